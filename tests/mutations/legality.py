@@ -147,7 +147,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-is-mended",
         "what breaks its rule is mended by a plan that says so", (
             Edit(BATCH_SELECTION,
-                 "        self._mends = kind == REPAIR\n",
+                 "        self._mends = kind in (REPAIR, FREEZE)\n",
                  "        self._mends = False\n"),),
         ("commands/plans/test_repair.py",)),
     Mutation(
@@ -208,8 +208,12 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "omap-that-has-left-is-forgotten",
         "omap that has left an OSD is leaving until its RocksDB has compacted", (
             Edit(PG_BUILDER,
-                 "        if shard.omap_bytes:\n            if location.holders",
-                 "        if False:\n            if location.holders"),),
+                 "        if shard.omap_bytes:\n"
+                 "            self._leftovers.uncompacted.begin_move(",
+                 "        if False:\n            self._leftovers.uncompacted.begin_move("),
+            Edit(PG_BUILDER,
+                 "        if shard.omap_bytes:\n            self._leftovers.uncompacted.end_move(",
+                 "        if False:\n            self._leftovers.uncompacted.end_move(")),
         ("scenario:omap_late",)),
     Mutation(
         "omap-on-small-osds-is-moved",

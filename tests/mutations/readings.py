@@ -6,9 +6,16 @@ from typing import Tuple
 
 from .mutation import (
     COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, PG_BUILDER, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES,
-    SNAPSHOT_BUILDER, SNAPSHOT_MODEL, Edit, Mutation)
+    SNAPSHOT_BUILDER, SNAPSHOT_MODEL, UNDELETED_DATA, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
+    Mutation(
+        "undeleted-data-counts-as-used",
+        "data that has left an OSD is gone while the OSD still deletes it", (
+            Edit(UNDELETED_DATA,
+                 "        return {osd: count for osd, count in sums.items() if count > 0}\n",
+                 "        return {}\n"),),
+        ("snapshot/amend/test_undeleted.py",)),
     Mutation(
         "unknown-is-movable-anywhere",
         "what has not been reported is not moved", (

@@ -22,6 +22,7 @@ from equilibrium_mgr.planner.replanning import replan
 _CASES = [("random", seed) for seed in range(1, 5)] + [("erasure", 1)] + [
     (name, seed) for seed in range(1, 4) for name in ("small", "hybrid", "racks", "giant")] + [
     ("random", seed) for seed in range(5, 30)]
+_EACH_SHAPE = _CASES[:9]
 CLUSTERS = few(_CASES, 5)
 
 
@@ -94,12 +95,11 @@ class TestEachEvent:
             assert highest(plan)[name] <= usage.max + 1e-9
 
 
-@pytest.mark.parametrize("event", few(list(EVENTS), 2))
+@pytest.mark.parametrize("event", few(list(EVENTS), 1))
 def test_bytes_are_those_of_plans_from_scratch(event: str) -> None:
     """In the mean: on clusters so small, one shard more or less is many percent of a plan."""
-    clusters = [("random", seed) for seed in range(1, 5)] + [("erasure", 1)]
     ratios = [again(cluster, event)[0].bytes / from_scratch(cluster, event).bytes
-              for cluster in clusters]
+              for cluster in _EACH_SHAPE]
     assert sum(ratios) <= 1.1 * len(ratios)
 
 
