@@ -103,15 +103,15 @@ class Commands:
                       aim: Optional[str] = None, from_: Optional[List[str]] = None,
                       to: Optional[List[str]] = None,
                       not_: Optional[List[str]] = None, repair: bool = False,
-                      read_balance: bool = False) -> CommandResult:
-        """Make a plan, which is kept; nothing is moved. Pools are given by name or id.
-        Options: --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
-        --aim space|even|least-motion; OSDs and CRUSH buckets: --from, --to, --not NAMES;
-        --repair; --read-balance"""
+                      read_balance: bool = False, replace: bool = False) -> CommandResult:
+        """Make a plan, which is kept; nothing is moved. Pools are given by name or id. Options:
+        --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
+        --aim space|even|least-motion; --from, --to, --not OSDS|BUCKETS; --repair;
+        --read-balance; --replace"""
         make = self.read_commands.optimize if read_balance else self.plan_commands.optimize
         return self._answer(format, make, plan, PlanArguments(
             pools or [], max_moves, max_bytes, device_class, aim, from_ or (), to or (),
-            not_ or (), repair))
+            not_ or (), repair), replace)
 
     @read_command("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:

@@ -9,7 +9,7 @@ from ..drain.osd_names import UnknownName, osds_by_name
 from ..plan.kinds import TAKE_BACK
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.drains import Loop, drain_list
-from ..runtime.formatting import plural
+from ..runtime.formatting import plural, wrap
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_commands import refuse_old_clients
@@ -24,10 +24,12 @@ class DrainCommands:
     def list(self) -> CommandAnswer:
         """How far the drains are."""
         parts, view = self._parts, CurrentView(self._parts)
-        status = parts.balancer.drains.listed().as_of(parts.gateway.epoch())
+        parts.balancer.drains.listed()   # a new mgr reads it first
         view.request_if_old()
         _, loop = view.newest()
-        return drain_list(status, loop.view, Loop(loop, parts.settings(), parts.clock()))
+        return drain_list(loop.drains, loop.view, Loop(
+            loop, parts.settings(), parts.clock(),
+            weighed_osds(parts.gateway.crush()) if loop.drains.empty_osds else frozenset()))
 
     def add(self, names: List[str]) -> CommandAnswer:
         """Begins to drain OSDs, and goes on with those that are on the list."""
@@ -44,7 +46,7 @@ class DrainCommands:
         if self._parts.gateway.builtin_balancer_active():
             text += ("; nothing is sent before 'ceph balancer off', since the built-in balancer is"
                      " active")
-        return CommandAnswer({"osds": sorted(found)}, text)
+        return CommandAnswer({"osds": sorted(found)}, "\n".join(wrap("", text, 0)))
 
     def _refuse_drain(self, found: Dict[int, str]) -> None:
         """Raises CommandError where nothing would be left to take the data, and where the list
@@ -96,8 +98,8 @@ class DrainCommands:
         text = f"{_named({osd: found[osd] for osd in wanted})} no longer being drained; "
         text += ("automatic balancing moves data back" if active else
                  "automatic balancing is off, so nothing moves back by itself ('ceph equilibrium"
-                 " on', or 'ceph equilibrium optimize <plan>' and 'execute')")
-        return CommandAnswer({"osds": sorted(wanted)}, text)
+                 " on' moves it)")
+        return CommandAnswer({"osds": sorted(wanted)}, "\n".join(wrap("", text, 0)))
 
     def _osds(self, names: List[str]) -> Dict[int, str]:
         """OSD id → name. Raises CommandError for a name that nothing has."""

@@ -6,7 +6,7 @@ from typing import Optional
 
 from ..plan.kinds import BALANCE
 from ..report.cluster.evaluation import (
-    EvaluatedPlan, Look, evaluate_cluster, evaluate_plan, evaluate_pool)
+    EvaluatedPlan, evaluate_cluster, evaluate_plan, evaluate_pool)
 from ..report.command_answer import CommandAnswer, CommandError
 from .current_view import CurrentView
 from .failure_commands import FailureCommands
@@ -38,7 +38,7 @@ class EvaluationCommands:
             return self._failures.evaluate(_plan_name(option) if option is not None else None, fail,
                                            worst_failure)
         if option is None:
-            return evaluate_cluster(self._look())
+            return evaluate_cluster(self._view.look())
         plan = _plan_name(option)
         service = self._parts.plan_service
         if plan in self._parts.plan_store.heads() or plan in service.plans_in_progress():
@@ -51,24 +51,17 @@ class EvaluationCommands:
             self._plans.plan(plan)   # raises with the failure
         pool = self._find_pool(option)
         if pool is not None:
-            look = self._look()
+            look = self._view.look()
             if pool in look.view.usage.pools:
                 return evaluate_pool(pool, look)
             raise self._view.newer_pool(pool)
         raise CommandError(errno.ENOENT, f"'{option}' is neither a plan nor a pool")
 
-    def _look(self) -> Look:
-        is_started = self._view.request_if_old()
-        view, age = self._view.required()
-        execution = self._parts.balancer.execution
-        return Look(view, age, self._parts.gateway.pool_space(), is_started,
-                    execution.wanted if execution is not None else None)
-
     def _evaluate_plan(self, name: str) -> CommandAnswer:
         plan, settings, parts = self._plans.plan(name), self._parts.settings(), self._parts
         head = parts.plan_store.heads().get(name)
         created = head.created_at if head is not None else None
-        look = self._look()
+        look = self._view.look(plan)
         comparison = None if plan.kind != BALANCE else parts.plan_service.compare(
             name, present_options(settings, parts.gateway), settings.max_plan_seconds)
         return evaluate_plan(EvaluatedPlan(

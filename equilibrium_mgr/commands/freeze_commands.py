@@ -29,12 +29,15 @@ class FreezeCommands:
 
     def freeze(self, dry_run: bool) -> CommandAnswer:
         """Pins all remapped PGs as far as they can be, or only shows how far that is."""
+        execution = self._parts.balancer.execution
+        stops = "" if execution is None else f"; 'ceph equilibrium rm {execution.name}' stops it"
+        if execution is not None and execution.kind == FREEZE:
+            raise CommandError(errno.EAGAIN, f"plan '{execution.name}' is sending its pins; try"
+                               f" again in some seconds{stops}")
         if not dry_run:
             refuse_old_clients(self._parts.gateway)
-            executing = self._parts.executing()
-            if executing is not None:
-                raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
-                                   f" equilibrium rm {executing}' stops it")
+            if execution is not None and execution.name:
+                raise CommandError(errno.EBUSY, f"plan '{execution.name}' is being executed{stops}")
         view = self._present_view()
         found = freeze(view.snapshot, TimeSlice())
         name = None

@@ -29,9 +29,9 @@ class PlanCommands:
     def __init__(self, parts: ModuleParts) -> None:
         self._parts = parts
 
-    def optimize(self, name: str, arguments: PlanArguments) -> CommandAnswer:
+    def optimize(self, name: str, arguments: PlanArguments, replace: bool) -> CommandAnswer:
         """Starts to make a plan, which is kept."""
-        self.refuse_name(name)
+        self.refuse_name(name, replace)
         settings = self._parts.settings()
         options = plan_options(arguments, settings, self._parts.gateway)
         if not self._parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
@@ -41,14 +41,18 @@ class PlanCommands:
                              f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                              " made")
 
-    def refuse_name(self, name: str) -> None:
-        """Raises CommandError for a name under which no plan can be made now."""
+    def refuse_name(self, name: str, replace: bool) -> None:
+        """Raises CommandError for a name under which no plan can be made now. `replace`: a kept
+        plan of that name goes."""
         if not valid_plan_name(name):
             raise CommandError(errno.EINVAL, f"'{name}' is no name for a plan: use up to 64"
                                " letters, digits, '_', '.' and '-'")
         self._refuse_too_many(name)
         if name == self._parts.executing():
             raise CommandError(errno.EBUSY, f"plan '{name}' is being executed")
+        if name in self._parts.plan_store.heads() and not replace:
+            raise CommandError(errno.EEXIST, f"plan '{name}' is kept already; use another name, or"
+                               " '--replace' to have it made anew")
 
     def _refuse_too_many(self, name: str) -> None:
         """Raises CommandError where too many plans are kept; plans in the making count as kept."""

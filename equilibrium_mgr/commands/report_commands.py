@@ -86,7 +86,7 @@ class ReportCommands:
         """The page about the cluster, or about a kept plan."""
         refuse_empty_name(plan)
         kept = (plan, self._plans.plan(plan)) if plan is not None else None
-        view, _ = self._view.required()
+        view, _ = self._view.required(kept[1] if kept is not None else None)
         parts = self._parts
         reading = parts.gateway.last_reading()
         identity = ClusterIdentity(

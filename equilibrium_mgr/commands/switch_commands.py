@@ -6,6 +6,7 @@ from typing import Sequence
 
 from ..plan.kinds import TAKE_BACK
 from ..report.command_answer import CommandAnswer, CommandError
+from ..runtime.formatting import wrap
 from .module_parts import ModuleParts
 from .plan_commands import refuse_old_clients
 
@@ -33,12 +34,12 @@ class SwitchCommands:
         self._parts.balancer.switch_on(builtin_was_active)
         sentences = ["automatic balancing is on"]
         if resumed:
-            sentences.append(f"the drain of {_names(resumed)} goes on ('ceph equilibrium drain rm'"
-                             " ends it)")
+            sentences.append(f"the drain of {_names(resumed)} goes on ('ceph equilibrium drain rm"
+                             f" {' '.join(drains.drains.by_name())}' ends it)")
         if builtin_was_active:
             sentences.append("the built-in balancer was switched off")
         return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active,
-                              "resumed_drains": resumed}, "\n".join(sentences))
+                              "resumed_drains": resumed}, _lines(sentences))
 
     def _refuse_taking_back(self) -> None:
         """Raises CommandError while changes are taken back: they would be made again."""
@@ -56,15 +57,19 @@ class SwitchCommands:
         sentences = ["automatic balancing is off"]
         drains = self._parts.balancer.drains.status
         if drains.drains.is_paused:
-            sentences.append(f"the drain of {drains.named} is paused ('ceph equilibrium drain add'"
-                             " or 'on' goes on)")
+            sentences.append(f"the drain of {drains.named} is paused ('ceph equilibrium drain add"
+                             f" {' '.join(drains.drains.by_name())}' goes on)")
         if stopped:
             sentences.append(f"the execution of plan '{stopped}' was stopped")
         if not gateway.builtin_balancer_active() and gateway.builtin_balancer_runs():
             sentences.append(
                 "the built-in balancer stays off ('ceph balancer on' brings it back)")
         return CommandAnswer({"active": False, "stopped_plan": stopped,
-                              "drain_paused": drains.drains.is_paused}, "\n".join(sentences))
+                              "drain_paused": drains.drains.is_paused}, _lines(sentences))
+
+
+def _lines(sentences: Sequence[str]) -> str:
+    return "\n".join(line for sentence in sentences for line in wrap("", sentence, 0))
 
 
 def _names(osds: Sequence[int]) -> str:

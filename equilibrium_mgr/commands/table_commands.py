@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 import errno
-from typing import Optional, Sequence
+from typing import Optional
 
-from ..plan.model import PgChange
 from ..report.cluster.df import report_df
 from ..report.cluster.evaluation import Look
 from ..report.cluster.growth import GrowthSources, report_growth
@@ -27,25 +26,20 @@ class TableCommands:
 
     def df(self, plan: Optional[str], sort: Optional[str], limit: Optional[int]) -> CommandAnswer:
         """The free space of pools: now, and with a kept plan or the one that is executed."""
-        wanted = self._wanted() if plan is None else self._plans.plan(plan).changes
-        view, age = self._view.required()
-        return report_df(view, age, self._parts.gateway.pool_space(), plan, wanted, sort, limit)
+        look = self._look(plan)
+        return report_df(look.view, look.age_seconds, look.space, plan, look.wanted, sort, limit)
 
     def growth(self, plan: Optional[str]) -> CommandAnswer:
         """How fast the data grows, and when OSDs are nearfull: now, and with a kept plan or the
         one that is executed."""
-        wanted = self._wanted() if plan is None else self._plans.plan(plan).changes
-        is_started = self._view.request_if_old()
-        view, age = self._view.required()
         parts = self._parts
-        return report_growth(GrowthSources(
-            Look(view, age, parts.gateway.pool_space(), is_started, wanted), parts.growth(), plan,
-            parts.gateway.max_pg_shards()[0], parts.clock()))
+        return report_growth(GrowthSources(self._look(plan), parts.growth(), plan,
+                                           parts.gateway.max_pg_shards()[0], parts.clock()))
 
     def osds(self, selection: OsdSelection) -> CommandAnswer:
         """How full OSDs are and will be."""
-        view, age = self._view.required()
-        return report_osds(view, age, self._wanted(), selection)
+        look = self._view.look()
+        return report_osds(look.view, look.age_seconds, look.wanted, selection)
 
     def moves(self, what: Optional[str], limit: Optional[int]) -> CommandAnswer:
         """The shards in flight: all, or those of an OSD, a pool or a PG."""
@@ -58,7 +52,5 @@ class TableCommands:
         return report_moves(view, age, selection,
                             execution.remaining_moves if execution is not None else 0, limit)
 
-    def _wanted(self) -> Optional[Sequence[PgChange]]:
-        """The changes of the execution that are still to be sent; None where there is none."""
-        execution = self._parts.balancer.execution
-        return execution.wanted if execution is not None else None
+    def _look(self, plan: Optional[str]) -> Look:
+        return self._view.look(self._plans.plan(plan) if plan is not None else None)

@@ -2,40 +2,40 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional
 
 from ..drain.status import StuckDrains
 from ..execution.cooldown import ExcludedPgs
-from ..execution.execution import Execution
+from ..execution.change_outcomes import DroppedChange
+from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.guards import full_osds
 from ..execution.osd_traffic import OsdTraffic
-from ..observation.bound_gap import NOTHING_LEFT, IdleReason, idle_state
-from ..observation.cluster_view import ClusterView
-from ..observation.refusals import COUNTED, count_refusals
-from ..observation.states import PLANNING, STUCK, WAITING
+from ..observation.bound_gap import NOTHING_LEFT
+from ..observation.change_detection import FULL_PACE_SECONDS, pace_seconds
+from ..observation.observer import RestingFigures
+from ..observation.states import PLANNING, WAITING
 from ..plan.model import Plan
 from ..plan.options import PlanOptions
+from ..plan.usage import ShardCounts
 from ..plan_service.plan_service import PlanService
-from ..planner.bound.lower_bound import UtilizationBounds
 from ..planner.replanning import FormerPlan
 from ..runtime.backoff import Backoff
 from ..runtime.formatting import format_deadline
-from ..runtime.time_slice import TimeSlice
 from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .balancing_scope import osd_filter
+from .balancing_scope import automatic_options
 from .plan_gain import gain_reason
 from .plan_validity import (
-    ClusterFingerprint, data_change, fingerprint_of, newly_nearfull, topology_change,
-    unplanned_change, utilization_drift)
+    ClusterFingerprint, data_change, fingerprint_of, newly_nearfull, rest_change, topology_change,
+    unplanned_change)
 from .status import RoundOutcome
 
-#: Seconds for which a topology has to stay the same before it is planned for: OSDs flap.
-SETTLE_SECONDS = 60.0
-#: Least seconds between two plans or idle states that end because data has grown or shrunk; a
-#: finished plan that could not be taken up for this long is void.
+#: Seconds for which a topology has to stay the same before it is planned for, as OSDs flap; and at
+#: most, of changes that are no further apart.
+SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 60.0, 300.0
+#: Seconds after which a plan that was not taken up, or of which nothing was sent, is made again.
 PACE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
@@ -48,6 +48,7 @@ class NextStep(NamedTuple):
     code: str = ""             # of snapshot/reason_codes.py
     plan: Optional[Plan] = None
     is_idle: bool = False      # nothing is to be done; the reason tells why
+    searched_at: Optional[float] = None   # seconds since the epoch: the plan that has shown it
     replan: bool = False       # the execution under way is out of date
     seconds: Optional[float] = None  # after which there will be more to say
     numbers: Mapping[str, Any] = {}  # as RoundOutcome.numbers
@@ -88,11 +89,11 @@ class _IdleState(NamedTuple):
     reason: str
     code: str
     for_good: bool   # or only until the retry is due
+    searched_at: Optional[float] = None   # seconds since the epoch
 
 
 class AutoPlanner:
     """Decides when to plan, to be idle, or to give up an execution; the balancer carries that out.
-
     The serve thread uses it. Commands call `reset`, and the job thread hands over the finished
     plan. `reset` begins a new generation: requests and results of an older one are void.
     """
@@ -110,8 +111,9 @@ class AutoPlanner:
         self._wanted: Optional[FormerPlan] = None
         self._idle: Optional[_IdleState] = None
         self._topology: Any = None
-        self._settling = WaitTimer()
-        self._pace = WaitTimer()
+        self._quiet, self._settling, self._changing = WaitTimer(), WaitTimer(), WaitTimer()
+        self._planned_at: Optional[float] = None
+        self._is_doubtful = False   # whether the idle state's cluster has changed
         self._retry = WaitTimer()
         self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self._failing = False
@@ -131,10 +133,11 @@ class AutoPlanner:
 
     @property
     def is_retry_due(self) -> bool:
-        """True where an idle state that is not for good has lasted long enough to plan again."""
+        """True where an idle state has to be looked at again although nothing changes: it is not
+        for good, or what has changed was too early or too little beside noise."""
         idle = self._idle
-        return (idle is not None and not idle.for_good
-                and self._retry.seconds_left(self._clock()) <= 0.0)
+        return idle is not None and (self._is_doubtful or not idle.for_good and (
+            self._retry.seconds_left(self._clock()) <= 0.0))
 
     def reset(self) -> None:
         """Drops a plan that waits or is being made, and ends an idle state."""
@@ -146,10 +149,11 @@ class AutoPlanner:
             self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                  drain_only: bool = False, drain_has_work: bool = False) -> NextStep:
+                  resting: RestingFigures, drain_only: bool = False,
+                  drain_has_work: bool = False) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan.
         `drain_has_work`: shards have come to an OSD that is being drained."""
-        fingerprint = self._observe(snapshot, frozenset(excluded.pools))
+        fingerprint = self._observe(snapshot, frozenset(excluded.pools), resting.placed)
         options = automatic_options(settings, snapshot, excluded.rejected, drain_only=drain_only)
         with self._lock:
             ready, self._ready = self._ready, None
@@ -157,7 +161,8 @@ class AutoPlanner:
         if ready is not None:
             self._backoff.succeeded()
             self._failing = False
-            if self._is_valid(ready, fingerprint, options, settings.sleep_interval):
+            ready = self._valid(ready, fingerprint, options, settings.sleep_interval)
+            if ready is not None:
                 self._wanted = None
                 if _drains_all(ready.options):
                     self.stuck = StuckDrains(ready.plan.stuck, ready.made_at)
@@ -166,29 +171,50 @@ class AutoPlanner:
                     self._executed = ready
                     self._set_idle(None, generation)
                     return NextStep(plan=ready.plan, reason=gain)
-                idle = _idle_after(ready, settings.min_gain, fingerprint)
+                idle = _idle_after(ready, settings.min_gain)
                 self._set_idle(idle, generation)
                 self._retry.begin(self._clock(), ready.cooling_seconds or PACE_SECONDS)
-        if drain_has_work and ready is None and self._pace.seconds_left(self._clock()) <= 0.0:
+        paced = self._is_paced(max(pace_seconds(fingerprint.fullness), FULL_PACE_SECONDS))
+        if drain_has_work and ready is None and not paced:
             idle = None
         if idle is not None and self._stays_idle(idle, fingerprint, options, settings.min_gain,
-                                                 snapshot.nearfull_ratio):
+                                                 snapshot, resting.noise, paced):
             return _settling_step(excluded) or NextStep(
-                is_idle=True, reason=idle.reason, code=idle.code)
+                is_idle=True, reason=idle.reason, code=idle.code, searched_at=idle.searched_at)
         if excluded.pools and frozenset(snapshot.pools) <= frozenset(excluded.pools):
             if not full_osds(snapshot):
                 return _settling_step(excluded) or NextStep()
         return self._plan(snapshot, _PlanRequest(options, fingerprint, excluded, generation),
                           settings)
 
-    def _is_valid(self, ready: _PlanContext, fingerprint: ClusterFingerprint, options: PlanOptions,
-                  sleep_interval: float) -> bool:
-        """True where a plan still answers what would be asked now, and has not waited too long."""
-        longest = max(PACE_SECONDS, 2.0 * sleep_interval)
-        return (0.0 <= self._clock() - ready.made_at <= longest
+    def _valid(self, ready: _PlanContext, fingerprint: ClusterFingerprint, options: PlanOptions,
+               sleep_interval: float) -> Optional[_PlanContext]:
+        """The plan, where it is still what would be asked for; while the topology does not come to
+        rest, what of it that does not touch."""
+        age = self._clock() - ready.made_at
+        if not (0.0 <= age <= max(PACE_SECONDS, 2.0 * sleep_interval)
                 and _is_same_request(ready.options, options)
-                and not topology_change(ready.fingerprint, fingerprint)
-                and ready.fingerprint.excluded_pools == fingerprint.excluded_pools)
+                and ready.fingerprint.excluded_pools == fingerprint.excluded_pools):
+            return None
+        if not topology_change(ready.fingerprint, fingerprint):
+            return ready
+        touched = {change.pgid for change in ready.fingerprint.touched(
+            fingerprint, ready.plan.changes)}
+        changes = tuple(change for change in ready.plan.changes if change.pgid not in touched)
+        if not (changes and self._is_restless()):
+            return None
+        return ready._replace(plan=ready.plan._replace(changes=changes))
+
+    def _is_restless(self) -> bool:
+        """True where the topology keeps changing, for longer than is waited for."""
+        now = self._clock()
+        return (self._changing.peek_seconds_left(now) > 0.0
+                >= self._settling.peek_seconds_left(now))
+
+    def _is_paced(self, seconds: float = PACE_SECONDS) -> bool:
+        """True while it is too early for another plan on account of data alone."""
+        return self._planned_at is not None and (
+            0.0 <= self._clock() - self._planned_at < seconds)
 
     def _set_idle(self, idle: Optional[_IdleState], generation: Optional[int] = None) -> None:
         """Replaces the idle state, unless a command has ended the generation that found it."""
@@ -209,20 +235,34 @@ class AutoPlanner:
         plan, fingerprint = self._executed, self._observe(snapshot)
         if plan is None:
             return None
-        change = topology_change(plan.fingerprint, fingerprint)
-        if change is not None:
-            return self._wait_to_settle(change) or NextStep(
-                PLANNING, change, codes.PLANNING, replan=True)
+        # first: while the topology does not come to rest, what they forbid would still be sent
         if not _is_same_request(plan.options, automatic_options(
                 settings, snapshot, frozenset(), drain_only=drain_only)):
             return NextStep(PLANNING, "the options have changed", codes.PLANNING, replan=True)
+        change = topology_change(plan.fingerprint, fingerprint)
+        if change is not None:
+            return self._go_on(change, fingerprint, execution)
         change = data_change(plan.fingerprint, fingerprint, settings.min_gain)
         change = change or unplanned_change(plan.fingerprint, snapshot, traffic, execution.wanted,
                                             execution.moved)
-        if change is not None and self._pace.seconds_left(self._clock()) <= 0.0:
+        if change is not None and not self._is_paced():
             return NextStep(
                 PLANNING, change, codes.PLANNING, replan=True)
         return None
+
+    def _go_on(self, change: str, fingerprint: ClusterFingerprint,
+               execution: Execution) -> Optional[NextStep]:
+        """None where something goes on until there may be another plan; what the change of the
+        topology touches is dropped."""
+        settling, plan = self._wait_to_settle(change), self._executed
+        if settling is None:
+            return NextStep(PLANNING, change, codes.PLANNING, replan=True)
+        touched = [] if plan is None else plan.fingerprint.touched(fingerprint, execution.wanted)
+        if len(touched) < len(execution.wanted):
+            execution.apply(ExecutionUpdate(
+                dropped=[DroppedChange(one, change) for one in touched]))
+            return None
+        return settling
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
                            reason: str, drain_only: bool = False) -> None:
@@ -235,41 +275,49 @@ class AutoPlanner:
             f"no move can be made ({reason})", codes.IMMOVABLE, False))
         self._retry.begin(self._clock(), PACE_SECONDS)
 
-    def _observe(self, snapshot: Snapshot,
-                 excluded_pools: FrozenSet[int] = frozenset()) -> ClusterFingerprint:
+    def _observe(self, snapshot: Snapshot, excluded_pools: FrozenSet[int] = frozenset(),
+                 placed: Optional[ShardCounts] = None) -> ClusterFingerprint:
         """Returns the fingerprint of a newer snapshot; begins the settling time where its topology
         is another one."""
-        fingerprint = fingerprint_of(snapshot, excluded_pools)
+        fingerprint, now = fingerprint_of(snapshot, excluded_pools, placed), self._clock()
         if fingerprint.unsettled != self._topology:
             if self._topology is not None:
-                self._settling.begin(self._clock(), SETTLE_SECONDS)
+                self._quiet.begin(now, SETTLE_SECONDS)
+                if self._changing.peek_seconds_left(now) <= 0.0:   # the first in a while
+                    self._settling.begin(now, _LONGEST_SETTLE_SECONDS)
+                self._changing.begin(now, _LONGEST_SETTLE_SECONDS)
                 self.stuck = StuckDrains()   # there may be a place now
             self._topology = fingerprint.unsettled
         return fingerprint
 
     def _wait_to_settle(self, change: str) -> Optional[NextStep]:
-        left = self._settling.seconds_left(self._clock())
-        if left <= 0.0:
-            return None
-        at = format_deadline(self._clock() + left)
-        return NextStep(WAITING, f"{change}; if that lasts there is a new plan at {at}",
-                        codes.SETTLING, seconds=left, numbers={"until": at})
+        now = self._clock()
+        left = min(self._quiet.peek_seconds_left(now), self._settling.peek_seconds_left(now))
+        if self._is_restless() and self._planned_at is not None:
+            left = PACE_SECONDS - max(0.0, now - self._planned_at)
+        at = format_deadline(now + left)
+        return None if left <= 0.0 else NextStep(
+            WAITING, f"{change}; if that lasts there is a new plan at {at}", codes.SETTLING,
+            seconds=left, numbers={"until": at})
 
     def _stays_idle(self, idle: _IdleState, fingerprint: ClusterFingerprint, options: PlanOptions,
-                    min_gain: float, nearfull_ratio: float) -> bool:
+                    min_gain: float, snapshot: Snapshot, noise: float, paced: bool) -> bool:
         if (idle.options, idle.min_gain) != (options, min_gain):
             return False  # with others there may be something to do
-        now = self._clock()
-        if not idle.for_good and self._retry.seconds_left(now) <= 0.0:
+        if not idle.for_good and self._retry.seconds_left(self._clock()) <= 0.0:
             return False
-        if (topology_change(idle.fingerprint, fingerprint)
-                or utilization_drift(idle.fingerprint, fingerprint)):
+        if any(now > then for now, then in zip(fingerprint.fullness, idle.fingerprint.fullness)):
+            return False  # another OSD is too full: no plan has tried to help it
+        if (idle.fingerprint.excluded_pools != fingerprint.excluded_pools
+                or topology_change(idle.fingerprint, fingerprint)
+                or newly_nearfull(idle.fingerprint, fingerprint.utilization,
+                                  snapshot.nearfull_ratio)):
             return False
-        if idle.fingerprint.excluded_pools != fingerprint.excluded_pools or newly_nearfull(
-                idle.fingerprint, fingerprint.utilization, nearfull_ratio):
-            return False
-        change = data_change(idle.fingerprint, fingerprint, min_gain)
-        return change is None or self._pace.seconds_left(now) > 0.0
+        change, little = data_change(idle.fingerprint, fingerprint, min_gain), rest_change(
+            idle.fingerprint, fingerprint, min_gain, 0.0)
+        self._is_doubtful = bool(change or little)
+        return paced or not (change or rest_change(
+            idle.fingerprint, fingerprint, min_gain, noise))
 
     def _plan(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> NextStep:
         settling = self._wait_to_settle("the cluster has just changed")
@@ -288,7 +336,7 @@ class AutoPlanner:
         if request.generation == self._generation and self._submit(snapshot, request, settings):
             self._submitted = True
             self._set_idle(None, request.generation)
-            self._pace.begin(now, PACE_SECONDS)
+            self._planned_at = now
         return NextStep(PLANNING, failed if failure else "a plan is being made", codes.PLANNING)
 
     def _submit(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> bool:
@@ -310,61 +358,26 @@ class AutoPlanner:
                                                    self._wanted if same else None)
 
 
-def _idle_after(plan: _PlanContext, min_gain: float,
-                fingerprint: ClusterFingerprint) -> _IdleState:
+def _idle_after(plan: _PlanContext, min_gain: float) -> _IdleState:
     """The idle state after a plan that has nothing to gain."""
     reason, code = (NOTHING_LEFT, codes.BALANCED) if not plan.plan.changes else (
         f"the moves that are left gain less than min_gain ({min_gain:g})", codes.MIN_GAIN)
-    return _IdleState(plan.options, min_gain, fingerprint, reason, code,
-                      plan.cooling_seconds <= 0.0 and not plan.plan.stuck)
+    return _IdleState(plan.options, min_gain, plan.fingerprint, reason, code,
+                      plan.cooling_seconds <= 0.0 and not plan.plan.stuck, plan.made_at)
 
 
 def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
-    """The state while pools are left alone until they have settled, or None where there are none
-    such."""
+    """The state while pools are left alone until they have settled; None where there are none."""
     for _, reason in sorted(excluded.pools.items()):
         return NextStep(WAITING, f"{reason}; it and the pools on its OSDs are planned for when that"
                         " is done", codes.PG_NUM_CHANGING)
     return None
 
 
-def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSet[str],
-                      max_pg_shards: Tuple[int, int] = (0, 0),
-                      drain_only: bool = False) -> PlanOptions:
-    """The options of automatic plans. `max_pg_shards`: as Gateway.max_pg_shards returns them.
-    `drain_only`: of a plan that only drains, which pool_ids and device_classes do not limit."""
-    scope = osd_filter(settings).scope(snapshot.crush)
-    options = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
-                          fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
-                          respect_weights=settings.respect_weights,
-                          max_upmap_items=settings.max_upmap_items,
-                          max_pg_shards_per_osd=max_pg_shards[0],
-                          max_pg_shards_hard=max_pg_shards[1],
-                          sources=scope.sources, targets=scope.targets)
-    if not drain_only:
-        return options
-    return options._replace(
-        drain_only=True, pool_ids=None, device_classes=None,
-        sources=None if scope.sources is None else scope.sources | snapshot.drained_osds)
-
-
 def _drains_all(options: PlanOptions) -> bool:
     """True where a plan may take shards of any pool off any OSD."""
     return options.drain_only or (
         options.pool_ids is None and options.device_classes is None and options.sources is None)
-
-
-def rest_outcome(step: NextStep, view: ClusterView, bounds: Optional[UtilizationBounds],
-                 settings: Settings, excluded: ExcludedPgs,
-                 max_pg_shards: Tuple[int, int]) -> RoundOutcome:
-    """The state where no plan is worth making. `bounds`: of what may be moved, as pools that are
-    left out stand where they are. `max_pg_shards`: as Gateway.max_pg_shards returns them."""
-    found = idle_state(view, bounds, settings.device_classes, IdleReason(step.code, step.reason),
-                       settings.pool_ids is not None)
-    if found.state == STUCK and found.code in COUNTED:
-        options = automatic_options(settings, view.snapshot, excluded.rejected, max_pg_shards)
-        found = found.with_refusals(count_refusals(view, options, excluded, step.code, TimeSlice()))
-    return RoundOutcome(found.state, found.reason, found.code, refusals=found.refusals)
 
 
 def _is_same_request(one: PlanOptions, other: PlanOptions) -> bool:

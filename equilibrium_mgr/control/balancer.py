@@ -37,7 +37,7 @@ from .plan_executor import PlanExecutor
 from .recovery import Recovery
 from .result_watch import ResultWatch
 from .round_timer import RoundTimer
-from .status import IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
+from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 _COME_IN_BETWEEN = RoundOutcome(PLANNING, "a plan to execute has come in between", codes.PLANNING)
@@ -97,8 +97,7 @@ class Balancer:
 
     @property
     def totals(self) -> Optional[Totals]:
-        """Counters since the module first ran on the cluster, as far as they are stored; None
-        before a new mgr has read them."""
+        """Counters since the module first ran, as stored; None before a new mgr has read them."""
         return self._journal.totals
 
     @property
@@ -200,10 +199,10 @@ class Balancer:
         self.observer.require_observation()
         self._wake()
 
-    def request_observation(self) -> None:
+    def request_observation(self, at_rest: bool = False) -> None:
         """Makes the loop observe once, in any state, for a command whose view is too old."""
-        self.observer.request()
-        self._wake()
+        if self.observer.request(at_rest):
+            self._wake()
 
     def _plan_is_ready(self) -> None:   # called by the job thread
         if self._publisher.current.state == PLANNING:
@@ -234,14 +233,13 @@ class Balancer:
             self._publisher.publish()
 
     def _decide(self, settings: Settings) -> float:
-        """One round's work, no more than it takes: off costs nothing, and while a guard holds or
-        nothing has changed a summary of the cluster is enough."""
+        """One round's work: while a guard holds or nothing has changed a summary is enough."""
         execution, is_asked = self._end_if_switched_off(settings), self.observer.begin_round()
         if execution is None and not (settings.active or self.drains.is_running):
             self._publisher.enter(IS_OFF, self._stop_count)
             self._guards.observe_builtin()
             self._results.at_rest(settings, self._update_view)
-            if is_asked:
+            if is_asked or not self._timer.is_early() and self.observer.is_behind(None):
                 self._update_view(None, settings)
             return self._timer.next_round(settings.sleep_interval)
         try:
@@ -256,7 +254,7 @@ class Balancer:
             self._publisher.enter(guard, self._stop_count)
         elif self._is_due(summary, settings):
             return self._observe_and_act(summary, settings)
-        if is_asked:
+        if is_asked or guard is not None and self.observer.is_behind(summary):
             self._update_view(summary, settings)
         return (self._timer.rest_of_round(settings.sleep_interval) if guard is None
                 else self._timer.next_round(settings.sleep_interval, guard.seconds))
@@ -299,7 +297,7 @@ class Balancer:
                               self._automatic.is_retry_due)
 
     def _observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
-        snapshot = self.observer.observe(summary, settings)
+        snapshot = self.observer.observe(summary)
         self.dispatcher.observe(snapshot)
         self._guards.observe_items(snapshot.upmap_items)
         self.drains.observe(snapshot, self.dispatcher.pending.entries)
@@ -309,16 +307,16 @@ class Balancer:
         return snapshot
 
     def _update_view(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
-        """Observes because a command has asked; nothing is decided, and what is required stays."""
-        required = self.observer.change_detector.observation_required
+        """Observes because a command has asked: nothing is decided, and what the loop compares the
+        cluster with stays."""
         try:
             self._observe(summary, settings)
         except NotReady as not_ready:
             self._log.info("the cluster cannot be observed: %s", not_ready)
-        self.observer.change_detector.observation_required |= required
 
     def _observe_and_act(self, summary: ClusterSummary, settings: Settings) -> float:
         self._waits_for_time, self._was_guarded = False, False
+        self.observer.change_detector.begin_observation(summary, settings)
         try:
             outcome = self._act(self._observe(summary, settings), settings)
         except NotReady as not_ready:
@@ -363,9 +361,11 @@ class Balancer:
         if limit is not None and not drains_only:
             self._journal.end(STUCK, self._clock(), self.observer.view)
             return RoundOutcome(STUCK, limit.reason, limit.code, numbers={"option": limit.option})
+        if self.dispatcher.pending.awaits_reports:   # no plan from figures that are not settled
+            return AWAITS_REPORTS
         excluded = self.dispatcher.excluded(snapshot, settings)
-        step = self._automatic.next_step(snapshot, settings, excluded, drains_only,
-                                         self.drains.has_work)
+        step = self._automatic.next_step(snapshot, settings, excluded, self.observer.resting(),
+                                         drains_only, self.drains.has_work)
         self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
         step = self._rest.next_step(step, snapshot, settings)
         if step.plan is None:

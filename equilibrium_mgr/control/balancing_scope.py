@@ -1,8 +1,9 @@
 """The scope of balancing by the options, and values of options that match nothing."""
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Sequence, Set
+from typing import FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from ..plan.options import PlanOptions
 from ..plan.osd_filter import OsdFilter
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
@@ -156,3 +157,23 @@ def _named(names: List[str]) -> str:
     more = len(names) - _SHOWN
     shown = ", ".join(names[:_SHOWN]) or "none"
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSet[str],
+                      max_pg_shards: Tuple[int, int] = (0, 0),
+                      drain_only: bool = False) -> PlanOptions:
+    """The options of automatic plans. `max_pg_shards`: as Gateway.max_pg_shards returns them.
+    `drain_only`: of a plan that only drains, which pool_ids and device_classes do not limit."""
+    scope = osd_filter(settings).scope(snapshot.crush)
+    options = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
+                          fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
+                          respect_weights=settings.respect_weights,
+                          max_upmap_items=settings.max_upmap_items,
+                          max_pg_shards_per_osd=max_pg_shards[0],
+                          max_pg_shards_hard=max_pg_shards[1],
+                          sources=scope.sources, targets=scope.targets)
+    if not drain_only:
+        return options
+    return options._replace(
+        drain_only=True, pool_ids=None, device_classes=None,
+        sources=None if scope.sources is None else scope.sources | snapshot.drained_osds)

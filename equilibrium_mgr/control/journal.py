@@ -6,6 +6,7 @@ history.
 """
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from typing import (
@@ -25,7 +26,6 @@ from ..undo.change_log import ChangeLog, ChangeRow
 from .episodes.episode import Episode, begin, episode_from_dict
 from .episodes.measurement import Reported, await_measurement, reported_by, reported_in
 from .episodes.outcomes import DROPPED, SUPERSEDED, because
-from .episodes.predictions import shift
 from .episodes.episode_log import EpisodeLog
 from .episodes.history import History, Totals, totals_from_dict
 
@@ -35,6 +35,8 @@ _STORED_SECONDS = 3600.0
 #: Seconds after which a stored execution is void: a module that is enabled weeks later must not go
 #: on with it by itself.
 _VOID_SECONDS = 86400.0
+#: Of all that is stored of what was sent, with a margin below the limit of the store.
+_COOLDOWN_BYTES = 60_000
 
 
 class RecoveredState(NamedTuple):
@@ -43,6 +45,7 @@ class RecoveredState(NamedTuple):
     plan: Optional[str]          # a named plan whose execution was under way
     rejected: Items
     sending: Dict[str, float]    # pgid → when its upmap items were sent, or about to be
+    sending_epoch: int           # of the osdmap before that
     corrections: Mapping[str, Any] = {}   # what moves had shown of sizes
     counts: Optional[CarriedCounts] = None   # of the execution; None where it is not known
     in_flight: FrozenSet[str] = frozenset()   # PGs of our moves before that, not arrived then
@@ -98,7 +101,8 @@ class Journal:
         elif self.episode is not None and self.episode.plan != (plan or ""):
             self.end(because(DROPPED, "its execution had ended with the last mgr"), now, None)
         return RecoveredState(plan, self._rejected,
-                        {str(pgid): min(float(at), now) for pgid in sending},
+                        {str(pgid): min(float(at), now) for pgid in sending}, _count(
+                            moved.get("sending_epoch")),
                         self._store.read(MEASURED) or {},
                         _counts((self._store.read(EXECUTION) or {}).get("counts")),
                         _pgids(moved.get("in_flight")), self._store.read(DRAINS) or {})
@@ -126,8 +130,7 @@ class Journal:
         with self._lock:
             if self.episode is not None:
                 entry = self.episode.entry(outcome, now, view)
-                self.history.add(entry, await_measurement(
-                    self.episode.started_at, self.episode.predicted, view))
+                self.history.add(entry, await_measurement(self.episode.started_at, view))
                 self._episode_log.ends(entry)
                 self._store.put(HISTORY, self.history.to_dict())
                 self._store.put(EPISODE, None)
@@ -204,16 +207,19 @@ class Journal:
                 "counts": list(counts or ())})
 
     def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float,
-                      in_flight: FrozenSet[str] = frozenset()) -> None:
-        """Stores the PGs of a batch before it is sent: its moves may not show to a successor.
+                      in_flight: FrozenSet[str] = frozenset(), epoch: int = 0) -> None:
+        """Stores the PGs of a batch before it is sent, with the osdmap's epoch until then: its
+        moves may not show to a successor.
         `in_flight`: PGs of earlier batches; that they are ours must outlast their cooldown."""
         pgids: List[str] = [change.pgid for change in batch]
         earlier = sorted(in_flight.difference(cooldown.moved, pgids))
+        value: Dict[str, Any] = {"sending_at": int(now), "sending_epoch": epoch,
+                                 "sending": pgids[:MOST_PGS // 2],
+                                 "in_flight": earlier[:MOST_PGS // 8]}
+        value.update(cooldown.to_dict(_COOLDOWN_BYTES - len(json.dumps(value))))
         with self._lock:
             self._sent_for = self.episode
-            self._store.put(COOLDOWN, dict(cooldown.to_dict(), sending_at=int(now),
-                                             sending=pgids[:MOST_PGS // 2],
-                                             in_flight=earlier[:MOST_PGS // 8]))
+            self._store.put(COOLDOWN, value)
             self._flush()
 
     def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
@@ -241,21 +247,18 @@ class Journal:
             else:
                 self.changes.settle(snapshot.upmap_items, snapshot.epoch)
 
-    def record_sent(self, moves: int, bytes_moved: int, kept: Sequence[PgChange] = (),
-                    snapshot: Optional[Snapshot] = None) -> None:
-        """Counts the shard moves and bytes of a batch, and the changes that the monitor `kept`, by
-        the `snapshot` that followed; a command may have ended the episode meanwhile."""
-        by = shift(kept, snapshot) if snapshot is not None else {}
+    def record_sent(self, moves: int, bytes_moved: int, kept: Sequence[PgChange] = ()) -> None:
+        """Counts the shard moves and bytes of a batch, and the changes that the monitor `kept`; a
+        command may have ended the episode meanwhile."""
         with self._lock:
             self._totals = self._totals.with_moves(moves, bytes_moved)
             if self.episode is not None:
-                if moves or by:   # what takes back motion moves no shard
-                    self.episode = self.episode.with_moves(moves, bytes_moved, by)
+                self.episode = self.episode.with_moves(moves, bytes_moved)
             elif self._sent_for is not None and moves:
                 if self.history.add_moves(self._sent_for.started_at, moves, bytes_moved):
                     if self.history.awaited is not None:
                         self.history.awaited = self.history.awaited.with_moves(
-                            frozenset(change.pgid for change in kept), by)
+                            frozenset(change.pgid for change in kept))
                     self._store.put(HISTORY, self.history.to_dict())
             self._sent_for = None
 
@@ -300,6 +303,10 @@ class Journal:
         self._store.flush()
         if self.totals is not None:
             self.totals = totals
+
+
+def _count(stored: Any) -> int:
+    return stored if isinstance(stored, int) else 0
 
 
 def _pgids(stored: Any) -> FrozenSet[str]:

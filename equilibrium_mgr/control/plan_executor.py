@@ -1,8 +1,10 @@
 """Carries an execution on by one step: chooses a batch, sends it, or tells what it waits for."""
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
-from typing import Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    AbstractSet, Callable, Dict, FrozenSet, Iterator, NamedTuple, Optional, Sequence, Tuple)
 
 from ..drain.drain_list import DrainList
 from ..execution.batch_selection import Decision
@@ -35,6 +37,8 @@ _MOST_CHANGES = 1000
 _NEXT_SECONDS, _AFTER_PEERING_SECONDS = 2.0, 10.0
 #: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
 _LOST_STATES = frozenset(("down", "incomplete"))
+#: The same, and of those whose data stands still until an OSD is less full.
+_HELD_STATES = _LOST_STATES.union(("backfill_toofull", "recovery_toofull"))
 
 
 class Ending(NamedTuple):
@@ -90,7 +94,7 @@ class PlanExecutor:
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
-            self._observer.await_arrivals(snapshot, settings)
+            self._observer.change_detector.await_arrivals(snapshot)
         if execution.wanted:
             return self._wait(execution, decision, snapshot, settings)
         if execution.is_motionless:
@@ -112,16 +116,24 @@ class PlanExecutor:
     def in_flight(self, snapshot: Snapshot, settings: Settings) -> Optional[RoundOutcome]:
         """The state while moves of our own are in flight and nothing else is to be done; None where
         none are. What the last mgr sent is not pending with this one: the view knows of it."""
-        view = self._observer.view
-        pgids = own_pgids(view.movements if view is not None else ())
-        count = sum(_may_arrive(snapshot, pgid)
-                    for pgid in pgids.union(self._dispatcher.pending.entries))
+        count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
         if not count:
             return None
-        self._observer.await_arrivals(snapshot, settings)
+        self._observer.change_detector.await_arrivals(snapshot)
         return RoundOutcome(
             MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'} way",
             codes.MOVING)
+
+    def _under_way(self) -> AbstractSet[str]:
+        """PGs of our own moves that have not arrived."""
+        view = self._observer.view
+        return own_pgids(view.movements if view is not None else ()).union(
+            self._dispatcher.pending.entries)
+
+    def _throttled(self, snapshot: Snapshot) -> str:
+        """The state where what is left of a plan waits for a limit: arrivals end that."""
+        return MOVING if any(_may_arrive(snapshot, pgid, _HELD_STATES)
+                             for pgid in self._under_way()) else THROTTLED
 
     def ending(self, execution: Execution, settings: Settings) -> Ending:
         """The end of an execution of which nothing is left to be waited for."""
@@ -130,9 +142,15 @@ class PlanExecutor:
             reason = execution.dropped[0][1]
             return Ending(because(DROPPED, reason), reason)
         stalled = 0 if execution.is_motionless else len(self._dispatcher.pending.entries)
-        return Ending(COMPLETED if not stalled else because(
-            DROPPED, f"nothing of {stalled} PGs on their way has arrived for max_wait"
-            f" ({int(settings.max_wait)} s)"), None)
+        if stalled:
+            return Ending(because(DROPPED, f"nothing of {stalled} PGs on their way has arrived for"
+                                  f" max_wait ({int(settings.max_wait)} s)"), None)
+        if not execution.dropped or not execution.name:
+            return Ending(COMPLETED, None)
+        reasons = Counter(reason for _, reason in execution.dropped).most_common(2)
+        left = plural(execution.planned_pgs - execution.changed_pgs, "PG")
+        return Ending(because(COMPLETED, f"all but {left} ("
+                              f"{'; '.join(reason for reason, _ in reasons)})"), None)
 
     def _wait(self, execution: Execution, decision: Decision, snapshot: Snapshot,
               settings: Settings) -> RoundOutcome:
@@ -143,7 +161,8 @@ class PlanExecutor:
         transient = decision.has(DeferralKind.TRANSIENT)
         leading = decision.leading
         assert leading is not None   # what is wanted and was not sent waits
-        state = (THROTTLED if leading.kind.is_throttle else WAITING if transient else BLOCKED)
+        state = (self._throttled(snapshot) if leading.kind.is_throttle
+                 else WAITING if transient else BLOCKED)
         return RoundOutcome(state, leading.reason, leading.code,
                             TRANSIENT_RECHECK_SECONDS if transient else None, decision.waiting,
                             numbers=leading.numbers)
@@ -160,10 +179,13 @@ class PlanExecutor:
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> RoundOutcome:
         """Sends a batch, unless it has to wait or everything has been stopped."""
-        wait = self._wait_before_sending(execution, decision)
+        wait = self._wait_before_sending(execution, decision, before)
         if wait is not None:
             return wait
-        batch = _first(decision.send, settings.max_moves_per_round)
+        batch = self._dispatcher.still_allowed(
+            _first(decision.send, settings.max_moves_per_round), before, execution.is_exempt)
+        if not batch:
+            return self._look_again(execution, decision)
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
         self._store_sending(batch, before)
         self._timer.batch_sent(settings.sleep_interval)   # whatever the answers
@@ -174,8 +196,11 @@ class PlanExecutor:
         if sent is None:  # a successor must not take them for sent
             self._store_sending([], before)
             return self._not_permitted()
+        if not sent.handed_over:
+            self._store_sending([], before)
+            return self._look_again(execution, decision)
         execution.stall.end()
-        self._journal.record_sent(sent.moves, sent.bytes, sent.kept, sent.snapshot)
+        self._journal.record_sent(sent.moves, sent.bytes, sent.kept)
         if len(sent.handed_over) < len(batch):   # the rest has no cooldown with a successor
             self._store_sending(sent.handed_over, before)
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
@@ -183,6 +208,13 @@ class PlanExecutor:
         return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING,
                             self._seconds_to_next(execution), decision.waiting,
                             _figures(execution))
+
+    def _look_again(self, execution: Execution, decision: Decision) -> RoundOutcome:
+        """The state where the map is another one than that of the look."""
+        self._timer.allow_batch()
+        self._observer.require_observation()
+        return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING,
+                            TRANSIENT_RECHECK_SECONDS, decision.waiting, _figures(execution))
 
     def _seconds_to_next(self, execution: Execution) -> Optional[float]:
         """Seconds until the next batch, of a plan that moves nothing; None for an ordinary round.
@@ -197,15 +229,16 @@ class PlanExecutor:
         """Stores what of the batch moves data: a successor counts it as misplaced."""
         view = self._observer.view
         self._journal.store_sending(moving(batch, before), self._dispatcher.cooldown, self._clock(),
-                                    own_pgids(view.movements if view is not None else ()))
+                                    own_pgids(view.movements if view is not None else ()),
+                                    before.epoch)
 
     def _publish_submitted(self) -> None:
         """A batch counts as misplaced for commands as soon as it is submitted."""
         self._observer.count_submitted()
         self._publish()
 
-    def _wait_before_sending(self, execution: Execution,
-                             decision: Decision) -> Optional[RoundOutcome]:
+    def _wait_before_sending(self, execution: Execution, decision: Decision,
+                             before: Snapshot) -> Optional[RoundOutcome]:
         """Returns the state in which a batch that is ready has to wait, or None where it may go."""
         left = self._dispatcher.backoff.seconds_left(self._clock())
         if left > 0.0:
@@ -214,8 +247,8 @@ class PlanExecutor:
                 WAITING, f"the monitor took nothing of the last batch; the next goes at {at}",
                 codes.MONITOR_BACKOFF, left, numbers={"until": at})
         if self._dispatcher.has_unconfirmed_excess and not execution.is_motionless:
-            return RoundOutcome(THROTTLED, "an OSD seems to have taken more than was predicted; it"
-                                " is looked at once more first", codes.MISPREDICTED)
+            return RoundOutcome(self._throttled(before), "an OSD seems to have taken more than was"
+                                " predicted; it is looked at once more first", codes.MISPREDICTED)
         left = self._timer.batch_seconds()
         if left > 0.0:
             return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING, left,
@@ -264,7 +297,7 @@ def _first(changes: Sequence[PgChange], max_moves: int) -> Sequence[PgChange]:
     return changes[:max_moves if peering else max(_MOST_CHANGES, max_moves)]
 
 
-def _may_arrive(snapshot: Snapshot, pgid: str) -> bool:
-    """False for a PG of which nothing can be copied."""
+def _may_arrive(snapshot: Snapshot, pgid: str, never: FrozenSet[str] = _LOST_STATES) -> bool:
+    """False for a PG of which nothing can be copied: one in any of the states `never`."""
     pg = snapshot.pgs.get(pgid)
-    return pg is None or _LOST_STATES.isdisjoint(pg.state.split("+"))
+    return pg is None or never.isdisjoint(pg.state.split("+"))

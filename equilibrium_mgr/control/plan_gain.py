@@ -5,9 +5,12 @@ from typing import Dict, Optional
 
 from ..plan.model import Plan
 from ..plan.weight_shares import bytes_beyond_share
-from ..runtime.formatting import format_percent
-from ..snapshot.model import Snapshot
+from ..runtime.formatting import format_bytes, format_percent
+from ..snapshot.model import Pool, Snapshot
 from ..snapshot.operator_weights import held_sentence
+
+#: A pool is small that holds less than this ratio of what the OSDs of its rule use.
+_SMALL_RATIO = 0.01
 
 
 def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
@@ -17,7 +20,8 @@ def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
         return None
     return (_evacuation(plan, snapshot) or _nearfull_relief(plan, snapshot)
             or _share_relief(plan, snapshot, min_gain)
-            or _lowers_max_utilization(plan, min_gain) or _more_free_space(plan, min_gain)
+            or _lowers_max_utilization(plan, min_gain)
+            or _more_free_space(plan, snapshot, min_gain)
             or (None if min_gain > 0.0 else "there are moves that improve the placement"))
 
 
@@ -69,13 +73,21 @@ def _lowers_max_utilization(plan: Plan, min_gain: float) -> Optional[str]:
     return None
 
 
-def _more_free_space(plan: Plan, min_gain: float) -> Optional[str]:
+def _more_free_space(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
     """Growth of a pool's free bytes by `min_gain` of what it holds and could hold."""
+    small = {pool.name for pool in snapshot.pools.values() if _is_small(pool, snapshot)}
     for name, before in sorted(plan.before.pools.items()):
         after = plan.after.pools.get(name)
         whole = before.stored_bytes + before.free_bytes
-        if after is not None and before.stored_bytes > 0:
+        if after is not None and before.stored_bytes > 0 and name not in small:
             gained = after.free_bytes - before.free_bytes
             if gained >= max(min_gain * whole, 1.0):
-                return f"pool {name} can have {gained} bytes more"
+                return f"pool {name} can have {format_bytes(gained)} more"
     return None
+
+
+def _is_small(pool: Pool, snapshot: Snapshot) -> bool:
+    """True for a pool that holds too little to be worth a move, as `.mgr` does."""
+    used = sum(snapshot.osds[osd].used_bytes for osd in (pool.rule.osds() if pool.rule else ())
+               if osd in snapshot.osds)
+    return pool.stored_bytes * pool.size / pool.data_shards < _SMALL_RATIO * used

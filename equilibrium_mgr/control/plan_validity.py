@@ -5,12 +5,14 @@ was, and guards keep moves away from it.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+from statistics import median
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..execution.osd_traffic import OsdTraffic, predicted_utilization
+from ..gateway.cluster_summary import Fullness
 from ..plan.model import PgChange
 from ..snapshot import immovable_reasons as reasons
-from ..snapshot.model import Pool, Snapshot
+from ..snapshot.model import Pool, Snapshot, pool_of
 
 #: A pool must have grown or shrunk by this ratio of itself, by a typical shard at least, and by so
 #: much that an OSD's utilization changes by min_gain; by _LEAST_GAIN where that is less.
@@ -19,6 +21,11 @@ _LEAST_GAIN = 0.001
 #: An OSD's utilization must differ by this much: more than twice the measurement noise of a full
 #: OSD.
 _UTILIZATION = 0.03
+#: Of two reports of even noise an OSD differs from the others by no more than this multiple of the
+#: mean difference.
+_NOISE_RATIO = 6.0
+#: Where nothing is left to gain, an OSD has to differ by this ratio of min_gain.
+_GAIN_RATIO = 0.25
 #: An OSD counts as newly above nearfull by this much: more than measurement noise.
 _NEARFULL_MARGIN = 0.01
 
@@ -26,9 +33,10 @@ _NEARFULL_MARGIN = 0.01
 class ClusterFingerprint(NamedTuple):
     """The parts of a snapshot that a plan rests on, as plain values."""
 
-    crush: Tuple[Any, ...]                   # CRUSH version, and what counts as full
-    osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed
+    full_ratios: Tuple[float, ...]
+    osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed, class, place in the tree
     pools: Mapping[int, Tuple[Any, ...]]     # pg_num, size, rule, why immovable
+    placed: Mapping[int, Mapping[int, float]]   # pool → OSD → shards by the up sets
     down_osds: FrozenSet[int]
     pool_bytes: Mapping[int, int]
     pg_bytes: Mapping[int, int]              # the mean of a pool
@@ -37,28 +45,40 @@ class ClusterFingerprint(NamedTuple):
     excluded_pools: FrozenSet[int] = frozenset()       # pools that the plan leaves alone
     unknown_pgs: int = 0                         # PGs of which nobody knows how much they hold
     held_pgs: int = 0                            # PGs that stay until somebody lets them go
+    fullness: Fullness = Fullness()
     drained_osds: FrozenSet[int] = frozenset()   # nothing may go to these
 
     @property
     def topology(self) -> Tuple[Any, ...]:
         """A value that is equal as long as the same placements are legal."""
-        return self.crush, self.osds, self.pools, self.drained_osds
+        return self.full_ratios, self.osds, self.pools, self.drained_osds
 
     @property
     def unsettled(self) -> Tuple[Any, ...]:
         """The part of the topology that may flap; what a command has said need not settle."""
-        return self.crush, self.osds, self.pools
+        return self.osds, self.pools
+
+    def touched(self, later: ClusterFingerprint, changes: Sequence[PgChange]) -> List[PgChange]:
+        """The changes whose own OSDs or pool are others later, by what may flap."""
+        osds = {osd for osd in self.osds.keys() | later.osds.keys()
+                if self.osds.get(osd) != later.osds.get(osd)}
+        pools = {pool for pool in self.pools.keys() | later.pools.keys()
+                 if self.pools.get(pool) != later.pools.get(pool)}
+        return [change for change in changes if pool_of(change.pgid) in pools
+                or not osds.isdisjoint(change.up_before + change.up_after)]
 
 
-def fingerprint_of(snapshot: Snapshot,
-                   excluded_pools: FrozenSet[int] = frozenset()) -> ClusterFingerprint:
-    """`excluded_pools`: pools that the plan leaves alone."""
-    pools = snapshot.pools.values()
+def fingerprint_of(snapshot: Snapshot, excluded_pools: FrozenSet[int] = frozenset(),
+                   placed: Optional[Mapping[int, Mapping[int, float]]] = None
+                   ) -> ClusterFingerprint:
+    """`excluded_pools`: pools that the plan leaves alone. `placed`: the snapshot's shards."""
+    pools, places = snapshot.pools.values(), snapshot.crush.places()
     return ClusterFingerprint(
-        crush=(snapshot.crush_version, snapshot.full_ratio, snapshot.backfillfull_ratio,
-               snapshot.nearfull_ratio),
-        osds={o.id: (o.is_in, o.reweight, o.destroyed) for o in snapshot.osds.values()},
-        pools={pool.id: _pool(pool) for pool in pools},
+        full_ratios=(snapshot.full_ratio, snapshot.backfillfull_ratio, snapshot.nearfull_ratio),
+        osds={o.id: (o.is_in, o.reweight, o.destroyed, o.device_class, places.get(o.id))
+              for o in snapshot.osds.values()},
+        pools={pool.id: _pool(pool, snapshot) for pool in pools},
+        placed=placed or {},
         down_osds=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
         pool_bytes={pool.id: pool.stored_bytes for pool in pools},
         pg_bytes={pool.id: pool.stored_bytes // max(1, pool.pg_num) for pool in pools},
@@ -68,7 +88,9 @@ def fingerprint_of(snapshot: Snapshot,
         excluded_pools=excluded_pools,
         drained_osds=snapshot.drained_osds,
         unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
-        held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED))
+        held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED),
+        fullness=Fullness(*(sum(o.is_in and o.exceeds(ratio) for o in snapshot.osds.values())
+                            for ratio in (snapshot.nearfull_ratio, snapshot.backfillfull_ratio))))
 
 
 def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
@@ -94,22 +116,23 @@ def _pool_shares(snapshot: Snapshot) -> Dict[int, float]:
     return shares
 
 
-def _pool(pool: Pool) -> Tuple[Any, ...]:
+def _pool(pool: Pool, snapshot: Snapshot) -> Tuple[Any, ...]:
     # pg_num changes step by step; that it is changing is enough to know until it is through
     changing = pool.immovable == reasons.PG_NUM_CHANGING
-    return 0 if changing else pool.pg_num, pool.size, pool.rule_id, pool.immovable
+    return (0 if changing else pool.pg_num, pool.size, snapshot.crush.rules.get(pool.rule_id),
+            pool.immovable)
 
 
 def topology_change(then: ClusterFingerprint, now: ClusterFingerprint) -> Optional[str]:
     """The change that makes other placements legal than before, as a clause, or None."""
     if then.topology == now.topology:
         return None
-    if (then.crush, then.osds, then.drained_osds) == (
-            now.crush, now.osds, now.drained_osds) and _pools_but(
+    if (then.full_ratios, then.osds, then.drained_osds) == (
+            now.full_ratios, now.osds, now.drained_osds) and _pools_but(
             then, then.excluded_pools) == _pools_but(now, then.excluded_pools):
         return None  # others have changed only
-    if then.crush != now.crush:
-        return "the CRUSH map or a full ratio has changed"
+    if then.full_ratios != now.full_ratios:
+        return "a full ratio has changed"
     for osd in sorted(set(then.osds) | set(now.osds)):
         if then.osds.get(osd) != now.osds.get(osd):
             return f"osd.{osd} {_osd_event(then.osds.get(osd), now.osds.get(osd))}"
@@ -130,7 +153,7 @@ def _osd_event(then: Optional[Tuple[Any, ...]], now: Optional[Tuple[Any, ...]]) 
         return "is gone"
     if then[0] != now[0]:
         return "is in again" if now[0] else "is out"
-    return "has another weight"
+    return "has another weight" if then[1] != now[1] else "has another place in the CRUSH map"
 
 
 def data_change(then: ClusterFingerprint, now: ClusterFingerprint,
@@ -193,16 +216,32 @@ def unplanned_change(then: ClusterFingerprint, snapshot: Snapshot, traffic: OsdT
     return None
 
 
-def utilization_drift(then: ClusterFingerprint, now: ClusterFingerprint) -> Optional[str]:
-    """The OSD that has become fuller or emptier by most while nothing was sent, as a clause, or
-    None."""
-    moved: Dict[int, float] = {
-        osd: abs(ratio - then.utilization[osd])
-        for osd, ratio in now.utilization.items() if osd in then.utilization}
-    worst = max(moved, key=lambda osd: (moved[osd], -osd), default=None)
-    if worst is None or moved[worst] <= _UTILIZATION:
+def rest_change(then: ClusterFingerprint, now: ClusterFingerprint, min_gain: float,
+                noise: float) -> Optional[str]:
+    """A change by which a plan could gain min_gain that gained less before, as a clause, or None.
+
+    `noise`: the mean by which OSDs' utilization differs from one report to the next.
+    """
+    if then.placed and now.placed != then.placed and now.down_osds == then.down_osds:
+        return "shards are placed otherwise"
+    drift = _drift_by_class(then, now)
+    worst = max(drift, key=lambda osd: (drift[osd], -osd), default=None)
+    # what differs by more than noise of a full OSD counts, however much the others swing
+    least = max(_GAIN_RATIO * max(min_gain, _LEAST_GAIN), min(_UTILIZATION, _NOISE_RATIO * noise))
+    if worst is None or drift[worst] <= least:
         return None
     return _drift_clause(worst, now.utilization[worst], then.utilization[worst])
+
+
+def _drift_by_class(then: ClusterFingerprint, now: ClusterFingerprint) -> Dict[int, float]:
+    """OSD → by how much its utilization has changed otherwise than the median of its class."""
+    drift = {osd: ratio - then.utilization[osd]
+             for osd, ratio in now.utilization.items() if osd in then.utilization}
+    by_class: Dict[str, List[float]] = {}
+    for osd, change in drift.items():
+        by_class.setdefault(now.osds[osd][3], []).append(change)
+    middle = {name: median(changes) for name, changes in by_class.items()}
+    return {osd: abs(change - middle[now.osds[osd][3]]) for osd, change in drift.items()}
 
 
 def _drift_clause(osd: int, now: float, then: float) -> str:

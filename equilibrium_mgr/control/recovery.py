@@ -42,7 +42,7 @@ class Recovery:
     def _recover(self, sleep_interval: float) -> None:
         found = self._journal.recover(self._dispatcher.cooldown, self._clock(), sleep_interval)
         self._dispatcher.restore(found.rejected, found.sending, found.corrections,
-                                 found.in_flight)
+                                 found.in_flight, found.sending_epoch)
         self._drains.restore(found.drains)
         if found.plan is None:
             return

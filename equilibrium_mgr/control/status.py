@@ -20,10 +20,11 @@ from ..observation.change_detection import change_since
 from ..observation.cluster_view import ClusterView
 from ..observation.observer import ClusterObserver
 from ..observation.refusals import Refusals
-from ..observation.states import BALANCED, BLOCKED, OFF, STUCK, THROTTLED, WAITING
+from ..observation.states import BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING
 from ..plan.model import PgChange
 from ..runtime.formatting import format_time
 from ..snapshot import reason_codes as codes
+from ..snapshot.model import Snapshot
 from .execution_progress import execution_progress
 from .journal import Journal
 
@@ -41,6 +42,9 @@ class RoundOutcome(NamedTuple):
 
 
 IS_OFF = RoundOutcome(OFF, "automatic balancing is off", codes.SWITCHED_OFF)
+#: Of a mgr that has taken over a moment ago; its next look is before long.
+AWAITS_REPORTS = RoundOutcome(
+    MOVING, "what the last mgr has sent shows within a minute", codes.MOVING, 10.0)
 
 
 class BalancerStatus(NamedTuple):
@@ -96,7 +100,9 @@ class BalancerStatus(NamedTuple):
 
         The loop takes it in with its next round; where it is balanced or stuck, within ten minutes.
         """
-        now = self._replace(drains=self.drains.as_of(summary.epoch))
+        empty = summary.without_pgs if self.view is not None and _is_same_map(
+            self.view.snapshot, summary) else frozenset()
+        now = self._replace(drains=self.drains.as_of(summary.epoch, empty))
         wants_to_move = self.state != OFF or self.progress is not None
         return now._as_of(summary) if wants_to_move else now
 
@@ -127,6 +133,14 @@ class BalancerStatus(NamedTuple):
             waiting=(held_group(shards, code, reason),) if shards else ())
 
 
+def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
+    """True where CRUSH places no PG otherwise than at that look."""
+    return (snapshot.crush_version == summary.crush_version
+            and snapshot.pools.keys() == summary.pools.keys()
+            and {osd.id: (osd.up, osd.is_in, osd.reweight) for osd in snapshot.osds.values()}
+            == {number: (osd.up, osd.is_in, osd.reweight) for number, osd in summary.osds.items()})
+
+
 class _Groups:
     """The groups of what waits, computed once for each round's outcome."""
 
@@ -140,7 +154,8 @@ class _Groups:
         """The groups of `wanted`, which is replaced whole, by what the outcome says. `remaining`:
         shards that are left of it, fewer where it has not been compared with the map yet."""
         if wanted is not self._wanted or outcome is not self._outcome:
-            holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED)
+            holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED, MOVING) and (
+                outcome.code != codes.MOVING)
             self._groups = waiting_groups(
                 wanted, outcome.waiting, outcome.code if holds_up else codes.NEXT_BATCH,
                 outcome.reason if holds_up else "")
@@ -226,7 +241,8 @@ class StatusPublisher:
         if execution is None:
             return None
         try:
-            return execution_progress(execution, self._journal.episode, view)
+            return execution_progress(execution, self._journal.episode, view, self.current.code,
+                                      self._clock())
         except Exception:   # it is only shown: neither a round nor `off` may fail for it
             self._log.exception("how far the execution has come cannot be computed")
             return ExecutionProgress(execution.name, execution.summary())

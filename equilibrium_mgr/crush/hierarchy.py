@@ -5,7 +5,7 @@ that takes a class takes the shadow bucket.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 #: CRUSH weights in a dump are 16.16 fixed point; by convention 1.0 stands for 1 TiB.
 WEIGHT_ONE = 0x10000
@@ -54,6 +54,7 @@ class CrushHierarchy:
         for bucket in self.buckets.values():
             self.type_ids.setdefault(bucket.type_name, bucket.type_id)
         self._subtrees: Dict[int, Subtree] = {}
+        self._places: Optional[Dict[int, Tuple[Any, ...]]] = None
 
     def subtree(self, root: int) -> Subtree:
         """The subtree under a bucket, or under a single OSD where a rule takes one."""
@@ -75,6 +76,21 @@ class CrushHierarchy:
             return
         for item, _ in bucket.items:
             yield from self.buckets_of_type(item, type_name)
+
+    def places(self) -> Dict[int, Tuple[Any, ...]]:
+        """OSD id → its CRUSH weights and the buckets above it, all as nested tuples."""
+        if self._places is None:
+            parents: Dict[int, List[Tuple[int, float]]] = {}
+            for bucket in self.buckets.values():
+                for item, weight in bucket.items:
+                    parents.setdefault(item, []).append((bucket.id, weight))
+
+            def above(item: int) -> Tuple[Any, ...]:
+                return tuple([(parent, above(parent)) for parent, _ in parents.get(item, ())])
+            self._places = {osd: tuple([(weight, parent, above(parent))
+                                        for parent, weight in parents.get(osd, ())])
+                            for osd in self.device_class}
+        return self._places
 
     def hosts(self) -> Dict[int, str]:
         """OSD id → name of its nearest host bucket, shadow trees left out."""

@@ -95,9 +95,11 @@ class DrainStatus(NamedTuple):
         return (f"{plural(shards, 'shard')} cannot leave {self.named}; 'ceph equilibrium drain ls'"
                 " has the reasons")
 
-    def as_of(self, epoch: int) -> DrainStatus:
-        """The status for an osdmap of that epoch."""
-        return self._replace(is_old=self.epoch is not None and epoch > self.epoch)
+    def as_of(self, epoch: int, without_pgs: FrozenSet[int] = frozenset()) -> DrainStatus:
+        """The status for an osdmap of that epoch. `without_pgs`: OSDs that report that they have
+        nothing of any PG stay empty, whatever the map."""
+        return self._replace(is_old=self.epoch is not None and epoch > self.epoch
+                             and not self.empty_osds <= without_pgs)
 
     def is_safe(self, osd: int) -> Optional[bool]:
         """Whether an OSD of the list may be stopped; None where that is not known now."""

@@ -8,7 +8,7 @@ from ..snapshot import reason_codes
 from ..snapshot.model import Snapshot
 from .guards import full_osds, unsettled_pools
 
-#: More PGs than this are not remembered: with pgid and time they have to fit into one stored value.
+#: More PGs than this are not remembered; fewer are stored where pool ids are long.
 MOST_PGS = 2000
 
 
@@ -39,9 +39,12 @@ class Cooldown:
         return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()
                 if now - at < seconds}
 
-    def to_dict(self) -> Dict[str, Any]:
-        """A JSON-ready form for the key-value store."""
-        return {"moved": {pgid: int(at) for pgid, at in self.moved.items()}}
+    def to_dict(self, most_bytes: int) -> Dict[str, Any]:
+        """A form for the key-value store whose JSON has at most so many bytes, or few more: the
+        newest PGs."""
+        entry = max(map(len, self.moved), default=0) + len('"":1795451234,')
+        newest = list(self.moved.items())[-max(1, most_bytes // entry):]
+        return {"moved": {pgid: int(at) for pgid, at in newest}}
 
     def restore(self, dump: Mapping[str, Any]) -> None:
         """Takes over what another mgr has stored, as far as it can be understood."""

@@ -3,16 +3,18 @@ from __future__ import annotations
 
 import logging
 from typing import (
-    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence)
+    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple)
 
-from ..gateway.cluster_summary import OsdSummary
+from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.kinds import moves_nothing, takes_back
+from ..plan.kinds import UNDO, moves_nothing, takes_back
 from ..plan.model import PgChange
 from ..runtime.backoff import Backoff
 from ..runtime.time_slice import TimeSlice
 from ..settings import Settings
-from ..snapshot.model import Osd, Snapshot, pool_of
+from ..snapshot.immovable_reasons import PG_NUM_CHANGING
+from ..snapshot.model import Pool, Snapshot, pool_of
 from .batch_selection import Decision, next_batch
 from .change_outcomes import DeferralKind, DroppedChange
 from .cooldown import Cooldown, ExcludedPgs, excluded_pgs
@@ -28,6 +30,8 @@ from .size_check.size_corrections import SizeCorrections, sentence
 from .throttle_state import ThrottleLimits
 
 _SEND_TIMEOUT_SECONDS = 30.0
+#: Osdmaps that are read before a batch where one follows the other.
+_MOST_MAPS = 3
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
 
@@ -59,25 +63,30 @@ class UpmapDispatcher:
         self._prediction = PredictionCheck(self._time_slice)
         self._inactive = InactivePools()
         self._recovered: Optional[Dict[str, float]] = None   # pgid → when the last mgr sent it
+        self._recovered_epoch = 0   # of the osdmap before that
 
     def restore(self, rejected: Items, sending: Dict[str, float],
-                corrections: Mapping[str, Any], in_flight: FrozenSet[str] = frozenset()) -> None:
-        """Takes over from the last mgr: its rejected items, what it was sending (pgid → when), and
-        what it measured of sizes. `in_flight`: PGs of its own moves that had not arrived."""
+                corrections: Mapping[str, Any], in_flight: FrozenSet[str] = frozenset(),
+                epoch: int = 0) -> None:
+        """Takes over from the last mgr: its rejected items, what it was sending (pgid → when) at
+        this epoch, and what it measured of sizes. `in_flight`: PGs of its own moves that had not
+        arrived."""
         self.rejected = rejected
         self.corrections.restore(corrections)
         self._gateway.set_measured(self.corrections.bytes_per_object)
-        self._recovered = sending
+        self._recovered, self._recovered_epoch = sending, epoch
         for pgid, sent_at in sending.items():  # its cooldown would have been stored afterwards
             if pgid not in rejected:
                 self.cooldown.start([pgid], sent_at)
         self.pending.sent_before = in_flight.union(self.cooldown.moved)
+        self._gateway.set_sent(self.pending.sent_before)
         self._prediction.restore(self.pending.sent_before)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         if self._recovered is not None:
-            self.pending.restore_sending(self._recovered, snapshot, self._clock())
+            self.pending.restore_sending(self._recovered, self._recovered_epoch, snapshot,
+                                         self._clock())
             self.pending.restore_log_recovery(snapshot)
             self._recovered = None
         self.pending.remove_arrived(snapshot)
@@ -155,7 +164,9 @@ class UpmapDispatcher:
             in_flight=tuple(p for p in self.pending.entries if p not in execution.unanswered),
             max_backfills=settings.max_backfills_per_osd,
             max_transit_ratio=settings.max_transit_ratio,
-            cooling=self.cooldown.cooling(self._clock(), settings.pg_cooldown),
+            # who asks for an undo wants what has just been moved back
+            cooling={} if execution.kind == UNDO else self.cooldown.cooling(
+                self._clock(), settings.pg_cooldown),
             relievable_osds=tuple(full_osds(snapshot)) if relief else (),
             degraded_pools=tuple(pool for pool, block in blocked.items() if not block.inactive),
             max_shards=shards, max_shards_hard=hard,
@@ -224,8 +235,8 @@ class UpmapDispatcher:
         is waited for. `on_submitted` is called before the answers are waited for, which takes up to
         _SEND_TIMEOUT_SECONDS. Raises NotReady.
         """
-        batch = self._gateway.without_remapped(batch, before)
-        if not batch or self._is_out_of_date(batch, before, execution.is_exempt):
+        batch = self.still_allowed(batch, before, execution.is_exempt)
+        if not batch:
             return SentBatch(before)
         now = self._clock()
         with permit(execution) as is_permitted:
@@ -252,22 +263,23 @@ class UpmapDispatcher:
         self._start_waits(batch, result, before, now)
         return SentBatch(snapshot, update.sent_moves, update.sent_bytes, result.kept, batch)
 
-    def _is_out_of_date(self, batch: Sequence[PgChange], before: Snapshot,
-                        is_exempt: bool) -> bool:
-        """True where a flag, CRUSH or a target's weight has changed since `before`.
-
-        Reads a summary (milliseconds), and only for another epoch: a snapshot of a large cluster
-        takes seconds.
-        """
-        if self._gateway.epoch() == before.epoch:
-            return False
-        now = self._gateway.summary(with_map_settings=True)
-        targets = {osd for change in batch for osd in change.up_after}
-        guard = cluster_guard(now, now.mon_connected, now.builtin_active, is_exempt)
-        return (guard is not None
-                or now.crush_version != before.crush_version
-                or any(_is_weighed_otherwise(before.osds.get(osd), now.osds.get(osd))
-                       for osd in targets))
+    def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
+                       is_exempt: bool) -> Sequence[PgChange]:
+        """What of the batch the newest osdmap allows as that of `before` did. Another one may come
+        while one is read; where that goes on, a summary has to agree on OSDs and flags."""
+        for left in reversed(range(_MOST_MAPS)):
+            now = self._gateway.at_newest_map(before)
+            batch = self._gateway.without_remapped(batch, before)
+            if not is_exempt and _is_disturbed(before, now):
+                break
+            if now is not before:
+                batch = [change for change in batch if _is_allowed(change, before, now)]
+            if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(
+                    now, self._gateway.summary(with_map_settings=True)):
+                return batch if cluster_guard(
+                    now, self._gateway.have_mon_connection(),
+                    self._gateway.builtin_balancer_active(), is_exempt) is None else ()
+        return ()
 
     def _account(self, execution: Execution, moved: Sequence[PgChange], result: BatchResult,
                  before: Snapshot, snapshot: Snapshot) -> None:
@@ -320,10 +332,53 @@ def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
             if not moves_nothing(pg, change.up_after, before.pools[pg.pool].erasure)]
 
 
-def _is_weighed_otherwise(then: Optional[Osd], now: Optional[OsdSummary]) -> bool:
-    if then is None or now is None:
+def _is_disturbed(before: Snapshot, now: Snapshot) -> bool:
+    """True where what binds all that moves is another: limits of fullness were lowered, an OSD has
+    gone down, whose PGs are degraded, or a pool was made, changed or deleted: its PGs peer, and
+    the misplaced limit is of the copies that are left."""
+    return (now.nearfull_ratio < before.nearfull_ratio
+            or now.backfillfull_ratio < before.backfillfull_ratio
+            or now.full_ratio < before.full_ratio
+            or any(osd.up and not (number in now.osds and now.osds[number].up)
+                   for number, osd in before.osds.items())
+            or any(_shape(before.pools.get(number)) != _shape(now.pools.get(number))
+                   for number in before.pools.keys() | now.pools.keys()))
+
+
+def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
+    """True where the change's pool and OSDs are what they were, and CRUSH still allows it."""
+    number = pool_of(change.pgid)
+    then, pool = before.pools[number], now.pools.get(number)
+    if pool is None or _shape(pool) != _shape(then):
+        return False
+    if any(_state(before, osd) is None or _state(before, osd) != _state(now, osd)
+           for osd in change.up_after):
+        return False
+    if pool.rule is None or then.rule is None or now.crush is before.crush:
         return True
-    return then.is_in != now.is_in or (now.is_in and abs(then.reweight - now.reweight) > 0.001)
+    old, new = then.rule.osds(), pool.rule.osds()
+    return all(old.get(osd) == new.get(osd) for osd in change.up_after) and not (
+        pool.rule.violation(change.up_after) or pool.rule.upmap_rejection(change.up_after))
+
+
+def _shape(pool: Optional[Pool]) -> Optional[Tuple[int, int, int, Optional[str]]]:
+    if pool is None:
+        return None
+    # of a pg_num that changes step by step nothing is sent anyway
+    changing = pool.immovable == PG_NUM_CHANGING
+    return 0 if changing else pool.pg_num, pool.size, pool.rule_id, pool.immovable
+
+
+def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]]:
+    osd = snapshot.osds.get(number)
+    return None if osd is None else (osd.up, osd.is_in, osd.reweight)
+
+
+def _has_same_osds(snapshot: Snapshot, summary: ClusterSummary) -> bool:
+    """True where no OSD is up, in or weighted otherwise by a newer map, which has no more flags."""
+    return summary.flags is not None and summary.flags.issubset(snapshot.flags) and all(
+        _state(snapshot, number) == (osd.up, osd.is_in, osd.reweight)
+        for number, osd in summary.osds.items())
 
 
 def _max_pairs(option: float, pgs: int) -> int:

@@ -18,9 +18,10 @@ _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "nore
 _BEFORE_LUMINOUS = frozenset((
     "", "unknown", "argonaut", "bobtail", "cuttlefish", "dumpling", "emperor", "firefly", "giant",
     "hammer", "infernalis", "jewel", "kraken"))
+#: OSDs of these have no mClock profiles by default.
+BEFORE_QUINCY = _BEFORE_LUMINOUS.union(("luminous", "mimic", "nautilus", "octopus", "pacific"))
 #: These do not know pg-upmap-primary.
-_BEFORE_REEF = _BEFORE_LUMINOUS.union(
-    ("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
+_BEFORE_REEF = BEFORE_QUINCY.union(("quincy",))
 _REEF = 18
 _CLEAN = frozenset(("active", "clean"))
 CURE_MIN_COMPAT = "ceph osd set-require-min-compat-client luminous"
@@ -154,8 +155,6 @@ def blocked_pools(snapshot: Snapshot,
         if pool is not None and (states.inactive or states.degraded):
             what = (f"{plural(states.inactive, 'PG')} inactive" if states.inactive
                     else f"{plural(states.degraded, 'PG')} degraded")
-            if states.inactive and pool_id in transient:
-                what += " since a moment ago"
             own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}", states.inactive > 0,
                                    states.inactive > 0 and pool_id in transient)
     if not own:

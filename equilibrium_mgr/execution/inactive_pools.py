@@ -9,8 +9,6 @@ from ..snapshot.model import Snapshot
 TRANSIENT_SECONDS = 30.0
 #: Seconds after which such a pool is observed again.
 TRANSIENT_RECHECK_SECONDS = 10.0
-#: Snapshots further apart than this (seconds) do not show that a pool was inactive in between.
-_APART_SECONDS = 180.0
 
 
 class InactivePools:
@@ -25,7 +23,7 @@ class InactivePools:
         only."""
         now, earlier = snapshot.taken_at, self._seen_at
         self._seen_at = now
-        if earlier is None or not 0.0 <= now - earlier < _APART_SECONDS:
+        if earlier is None or now < earlier:
             self._since = {}
         self._since = {pool: self._since.get(pool, now)
                        for pool, states in snapshot.pool_states.items() if states.inactive}

@@ -5,6 +5,7 @@ the misplaced budget cannot rest on Ceph's count alone: what it cannot show yet 
 """
 from __future__ import annotations
 
+import math
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
@@ -13,6 +14,8 @@ from ..snapshot.model import SizedShards, Snapshot, shard_changes
 #: Seconds after which a PG that looks settled counts as arrived although it has not reported at a
 #: newer epoch.
 _BELIEVE_AFTER_SECONDS = 600.0
+#: The same of what the last mgr has sent, from the first look on.
+_HEARD_SECONDS = 50.0
 #: Seconds after which a PG has peered, and Ceph shows what is misplaced.
 _RESTORE_SECONDS = 120.0
 #: Seconds after which an OSD has reported what has come to it.
@@ -34,6 +37,8 @@ class PendingMove(NamedTuple):
     sources: Tuple[int, ...] = ()   # OSDs that lose one
     before: Optional[int] = None    # osdmap epoch at which it was sent; None where not known
     uneven: Mapping[int, int] = {}  # OSD → bytes of its shard, where shards are not all alike
+    #: until when reports of what the last mgr has sent are waited for; infinite for our own
+    heard_by: float = math.inf
 
     @property
     def gains(self) -> SizedShards:
@@ -78,8 +83,10 @@ class PendingMoves:
             pg.objects * change.shards, change.shards, pg.shard_bytes * change.shards,
             before.epoch + 1, now, gains, losses, before.epoch, uneven)
 
-    def restore_sending(self, moved: Mapping[str, float], snapshot: Snapshot, now: float) -> None:
-        """Adds what another mgr has sent a moment ago (pgid → when), which may not show yet.
+    def restore_sending(self, moved: Mapping[str, float], before: int, snapshot: Snapshot,
+                        now: float) -> None:
+        """Adds what another mgr has sent a moment ago (pgid → when) and does not show yet: of which
+        there is no report later than the osdmap `before`.
 
         The upmap items of a PG tell from where to where it goes; how many of them are new is not
         known, so all are counted.
@@ -94,9 +101,15 @@ class PendingMoves:
             pairs = [p for p in snapshot.upmap_items.get(pgid, ()) if p[1] in pg.up] or [(-1, -1)]
             self.entries[pgid] = PendingMove(
                 pg.objects * len(pairs), len(pairs), pg.shard_bytes * len(pairs),
-                snapshot.epoch, sent_at,
+                before + 1, sent_at,
                 tuple(target for _, target in pairs if target >= 0),
-                tuple(source for source, _ in pairs if source >= 0))
+                tuple(source for source, _ in pairs if source >= 0),
+                heard_by=now + _HEARD_SECONDS)
+
+    @property
+    def awaits_reports(self) -> bool:
+        """True while it is not known of what the last mgr has sent whether it has arrived."""
+        return any(entry.heard_by < math.inf for entry in list(self.entries.values()))
 
     def restore_log_recovery(self, snapshot: Snapshot) -> None:
         """Adds PGs that an upmap item has moved, whenever that was, and that wait for recovery by
@@ -134,7 +147,9 @@ class PendingMoves:
         """Removes what has arrived or is gone."""
         for pgid, entry in list(self.entries.items()):
             if entry.sent_at > snapshot.taken_at:  # the clock was set back
-                self.entries[pgid] = entry._replace(sent_at=snapshot.taken_at)
+                self.entries[pgid] = entry = entry._replace(
+                    sent_at=snapshot.taken_at, heard_by=snapshot.taken_at + _HEARD_SECONDS
+                    if entry.heard_by < math.inf else math.inf)
         arrived = [pgid for pgid, entry in list(self.entries.items())
                    if _has_arrived(snapshot, pgid, entry)]
         now = snapshot.taken_at
@@ -142,14 +157,18 @@ class PendingMoves:
         for pgid in arrived:
             entry = self.entries.pop(pgid)
             self.arrivals.append(Arrival(entry.gains, now))
+        for pgid, entry in list(self.entries.items()):
+            if entry.heard_by < now:   # it is seen to move, like our own
+                self.entries[pgid] = entry._replace(heard_by=math.inf)
 
-    def uncounted_copies(self, snapshot: Snapshot) -> int:
-        """Object copies that we have misplaced and Ceph's own count cannot contain yet.
+    def uncounted_copies(self, snapshot: Snapshot, as_degraded: bool = True) -> int:
+        """Object copies that we have misplaced and Ceph's own count does not contain, `as_degraded`
+        also those of PGs that it calls degraded instead: they are held against the limit, too.
 
         They are to be added to that count, which contains what others misplace.
         """
         return sum(entry.copies for pgid, entry in list(self.entries.items())
-                   if not _is_counted(snapshot, pgid, entry))
+                   if not _is_counted(snapshot, pgid, entry, as_degraded))
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""
@@ -162,7 +181,7 @@ def _uncopied_ratio(snapshot: Snapshot, pgid: str) -> float:
     return pg.uncopied_ratio if pg is not None and pg.is_moving else 1.0
 
 
-def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
+def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: bool) -> bool:
     """True where the PG has reported what our change misplaces: once it has peered at the map that
     has the change (PeeringState::update_calc_stats counts nothing while it peers)."""
     pg = snapshot.pgs.get(pgid)
@@ -170,7 +189,7 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
         return True
     if not pg.state or any(state in pg.state for state in _UNREPORTED_STATES):
         return False
-    if "degraded" in pg.state:   # it waits for recovery by its log: Ceph counts that as degraded
+    if as_degraded and "degraded" in pg.state:   # as while it waits for recovery by its log
         return False
     if pg.reported_epoch >= entry.epoch:
         return True
@@ -186,5 +205,5 @@ def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
         return True
     if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):
         return False
-    return (pg.reported_epoch >= entry.epoch
+    return (pg.reported_epoch >= entry.epoch or snapshot.taken_at > entry.heard_by
             or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)

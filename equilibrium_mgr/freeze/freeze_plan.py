@@ -44,8 +44,9 @@ def freeze(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> Freeze
     unpinned: List[Unpinned] = []
     shards = pinned_bytes = copies = pinned_copies = 0
     remapped = snapshot.in_flight()
+    given: Dict[int, int] = {}   # OSD → bytes that leave an exchange for it
     for pg in with_checkpoints(remapped.values(), _PGS_A_PIECE, checkpoint):
-        pin = pin_of(snapshot, pg)
+        pin = pin_of(snapshot, pg, given)
         copies += _misplaced_shards(pg, snapshot.pools[pg.pool].erasure) * pg.objects
         if pin.shards:
             shards += pin.shards

@@ -9,7 +9,7 @@ data is certain, whatever has happened since the PG was clean.
 from __future__ import annotations
 
 from itertools import combinations, permutations
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementBlock
 from ..plan.options import effective_fill_limit
@@ -65,14 +65,15 @@ class Pin(NamedTuple):
     obstacle: Optional[Obstacle]   # the reason for that; None where none does
 
 
-def pin_of(snapshot: Snapshot, pg: Pg) -> Pin:
-    """The pin of a PG that is in flight."""
+def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
+    """The pin of a PG that is in flight. `given`: OSD → bytes of shards that left an exchange for
+    it, to which this one's are added."""
     pool = snapshot.pools[pg.pool]
     moving = len(snapshot.transfers(pg)[0])
     obstacle = _obstacle_of_pg(pg, pool)
     if obstacle is not None:
         return Pin(pg.up, (), 0, moving, obstacle)
-    search: _Search = (_Positions if pool.erasure else _Members)(snapshot, pg, pool)
+    search: _Search = (_Positions if pool.erasure else _Members)(snapshot, pg, pool, given)
     part = search.largest_part()
     up, shards = search.up_set(part), len(part)
     moving = max(moving, shards)
@@ -111,8 +112,9 @@ class _Search:
     `obstacle` is the first reason that has kept a shard from being pinned.
     """
 
-    def __init__(self, snapshot: Snapshot, pg: Pg, pool: Pool) -> None:
+    def __init__(self, snapshot: Snapshot, pg: Pg, pool: Pool, given: Dict[int, int]) -> None:
         assert pool.rule is not None
+        self._given = given
         self._snapshot, self._pg, self._rule = snapshot, pg, pool.rule
         self.obstacle: Optional[Obstacle] = None
 
@@ -211,6 +213,7 @@ class _Positions(_Search):
             for osd in self._outside(leaving[0]):
                 wanted[leaving[0]] = osd
                 if self._obstacle(tuple(wanted)) is None:
+                    self._given[osd] = self._coming(osd) + self._bytes_at(leaving[0], osd)
                     return tuple(wanted), len(free) - 1
         return None
 
@@ -230,11 +233,15 @@ class _Positions(_Search):
         limit = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
         osds = [snapshot.osds[osd] for osd in self._rule.block_at(position).weights
                 if osd not in known and osd in snapshot.osds]
-        fit = [(osd.target_bytes / osd.size_bytes, osd.id) for osd in osds
+        fit = [((osd.target_bytes + self._coming(osd.id)) / osd.size_bytes, osd.id) for osd in osds
                if osd.unusable_reason() is None and not osd.reaches(snapshot.nearfull_ratio)
-               and osd.target_bytes + self._bytes_at(position, osd.id) <= limit * osd.size_bytes]
+               and osd.target_bytes + self._coming(osd.id) + self._bytes_at(position, osd.id)
+               <= limit * osd.size_bytes]
         return [osd for _, osd in sorted(fit)[:_MOST_OUTSIDE]]
 
+    def _coming(self, osd: int) -> int:
+        """Bytes that have left other PGs' exchanges for an OSD."""
+        return self._given.get(osd, 0)
 
     def _bytes_at(self, position: int, osd: int) -> int:
         """Bytes of the shard at a position if an OSD takes it."""

@@ -20,6 +20,7 @@ class OsdSummary(NamedTuple):
     size_bytes: Optional[int]
     used_bytes: Optional[int]
     device_class: str = ""
+    pgs: Optional[int] = None    # that it has data of, as it reports them
 
     @property
     def utilization(self) -> Optional[float]:
@@ -39,6 +40,14 @@ class PoolSummary(NamedTuple):
     omap_bytes: int = 0          # of one copy, as deep scrubs have measured it
 
 
+class Fullness(NamedTuple):
+    """Numbers of OSDs, each in the highest of these that it is in, as Ceph's health has them."""
+
+    nearfull: int = 0
+    backfillfull: int = 0
+    full: int = 0
+
+
 class ClusterSummary(NamedTuple):
     """The cluster at one moment. Immutable, so that every thread may keep it."""
 
@@ -56,6 +65,14 @@ class ClusterSummary(NamedTuple):
     stale_osds: FrozenSet[int] = frozenset()  # up and in, but silent for too long
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
+    degraded_copies: int = 0     # object copies that are missing
+    fullness: Fullness = Fullness()
+
+    @property
+    def without_pgs(self) -> FrozenSet[int]:
+        """OSDs that are up and report that they have nothing of any PG."""
+        return frozenset(osd for osd, one in self.osds.items()
+                         if one.up and one.pgs == 0) - self.stale_osds
 
 
 class SummaryReading(NamedTuple):
@@ -65,14 +82,15 @@ class SummaryReading(NamedTuple):
     osd_stats: Sequence[Mapping[str, Any]]    # get('osd_stats')['osd_stats']
     pool_stats: Sequence[Mapping[str, Any]]   # get('pool_stats')['pool_stats']
     pg_status: Mapping[str, Any]              # get('pg_status')
+    health: Mapping[str, Any] = {}            # the checks in get('health')
 
 
-_NO_SIZE: Mapping[str, int] = {}
+_NOTHING: Mapping[str, Any] = {}
 
 
 def summarize_osds(reading: SummaryReading) -> Mapping[int, OsdSummary]:
     """OSD id → its summary. An OSD under several roots has the largest of its CRUSH weights."""
-    sizes = {int(stats["osd"]): stats.get("statfs", _NO_SIZE) for stats in reading.osd_stats}
+    reports = {int(stats["osd"]): stats for stats in reading.osd_stats}
     osds: Dict[int, OsdSummary] = {}
     for node in _osd_nodes(reading.tree):
         osd = int(node["id"])
@@ -81,13 +99,14 @@ def summarize_osds(reading: SummaryReading) -> Mapping[int, OsdSummary]:
             osds[osd] = osds[osd]._replace(crush_weight=max(weight, osds[osd].crush_weight))
             continue
         reweight = float(node.get("reweight", 0.0))
-        statfs = sizes.get(osd, _NO_SIZE)
+        report = reports.get(osd, _NOTHING)
+        statfs = report.get("statfs", _NOTHING)
         total = int(statfs.get("total", 0))
         used = total - int(statfs.get("available", 0))
         osds[osd] = OsdSummary(   # by position: half the time, and this is done every round
             node.get("status") == "up", reweight > 0.0, reweight, weight,
             total if total > 0 else None, max(0, used) if total > 0 else None,
-            str(node.get("device_class", "")))
+            str(node.get("device_class", "")), report.get("num_pgs"))
     return MappingProxyType(osds)
 
 
@@ -106,6 +125,13 @@ def summarize_pools(reading: SummaryReading) -> Mapping[int, PoolSummary]:
             states=states.get(pool_id, MappingProxyType({})),
             omap_bytes=max(0, int(sums.get("num_omap_bytes", 0))))
     return MappingProxyType(pools)
+
+
+def fullness_of(reading: SummaryReading) -> Fullness:
+    """How many OSDs Ceph calls too full."""
+    found = [reading.health.get(code, _NOTHING).get("summary", _NOTHING)
+             for code in ("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL")]
+    return Fullness(*[int(summary.get("count", 0)) for summary in found])
 
 
 def object_copies(reading: SummaryReading) -> int:

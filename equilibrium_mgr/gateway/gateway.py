@@ -16,6 +16,8 @@ from ..runtime.time_slice import TimeSlice
 from ..runtime.work_counters import Counts, WorkCounters
 from ..settings import Settings, default_settings
 from ..snapshot.model import NO_CLASS, Snapshot, pg_number, pool_of
+from ..snapshot.osds import full_ratios, read_osds
+from ..snapshot.pools import PoolReader
 from ..snapshot.reading import Reading
 from ..snapshot.statistics.osd_reports import OsdReports
 from .cluster_summary import ClusterSummary
@@ -69,23 +71,16 @@ class Gateway:
         self._lock = threading.Lock()
         if checkpoint is None:
             checkpoint = TimeSlice()   # all modules share one interpreter
-        self._snapshots = SnapshotReader(mgr, self._get, clock, settings, self._map_settings,
-                                         self.counters, self._reports, checkpoint)
+        self._snapshots = SnapshotReader(mgr, self._get, clock, settings, self.counters,
+                                         self._reports, checkpoint)
         self._builtin_was_active = False   # since pop_builtin_was_active
 
     def snapshot(self, fresh: bool = False) -> Snapshot:
-        """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics.
-
-        `fresh` asks for an osdmap that was dumped at this epoch, and for factors of OSDs of now, as
-        a plan needs them.
-        """
+        """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics. `fresh`
+        asks for factors of OSDs of now, as a plan needs them."""
         with self._lock:
             self.counters.add("full_readings")
             return self._snapshots.snapshot(fresh)
-
-    def dumped_at_epoch(self, epoch: int) -> bool:
-        """True where a snapshot of this epoch is made from a dump of the osdmap."""
-        return self._snapshots.maps.dumped_at_epoch(epoch)
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         """Reads what costs a few milliseconds, at once even during a `snapshot`. Raises NotReady.
@@ -111,6 +106,10 @@ class Gateway:
     def set_drained(self, osds: FrozenSet[int]) -> None:
         """OSDs that later snapshots have as being drained."""
         self._snapshots.drained = osds
+
+    def set_sent(self, pgids: FrozenSet[str]) -> None:
+        """PGs that the last mgr has moved: where their data was before, their upmap items tell."""
+        self._snapshots.sent = pgids
 
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
@@ -274,6 +273,27 @@ class Gateway:
         except (KeyError, TypeError, ValueError):
             return unknown
 
+    def at_newest_map(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot, or one with what a newer osdmap tells of flags, full ratios, pools, CRUSH
+        and OSDs; PGs, their up sets and sizes of OSDs are not read again."""
+        osdmap, last = self._mgr.get_osdmap(), self._snapshots.last_reading
+        if osdmap.get_epoch() == snapshot.epoch or last is None:
+            return snapshot
+        self.counters.add("osdmap_dumps")
+        dump, crush = osdmap.dump(), snapshot.crush
+        if dump.get("crush_version") != snapshot.crush_version:
+            crush = CrushHierarchy(osdmap.get_crush().dump())
+        ratios, osds = full_ratios(dump), read_osds(dump, crush, ())
+        return snapshot._replace(
+            epoch=dump["epoch"], flags=tuple(dump.get("flags", "").split(",")),
+            full_ratio=ratios.full, backfillfull_ratio=ratios.backfillfull,
+            nearfull_ratio=ratios.nearfull, crush=crush,
+            min_compat_client=dump.get("require_min_compat_client", ""),
+            pools=PoolReader().read(last._replace(osd_map=dump), crush),
+            osds={number: osd._replace(up=osds[number].up, is_in=osds[number].is_in,
+                                       reweight=osds[number].reweight)
+                  for number, osd in snapshot.osds.items() if number in osds})
+
     def without_remapped(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
         """The changes whose PGs still have the up set of the snapshot."""
         osdmap = self._mgr.get_osdmap()
@@ -295,8 +315,6 @@ class Gateway:
 
         A return code of 0 does not mean that the monitor keeps the items: the map has to be read.
         """
-        with self._lock:  # not in submit_upmaps, which must not wait while a job reads the cluster
-            self._snapshots.maps.expect([request.change for request in requests])
         come = self._monitors.wait([request.reply for request in requests], timeout)
         return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
                 else UpmapReply(change, None, f"no answer within {int(timeout)} s")
@@ -359,7 +377,10 @@ class Gateway:
 
 
 def _up_set(osdmap: OsdMapApi, pgid: str) -> Tuple[int, ...]:
-    return tuple(osdmap.pg_to_up_acting_osds(pool_of(pgid), pg_number(pgid))["up"])
+    try:
+        return tuple(osdmap.pg_to_up_acting_osds(pool_of(pgid), pg_number(pgid))["up"])
+    except SystemError:   # its pool is gone
+        return ()
 
 
 def _command(change: PgChange) -> Dict[str, Any]:

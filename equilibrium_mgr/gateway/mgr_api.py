@@ -43,9 +43,6 @@ class OsdMapApi(Protocol):
     def pg_to_up_acting_osds(self, pool_id: int, ps: int, /) -> Mapping[str, Sequence[int]]:
         """`up` and `acting` of one PG."""
 
-    def pool_raw_used_rate(self, pool_id: int, /) -> float:
-        """Raw bytes that one byte in the pool takes."""
-
     def new_incremental(self) -> OsdMapIncrementalApi:
         """Changes to this map, none at first."""
 

@@ -22,7 +22,6 @@ from ..snapshot.statistics.pg_reports import PgReports
 from ..snapshot.statistics.pg_statistics import PgStatistics
 from .mgr_api import MgrApi
 from .osd_map_reader import OsdMapReader, modified_at
-from .summary_reader import OsdMapSettings
 
 #: Seconds between readings of all statistics of every PG, while pools change and where none does.
 _FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
@@ -53,14 +52,12 @@ class _FullReading(NamedTuple):
 class SnapshotReader:
     """Not to be used by two threads at a time.
 
-    `get` returns a structure of the mgr and raises NotReady while the mgr does not have it;
-    `map_settings` asks a monitor for the flags at an epoch.
+    `get` returns a structure of the mgr and raises NotReady while the mgr does not have it.
     """
 
     def __init__(self, mgr: MgrApi, get: Callable[[str], Mapping[str, Any]],
                  clock: Callable[[], float], settings: Callable[[], Settings],
-                 map_settings: Callable[[int], Optional[OsdMapSettings]], counters: WorkCounters,
-                 reports: OsdReports, checkpoint: Checkpoint) -> None:
+                 counters: WorkCounters, reports: OsdReports, checkpoint: Checkpoint) -> None:
         self._get = get
         self._clock = clock
         self._settings = settings
@@ -74,20 +71,21 @@ class SnapshotReader:
         self._statistics_totals: _PoolTotals = {}
         self._builder = SnapshotBuilder(checkpoint)
         self._looks = 0   # since the last one that was built in full
-        self.maps = OsdMapReader(mgr, clock, map_settings, counters, checkpoint)
+        self._maps = OsdMapReader(mgr, counters, checkpoint)
         self.measured: Mapping[int, float] = {}   # pool id → bytes per object, see Reading
         self.drained: FrozenSet[int] = frozenset()   # OSDs that are to be emptied
+        self.sent: FrozenSet[str] = frozenset()   # PGs that the last mgr had moved, see Reading
         self.last_reading: Optional[Reading] = None
 
     def snapshot(self, fresh: bool) -> Snapshot:
-        """Raises NotReady. `fresh` asks for what a plan needs: an osdmap that was dumped at its
-        epoch, and what shards take on each OSD by what it reports now."""
+        """Raises NotReady. `fresh` asks for what a plan needs: what shards take on each OSD by what
+        it reports now."""
         if fresh:
             self.fit_factors_anew()
         is_check = self._looks >= LOOKS_BETWEEN_CHECKS
         try:
             builder = self._builder.copy() if is_check else None
-            reading, full = self._read(fresh, is_check)
+            reading, full = self._read(is_check)
             snapshot = self._builder.build(reading)
             if builder is not None and full is not None and self._builder.has_amended:
                 self._looks = 0
@@ -130,7 +128,7 @@ class SnapshotReader:
         self._statistics, self._builder = full.statistics, builder
         return full.reading, expected
 
-    def _read(self, fresh: bool, is_check: bool) -> Tuple[Reading, Optional[_FullReading]]:
+    def _read(self, is_check: bool) -> Tuple[Reading, Optional[_FullReading]]:
         """(reading, for a check the same with all records made anew)."""
         progress = self._get("pg_progress")
         if not progress.get("pg_ready", True):
@@ -138,8 +136,7 @@ class SnapshotReader:
         pgs = progress.get("pgs", {})
         pools = self._get("df").get("pools", [])
         changes = self._pg_reports.read(pgs)
-        maps = self.maps.read(pgs, self._pg_reports, {pool["id"]: pool["name"] for pool in pools},
-                              fresh)
+        maps = self._maps.read()
         pool_stats = self._get("pool_stats").get("pool_stats", [])
         self._refresh_statistics(pool_stats)
         statistics = self._statistics.copy() if is_check else None
@@ -154,7 +151,7 @@ class SnapshotReader:
             max_avail=_max_avail(pools), stale_osds=self._osd_reports.stale(osd_stats, now),
             acting=maps.acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
-            changed_at=modified_at(maps.osd_map), drained=self.drained,
+            changed_at=modified_at(maps.osd_map), drained=self.drained, sent=self.sent,
             pool_statfs=_pool_statfs(osds, self._checkpoint),
             moves_primaries=settings.read_balance)
         full = None if statistics is None else _FullReading(

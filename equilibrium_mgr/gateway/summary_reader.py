@@ -6,13 +6,14 @@ monitor answers `osd stat` within a millisecond, so it is asked.
 """
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any, Callable, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..runtime.work_counters import WorkCounters
 from ..snapshot.statistics.osd_reports import OsdReports
 from .cluster_summary import (
-    ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
+    ClusterSummary, SummaryReading, fullness_of, object_copies, summarize_osds, summarize_pools)
 from .mgr_api import MgrApi
 from .monitor_commands import MonitorCommands
 
@@ -58,7 +59,8 @@ class SummaryReader:
         map_settings = self.map_settings(epoch) if with_map_settings and connected else None
         reading = SummaryReading(
             tree=self._read("osd_map_tree"), osd_stats=self._read("osd_stats")["osd_stats"],
-            pool_stats=self._read("pool_stats")["pool_stats"], pg_status=self._read("pg_status"))
+            pool_stats=self._read("pool_stats")["pool_stats"], pg_status=self._read("pg_status"),
+            health=json.loads(self._read("health")["json"] or "{}").get("checks", {}))
         now, osds = self._clock(), summarize_osds(reading)
         reporting = frozenset(osd for osd, one in osds.items() if one.up and one.is_in)
         stale = self._reports.stale(reading.osd_stats, now)
@@ -66,8 +68,10 @@ class SummaryReader:
             taken_at=now, epoch=epoch, crush_version=int(osdmap.get_crush_version()),
             osds=osds, pools=summarize_pools(reading),
             misplaced_copies=int(reading.pg_status.get("misplaced_objects", 0)),
+            degraded_copies=int(reading.pg_status.get("degraded_objects", 0)),
             object_copies=object_copies(reading), mon_connected=connected,
             builtin_active=builtin_active,
+            fullness=fullness_of(reading),
             stale_osds=stale & reporting, statistics_at=self._reports.oldest(reporting),
             flags=map_settings.flags if map_settings is not None else None,
             min_compat_client=map_settings.min_compat_client if map_settings is not None else None)

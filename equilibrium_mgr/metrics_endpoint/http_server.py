@@ -1,8 +1,8 @@
 """An HTTP server for one text, which no client can hold up.
 
 A connection has so many seconds to send its request and as many to take the answer, and is closed
-after one of them; only so many are served at a time. The server and each connection have threads of
-their own.
+after one of them. Only so many are served at a time: where one more comes, the one that has kept
+its request back for longest makes room. The server and each connection have threads of their own.
 """
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import TCPServer, ThreadingMixIn
-from typing import Any, Callable, Set
+from typing import Any, Callable, Dict
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: For the request, and again for the answer.
 SECONDS = 5.0
-#: Served at the same time; more are closed at once.
-MOST_CONNECTIONS = 8
+#: Served at the same time.
+MOST_CONNECTIONS = 16
+#: For a connection that is closed to leave its thread: a moment.
+_ROOM_SECONDS = 0.5
 _LONGEST_REQUEST = 8192
 _POLL_SECONDS = 0.25
 _INDEX = (b"<!DOCTYPE html><title>Equilibrium</title>"
@@ -36,7 +38,8 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         self.render = render
         self.seconds = seconds
         self._slots = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        self._connections: Set[socket.socket] = set()
+        #: whether their request has not come yet; the oldest first
+        self.awaited: Dict[socket.socket, bool] = {}
         self._thread = threading.Thread(
             target=self.serve_forever, args=(_POLL_SECONDS,), name="equilibrium-metrics",
             daemon=True)
@@ -59,19 +62,19 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         if self._thread.is_alive():
             self.shutdown()
             self._thread.join()
-        for connection in list(self._connections):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass   # the client has gone
+        for connection in list(self.awaited):
+            _shut(connection)
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in a thread of its own, where one is free."""
+        """Serves a connection in a thread of its own, where one is free or can be freed."""
         if not self._slots.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        self._connections.add(request)
+            for slow in [one for one, waits in list(self.awaited.items()) if waits][:1]:
+                _shut(slow)
+            if not self._slots.acquire(timeout=_ROOM_SECONDS):
+                self.shutdown_request(request)
+                return
+        self.awaited[request] = True
         try:
             super().process_request(request, client_address)
         except BaseException:
@@ -86,11 +89,19 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
             self._release(request)
 
     def _release(self, request: Any) -> None:
-        self._connections.discard(request)
+        self.awaited.pop(request, None)
         self._slots.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that is too slow, or goes away: nothing is logged for a request."""
+
+
+def _shut(connection: socket.socket) -> None:
+    """Ends a connection; its thread goes on at once, and ends too."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass   # the client has gone
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -104,6 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self.rfile.close()
         self.rfile = io.BytesIO(self._receive())
+        self.server.awaited[self.connection] = False
         self.connection.settimeout(self.server.seconds)   # of the whole answer
 
     def _receive(self) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import FrozenSet, List, NamedTuple, Optional
 
 from ..planner.bound.lower_bound import UtilizationBounds
+from ..runtime.formatting import format_time
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -27,6 +28,7 @@ class IdleReason(NamedTuple):
 
     code: str
     clause: str
+    searched_at: Optional[float] = None   # seconds since the epoch: the plan that has shown it
 
 
 class IdleState(NamedTuple):
@@ -102,7 +104,9 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
         if _nobody_reports(view.snapshot):
             return IdleState(WAITING, said, codes.STALE_STATISTICS)
         return IdleState(BALANCED, said, idle.code)
-    why = reason.replace(NOTHING_LEFT, "no legal move helps it")
+    at = "helps it" if idle.searched_at is None else (
+        f"helped it at {format_time(idle.searched_at)} UTC")
+    why = reason.replace(NOTHING_LEFT, f"no legal move {at}")
     held = skipped.get(reasons.OMAP_ON_SMALL_OSD)
     if held:
         why += f"; {held} PGs stay: {reasons.OMAP_ON_SMALL_OSD}"

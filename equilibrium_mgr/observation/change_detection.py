@@ -3,23 +3,14 @@ from __future__ import annotations
 
 from typing import Callable, Dict, FrozenSet, NamedTuple, Optional
 
-from ..gateway.cluster_summary import ClusterSummary, OsdSummary
+from ..gateway.cluster_summary import ClusterSummary, Fullness, OsdSummary
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .states import BALANCED, BLOCKED, STUCK
 
-#: While moves are in flight, the whole cluster is read again when this share of what is misplaced
-#: (or of the limit, if that is less) has arrived, and at the latest after so many seconds. The same
-#: seconds lie between two observations in an idle state.
-_STEP = 0.1
-_LONGEST_SECONDS = 600.0
-#: Seconds after which a balanced cluster with another map is observed: a summary does not show
-#: everything (rules of pools, full ratios).
-_OTHER_MAP_SECONDS = 3600.0
-#: Seconds for which another topology has to stay the same to end an idle state: OSDs flap.
-_SETTLE_SECONDS = 60.0
-#: An OSD's utilization must differ by this much: more than the measurement noise of a full OSD.
-_DRIFT = 0.02
+#: The longest time between two observations while moves are in flight that stand still, and the
+#: shortest at rest; and where an OSD is above nearfull.
+_LONGEST_SECONDS, FULL_PACE_SECONDS = 600.0, 240.0
 #: Parts of PG states that keep the PG, or all PGs on its OSDs, from being moved.
 _TROUBLES = ("degraded", "undersized", "backfill_toofull", "recovery_toofull")
 
@@ -40,24 +31,19 @@ class ChangeDetector:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._seen: Optional[_Seen] = None
-        self._awaited_misplaced: Optional[int] = None
-        self._unsettled: Optional[ClusterSummary] = None
-        self._unsettled_since = 0.0
+        self._is_awaiting = False
         self.observation_required = False
 
-    def begin_observation(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
+    def begin_observation(self, summary: ClusterSummary, settings: Settings) -> None:
         """Records the summary that an observation begins with, and ends all waiting."""
         self.observation_required = False
-        self._awaited_misplaced = None
-        self._unsettled = None
-        self._seen = _Seen(summary, settings) if summary is not None else None
+        self._is_awaiting = False
+        self._seen = _Seen(summary, settings)
 
-    def await_arrivals(self, snapshot: Snapshot, max_misplaced_ratio: float) -> None:
-        """Makes a summary a round suffice until _STEP of the misplaced copies has arrived."""
-        misplaced = snapshot.misplaced_copies
-        if misplaced > 0:
-            step = _STEP * min(max_misplaced_ratio * snapshot.object_copies, misplaced)
-            self._awaited_misplaced = max(0, int(misplaced - step))
+    def await_arrivals(self, snapshot: Snapshot) -> None:
+        """Makes a summary a round suffice while what is misplaced stands still."""
+        self._is_awaiting = snapshot.misplaced_copies > 0
+
 
     def is_due(self, summary: ClusterSummary, settings: Settings, state: str,
                retry_due: bool) -> bool:
@@ -69,37 +55,36 @@ class ChangeDetector:
         elapsed = self._clock() - seen.summary.taken_at
         if elapsed < 0.0:
             return True  # the clock was set back
+        if seen.summary.fullness != summary.fullness:
+            return True
         if state in (BALANCED, STUCK):
-            return self._ends_idle_state(seen.summary, summary, elapsed, retry_due)
+            return elapsed >= pace_seconds(summary.fullness) and (
+                retry_due or not _is_same(seen.summary, summary))
         if elapsed >= _LONGEST_SECONDS or not _has_same_topology(seen.summary, summary) or (
                 _troubles(summary) != _troubles(seen.summary)) or (
                 _unreported(summary) != _unreported(seen.summary)):
             return True
-        if state == BLOCKED and self._awaited_misplaced is None:
-            return False   # nothing arrives that would free anything
-        return (self._awaited_misplaced is None
-                or summary.misplaced_copies <= self._awaited_misplaced)
+        return (has_moved(seen.summary, summary) or _copying_pgs(summary) > 0
+                or not (state == BLOCKED or self._is_awaiting))
 
-    def _ends_idle_state(self, then: ClusterSummary, now: ClusterSummary, elapsed: float,
-                   retry_due: bool) -> bool:
-        settled = self._has_settled(then, now)
-        if elapsed < _LONGEST_SECONDS:
-            return False
-        if settled or retry_due or _has_drifted(then, now) or _unreported(then) - (
-                _unreported(now)) or now.stale_osds != then.stale_osds:
-            return True
-        if _tells_more_omap(then, now):
-            return True
-        return now.epoch != then.epoch and elapsed >= _OTHER_MAP_SECONDS
 
-    def _has_settled(self, then: ClusterSummary, now: ClusterSummary) -> bool:
-        """True where the topology is another one and has been the same for long enough."""
-        if _has_same_topology(then, now, False):
-            self._unsettled = None
-            return False
-        if self._unsettled is None or not _has_same_topology(self._unsettled, now, False):
-            self._unsettled, self._unsettled_since = now, self._clock()
-        return not 0.0 <= self._clock() - self._unsettled_since < _SETTLE_SECONDS
+def pace_seconds(fullness: Fullness) -> float:
+    """Least seconds between two looks at a cluster at rest, and between two plans for data that has
+    grown or shrunk."""
+    if fullness.backfillfull or fullness.full:
+        return 0.0   # as often as there are rounds
+    return FULL_PACE_SECONDS if fullness.nearfull else _LONGEST_SECONDS
+
+
+def _is_same(then: ClusterSummary, now: ClusterSummary) -> bool:
+    """True where nothing but the time is another one."""
+    return then == now._replace(taken_at=then.taken_at, statistics_at=then.statistics_at)
+
+
+def has_moved(then: ClusterSummary, now: ClusterSummary) -> bool:
+    """True where data has moved since `then`."""
+    return (then.misplaced_copies, then.degraded_copies, _copying_pgs(then)) != (
+        now.misplaced_copies, now.degraded_copies, _copying_pgs(now))
 
 
 def change_since(then: ClusterSummary, now: ClusterSummary) -> Optional[str]:
@@ -129,9 +114,8 @@ def _osd_state(then: OsdSummary, now: OsdSummary) -> str:
     return "down"
 
 
-def _has_same_topology(then: ClusterSummary, now: ClusterSummary, with_up: bool = True) -> bool:
-    """True as long as the same placements are legal. An OSD that is down for a while changes what
-    may be sent, not what a plan would be."""
+def _has_same_topology(then: ClusterSummary, now: ClusterSummary) -> bool:
+    """True as long as the same may be sent."""
     if then.crush_version != now.crush_version or then.osds.keys() != now.osds.keys() or (
             _pg_nums(then) != _pg_nums(now)):
         return False
@@ -140,9 +124,15 @@ def _has_same_topology(then: ClusterSummary, now: ClusterSummary, with_up: bool 
         old = before[osd]
         if old.is_in != new.is_in or old.reweight != new.reweight or (
                 old.crush_weight != new.crush_weight or old.device_class != new.device_class
-                or with_up and old.up != new.up):
+                or old.up != new.up):
             return False
     return True
+
+
+def _copying_pgs(summary: ClusterSummary) -> int:
+    """PGs that say that they copy data, which they also do while something stops them."""
+    return sum(count for pool in summary.pools.values() for state, count in pool.states.items()
+               if "backfilling" in state or "recovering" in state)
 
 
 def _pg_nums(summary: ClusterSummary) -> Dict[int, int]:
@@ -169,22 +159,3 @@ def _unreported(summary: ClusterSummary) -> FrozenSet[int]:
     """OSDs that are up and in and have not reported their statistics."""
     return frozenset(osd for osd, o in summary.osds.items()
                      if o.up and o.is_in and o.utilization is None)
-
-
-def _tells_more_omap(then: ClusterSummary, now: ClusterSummary) -> bool:
-    """True where deep scrubs have found omap of a pool that could make an OSD clearly fuller."""
-    sizes = [osd.size_bytes for osd in now.osds.values() if osd.size_bytes]
-    least = _DRIFT * min(sizes, default=0)
-    return any(pool.omap_bytes - then.pools[pool_id].omap_bytes > least
-               for pool_id, pool in now.pools.items() if pool_id in then.pools)
-
-
-def _has_drifted(then: ClusterSummary, now: ClusterSummary) -> bool:
-    """True where an OSD has become clearly fuller or emptier."""
-    for osd, summary in now.osds.items():
-        before = then.osds.get(osd)
-        was = before.utilization if before is not None else None
-        utilization = summary.utilization
-        if was is not None and utilization is not None and abs(utilization - was) > _DRIFT:
-            return True
-    return False

@@ -12,11 +12,18 @@ from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.lazy import Lazy
 from ..runtime.time_slice import TimeSlice
+from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Snapshot
 from .movements import Movement, MovingTotals, movements, moving_totals
 from .placement_counts import PlacementCounts, count_placement, in_order
 from .too_full import TooFull, find_too_full
 from .transfer_rates import TransferRates
+
+#: Used bytes that differ by more than this ratio of an OSD are other ones.
+_DRIFT = 0.01
+#: What `troubles` holds: OSDs that are down or above full_ratio, pools with inactive PGs, and
+#: (under 0) PGs that have no OSD for a shard.
+DOWN, FULL, INACTIVE, STRANDED = "down", "full", "inactive", "stranded"
 
 
 class ClusterView(NamedTuple):
@@ -48,6 +55,8 @@ class ClusterView(NamedTuple):
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
     #: OSD id → used bytes as its device has them, where its size_factor is not 1
     device_used_now: Mapping[int, int] = {}
+    #: DOWN … → id → when it was seen first, seconds since the epoch
+    troubles: Mapping[str, Mapping[int, float]] = {}
 
     @property
     def usage(self) -> Usage:
@@ -61,6 +70,15 @@ class ClusterView(NamedTuple):
         return counted_usage(self.snapshot, self.used_now, self.shards_now,
                              self.growth_now.value if self.growth_now is not None else None,
                              self.classes_now or None, TimeSlice())
+
+    @property
+    def has_drifted(self) -> bool:
+        """True where OSDs report clearly other figures now than at the look, and where all that was
+        on its way then has arrived, which some OSD may have reported before its PG did."""
+        was_moving = self.movements or self.snapshot.misplaced_copies
+        return bool(was_moving and not self.misplaced_ratio) or any(
+            abs(self.used_now.get(osd.id, osd.used_bytes) - osd.used_bytes)
+            > _DRIFT * osd.size_bytes for osd in self.snapshot.osds.values())
 
     @property
     def shards_now(self) -> ShardCounts:
@@ -95,7 +113,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         counts = amended_counts(snapshot, before)
     time_slice = TimeSlice()
     moving = in_flight(snapshot, pending.entries)
-    uncounted = pending.uncounted_copies(snapshot)
+    uncounted = pending.uncounted_copies(snapshot, as_degraded=False)
     time_slice()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     time_slice()
@@ -115,15 +133,15 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         snapshot=snapshot, classes_soon=classes_soon, soon=Lazy(lambda: counted_usage(
             snapshot, target, counts.soon, growth_soon.value, classes_soon, time_slice)),
         utilization_bounds=bounds, counts=counts,
-        in_flight_moves=moving.moves, in_flight_bytes=moving.bytes,
+        in_flight_moves=moving.moves, in_flight_bytes=moving.bytes, builtin_active=builtin_active,
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, uncounted),
-        max_misplaced_ratio=max_misplaced_ratio, builtin_active=builtin_active,
-        classes_now=classes_now, too_full=find_too_full(snapshot, in_order(counts.too_full)),
-        uncounted_copies=uncounted, used_now=used,
-        used_soon=_used_soon(snapshot, target, pending.entries),
-        movements=flying, moving=moving_totals(flying), growth_now=growth_now,
+        max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
+        too_full=find_too_full(snapshot, in_order(counts.too_full)),
+        uncounted_copies=uncounted, used_now=used, movements=flying, moving=moving_totals(flying),
+        used_soon=_used_soon(snapshot, target, pending.entries), growth_now=growth_now,
         device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
-                         if osd.size_factor != 1.0})
+                         if osd.size_factor != 1.0},
+        troubles=_troubles(snapshot, before.troubles if before is not None else {}))
 
 
 def amended_counts(snapshot: Snapshot, before: Optional[ClusterView]) -> PlacementCounts:
@@ -131,6 +149,18 @@ def amended_counts(snapshot: Snapshot, before: Optional[ClusterView]) -> Placeme
     if before is None:
         return count_placement(snapshot, None, PlacementCounts(), TimeSlice())
     return count_placement(snapshot, before.snapshot, before.counts, TimeSlice())
+
+
+def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]
+              ) -> Dict[str, Dict[int, float]]:
+    osds = snapshot.osds.values()
+    found = {DOWN: [osd.id for osd in osds if not osd.up and not osd.destroyed],
+             FULL: [osd.id for osd in osds if osd.up and osd.is_in and osd.exceeds(
+                 snapshot.full_ratio)],
+             INACTIVE: [pool for pool, states in snapshot.pool_states.items() if states.inactive],
+             STRANDED: [0] * (NO_OSD_FOR_SHARD in snapshot.skipped)}
+    return {what: {one: before.get(what, {}).get(one, snapshot.taken_at) for one in ones}
+            for what, ones in found.items()}
 
 
 def _is_same(one: ShardCounts, other: ShardCounts) -> bool:

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import logging
-from typing import Callable, FrozenSet, Optional, Sequence
+from collections import deque
+from statistics import median
+from typing import Callable, FrozenSet, NamedTuple, Optional, Sequence
 
 from ..execution.cooldown import Cooldown
 from ..execution.guards import pg_num_changes
@@ -10,18 +12,31 @@ from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..plan.model import Usage
+from ..plan.usage import ShardCounts
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.time_slice import TimeSlice
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .bound_inputs import BoundInputs, bound_inputs
-from .change_detection import ChangeDetector
+from .change_detection import ChangeDetector, has_moved
 from .cluster_view import ClusterView, amended_counts, make_view, with_misplaced
 from .movements import Movement
 from .transfer_rates import RateMeter, TransferRates
 
+#: Seconds between two observations that commands request.
+_REQUESTED_SECONDS = 20.0
+#: What is left of measured noise after a round without.
+_FORGOTTEN = 0.6
+
 BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.cluster_bounds
+
+
+class RestingFigures(NamedTuple):
+    """The figures of a cluster at rest that only plans and noise change."""
+
+    placed: ShardCounts = {}   # by the up sets
+    noise: float = 0.0         # the mean by which utilizations differ from report to report
 
 
 class ClusterObserver:
@@ -33,6 +48,7 @@ class ClusterObserver:
         self._gateway = gateway
         self._pending = pending
         self._cooldown = cooldown   # knows what the last mgr sent
+        self._clock = clock
         self._log = log
         self.compute_bounds: BoundsFunction = cluster_bounds
         self.time_slice: Callable[[], Checkpoint] = TimeSlice
@@ -45,13 +61,23 @@ class ClusterObserver:
         self._target_ratio: Optional[float] = None   # Ceph's own limit, read once a round
         self._statistics_at: Optional[float] = None    # of the last summary
         self._stale_osds: FrozenSet[int] = frozenset()
-        self._is_observing = False
+        self._began_at = -_REQUESTED_SECONDS   # the last observation
         self._is_requested = False
+        self._asked_at = deque([-3600.0] * 3, maxlen=3)   # the last requests at rest
+        self._looked_at: Optional[ClusterSummary] = None   # of the last look; None: none was read
+        self._last_summary: Optional[ClusterSummary] = None
+        self._noise = 0.0
 
-    def request(self) -> None:
-        """Requests one observation for a command whose view is too old, unless one is running."""
-        if not self._is_observing:
+    def request(self, at_rest: bool = False) -> bool:
+        """Requests one observation for a command whose view is too old; False where one is running
+        or has begun a moment ago, or three were made within the hour for a cluster at rest."""
+        now = self._clock()
+        if not self._is_requested and not 0.0 <= now - self._began_at < _REQUESTED_SECONDS and not (
+                at_rest and 0.0 <= now - self._asked_at[0] < 3600.0):
             self._is_requested = True
+            if at_rest:
+                self._asked_at.append(now)
+        return self._is_requested
 
     def begin_round(self) -> bool:
         """Forgets what is read once a round; returns whether a command has requested an
@@ -68,27 +94,40 @@ class ClusterObserver:
         """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
         ratio and its limit up to date. Raises NotReady."""
         summary = self._gateway.summary(with_map_settings=True)
+        self._measure_noise(summary)
         self.builtin_active = summary.builtin_active
         if self.view is not None:
             self.view = with_misplaced(
                 self.view, summary.misplaced_copies,
-                self._pending.uncounted_copies(self.view.snapshot))._replace(
+                self._pending.uncounted_copies(self.view.snapshot, False))._replace(
                     max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings),
                     statistics_at=summary.statistics_at, stale_osds=summary.stale_osds)
         self._statistics_at, self._stale_osds = summary.statistics_at, summary.stale_osds
         return summary
 
-    def observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
+    def resting(self) -> RestingFigures:
+        """What tells whether the last look's cluster is still the one that a plan was made for."""
+        return RestingFigures(self.view.counts.soon if self.view is not None else {}, self._noise)
+
+    def _measure_noise(self, summary: ClusterSummary) -> None:
+        """Noise that has ended is forgotten within some rounds."""
+        before = self._last_summary.osds if self._last_summary is not None else {}
+        steps = [now.utilization - before[osd].utilization
+                 for osd, now in summary.osds.items() if now.utilization is not None
+                 and osd in before and before[osd].utilization is not None]
+        self._last_summary = summary
+        middle = median(steps) if steps else 0.0   # what comes to all alike is growth
+        self._noise = max(_FORGOTTEN * self._noise,
+                          sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2))
+
+    def observe(self, summary: Optional[ClusterSummary]) -> Snapshot:
         """Reads the whole cluster. Raises NotReady; after any failure it is tried again."""
-        self.change_detector.begin_observation(summary, settings)
-        self._is_observing = True
+        self._looked_at, self._began_at = summary, self._clock()
         try:
             return self._gateway.snapshot()
         except Exception:
             self.require_observation()
             raise
-        finally:
-            self._is_observing = False
 
     def update_view(self, snapshot: Snapshot, settings: Settings,
                     same_bounds: bool = False) -> None:
@@ -105,15 +144,18 @@ class ClusterObserver:
             rates=self._rates(snapshot, self.view.movements),
             statistics_at=self._statistics_at, stale_osds=self._stale_osds)
 
+    def is_behind(self, summary: Optional[ClusterSummary]) -> bool:
+        """True where data moves, so that the view is older than what it shows. Without a summary:
+        where something had arrived at the last look."""
+        if summary is not None and self._looked_at is not None:
+            return has_moved(self._looked_at, summary)
+        return self.view is not None and self.view.rates.moved_at == self.view.snapshot.taken_at
+
     def count_submitted(self) -> None:
         """Adds to the view's misplaced copies what has been submitted since it was made."""
         if self.view is not None:
             self.view = with_misplaced(self.view, self.view.snapshot.misplaced_copies,
-                                       self._pending.uncounted_copies(self.view.snapshot))
-
-    def await_arrivals(self, snapshot: Snapshot, settings: Settings) -> None:
-        """Makes a summary per round suffice until enough of the misplaced copies have arrived."""
-        self.change_detector.await_arrivals(snapshot, self.max_misplaced_ratio(snapshot, settings))
+                                       self._pending.uncounted_copies(self.view.snapshot, False))
 
     def max_misplaced_ratio(self, snapshot: Snapshot, settings: Settings) -> float:
         """The misplaced limit, a ratio of object copies: the option, or Ceph's

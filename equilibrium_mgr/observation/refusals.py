@@ -100,7 +100,8 @@ def bound_code(osd_set: OsdSet) -> str:
 def settled_code(census: Census, rest_code: str) -> str:
     """The code of a census where a plan has found nothing to do: what is allowed then gains less
     than it costs, for shards are whole, or less than min_gain."""
-    if rest_code == codes.MIN_GAIN or census.reason_code == codes.BALANCED:
+    if census.reason_code == codes.BALANCED or (
+            rest_code == codes.MIN_GAIN and census.of(codes.MIN_GAIN) is not None):
         return codes.MIN_GAIN
     if census.reason_code == codes.MIN_GAIN and census.of(codes.GRANULARITY) is not None:
         return codes.GRANULARITY

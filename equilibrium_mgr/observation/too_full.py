@@ -6,12 +6,16 @@ from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, S
 
 from ..runtime.formatting import plural
 from ..snapshot.model import Osd, Pg, Snapshot
-from .states import BLOCKED, MOVING, THROTTLED, WAITING
+from .states import BALANCED, BLOCKED, MOVING, STUCK, THROTTLED, WAITING
 
 BACKFILL, RECOVERY = "backfill_toofull", "recovery_toofull"
 _PGS_NAMED = 3
+#: States in which something waits, or might.
+HELD_UP = (BLOCKED, THROTTLED, MOVING, WAITING, STUCK, BALANCED)
 #: No command is named that would let an OSD fill further than this.
-_HIGHEST_RATIO = 0.98
+HIGHEST_RATIO = 0.98
+#: Nor one that would let backfill fill an OSD so near to full_ratio.
+_MARGIN = 0.02
 
 
 class TooFull(NamedTuple):
@@ -21,7 +25,7 @@ class TooFull(NamedTuple):
     osd: int
     utilization: float   # now
     ratio: float         # the cluster's limit that it is above
-    needed: float        # a limit that would let the PGs go on
+    needed: float        # a limit that would let all PGs in that state go on
     pgids: Tuple[str, ...]
 
     @property
@@ -31,21 +35,18 @@ class TooFull(NamedTuple):
 
     def command(self, full_ratio: float) -> Optional[str]:
         """The command that lets the PGs go on; None where no ratio below the next one is enough."""
-        highest = _HIGHEST_RATIO if self.state == RECOVERY else full_ratio - 0.005
+        highest = HIGHEST_RATIO if self.state == RECOVERY else full_ratio - _MARGIN
         if self.needed > highest:
             return None
         return f"ceph osd set-{self.ratio_name.replace('_', '-')} {self.needed:.2f}"
 
-    def sentence(self, full_ratio: float) -> str:
-        """For people: the PGs, the OSD, and what helps."""
+    def sentence(self) -> str:
+        """For people: the PGs and the OSD."""
         named = ", ".join(self.pgids[:_PGS_NAMED])
         more = len(self.pgids) - _PGS_NAMED
-        cure = self.command(full_ratio)
         others = f" and {more} more" if more > 0 else ""
-        helps = (f"'{cure}' lets it go on (set it back afterwards)" if cure
-                 else "only room on it helps")
         return (f"pg {named}{others} in {self.state}: osd.{self.osd} is too full, at"
-                f" {self.utilization:.4f} with {self.ratio_name} {self.ratio:.4f}; {helps}")
+                f" {self.utilization:.4f} with {self.ratio_name} {self.ratio:.4f}")
 
     def to_json(self, full_ratio: float) -> Dict[str, Any]:
         """The same, JSON-ready."""
@@ -74,25 +75,24 @@ def find_too_full(snapshot: Snapshot,
             needed[state, osd] = max(needed.get((state, osd), 0.0), utilization)
     entries = [TooFull(state, osd, snapshot.osds[osd].utilization or 0.0,
                        snapshot.backfillfull_ratio if state == BACKFILL else snapshot.full_ratio,
-                       math.floor(100.0 * needed[state, osd]) / 100.0 + 0.01, tuple(pgids))
+                       math.floor(100.0 * max(needed[state, osd], _utilization(
+                           snapshot.osds[osd], snapshot.osds[osd].inbound_bytes)
+                           if state == BACKFILL else 0.0)) / 100.0 + 0.01, tuple(pgids))
                for (state, osd), pgids in found.items()]
-    return tuple(sorted(entries, key=lambda e: (-len(e.pgids), e.state, e.osd)))
+    # one ratio is for all OSDs
+    most = {state: max(e.needed for e in entries if e.state == state) for state, _ in found}
+    return tuple(sorted([entry._replace(needed=most[entry.state]) for entry in entries],
+                        key=lambda e: (-len(e.pgids), e.state, e.osd)))
 
 
-def sentences(snapshot: Snapshot, entries: Iterable[TooFull]) -> List[str]:
-    """One for each entry."""
-    return [entry.sentence(snapshot.full_ratio) for entry in entries]
-
-
-def with_too_full(state: str, reason: str, snapshot: Snapshot,
-                  entries: Sequence[TooFull]) -> str:
+def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
     """The reason of a state in which something waits, behind the first entry."""
-    if not entries or state not in (BLOCKED, THROTTLED, MOVING, WAITING):
+    if not entries or state not in HELD_UP:
         return reason
     more = len(entries) - 1
     verb = "is" if more == 1 else "are"
     others = f"; {plural(more, 'more OSD')} {verb} too full" if more else ""
-    return f"{entries[0].sentence(snapshot.full_ratio)}{others}; {reason}"
+    return f"{entries[0].sentence()}{others}; {reason}"
 
 
 def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:

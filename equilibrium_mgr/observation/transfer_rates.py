@@ -17,13 +17,16 @@ from ..snapshot.model import Snapshot
 from .movements import PLAN, Movement
 
 #: Seconds after which a measurement counts e times less: long for estimates, as OSDs that wait for
-#: their turn get nothing for minutes; short for the rate of now.
+#: their turn get nothing for minutes; shorter for the rate of now.
 _ESTIMATE_SECONDS = 1800.0
-_NOW_SECONDS = 180.0
+_NOW_SECONDS = 600.0
 #: Bytes a second that an OSD is taken to get where nothing has been measured.
 ASSUMED_RATE = 50 << 20
-#: Nothing arrives any more where all OSDs get less than this ratio of what one of them got.
-_STANDS_RATIO = 0.01
+#: Where nothing has arrived for so many seconds, as told by looks a minute apart, nothing moves.
+_STILL_SECONDS = 59.0
+#: The most that the end has taken of what was expected, but for a few looks of a hundred: the last
+#: OSDs wait for each other.
+_SLOWEST = 1.5
 #: Measurements that count for less than so many seconds, or bytes, are forgotten.
 _FORGOTTEN_SECONDS, _FORGOTTEN_BYTES = 1.0, 1.0
 #: A longer estimate says only that nothing has arrived for long.
@@ -63,6 +66,12 @@ class TransferRates(NamedTuple):
     ours: Rate = Rate()               # of all shards that equilibrium moves
     ours_now: Rate = Rate()           # the same, of the last minutes
     all_now: Rate = Rate()            # of all shards, whoever moves them, of the last minutes
+    #: seconds since the epoch: the last observation at which some of ours had arrived; None: none
+    moved_at: Optional[float] = None
+
+    def stand_still(self, now: float) -> bool:
+        """True where nothing of ours arrives at present, but has."""
+        return self.moved_at is not None and now - self.moved_at > _STILL_SECONDS
 
 
 class TimeLeft(NamedTuple):
@@ -70,6 +79,12 @@ class TimeLeft(NamedTuple):
 
     seconds: float
     osd: Optional[int]   # the OSD that takes longest; None where all of them together do
+    least: float = 0.0   # seconds where the rate of now lasts, which it seldom does to the end
+
+    @property
+    def most(self) -> float:
+        """Seconds that it seldom takes longer than."""
+        return self.seconds * _SLOWEST
 
 
 class ExpectedTime(NamedTuple):
@@ -119,18 +134,17 @@ class RateMeter:
             {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
             before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
             before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
-            before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds))
+            before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
+            snapshot.taken_at if ours else before.moved_at)
 
 
 def time_left(rates: TransferRates, movements: Iterable[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
     """When all that equilibrium moves has arrived. `wanted`: OSD → bytes still to be sent to it.
-    None where something is left and nothing was seen to arrive yet, or for long."""
+    None where something is left and nothing was seen to arrive yet."""
     left, own = dict(wanted), sum(wanted.values())
     ours = {osd for osd, count in wanted.items() if count > 0}
-    is_moving = False
     for shard in movements:
-        is_moving = True
         own += shard.left_bytes if shard.origin == PLAN else 0
         if shard.target is not None:
             left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
@@ -142,15 +156,15 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     if not measured:
         return None
     typical = _typical(rates.by_osd.values())
-    if is_moving and rates.all_now.per_second < typical * _STANDS_RATIO:
-        return None
     longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
                    for osd in sorted(ours)), default=TimeLeft(0.0, None),
                   key=lambda estimate: estimate.seconds)
     rate = rates.ours.per_second
     together = TimeLeft(own / rate, None) if rate > 0.0 else longest
     found = max(longest, together, key=lambda estimate: estimate.seconds)
-    return found if found.seconds <= _LONGEST_SECONDS else None
+    now = rates.ours_now.per_second
+    least = min(found.seconds, own / now) if now > 0.0 else found.seconds
+    return found._replace(least=least) if found.seconds <= _LONGEST_SECONDS else None
 
 
 def expected_time(rates: TransferRates, movements: Iterable[Movement],

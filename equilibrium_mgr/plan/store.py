@@ -209,10 +209,11 @@ def _parse_head(value: str) -> Optional[PlanHead]:
             return None
         known = {**PlanHead._field_defaults, **dump}
         head = PlanHead(**{field: known[field] for field in PlanHead._fields})
-    except (ValueError, KeyError, TypeError, RecursionError):
+        sound = conforms(head, PlanHead) and valid_plan_name(head.name) and (
+            0 <= head.created_at <= _LATEST and 0 <= head.parts <= _MOST_PARTS
+            and head.generation >= 0)
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
-    sound = conforms(head, PlanHead) and valid_plan_name(head.name) and (
-        0 <= head.created_at <= _LATEST and 0 <= head.parts <= _MOST_PARTS and head.generation >= 0)
     return head if sound else None
 
 

@@ -123,7 +123,7 @@ class PlanService:
                 max_seconds: float, done: Callable[[Plan, PlanJob], None],
                 planner: Optional[Planner] = None) -> bool:
         def make(job: PlanJob) -> None:
-            plan = self._make(self._with_dumped_osdmap(snapshot), options, max_seconds,
+            plan = self._make(self._settled(snapshot), options, max_seconds,
                               partial(self._queue.advance, job), planner)
             if job.cancelled:
                 return
@@ -170,7 +170,7 @@ class PlanService:
         if self._stopping or not is_wanted(0):
             return
         try:
-            snapshot = self._with_dumped_osdmap(snapshot)
+            snapshot = self._settled(snapshot)
             plan = self._make(snapshot, comparison.options._replace(aim=aim), max_seconds,
                               is_wanted)
             if not self._stopping:
@@ -193,13 +193,13 @@ class PlanService:
                 (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values())),
             pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
 
-    def _with_dumped_osdmap(self, snapshot: Optional[Snapshot]) -> Snapshot:
-        """The snapshot, or a newer one where none was given or its osdmap was not dumped.
+    def _settled(self, snapshot: Optional[Snapshot]) -> Snapshot:
+        """The snapshot, or a newer one where none was given or the osdmap is another.
 
         Waits some seconds where PGs have just been remapped, until it is known whether their data
         has to move.
         """
-        if snapshot is None or not self._gateway.dumped_at_epoch(snapshot.epoch):
+        if snapshot is None or snapshot.epoch != self._gateway.epoch():
             snapshot = self._gateway.snapshot(fresh=True)
         for _ in range(_MAX_WAITS):
             if snapshot.unsettled_seconds <= 0.0 or not self._jobs.wait(

@@ -38,7 +38,7 @@ def foreseen_osds(placement: PlacementState) -> Dict[int, ForeseenOsd]:
 def osds_as_foreseen(placement: PlacementState,
                      foreseen: Mapping[int, ForeseenOsd]) -> FrozenSet[int]:
     """Indices of the OSDs that may be left alone as nothing has happened; none where something
-    has."""
+    has, and none above nearfull."""
     now = foreseen_osds(placement)
     if now.keys() != foreseen.keys() or any(
             osd.size_bytes != foreseen[number].size_bytes
@@ -47,7 +47,8 @@ def osds_as_foreseen(placement: PlacementState,
         return frozenset()
     return frozenset(
         placement.index_of[number] for number, osd in now.items()
-        if osd.used_bytes <= foreseen[number].used_bytes + _MOST_SWING * osd.size_bytes)
+        if osd.used_bytes <= min(foreseen[number].used_bytes + _MOST_SWING * osd.size_bytes,
+                                 placement.snapshot.nearfull_ratio * osd.size_bytes))
 
 
 def _shards_bytes(placement: PlacementState) -> List[float]:

@@ -1,7 +1,7 @@
 """`drain ls`: the OSDs that are being drained, how far that is, and what cannot leave them."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
 
 from ..control.status import BalancerStatus
 from ..drain.status import DrainStatus
@@ -42,20 +42,21 @@ class Loop(NamedTuple):
     status: BalancerStatus = BalancerStatus()
     settings: Settings = default_settings()
     now: float = 0.0   # seconds since the epoch
+    weighted: FrozenSet[int] = frozenset()   # OSDs with a CRUSH weight
 
 
 def drain_list(status: DrainStatus, view: Optional[ClusterView],
                loop: Loop = Loop()) -> CommandAnswer:
     """The list, from what the loop has published. `view`: None before the first look."""
     rate = view.rates.ours_now.per_second if view is not None else 0.0
-    rows = [_row(osd, name, status, loop.settings)
+    rows = [_row(osd, name, status, loop)
             for osd, name in sorted(status.drains.names.items())]
     left = sum(row["bytes"] or 0 for row in rows)
     data: Dict[str, Any] = {
         "osds": rows, "paused": status.drains.is_paused, "bytes": left,
         "shards": sum(row["shards"] or 0 for row in rows),
         "bytes_per_second": rate or None,
-        "eta_seconds": _eta_seconds(status, view, loop) if left else None,
+        "eta_seconds": _eta_seconds(status, loop) if left else None,
         "waits_for_plan": (
             loop.status.plan_name if left and status.drains.is_running else None),
         "state": loop.status.state, "reason": loop.status.reason,
@@ -75,16 +76,15 @@ def is_blocked(status: BalancerStatus) -> bool:
         status.reason_code != codes.COOLDOWN)
 
 
-def _eta_seconds(status: DrainStatus, view: Optional[ClusterView], loop: Loop) -> Optional[float]:
+def _eta_seconds(status: DrainStatus, loop: Loop) -> Optional[float]:
     """The time left that `status` has; None where it is not known, or nothing is sent."""
     progress = loop.status.progress
-    if progress is None or progress.name or status.drains.is_paused or is_blocked(loop.status) or (
-            view is not None and view.stale_osds):
+    if progress is None or progress.name or status.drains.is_paused or is_blocked(loop.status):
         return None
     return progress.eta_seconds(loop.now)
 
 
-def _row(osd: int, name: str, status: DrainStatus, settings: Settings) -> Dict[str, Any]:
+def _row(osd: int, name: str, status: DrainStatus, loop: Loop) -> Dict[str, Any]:
     left = status.remaining.get(osd) if osd not in status.down else None
     is_empty = left is not None and not left.shards
     return {"osd": osd, "given_as": name,
@@ -92,9 +92,10 @@ def _row(osd: int, name: str, status: DrainStatus, settings: Settings) -> Dict[s
             "bytes": None if left is None else left.bytes,
             "leaving_shards": None if left is None else left.leaving,
             "stuck": [] if is_empty else [
-                _stuck(one, settings) for one in status.held if one.osd == osd],
+                _stuck(one, loop.settings) for one in status.held if one.osd == osd],
             "cooling_shards": 0 if is_empty else status.cooling(osd),
-            "safe_to_stop": status.is_safe(osd)}
+            "safe_to_stop": status.is_safe(osd),
+            "purge_moves_data": osd in loop.weighted if status.is_safe(osd) else None}
 
 
 def _stuck(one: StuckShards, settings: Settings) -> Dict[str, Any]:
@@ -123,6 +124,11 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
         lines += wrap("", f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
                       " stops that", 0) if plan is not None else ()
         lines += wrap("", status.cooling_sentence, 0) if status.cooling_sentence else ()
+    commands = [f"  ceph osd crush reweight osd.{row['osd']} 0" for row in rows
+                if row["purge_moves_data"]]
+    lines += [*wrap("", "'ceph osd purge' takes the CRUSH weight away as well, which moves data"
+                    " again. For a purge that moves nothing run these at first, and wait until it"
+                    " is safe to stop here again:", 0), *commands] if commands else []
     for code in sorted({stuck["code"] for row in rows for stuck in row["stuck"]}):
         found = [stuck for row in rows for stuck in row["stuck"] if stuck["code"] == code]
         shards = sum(stuck["shards"] for stuck in found)

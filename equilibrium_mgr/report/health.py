@@ -9,7 +9,6 @@ from ..control.status import BalancerStatus
 from ..execution.guards import CURE_BUILTIN
 from ..execution.rejections import Items
 from ..execution.size_check.size_corrections import sentence
-from ..observation.too_full import sentences
 from ..runtime.formatting import format_duration, plural
 from ..snapshot import reason_codes as codes
 from .explain.actions import NOTHING, action
@@ -81,9 +80,8 @@ def _too_full(status: BalancerStatus) -> _Named:
     pgs = len({pgid for entry in view.too_full for pgid in entry.pgids})
     return _warning(
         "MGR_EQUILIBRIUM_TOOFULL", f"{plural(pgs, 'PG')} cannot move because an OSD is too full",
-        pgs,
-        sentences(view.snapshot, view.too_full),
-        "'ceph equilibrium status' shows which moves wait; delete data or add capacity")
+        pgs, [entry.sentence() for entry in view.too_full],
+        "'ceph equilibrium status' shows which moves wait, and what helps")
 
 
 def _mispredicted(status: BalancerStatus) -> _Named:

@@ -4,7 +4,7 @@ Entries may come from another version of equilibrium: what is missing is unknown
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..control.episodes.measurement import ARRIVED, AWAITED, INTERRUPTED, UNKNOWN
 from ..control.episodes.outcomes import outcome_code, outcome_reason
@@ -21,14 +21,6 @@ _INDENT = 4
 _NOTES = {AWAITED: "the maximum after it is measured once all its data has arrived",
           INTERRUPTED: "the maximum after it was measured when the next episode began, while data"
                        " was moving"}
-
-
-class EpisodeError(NamedTuple):
-    """Predicted against measured utilization of OSDs, absolute differences of ratios."""
-
-    mean: float
-    largest: float
-    osd: int
 
 
 def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mapping[str, Any]],
@@ -55,12 +47,11 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
 
 def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dict[str, Any]:
     """An entry of the history, all keys, None for what is unknown. Times are epoch seconds,
-    maxima and errors ratios; `shards` and `bytes` are what was sent, arrived or not."""
+    maxima are ratios; `shards` and `bytes` are what was sent, arrived or not."""
     words = entry.get("outcome") if isinstance(entry.get("outcome"), str) else ""
     started, ended = _number(entry, "started_at"), _number(entry, "ended_at")
     until = now if outcome else ended
     measured = entry.get("measured")
-    error = _error(entry.get("error"))
     return {
         "plan": str(entry.get("plan") or "automatic"),
         "automatic": bool(entry.get("automatic", entry.get("plan") == "automatic")),
@@ -73,9 +64,9 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
         "measured": None if outcome else measured if measured in (
             ARRIVED, AWAITED, INTERRUPTED) else UNKNOWN,
         "measured_at": _number(entry, "measured_at"),
-        "error_mean": error.mean if error else None, "error_max": error.largest if error else None,
-        "error_max_osd": error.osd if error else None, "error_osds": _osds(entry),
-        "error_left_out_osds": _number(entry, "error_left_out")}
+        # not told any more: what clients write until it is measured is no error of a plan
+        "error_mean": None, "error_max": None, "error_max_osd": None, "error_osds": [],
+        "error_left_out_osds": None}
 
 
 def _classes(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
@@ -117,17 +108,7 @@ def _text(entry: Mapping[str, Any]) -> List[str]:
     predicted = [f"{figures['device_class']} {format_percent(figures['max_predicted'])}"
                  for figures in entry["classes"] if figures["max_predicted"] is not None]
     if predicted:
-        said = f"predicted %MAX: {', '.join(predicted)}"
-        if entry["error_mean"] is not None:
-            said += (f"; OSDs were {format_percent(entry['error_mean'])} points off on average,"
-                     f" osd.{entry['error_max_osd']} {format_percent(entry['error_max'])}")
-            worst = entry["error_osds"][:1]
-            said += "".join([f" (predicted {format_percent(osd['predicted_utilization'])}, was"
-                             f" {format_percent(osd['utilization'])})" for osd in worst])
-        if entry["error_left_out_osds"]:
-            said += (f"; {plural(entry['error_left_out_osds'], 'OSD')} not compared, as other data"
-                     " was still moving there")
-        parts.append(said)
+        parts.append(f"predicted %MAX: {', '.join(predicted)}")
     if entry["measured"] in _NOTES:
         parts.append(_NOTES[entry["measured"]])
     return [line for part in parts for line in wrap("", part, _INDENT)]
@@ -141,27 +122,6 @@ def _ratios(entry: Mapping[str, Any], key: str) -> Dict[str, float]:
     found = entry.get(key)
     return {str(name): float(ratio) for name, ratio in found.items()
             if isinstance(ratio, (int, float))} if isinstance(found, dict) else {}
-
-
-def _error(value: Any) -> Optional[EpisodeError]:
-    try:
-        mean, largest, osd = value
-        return EpisodeError(float(mean), float(largest), int(osd))
-    except (TypeError, ValueError):
-        return None
-
-
-def _osds(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """The OSDs with the largest errors, the largest first; utilizations are ratios."""
-    rows, found = entry.get("error_osds"), []
-    for row in rows if isinstance(rows, list) else ():
-        try:
-            osd, predicted, measured = row
-            found.append({"osd": int(osd), "predicted_utilization": max(0.0, float(predicted)),
-                          "utilization": float(measured)})
-        except (TypeError, ValueError):
-            continue
-    return found
 
 
 def _number(entry: Mapping[str, Any], key: str) -> Any:

@@ -41,7 +41,7 @@ def list_plans(heads: Iterable[PlanHead], now: PlansNow) -> CommandAnswer:
     for plan in plans:
         if plan["state"] == OUTDATED:
             lines += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"
-                          f" equilibrium optimize {plan['plan']}' makes it anew", 2)
+                          f" equilibrium optimize {plan['plan']} --replace' makes it anew", 2)
     return CommandAnswer({"plans": plans}, "\n".join(lines))
 
 

@@ -17,8 +17,11 @@ from .command_answer import CommandAnswer, CommandError
 STATE_VERSION = 1
 #: Parts of the osdmap with names or addresses as keys; placement does not depend on them.
 _NAMED_IN_KEYS = ("blocklist", "range_blocklist", "crush_node_flags", "device_class_flags")
-_NAME_KEYS = ("name", "pool_name", "item_name", "rule_name")
 _ADDRESS_KEYS = ("addr", "addrs", "uuid")
+#: Names that every cluster has.
+_CLASSES = ("hdd", "ssd", "nvme")
+_TYPES = ("osd", "host", "chassis", "rack", "row", "pdu", "pod", "room", "datacenter", "zone",
+          "region", "root")
 
 
 def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
@@ -156,44 +159,62 @@ def _df(reading: Reading) -> Dict[str, Any]:
 
 
 def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
-    """The state with numbers for the names of pools, buckets and profiles, without addresses."""
-    osd_dump = state["osd_dump"]
-    names: Dict[str, str] = {p["pool_name"]: f"pool{p['pool']}" for p in osd_dump["pools"]}
-    profiles = {name: f"profile{number}" for number, name in enumerate(
-        sorted(osd_dump.get("erasure_code_profiles", {})))}
-    for bucket in state["crush_dump"].get("buckets", []):
-        base, shadow, _ = bucket["name"].partition("~")
-        if not shadow:
-            names[base] = f"{bucket['type_name']}{-bucket['id']}"
-    for rule in state["crush_dump"].get("rules", []):
-        names.setdefault(rule.get("rule_name", ""), f"rule{rule['rule_id']}")
-    anonymous: Dict[str, Any] = _rename(state, names)
-    anonymous["crush_dump"]["types"] = state["crush_dump"].get("types", [])
-    anonymous["osd_dump"]["erasure_code_profiles"] = {
-        profiles[name]: {key: profile[key] for key in ("k", "m", "plugin") if key in profile}
-        for name, profile in osd_dump.get("erasure_code_profiles", {}).items()}
-    for old, pool in zip(osd_dump["pools"], anonymous["osd_dump"]["pools"]):
-        pool["erasure_code_profile"] = profiles.get(old.get("erasure_code_profile", ""), "")
-        pool["application_metadata"] = {}
+    """The state with numbers for the names of pools, CRUSH buckets, types, rules, device classes
+    and profiles, without snapshots' names, and without addresses."""
+    osd_dump, crush = state["osd_dump"], state["crush_dump"]
+    types = {one["name"]: f"type{one['type_id']}" for one in crush.get("types", [])
+             if one["name"] not in _TYPES}
+    shadows = {bucket["name"].partition("~")[2] for bucket in crush.get("buckets", [])}
+    classes = {   # which sort as the others do: plans depend on the order
+        name: f"{max((one for one in _CLASSES if one < name), default='')}class{number:02}"
+        for number, name in enumerate(sorted(
+            shadows.union(state["crush_class_osds"]).difference(_CLASSES, ("",))))}
+    buckets = {bucket["name"]: f"{types.get(bucket['type_name'], bucket['type_name'])}"
+               f"{-bucket['id']}" for bucket in crush.get("buckets", [])}
+    for name in buckets:   # a shadow of a bucket for a device class
+        base, tilde, device_class = name.partition("~")
+        if tilde:
+            buckets[name] = f"{buckets.get(base, base)}~{classes.get(device_class, device_class)}"
+    rules = {rule.get("rule_name", ""): f"rule{rule['rule_id']}"
+             for rule in crush.get("rules", [])}
+    of_crush = {"name": {**types, **buckets}, "item_name": buckets, "type_name": types,
+                "type": types, "class": classes, "rule_name": rules}
+    pools = {pool["pool_name"]: f"pool{pool['pool']}" for pool in osd_dump["pools"]}
+    anonymous: Dict[str, Any] = _rename(state, {"pool_name": pools})
+    for key in ("crush_dump", "osd_df_tree_dump"):
+        anonymous[key] = _rename(state[key], of_crush)
+    anonymous["crush_class_osds"] = _with_keys(state["crush_class_osds"], classes)
+    anonymous["df_dump"].update(
+        pools=_rename(state["df_dump"]["pools"], {"name": pools}),
+        stats_by_class=_with_keys(state["df_dump"]["stats_by_class"], classes))
+    anonymous["osd_dump"] = _without_profiles(osd_dump, anonymous["osd_dump"])
     anonymous["pool_dump"] = [dict(pool, pool_id=pool["pool"])
                               for pool in anonymous["osd_dump"]["pools"]]
-    for key in _NAMED_IN_KEYS:
-        if key in anonymous["osd_dump"]:
-            anonymous["osd_dump"][key] = {}
-    anonymous["osd_dump"]["fsid"] = ""
     return anonymous
 
 
-def _rename(value: Any, names: Mapping[str, str]) -> Any:
-    """A copy without addresses, every name of a pool, bucket or rule replaced."""
+def _without_profiles(osd_dump: Mapping[str, Any], renamed: Dict[str, Any]) -> Dict[str, Any]:
+    """The renamed osdmap without what else has names in it."""
+    found = osd_dump.get("erasure_code_profiles", {})
+    profiles = {name: f"profile{number}" for number, name in enumerate(sorted(found))}
+    for old, pool in zip(osd_dump["pools"], renamed["pools"]):
+        pool.update(erasure_code_profile=profiles.get(old.get("erasure_code_profile", ""), ""),
+                    application_metadata={}, pool_snaps=[])
+    return {**renamed, **{key: {} for key in _NAMED_IN_KEYS if key in renamed},
+            "fsid": "", "cluster_snapshot": "", "erasure_code_profiles": {
+                profiles[name]: {key: profile[key] for key in ("k", "m", "plugin")
+                                 if key in profile} for name, profile in found.items()}}
+
+
+def _with_keys(values: Mapping[str, Any], names: Mapping[str, str]) -> Dict[str, Any]:
+    return {names.get(key, key): value for key, value in values.items()}
+
+
+def _rename(value: Any, names: Mapping[str, Mapping[str, str]]) -> Any:
+    """A copy without addresses; `names`: key → the new names of what it may hold."""
     if isinstance(value, dict):
-        return {key: _other_name(inner, names) if key in _NAME_KEYS else _rename(inner, names)
+        return {key: names[key].get(inner, inner) if key in names else _rename(inner, names)
                 for key, inner in value.items() if not key.endswith(_ADDRESS_KEYS)}
     if isinstance(value, (list, tuple)):
         return [_rename(inner, names) for inner in value]
     return value
-
-
-def _other_name(name: str, names: Mapping[str, str]) -> str:
-    base, shadow, device_class = name.partition("~")
-    return names.get(base, base) + shadow + device_class

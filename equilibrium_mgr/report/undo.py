@@ -1,19 +1,17 @@
 """What `undo` and `cancel` answer: what it costs, and what is not restored."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.drain_list import DrainList
 from ..plan.kinds import CANCEL
 from ..plan.model import Plan
 from ..runtime.formatting import (
-    format_bytes, format_deadline, format_duration, format_percent, plural, wrap)
-from ..undo.undo_plan import UndoResult
+    format_bytes, format_duration, format_percent, plural, wrap)
+from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
 from .command_answer import CommandAnswer
 
-#: PGs that are not restored, of which plain text has a line each.
-_MOST_LINES = 20
-#: Names of drained OSDs and buckets that a sentence has.
+#: PGs, and OSDs, that a group of what is not restored names.
 _MOST_NAMES = 3
 
 
@@ -27,7 +25,7 @@ class UndoReport(NamedTuple):
     dry_run: bool
     result: UndoResult       # its plan with figures, where it changes anything
     nearfull_ratio: float
-    starts_at: Optional[float]   # before which nothing of what has arrived goes: pg_cooldown
+    drains: DrainList
     unknown: Optional[str]   # what of it the log has dropped, as a clause
     epoch: int               # of the osdmap, at the look that the figures are of
     age_seconds: float       # of that look
@@ -52,9 +50,10 @@ def report_undo(report: UndoReport) -> CommandAnswer:
         "stopped_plan": report.stopped, "pgs": len(plan.changes), "shards": len(plan.moves),
         "bytes": plan.bytes, "not_begun_pgs": result.not_begun,
         "under_way_pgs": result.under_way, "classes": _classes(plan),
-        "starts_at": report.starts_at, "unknown": report.unknown,
+        "unknown": report.unknown,
         "osdmap_epoch": report.epoch, "age_seconds": round(report.age_seconds, 3),
-        "not_restored": [{"pgid": pgid, "reason": reason}
+        "not_restored": [{"pgid": pgid, "reason": reason, "osd": reason.osd,
+                          "action": _command([reason], report.drains.names) or None}
                          for pgid, reason in result.not_restored]},
         "\n".join(lines + _not_restored(report)))
 
@@ -103,18 +102,18 @@ def _classes(plan: Plan) -> List[Dict[str, Any]]:
 
 
 def _result(report: UndoReport) -> List[str]:
-    """What data that moves back leads to, and when that begins."""
+    """What data that moves back leads to."""
     plan, lines = report.result.plan, []
     if not plan.moves:
         return []
     for row in _classes(plan):
         before, after = row["max_utilization"], row["planned_max_utilization"]
-        lines += wrap("highest:", f"{format_percent(before)}% -> {format_percent(after)}%"
-                      f" (osd.{row['planned_fullest_osd']}, class {row['device_class']})"
-                      + (", above nearfull" if after > report.nearfull_ratio else ""))
-    if report.starts_at is not None:
-        lines += wrap("waits:", "nothing of what moves back starts before"
-                      f" {format_deadline(report.starts_at)} (pg_cooldown)")
+        is_near = after > max(before, report.nearfull_ratio)
+        lines += wrap("highest:", f"{format_percent(before)}% -> {'up to ' if is_near else ''}"
+                      f"{format_percent(after)}% (osd.{row['planned_fullest_osd']}, class"
+                      f" {row['device_class']})" + (
+                          ", above nearfull: what is left for an OSD that is nearfull by then is"
+                          " left out" if is_near else ""))
     return lines
 
 
@@ -130,12 +129,9 @@ def _looked_at(report: UndoReport) -> List[str]:
 
 def drained_again(drains: DrainList) -> str:
     """Why nothing is taken back while a drain runs, and what ends it."""
-    names = sorted(drains.by_name())
-    shown = ", ".join(names[:_MOST_NAMES]) + (
-        f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else "")
-    is_one = len(drains.osds) == 1
-    return (f"{shown} {'is' if is_one else 'are'} being drained and would be emptied again; 'ceph"
-            f" equilibrium drain rm {names[0]}' (or 'off') first")
+    names, is_one = sorted(drains.by_name()), len(drains.osds) == 1
+    return (f"{_some(names)} {'is' if is_one else 'are'} being drained and would be emptied again;"
+            f" run 'ceph equilibrium drain rm {' '.join(names)}' first")
 
 
 def _is(count: int) -> str:
@@ -143,12 +139,30 @@ def _is(count: int) -> str:
 
 
 def _not_restored(report: UndoReport) -> List[str]:
-    rows = report.result.not_restored
-    if not rows:
-        return []
-    lines = [f"not restored: {plural(len(rows), 'PG')}"]
-    for pgid, reason in rows[:_MOST_LINES]:
-        lines += wrap(f"  {pgid}", reason)
-    if len(rows) > _MOST_LINES:
-        lines.append(f"  and {len(rows) - _MOST_LINES} more; --format json has all")
+    """The PGs that are left as they are, by the reason, with the command that lets each group."""
+    groups: Dict[Tuple[str, str], List[Tuple[str, Obstacle]]] = {}
+    for pgid, reason in report.result.not_restored:
+        groups.setdefault((reason, reason.command), []).append((pgid, reason))
+    lines = [f"not restored: {plural(len(report.result.not_restored), 'PG')}"] if groups else []
+    for (text, _), rows in sorted(groups.items(), key=lambda group: -len(group[1])):
+        osds = sorted({why.osd for _, why in rows if why.osd is not None})
+        said = text if not osds else (
+            f"{text} ({_some([f'osd.{osd}' for osd in osds])})")
+        command = _command([why for _, why in rows], report.drains.names)
+        lines += wrap(f"  {plural(len(rows), 'PG')}:", f"{said}: {_some([row[0] for row in rows])}"
+                      + (f"; '{command}' lets {'it' if len(rows) == 1 else 'them'}" if command
+                         else ""))
     return lines
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
+    """The whole command that lets PGs of one reason be restored; empty for none."""
+    osds = sorted({reason.osd for reason in reasons if reason.osd is not None})
+    words = sorted({names.get(osd, str(osd)) for osd in osds}) if reasons[0] == DRAINED else [
+        str(osd) for osd in osds]
+    return " ".join([reasons[0].command, *words]) if reasons[0].command else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 from .kv_store import MAX_VALUE_BYTES, KeyValueStore
 
@@ -16,6 +16,16 @@ EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED, TOTALS, CHANGES, DRAI
     "drains")
 GROWTH = "growth"   # of the recorder in growth/, which has a buffer of its own
 _VERSION = 1
+_LARGEST = 2.0 ** 63
+
+
+def _number(text: str) -> Union[int, float, None]:
+    """A stored number; None for one that is larger than any that is written: to convert it would
+    raise OverflowError."""
+    value = float(text)
+    if not -_LARGEST < value < _LARGEST:
+        return None
+    return value if "." in text or "e" in text.lower() else int(text)
 
 
 class BufferedKvStore:
@@ -34,7 +44,8 @@ class BufferedKvStore:
         if not stored:
             return None
         try:
-            value = json.loads(stored)
+            value = json.loads(stored, parse_constant=lambda name: None, parse_float=_number,
+                               parse_int=_number)
             if not isinstance(value, dict) or int(value.get("version", 0)) > _VERSION:
                 raise ValueError("another version wrote it")
             return value

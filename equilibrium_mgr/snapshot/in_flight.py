@@ -73,6 +73,7 @@ class InFlightTracker:
         self._read_at = 0.0   # when that was, seconds since the epoch
         self._map_age = 0.0   # seconds since the osdmap was changed, as far as known
         self._unsettled = 0.0
+        self._settled_at = 0.0   # when what was remapped before the first reading has peered
         self._same_up = False   # since the last reading no up set can have changed
         self._unclean: Dict[str, _UncleanPg] = {}
         self._reading: Reading = _NOTHING
@@ -104,7 +105,9 @@ class InFlightTracker:
         self._still_unclean = {}
         changed_at = reading.changed_at
         self._map_age = reading.taken_at - changed_at if changed_at is not None else 0.0
-        self._unsettled = 0.0
+        if self._epoch < 0 and changed_at is not None:   # no earlier up sets to compare with
+            self._settled_at = changed_at + _PG_TEMP_SECONDS
+        self._unsettled = min(max(0.0, self._settled_at - reading.taken_at), _PG_TEMP_SECONDS)
 
     @property
     def unsettled_seconds(self) -> float:
@@ -160,10 +163,11 @@ class InFlightTracker:
             return unclean if stays else unclean._replace(   # it may have arrived in between
                 up_set_epoch=self._new_epoch, up_set_read_at=self._reading.taken_at,
                 previous_epoch=self._epoch, previous_read_at=self._read_at, doubtful=True)
-        holders = tuple(last) if last is not None else _guessed_holders(pg, self._alive)
+        holders = tuple(last) if last is not None else _guessed_holders(
+            pg, self._alive, self._reading.sent)
         guessed = last is None
         if stays and pg.acting != pg.up and not _is_same_set(pg.up, pg.acting, pg.positional):
-            holders, guessed = _guessed_holders(pg, self._alive), True
+            holders, guessed = _guessed_holders(pg, self._alive, self._reading.sent), True
         read_at = self._reading.taken_at
         if last is None:
             return _UncleanPg(holders, self._new_epoch, 0, read_at, False, doubtful=guessed)
@@ -179,7 +183,7 @@ class InFlightTracker:
         state = pg.record.state
         if "degraded" in state or not _has_peered(state) or _is_whole(unclean.holders, pg.size):
             return unclean
-        holders = _guessed_holders(pg, self._alive)
+        holders = _guessed_holders(pg, self._alive, self._reading.sent)
         return unclean if not _is_whole(holders, pg.size) else unclean._replace(
             holders=holders, doubtful=True)
 
@@ -262,16 +266,18 @@ def _is_same_set(one: Osds, other: Osds, positional: bool) -> bool:
     return one == other or (not positional and len(one) == len(other) and set(one) == set(other))
 
 
-def _guessed_holders(pg: PgContext, alive: FrozenSet[int]) -> Osds:
+def _guessed_holders(pg: PgContext, alive: FrozenSet[int], sent: FrozenSet[str]) -> Osds:
     """The holders of a PG that was never seen clean.
 
     These are the OSDs that serve it and, in place of each new OSD that does not serve yet, the one
     that its upmap item names, which keeps its copy until the PG is clean. An item of long ago names
     an OSD that holds nothing: while copies are missing, or are filled by backfill, which an OSD
-    that leaves would serve, the new OSD has most likely lost its own.
+    that leaves would serve, the new OSD has most likely lost its own: but for PGs that were `sent`
+    by the last mgr.
     """
     state = pg.record.state
-    source = {} if "degraded" in state or "backfill" in state or not _has_peered(state) else {
+    source = {} if pg.pgid not in sent and (
+        "degraded" in state or "backfill" in state or not _has_peered(state)) else {
         target: osd for osd, target in pg.items
         if osd in alive and osd not in pg.up and osd not in pg.acting}
     if pg.positional:

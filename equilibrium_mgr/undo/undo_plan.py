@@ -16,12 +16,29 @@ from .primaries import restored_primaries, with_present_order
 GONE = "its pool or PG is gone"
 FOREIGN = "somebody else has changed its upmap items since"
 REMAPPED = "CRUSH maps the PG differently now"
+DRAINED = "an OSD that it would return to is being drained"
+NEARFULL = "an OSD that it would return to is nearfull"
+_AWAY = {False: "an OSD that it would return to is out", True: "one of its former OSDs is gone"}
 #: Between two checkpoints, a few milliseconds.
 _PGS_A_PIECE = 40
 #: States of a PG of which data is being copied.
 _RUNNING = ("backfilling", "recovering")
 
-NotRestored = List[Tuple[str, str]]   # (pgid, reason)
+class Obstacle(str):
+    """Why a PG's items cannot be restored."""
+
+    command = ""   # that lets them; where it is about OSDs, without these
+    osd: Optional[int] = None   # that stands in the way
+
+    @classmethod
+    def of(cls, reason: str, command: str, osd: Optional[int] = None) -> Obstacle:
+        """An obstacle that a command takes out of the way, or that an OSD is."""
+        made = cls(reason)
+        made.command, made.osd = command, osd
+        return made
+
+
+NotRestored = List[Tuple[str, Obstacle]]   # (pgid, reason)
 
 
 class UndoResult(NamedTuple):
@@ -31,18 +48,14 @@ class UndoResult(NamedTuple):
     not_restored: NotRestored
     not_begun: int    # PGs of the plan of which nothing has been copied yet
     under_way: int    # PGs of the plan of which a part has been copied
-    onto_drained: int = 0   # PGs of `not_restored` that would return to an OSD that is drained
+
+    @property
+    def onto_drained(self) -> bool:
+        """True where a PG would return to an OSD that is drained, which sends it away again."""
+        return any(reason == DRAINED for _, reason in self.not_restored)
 
 
-class _Cannot(str):
-    """Why a PG's items cannot be restored."""
-
-
-class _Drained(_Cannot):
-    """The same, of a shard that would be sent away again at once."""
-
-
-Goal = Union[UpmapItems, _Cannot, None]
+Goal = Union[UpmapItems, Obstacle, None]
 
 
 def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
@@ -61,7 +74,8 @@ def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
         snapshot, rows, chosen, frozenset(change.pgid for change in found.plan.changes))
     return found._replace(
         plan=found.plan._replace(changes=found.plan.changes + tuple(primaries)),
-        not_restored=found.not_restored + not_restored)
+        not_restored=found.not_restored + [
+            (pgid, Obstacle(reason)) for pgid, reason in not_restored])
 
 
 def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
@@ -88,7 +102,7 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
         return None
     pgid = rows[0].pgid
     if pgid not in snapshot.pgs:
-        return _Cannot(GONE)
+        return Obstacle(GONE)
     present = snapshot.upmap_items.get(pgid, ())
     made = _made(rows, present)
     first = next((number for number, row in enumerate(made) if chosen(row)), None)
@@ -98,17 +112,18 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
     left = follows = goal   # `left`: by the chosen rows before the later one
     for row in made[first:]:
         if row.before != follows:
-            return _Cannot(FOREIGN)
+            return Obstacle(FOREIGN)
         follows = row.after
         if not chosen(row):
             later = row if follows != left else None   # as after an undo of what came later
         elif later is None:
             left = follows
     if present != follows:
-        return _Cannot(FOREIGN)
+        return Obstacle(FOREIGN)
     if later is not None:
-        return _Cannot(f"{_name(later)} has changed it since")
-    return goal if made[first].raw == snapshot.pgs[pgid].raw else _Cannot(REMAPPED)
+        return Obstacle.of(f"{_name(later)} has changed it since",
+                           f"ceph equilibrium undo {later.plan or 'automatic'}")
+    return goal if made[first].raw == snapshot.pgs[pgid].raw else Obstacle(REMAPPED)
 
 
 def _made(rows: Sequence[ChangeRow], present: UpmapItems) -> List[ChangeRow]:
@@ -127,7 +142,7 @@ def _before_motion(pg: Pg, snapshot: Snapshot, rows: Sequence[ChangeRow], chosen
                 continue   # the monitor has not kept it
             return None
         if row.raw != pg.raw:
-            return _Cannot(REMAPPED)
+            return Obstacle(REMAPPED)
         items = row.before
         if takes_back(pg, _up_with(snapshot, pg, items), snapshot.pools[pg.pool].erasure):
             return items
@@ -149,21 +164,19 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str, rows: Sequence[
     newest = {row.pgid: number for number, row in enumerate(rows)}
     changes: List[PgChange] = []
     not_restored: NotRestored = []
-    onto_drained = 0
     for pgid in with_checkpoints(sorted(goals, key=lambda pgid: -newest[pgid]), _PGS_A_PIECE,
                                  checkpoint):
         goal = goals[pgid]
-        found = goal if goal is None or isinstance(goal, _Cannot) else _change(
+        found = goal if goal is None or isinstance(goal, Obstacle) else _change(
             snapshot, snapshot.pgs[pgid], goal)
         if isinstance(found, PgChange):
             changes.append(found)
         elif found is not None:
-            not_restored.append((pgid, str(found)))
-            onto_drained += isinstance(found, _Drained)
+            not_restored.append((pgid, found))
     changes.sort(key=lambda change: _turn(snapshot, change))
     turns = [_turn(snapshot, change) for change in changes]
     return UndoResult(_finished(snapshot, changes, kind), not_restored,
-                      turns.count(0), turns.count(1), onto_drained)
+                      turns.count(0), turns.count(1))
 
 
 def _turn(snapshot: Snapshot, change: PgChange) -> int:
@@ -174,20 +187,21 @@ def _turn(snapshot: Snapshot, change: PgChange) -> int:
     return 0 if has_not_begun(pg) else 1
 
 
-def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, _Cannot]:
+def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Obstacle]:
     """The change that gives a PG these items, or why it cannot be made."""
     pool, after = snapshot.pools[pg.pool], _up_with(snapshot, pg, items)
     motionless = moves_nothing(pg, after, pool.erasure)
     if pg.immovable not in TRANSIENT and pg.immovable is not None and not (
             motionless and pg.immovable in OF_MOTION):
-        return _Cannot(pg.immovable)
+        return Obstacle(pg.immovable)
     if pool.rule is None or len(after) != pool.size:
-        return _Cannot("the pool's rule or size has changed")
+        return Obstacle("the pool's rule or size has changed")
     broken = pool.rule.violation(after) or pool.rule.upmap_rejection(after)
     if broken:
-        return _Cannot(f"no longer legal: {broken}")
+        return Obstacle(f"no longer legal: {broken}")
     gains = shard_changes(pg.up, after, pool.erasure)[0]
-    obstacle = _obstacle_of_items(snapshot, items) or _drained(snapshot, gains)
+    obstacle = _obstacle_of_items(snapshot, items) or _obstacle_of_osds(
+        snapshot, gains, motionless)
     if obstacle is not None:
         return obstacle
     if motionless:
@@ -196,20 +210,24 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, _C
                     snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
 
 
-def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[_Cannot]:
+def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[Obstacle]:
     """Why the monitor would not keep a pair: its target is gone or out."""
     for _, target in items:
         osd = snapshot.osds.get(target)
         if osd is None or not osd.is_in or osd.reweight <= 0.0:
-            return _Cannot(f"osd.{target} is {'gone' if osd is None else 'out'}")
+            return Obstacle.of(_AWAY[osd is None], "" if osd is None else "ceph osd in", target)
     return None
 
 
-def _drained(snapshot: Snapshot, gains: Sequence[int]) -> Optional[_Drained]:
+def _obstacle_of_osds(snapshot: Snapshot, gains: Sequence[int],
+                      motionless: bool) -> Optional[Obstacle]:
     """Why a shard must not return to one of these OSDs."""
-    return next((_Drained(f"osd.{osd} is being drained; 'ceph equilibrium drain rm osd.{osd}'"
-                          " first")
-                 for osd in gains if osd in snapshot.osds and snapshot.osds[osd].drained), None)
+    for osd in [snapshot.osds[osd] for osd in gains if osd in snapshot.osds]:
+        if osd.drained:
+            return Obstacle.of(DRAINED, "ceph equilibrium drain rm", osd.id)
+        if not motionless and osd.reaches(snapshot.nearfull_ratio):
+            return Obstacle.of(NEARFULL, "", osd.id)
+    return None
 
 
 def _finished(snapshot: Snapshot, changes: Sequence[PgChange], kind: str) -> Plan:

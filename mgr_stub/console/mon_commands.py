@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from ..cluster import pg_reports
 from ..cluster.pg import pg_order
 from ..errors import Answer, invalid
 from ..mgr.daemon_metadata import health_status
 from ..mgr.mgr import Mgr
 from ..state.state_writer import osd_df_nodes
+from . import osd_commands
 
 
 def try_command(mgr: Mgr, words: List[str]) -> Optional[Answer]:
@@ -92,6 +94,30 @@ def _config(mgr: Mgr, words: List[str], _: bool) -> Answer:
                   "config rm WHO NAME")
 
 
+def _changing(run: Callable[[Any, List[str]], None]) -> Callable[[Mgr, List[str], bool], Answer]:
+    def answer(mgr: Mgr, words: List[str], _: bool) -> Answer:
+        run(mgr.simulation, words)
+        return 0, "", ""
+    return answer
+
+
+def _osd_tree(mgr: Mgr, words: List[str], wanted_json: bool) -> Answer:
+    nodes = [{"id": osd, "status": "up" if entry["up"] else "down"}
+             for osd, entry in sorted(mgr.cluster.map.osds.items())]
+    nodes = [node for node in nodes if not words or node["status"] in words]
+    if wanted_json:
+        return 0, json.dumps({"nodes": nodes}), ""
+    return 0, "\n".join(f"osd.{node['id']}  {node['status']}" for node in nodes), ""
+
+
+def _pg_states(mgr: Mgr, words: List[str], _: bool) -> Answer:
+    """The PGs that are not clean, or the one that is named."""
+    pgs = mgr.cluster.pgs if words[:1] != ["dump_stuck"] else mgr.cluster.unclean
+    return 0, "\n".join(f"{pgid} {pg_reports.state_of(mgr.cluster, pg)}"
+                        for pgid, pg in pgs.items() if pgid == words[0] or len(words) < 2
+                        or words[0] == "dump_stuck"), ""
+
+
 def _osd_dump(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     dump = mgr.cluster.map.dump(mgr.release)
     if wanted_json:
@@ -115,7 +141,7 @@ def _osd_df(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
 
 
 def _health(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
-    checks = mgr.health_checks
+    checks = mgr.all_health_checks()
     status = health_status(checks)
     if wanted_json:
         return 0, json.dumps({"status": status, "checks": checks}), ""
@@ -149,6 +175,9 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "osd pool rm": _one_argument("osd pool rm", "pool"),
     "osd dump": _osd_dump,
     "osd df": _osd_df,
+    "osd tree": _osd_tree,
+    **{prefix: _changing(run) for prefix, run in osd_commands.COMMANDS.items()},
+    "pg": _pg_states,
     "config": _config,
     "health": _health,
     "progress": _progress,

@@ -101,8 +101,9 @@ class Session:
     def dispatch(self, words: List[str]) -> Answer:
         """Answers a command at this moment: no plan in progress ends before it returns."""
         try:
-            if words[:1] == ["sim"]:
-                return sim_commands.run(self.host, words[1:], self._run_interrupting)
+            if words[:1] == ["sim"] or words == ["mgr", "fail"]:
+                words = words[words[0] == "sim":]
+                return sim_commands.run(self.host, words, self._run_interrupting)
             answer = try_command(self.mgr.balancer, words) or mon_commands.try_command(
                 self.mgr, words)
             return answer or self._module_command(words)

@@ -63,6 +63,21 @@ def with_osd_weight(dump: Mapping[str, Any], osd: int, weight: float) -> Dict[st
     return editor.dump()
 
 
+def with_bucket_moved(dump: Mapping[str, Any], name: str, under: str) -> Dict[str, Any]:
+    """Puts a bucket with all that is below it under another, as `ceph osd crush move`."""
+    editor = DumpEditor(dump)
+    bucket, parent = editor.find(name), editor.find(under)
+    if bucket is None or parent is None:
+        raise ValueError(f"{name if bucket is None else under} is no CRUSH bucket")
+    for above in tuple(editor.parents(bucket)):
+        editor.remove_item(above, bucket)
+    editor.add_item(parent, bucket)
+    for item in editor.buckets[bucket]["items"]:
+        editor.set_weight(bucket, item["id"], item["weight"])
+    rebuild_shadow_trees(editor)
+    return editor.dump()
+
+
 def without_osd(dump: Mapping[str, Any], osd: int) -> Dict[str, Any]:
     """Removes an OSD, as `ceph osd crush rm`; its host stays even if it is empty."""
     editor = DumpEditor(dump)

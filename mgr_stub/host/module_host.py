@@ -14,6 +14,7 @@ from ..errors import Answer
 from ..mgr.handlers import Handler
 from ..mgr.mgr import Mgr
 from ..mgr.mgr_process import CrashPoint, Interruption, MgrDied
+from ..osdmap.map_change import MapChange
 from ..simulation.simulation import Simulation
 from .inline_jobs import InlineJobs
 
@@ -95,6 +96,12 @@ class ModuleHost:
         if self.module is not None:
             self.module.shutdown()
         self.jobs.stop()
+        self._take_over()
+
+    def _take_over(self) -> None:
+        """Another mgr becomes active. The monitors block the last one's address: an epoch, at which
+        clean PGs do not report."""
+        self.simulation.apply_change(MapChange(force_epoch=True))
         self._start_mgr()
 
     def kill_mgr(self, takeover: Optional[float] = None) -> None:
@@ -183,7 +190,7 @@ class ModuleHost:
         """Runs one round of the module's serve loop now; starts a new mgr if there is none."""
         if self.module is None:
             if not self.simulation.mgr_alive:
-                self._start_mgr()
+                self._take_over()
             return
         self.module.wakeup.clear()
         with self._mgr_may_die():

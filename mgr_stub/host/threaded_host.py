@@ -180,7 +180,7 @@ class ThreadedHost(ModuleHost):
     def failover(self) -> None:
         self.mgr.commit()
         self.close()
-        self._start_mgr()
+        self._take_over()
 
     def close(self) -> None:
         """Shuts the module down as a mgr does; a serve thread that does not end is a failure."""
@@ -253,7 +253,7 @@ class ThreadedHost(ModuleHost):
     def run_round(self) -> None:
         if self.module is None:
             if not self.simulation.mgr_alive:
-                self._start_mgr()
+                self._take_over()
             return
         if self._serve_wait is None:
             self._start_threads()

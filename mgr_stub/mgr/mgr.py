@@ -18,7 +18,7 @@ from ..simulation.reports import REPORTED
 from ..simulation.simulation import Simulation
 from .api import CommandResult
 from .builtin_balancer import BuiltinBalancer
-from .daemon_metadata import health, mgr_map, osd_metadata
+from .daemon_metadata import fullness, health, mgr_map, osd_metadata
 from .install import SIMULATED_RELEASES
 from .mgr_process import MgrProcess
 from .mon_queries import answer_to
@@ -114,7 +114,7 @@ class Mgr:
             "osd_map_tree": lambda: self._osd_tree(osdmap, crush),
             "osd_metadata": self._osd_metadata,
             "mgr_map": self._mgr_map,
-            "health": lambda: health(self.health_checks),
+            "health": lambda: health(self.all_health_checks()),
             "pg_ready": lambda: {"pg_ready": True},
         }
         return plain[name]() if name in plain else None
@@ -267,6 +267,10 @@ class Mgr:
     def commit(self) -> None:
         with self.lock:
             self.simulation.commit()
+
+    def all_health_checks(self) -> Dict[str, Dict[str, Any]]:
+        """The module's, and those of too full OSDs."""
+        return {**fullness(self.cluster.map, self.cluster.usage), **self.health_checks}
 
     def set_health_checks(self, checks: Dict[str, Dict[str, Any]]) -> None:
         """Replaces all health checks of the module; TypeError for a shape that Ceph rejects."""

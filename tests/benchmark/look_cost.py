@@ -80,9 +80,6 @@ class MadeMap:
         up = self._mgr.by_pool[pool].get(f"{pool}.{ps:x}", ())
         return {"up": list(up), "acting": list(up)}
 
-    def pool_raw_used_rate(self, _pool: int) -> float:
-        return 3.0
-
 
 class MadeMgr:
     """As much of MgrModule as the gateway asks for."""

@@ -32,9 +32,19 @@ BRAKES = ("start_delay", "pg_cooldown", "max_transit_ratio", "max_backfills_per_
 """Options of the module that hold moves back for longer than tests can wait, or by shares of OSDs
 that are as small as theirs."""
 
+ASYNC_IO = Path("/proc/sys/fs/aio-max-nr")
+ASYNC_IO_REQUESTS = 1 << 20
+"""As Ceph's own packages set it elsewhere: an OSD takes 2,048, by default there are 65,536."""
+
+MODULES = (
+    "balancer", "crash", "devicehealth", "iostat", "orchestrator", "pg_autoscaler", "progress",
+    "rbd_support", "status", "telemetry", "volumes")
+"""Ceph's own that an mgr loads here: those that are always on, or by default. At each start it
+imports whatever lies in the folder: for all of them a busy machine needs half a minute."""
+
 
 class DaemonCluster:
-    """One cluster of a release. `package` is linked or copied in as mgr module `equilibrium`.
+    """One cluster of a release. `package` is copied in as mgr module `equilibrium`.
 
     `keep`: leave the files behind at the end. `hosts`: as HOSTS has them. `osd_options`: more of
     Ceph's options for the OSDs.
@@ -71,6 +81,7 @@ class DaemonCluster:
     def start(self) -> None:
         """Start mon, mgr and OSDs; returns when the mgr answers and every OSD is up."""
         self._write_files()
+        allow_many_osds()
         self._start_mon()
         self.start_mgr("x")
         self._start_osds()
@@ -89,7 +100,7 @@ class DaemonCluster:
 
     def _write_files(self) -> None:
         self.fsid = str(uuid.uuid4())
-        self.port = _free_port()
+        self.port = free_port()
         self.conf.write_text(CONF.format(
             fsid=self.fsid, port=self.port, work=self.work, block=GIB)
             + "".join(f"{name} = {value}\n" for name, value in self.osd_options.items()))
@@ -98,17 +109,15 @@ class DaemonCluster:
         self._fill_module_folder(self.work / "modules")
 
     def _fill_module_folder(self, folder: Path) -> None:
-        """Links to the release's own modules, and ours; a chroot cannot follow a link of ours."""
+        """Links to some of the release's own modules, and a compiled copy of ours."""
         folder.mkdir()
         for entry in sorted(self.release.modules_outside.iterdir()):
-            if entry.name not in ("__pycache__", "equilibrium"):  # it may be installed here
+            if entry.name in MODULES or entry.suffix == ".py":
                 (folder / entry.name).symlink_to(self.release.module_path / entry.name)
         if self.release.major == 18:
             shutil.copy(HERE / "stand_in" / "bcrypt.py", folder)
-        if self.release.root is None:
-            (folder / "equilibrium").symlink_to(self.package.resolve())
-        else:
-            copy_package(self.package, folder / "equilibrium")
+        copy_package(self.package, folder / "equilibrium")
+        self.processes.check(["python3", "-m", "compileall", "-q", str(folder / "equilibrium")])
 
     def _start_mon(self) -> None:
         keyring, monmap = str(self.work / "keyring"), str(self.work / "monmap")
@@ -250,17 +259,19 @@ class DaemonCluster:
                  lambda: module in self.mon_json("mgr module ls")["enabled_modules"], 30)
         self.wait_module(module)
 
-    def wait_module(self, module: str = "equilibrium", seconds: float = 90.0) -> None:
-        """Wait until the active mgr knows and answers `MODULE status`."""
-        wait_for(f"{module} status answers",
-                 lambda: self.active_mgr() and self.mgr(f"{module} status", 30).rc == 0, seconds)
+    def wait_module(self, module: str = "equilibrium", seconds: float = 300.0) -> None:
+        """Wait until the active mgr knows and answers `MODULE status`, with patience: an mgr that
+        starts takes long on a busy machine, and a command to the last one is lost."""
+        def answers() -> bool:
+            try:
+                return bool(self.active_mgr()) and self.mgr(f"{module} status", 60).rc == 0
+            except ClusterError:
+                return False
+        wait_for(f"{module} status answers", answers, seconds)
 
     def install_hook(self, hook: Path) -> None:
         """Restart the mgrs with a copy of the package that imports `hook` last of all."""
         folder = self.work / "modules" / "equilibrium"
-        if folder.is_symlink():
-            folder.unlink()
-            copy_package(self.package, folder)
         shutil.copy(hook, folder)
         with open(folder / "__init__.py", "a") as package:
             package.write(f"\n\nfrom . import {hook.stem}  # noqa\n")
@@ -336,6 +347,16 @@ class DaemonCluster:
         return "\n".join(found)
 
 
+def allow_many_osds() -> None:
+    """As many asynchronous requests as the OSDs of some clusters at once need, where it may be
+    set."""
+    try:
+        if int(ASYNC_IO.read_text()) < ASYNC_IO_REQUESTS:
+            ASYNC_IO.write_text(str(ASYNC_IO_REQUESTS))
+    except OSError:
+        pass   # enough for one cluster
+
+
 def copy_package(source: Path, target: Path) -> None:
     """Copy a package without its compiled files."""
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
@@ -347,7 +368,8 @@ def _worth_showing(line: str) -> bool:
     return any(word in line for word in words) and not any(word in line for word in noise)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -61,7 +61,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Optio
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "cluster" in metafunc.fixturenames:
         majors = _wanted(metafunc.config)
-        metafunc.parametrize("cluster", majors, indirect=True, scope="session",
+        metafunc.parametrize("cluster", majors, indirect=True,
                              ids=[f"ceph{major}" for major in majors])
 
 

@@ -1,17 +1,33 @@
-"""What outlives a failover: the kept plans, among them one larger than a stored value may be."""
+"""What outlives a failover: the kept plans, among them one larger than a stored value may be; and
+how soon the next mgr goes on."""
 
 from __future__ import annotations
 
 import json
-from typing import Callable, Dict
+import time
+from typing import Callable, Dict, Iterator, List
+
+import pytest
 
 from .cluster import DaemonCluster
+from .conftest import MAX_MISPLACED, SLEEP_INTERVAL
 from .daemons import wait_for
-from .harness.commands import equilibrium, equilibrium_json, hooked, ready_plan, wait_ready
+from .harness import workload
+from .harness.commands import (
+    equilibrium, equilibrium_json, hooked, quick_takeover, ready_plan, shards_in_flight, status,
+    wait_ready)
+from .harness.map_history import MapHistory
+from .harness.poller import Asked, polled
+from .harness.watcher import Sample, Watcher
 
 VALUE_LIMIT = 60_000
 MONITOR_LIMIT = 65_536
 GROWN_MOVES = 4000
+ROUND_SECONDS = START_DELAY = 60
+"""As by default."""
+STANDSTILL_SECONDS, WATCHED_SECONDS = 90.0, 240.0
+REPORT_SECONDS = 5.0
+"""So late PGs tell what they do."""
 
 
 def stored_values(cluster: DaemonCluster) -> Dict[str, str]:
@@ -45,3 +61,60 @@ def test_removing_a_big_plan_leaves_no_parts(cluster: DaemonCluster) -> None:
     assert equilibrium_json(cluster, "ls")["plans"] == []
     wait_for("no stored part of a plan left", lambda: not [
         key for key in stored_values(cluster) if "/plan/" in key], 20)
+
+
+@pytest.fixture
+def defaults(cluster: DaemonCluster, unbalanced: object) -> Iterator[None]:
+    """The options that the next test is about are as they are by default."""
+    values = {"sleep_interval": SLEEP_INTERVAL, "max_misplaced_ratio": MAX_MISPLACED,
+              "start_delay": 0, "max_backfills_per_osd": 0, "max_transit_ratio": 0}
+    for name in values:
+        cluster.mon("config rm", who="mgr", name=f"mgr/equilibrium/{name}")
+    yield
+    equilibrium(cluster, "off")
+    for name, value in values.items():
+        cluster.set_option(name, value)
+    workload.wait_clean(cluster)
+
+
+@pytest.mark.releases(16)
+def test_a_mgr_killed_in_mid_batch_is_followed_without_a_standstill(
+        cluster: DaemonCluster, defaults: None, figure: Callable[[str], None]) -> None:
+    watcher, history = Watcher(cluster), MapHistory(cluster)
+    try:
+        with quick_takeover(cluster), polled(cluster) as poller:
+            assert equilibrium(cluster, "on").rc == 0
+            wait_for("a batch", history.additions, 3 * ROUND_SECONDS, pause=0.1)
+            killed = time.time()
+            cluster.kill_mgr()
+            cluster.wait_module()
+            taken = time.time()
+            while time.time() < taken + WATCHED_SECONDS and not any(
+                    one.now["state"] == "balanced" for one in poller.since(taken)):
+                time.sleep(1.0)
+            ended = time.time()
+    finally:
+        watcher.stop()
+    asked, samples = poller.since(taken + ROUND_SECONDS), list(watcher.samples)
+    wrong = [one for one in asked if not agrees(one, samples)]
+    batches = [batch.at for batch in history.additions() if batch.at > killed]
+    busy = sorted({taken, ended, *batches, *(
+        sample.at for sample in samples if sample.moving and sample.at > taken)})
+    pauses = [(later - earlier, earlier - taken) for earlier, later in zip(busy, busy[1:])]
+    figure(f"killed: {taken - killed:.0f} s until the next mgr answered; batches "
+           f"{[round(at - taken) for at in batches]} s after that, watched for "
+           f"{ended - taken:.0f} s; the longest pauses (length, begin): "
+           f"{[(round(length), round(begin)) for length, begin in sorted(pauses)[-3:]]}; "
+           f"{len(wrong)} of {len(asked)} answers of status did not agree with Ceph")
+    said = "\n".join(map(str, poller.since(taken)))
+    assert max(pauses)[0] <= START_DELAY + STANDSTILL_SECONDS, said
+    assert not [one for one in pauses if one[0] > STANDSTILL_SECONDS and one[1] > START_DELAY], said
+    assert asked and not wrong, "\n".join(map(str, wrong))
+    assert status(cluster)["active"] is True
+
+
+def agrees(asked: Asked, samples: List[Sample]) -> bool:
+    """Whether what is in flight is what Ceph showed at some time of the last round."""
+    seen = [len(sample.moving) for sample in samples if -ROUND_SECONDS - REPORT_SECONDS
+            <= sample.at - asked.at <= REPORT_SECONDS]
+    return max(seen) > 0 if shards_in_flight(asked.now) else min(seen) == 0

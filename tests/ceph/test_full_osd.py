@@ -40,7 +40,7 @@ def test_it_goes_on_once_the_ratio_is_raised(
     explained = equilibrium(cluster, "explain").out
     figure(f"fullest OSD at {overfull:.3f}, full_ratio {overfull - BELOW['full']:.3f}: "
            f"{told['state']}: {told['reason']}; {told['too_full']}; {states}")
-    assert "ceph osd set-full-ratio" in told["reason"], told["reason"]
+    assert "ceph osd set-full-ratio" in told["action"], told["action"]
     assert "ceph osd set-full-ratio" in explained, explained
     command = told["too_full"][0]["command"]
     assert cluster.ceph(command[len("ceph "):]).rc == 0

@@ -10,7 +10,7 @@ from .cluster import DaemonCluster
 from .daemons import wait_for
 from .harness import workload
 from .harness.commands import (
-    equilibrium, execute, ready_plan, shards_in_flight, status)
+    equilibrium, execute, is_of_now, ready_plan, shards_in_flight, status)
 
 pytestmark = pytest.mark.releases(20)
 
@@ -77,11 +77,9 @@ def pool_id(cluster: DaemonCluster) -> int:
 
 
 def looked_at(cluster: DaemonCluster) -> Dict[str, Any]:
-    """The module's status after a look of now."""
+    """The module's status after a look that knows the pool, and that still holds."""
     def fresh() -> Dict[str, Any]:
         now = status(cluster)
-        age = now["snapshot_age_seconds"]
-        return now if age is not None and age < 2.0 else {}
-    epoch = cluster.mon_json("osd stat")["epoch"]
-    return wait_for("a look of now", lambda: (
-        fresh() if (status(cluster)["osdmap_epoch"] or 0) >= epoch else {}), 60)
+        return now if is_of_now(now) else {}
+    wait_for("the pool", lambda: equilibrium(cluster, "eval", option=POOL).rc == 0, 60)
+    return wait_for("a look of now", fresh, 60)

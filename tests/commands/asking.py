@@ -50,9 +50,9 @@ def refused(session: Session, line: str) -> Tuple[int, str]:
 
 
 def optimize(session: Session, arguments: str = "p") -> Dict[str, Any]:
-    """Makes a plan; what `dump` says of it."""
+    """Makes a plan, in place of one of that name; what `dump` says of it."""
     name = arguments.split()[0]
-    answer = ask(session, "optimize " + arguments)
+    answer = ask(session, f"optimize {arguments} --replace")
     assert (answer["plan"], answer["state"]) == (name, "planning")
     plan: Dict[str, Any] = ask(session, "dump " + name)
     return plan
@@ -117,11 +117,11 @@ def mark_out(session: Session, osd: int) -> None:
 
 
 def health(session: Session) -> Dict[str, Any]:
-    """Health check code → check."""
+    """Health check code → check, of the module's own."""
     rc, out, _ = session.command("health --format json")
     assert rc == 0
-    checks: Dict[str, Any] = json.loads(out)["checks"]
-    return checks
+    return {code: check for code, check in json.loads(out)["checks"].items()
+            if not code.startswith("OSD_")}
 
 
 def max_by_class(session: Session) -> Dict[str, float]:

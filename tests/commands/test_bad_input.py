@@ -105,3 +105,12 @@ def test_a_plan_named_as_a_pool(session: Session) -> None:
     optimize(session, "vms")
     rc, out, said = session.command("equilibrium eval vms --format json")
     assert rc == 0 and json.loads(out)["plan"] == "vms" and "eval pool/vms" in said
+
+
+@pytest.mark.parametrize("arguments", ["", " vms", " --aim even", " --read-balance"])
+def test_a_name_that_is_taken(session: Session, arguments: str) -> None:
+    plan = optimize(session, "p --max-moves 3")
+    rc, text = refused(session, "equilibrium optimize p" + arguments)
+    assert rc == -errno.EEXIST and "'p' is kept already" in text and "'--replace'" in text
+    assert ask(session, "dump p") == plan
+    assert len(optimize(session, "p --max-moves 4")["moves"]) == 4

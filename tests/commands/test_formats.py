@@ -124,7 +124,8 @@ def test_status_types(any_session: Session) -> None:
     run(any_session, "sim run 10m")
     progress = ask(any_session, "status")["progress"]
     assert set(progress) == {
-        "bytes_total", "bytes_done", "bytes_per_second", "eta_seconds", "eta_osd"}
+        "bytes_total", "bytes_done", "bytes_per_second", "eta_seconds", "eta_osd",
+        "eta_least_seconds", "eta_most_seconds", "eta_unknown_reason"}
     assert raw_bytes(progress["bytes_total"]) and seconds(progress["eta_seconds"])
 
 

@@ -18,6 +18,7 @@ from equilibrium_mgr.execution.rejections import (
     LIFTED_BY, MOST_ITEMS, from_dict, recent, still_rejected, to_dict, with_rejected)
 from equilibrium_mgr.runtime.buffered_kv_store import (
     COOLDOWN, EPISODE, HISTORY, REJECTED, BufferedKvStore)
+from equilibrium_mgr.runtime.kv_store import MAX_VALUE_BYTES
 
 LOG = logging.getLogger("test")
 
@@ -160,7 +161,7 @@ def test_rejections_age_and_those_of_an_older_release_are_old() -> None:
 
 
 def test_episode_comes_back() -> None:
-    episode = Episode("p", "a test", 5.0, {"hdd": 0.9}, 1, 2, 3, {0: 0.5, 7: 0.25}, ("flag",))
+    episode = Episode("p", "a test", 5.0, {"hdd": 0.9}, 1, 2, 3, ("flag",))
     assert episode_from_dict(json.loads(json.dumps(episode.to_dict()))) == episode
 
 
@@ -226,11 +227,15 @@ def test_what_is_in_flight_is_known_for_longer_than_its_cooldown() -> None:
     assert set(found.sending) == {"1.1"} and found.in_flight == {"1.2"}
 
 
-def test_a_full_store_of_cooldowns_has_room_for_what_is_in_flight() -> None:
-    kv, cooling = KeyValueStore(), Cooldown()
-    cooling.start([f"1234.{number:04x}" for number in range(3000)], 1.7e9)
-    batch = [change_of(f"1235.{number:04x}", (0, 1), (0, 2)) for number in range(2000)]
+@pytest.mark.parametrize("digits", (1, 4, 5, 7, 10))
+def test_a_full_store_of_cooldowns_has_room_for_what_is_in_flight(digits: int) -> None:
+    kv, cooling, pool = KeyValueStore(), Cooldown(), 10 ** (digits - 1)
+    cooling.start([f"{pool}.{number:05x}" for number in range(3000)], 1.7e9)
+    batch = [change_of(f"{pool + 1}.{number:05x}", (0, 1), (0, 2)) for number in range(2000)]
     book_of(kv).store_sending(batch, cooling, 1.7e9,
-                              frozenset(f"1236.{number:04x}" for number in range(2000)))
-    found = Journal(KeyValueStore(kv.values), LOG).recover(Cooldown(), 1.7e9)
+                              frozenset(f"{pool + 2}.{number:05x}" for number in range(2000)))
+    restored = Cooldown()
+    found = Journal(KeyValueStore(kv.values), LOG).recover(restored, 1.7e9)
     assert len(found.sending) == 1000 and len(found.in_flight) == 250
+    assert len(restored.moved) > 1000 and f"{pool}.{2999:05x}" in restored.moved
+    assert len(kv.values["cooldown"]) < 0.95 * MAX_VALUE_BYTES

@@ -7,7 +7,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, single_copies
 from tests.support.plan_legality import ended_plan
 
-from equilibrium_mgr.control.auto_planner import automatic_options
+from equilibrium_mgr.control.balancing_scope import automatic_options
 from equilibrium_mgr.control.plan_gain import gain_reason
 from equilibrium_mgr.control.plan_validity import fingerprint_of, topology_change
 from equilibrium_mgr.control.status import BalancerStatus

@@ -132,7 +132,7 @@ def test_inactive_for_a_moment_is_told_from_trouble() -> None:
     small.pg_status = {"pgs_by_pool_state": [states(1, peering=1), states(3, down=2)]}
     troubles = blocked_pools(small.snapshot(), frozenset((1,)))
     assert not troubles[3].transient and not troubles[1].transient   # pool 3 is in its way
-    assert troubles[1].reason == "pool 'data' has 1 PG inactive since a moment ago"
+    assert troubles[1].reason == "pool 'data' has 1 PG inactive"
     passing = blocked_pools(small.snapshot(), frozenset((1, 3)))
     assert passing[1].transient and passing[3].transient and passing[1].inactive
 

@@ -112,4 +112,4 @@ def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_de
             cluster.records[pgid] = cluster.records[pgid]._replace(
                 state="active+recovery_wait+degraded", reported_epoch=cluster.epoch)
         assert 10 * len(harness.gateway.sent) <= 80
-    assert harness.gateway.sent and harness.balancer.state == "throttled"
+    assert harness.gateway.sent and harness.balancer.state == "moving"

@@ -9,7 +9,6 @@ from tests.snapshot.test_osd_factors import odd_cluster, small_objects
 from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.units import GIB
 
-from equilibrium_mgr.control.episodes.predictions import shift
 from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.osd_traffic import osd_traffic
 from equilibrium_mgr.execution.pending_moves import PendingMoves
@@ -73,8 +72,10 @@ def test_a_plan_foretells_what_devices_will_have(made: Callable[[], Cluster]) ->
 
 
 def _grown(changes, snapshot):  # type: ignore[no-untyped-def]
-    by = shift(changes, snapshot)
-    return {osd.id: (osd.utilization, by.get(osd.id, 0.0)) for osd in snapshot.osds.values()}
+    def by(osd):  # type: ignore[no-untyped-def]
+        return sum((1 if osd.id in change.up_after else -1) * change.bytes_on(osd.id)
+                   for change in changes if osd.id in {*change.up_before} ^ {*change.up_after})
+    return {osd.id: (osd.utilization, by(osd) / osd.size_bytes) for osd in snapshot.osds.values()}
 
 
 def test_sizes_of_changes_survive_the_store() -> None:

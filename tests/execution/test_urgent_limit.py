@@ -6,12 +6,14 @@ from typing import List
 import pytest
 from tests.execution.test_throttle import batch, pgs, sent, wanted
 from tests.support.clusters.unit_cluster import Cluster
+from tests.support.fakes import Harness
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.change_outcomes import waiting_groups
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
-from equilibrium_mgr.report.explain.actions import action
+from equilibrium_mgr.report.explain.at_rest import help_for
+from equilibrium_mgr.report.explain.reason import ExplainContext
 from equilibrium_mgr.report.status.waiting_text import action_numbers, waits_for
 from equilibrium_mgr.snapshot import reason_codes as codes
 
@@ -68,4 +70,10 @@ def test_what_waits_for_the_urgent_limit_says_so() -> None:
     urgent = next(group for group in groups if group.code == codes.MISPLACED_LIMIT)
     assert (urgent.option, urgent.limit) == ("urgent_misplaced_ratio", 0.043)
     assert waits_for(urgent) == "for the urgent misplaced limit of 4.30%"
-    assert "raise urgent_misplaced_ratio (0.043)" in action(urgent.code, action_numbers(urgent))
+    harness = Harness(full())
+    harness.look()
+    status = harness.balancer.status
+    assert status.view is not None
+    context = ExplainContext(status.view, status, harness.settings(), now=harness.now)
+    assert "'ceph config set mgr mgr/equilibrium/urgent_misplaced_ratio 0.086' is faster" in (
+        help_for(urgent.code, context, **action_numbers(urgent)))

@@ -9,16 +9,20 @@ import random
 import re
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask
 from tests.benchmark.clusters import state_of
 from tests.benchmark.made.shapes import Osds, PoolPlan, fill
 from tests.scenarios.clusters import crush_places, session_of
+from tests.scenarios.watch import advice
 from tests.support.rules import HDD_HOSTS
 
 OPTION = "config set mgr mgr/equilibrium/"
+#: What is said where shards are as small as advice makes them.
+LEAST = "nothing; the shards are larger than the difference"
 
 
 class Situation(NamedTuple):
@@ -31,7 +35,9 @@ class Situation(NamedTuple):
     what: str = ""                  # OSD, pool or PG that is explained
     cluster: Tuple[str, int] = ("random", 20)
     follow: Tuple[str, ...] = ()    # what the operator does where the action is no one command
-    must_act: str = ""              # the action begins so
+    begins: str = ""                # the action does so
+    is_outage: bool = False         # it ends, and nothing is worse than where nobody acts
+    screens: int = 1                # that are followed, one after the other
 
 
 class Followed(NamedTuple):
@@ -43,31 +49,69 @@ class Followed(NamedTuple):
     done: Tuple[str, ...]
     code_after: str
     state_after: str
+    outage: Optional[Dict[str, Any]] = None
+    outage_after: Optional[Dict[str, Any]] = None
+    action_after: str = ""
 
     @property
     def ended(self) -> bool:
-        """Whether the state, or the reason, is another one."""
-        return (self.code_after, self.state_after) != (self.code, self.state)
+        """Whether the outage is over; else whether the state, or the reason, is another one, or
+        there is no more to be done about it."""
+        if self.outage is not None:
+            return self.outage_after is None
+        return (self.code_after, self.state_after) != (self.code, self.state) or (
+            self.action_after.startswith(LEAST) and not self.action.startswith(LEAST))
 
 
 def follow(situation: Situation) -> Followed:
-    """Makes the situation, asks, does what the answer says, and asks again."""
+    """Makes the situation, asks, does what the answer says, and asks again; and holds how the
+    cluster is then against how it is where nobody acts."""
     with tempfile.TemporaryDirectory() as folder:
-        session = open_cluster(*situation.cluster, Path(folder))
-        try:
-            for line in situation.setup:
+        before, done, after, harm = _played(situation, Path(folder), True)
+        if situation.is_outage and done:
+            _, _, _, alone = _played(situation, Path(folder), False)
+            assert all(one <= other + _SLACK for one, other in zip(harm, alone)), (
+                before["action"], done, harm, alone)
+    return Followed(before["reason_code"], before["state"], before["action"], tuple(done),
+                    after["reason_code"], after["state"],
+                    before["outage"], after["outage"], after["action"])
+
+
+def _played(situation: Situation, folder: Path, acts: bool
+            ) -> Tuple[Dict[str, Any], Sequence[str], Dict[str, Any], Tuple[float, ...]]:
+    """(the answer before, the lines that were run, the answer after, the harm then)."""
+    session = open_cluster(*situation.cluster, folder)
+    try:
+        for line in situation.setup:
+            _do(session, line)
+        what = _named(session, situation.what)
+        before = after = explained(session, what)
+        done: List[str] = []
+        for _ in range(situation.screens):
+            lines = (situation.follow or carried_out(after["action"], session)) if acts else ()
+            for line in lines:
                 _do(session, line)
-            what = _named(session, situation.what)
-            before = explained(session, what)
-            done = situation.follow or console_lines(before["action"], session)
-            for line in done:
-                _do(session, line)
+            done.extend(lines)
             _do(session, f"sim run {situation.wait}")
             after = explained(session, what)
-        finally:
-            session.close()
-    return Followed(before["reason_code"], before["state"], before["action"], tuple(done),
-                    after["reason_code"], after["state"])
+        return before, done, after, harm(session)
+    finally:
+        session.close()
+
+
+#: By which the measures of a cluster may be higher where somebody has acted.
+_SLACK = 0.002
+
+
+def harm(session: Session) -> Tuple[float, ...]:
+    """(highest utilization, OSDs above full_ratio, PGs that cannot be read or written)."""
+    cluster = session.cluster
+    used = [usage.utilization for osd, usage in cluster.usage.items()
+            if usage.total and cluster.map.osds[osd]["up"]]
+    inactive = [pg for pg in cluster.unclean.values()
+                if "active" not in pg_reports.state_of(cluster, pg).split("+")]
+    return (max(used), float(sum(ratio > cluster.map.ratio("full_ratio") for ratio in used)),
+            float(len(inactive)))
 
 
 def open_cluster(name: str, seed: int, folder: Path) -> Session:
@@ -83,36 +127,46 @@ def open_cluster(name: str, seed: int, folder: Path) -> Session:
 
 
 def explained(session: Session, what: str) -> Dict[str, Any]:
-    """`explain`, on a view that is not older than a moment, with the state that holds."""
+    """`explain`, on a view that is not older than a moment, with the state that holds. What the
+    screens say to do has its form, in JSON and in plain."""
     session.command("equilibrium explain")   # has the cluster looked at where that is long ago
     _do(session, "sim run 2s")
     data: Dict[str, Any] = ask(session, f"explain {what}".strip())
-    return dict(data, state=ask(session, "status")["state"])
+    status = ask(session, "status")
+    wrong = [*advice.formed(data["action"]), *advice.told(status, advice.plain(session, "status"))]
+    if not what:
+        wrong += advice.t17_explained(session, status)
+    assert not wrong, wrong
+    return dict(data, state=status["state"], outage=status["outage"])
 
 
-def console_lines(action: str, session: Session) -> List[str]:
-    """The lines of the simulator for the command that an action names; none where it says to wait.
-    """
-    found = re.match(r"'ceph ([^']+)'", action) or (
-        None if action.startswith("nothing") else re.search(r"'ceph ([^']+)'", action))
-    if found is None:
+def carried_out(action: str, session: Session) -> List[str]:
+    """The lines for what is to be done: the command as it stands; none where it says to wait; what
+    a person does where it is that."""
+    command = re.match(r"'(ceph [^']+)'", action)
+    if command is not None:
+        return [command.group(1)]
+    if action.startswith("nothing"):
         return []
-    words = found.group(1).split()
-    ratio = session.cluster.map.ratio
-    simulated: Dict[str, Callable[[], str]] = {
-        "osd pool set": lambda: f"sim pool pg_num {words[3]} {words[5]}",
-        "osd reweight": lambda: f"sim osd reweight {words[2]} {words[3]}",
-        "osd crush reweight": lambda: f"sim osd crush-reweight {words[3][4:]} {words[4]}",
-        "osd set-nearfull-ratio": lambda: (
-            f"sim osd full-ratios {words[2]} {ratio('backfillfull_ratio')} {ratio('full_ratio')}"),
-        "osd set-backfillfull-ratio": lambda: (
-            f"sim osd full-ratios {ratio('nearfull_ratio')} {words[2]} {ratio('full_ratio')}"),
-        "osd tree": lambda: "sim run 1s",
-        "mgr fail": lambda: "sim mgr fail"}
-    for prefix, line in simulated.items():
-        if found.group(1).startswith(prefix):
-            return [line()]
-    return [found.group(1)]
+    moved = re.match("move host ([^ ]+) from [^ ]+ to the ([^ ]+) ", action)
+    if moved is not None:
+        buckets = session.cluster.crush.buckets.values()
+        place = min(b["name"] for b in buckets if b["type_name"] == moved.group(2)
+                    and "~" not in b["name"])
+        return [f"ceph osd crush move {moved.group(1)} {moved.group(2)}={place}"]
+    if action.startswith("start "):
+        listed = session.command("ceph osd tree down")[1]
+        return [f"sim osd up {osd}" for osd in re.findall(r"osd\.([0-9]+)", listed)]
+    if action.startswith(("make room", "delete data")):
+        pool = max(session.cluster.map.pools.values(), key=lambda pool: pool["pg_num"])
+        return [f"sim delete {pool['pool_name']} {_part(session, pool['pool'])}"]
+    named = re.search(r"'(ceph [^']+)'", action)   # of a sentence that is for a person
+    return [named.group(1)] if named is not None else []
+
+
+def _part(session: Session, pool_id: int) -> int:
+    """A fifth of what a pool stores."""
+    return sum(pg.num_bytes for pg in session.cluster.pgs.values() if pg.pool_id == pool_id) // 5
 
 
 def _named(session: Session, what: str) -> str:

@@ -27,7 +27,7 @@ SITUATIONS = (
     Situation("pg_num grows", "pg_num_changing", (
         _SLOW, "sim run 1m", "sim pool pg_num fs 64", "equilibrium on", "sim run 15m"), "20h"),
     Situation("CRUSH has just changed", "settling", (
-        _SLOW, "equilibrium on", "sim run 10m", "sim host add spare 1 500G", "sim run 61s"), "10m"),
+        "equilibrium on", "sim run 10h", "sim host add spare 1 500G", "sim run 61s"), "10m"),
     Situation("a PG was moved a short while ago", "cooldown", (
         "option min_gain 0", "equilibrium on", "sim run 30m"), "3h", what="MOVED"),
     Situation("a PG is moving", "in_flight", (
@@ -65,7 +65,7 @@ SITUATIONS = (
         "option device_classes nvme", "equilibrium on", "sim run 10m"), "10m"),
     Situation("reweights leave half of most OSDs", "reweight", (
         "sim osd reweight 3 0.5", "sim osd reweight 7 0.5", "equilibrium on", "sim run 12h"),
-        "12h", what="osd.0"),
+        "12h", what="osd.0", screens=2),
     Situation("a pinned PG", "immovable", (
         "osd pg-upmap 1.11 0 7 10", "equilibrium on", "sim run 2m"), "2m", what="1.11"),
     Situation("the monitor drops upmap items", "rejected", (
@@ -90,4 +90,60 @@ SITUATIONS = (
         cluster=("giant", 1), follow=tuple(f"sim host add spare{n} 4 6T" for n in range(5))),
     Situation("an OSD that is down", "target_unavailable", (
         "sim osd down 3", "sim run 2m"), "5m", what="osd.3", follow=("sim osd up 3",)),
+    Situation("two hosts are down under noout", "degraded", (
+        "equilibrium on", "sim run 5m", "osd set noout", "sim host down h0", "sim host down h1",
+        "sim run 5m"), "2h", begins="start all of host h0, all of host h1", is_outage=True),
+    Situation("an OSD is down, and nothing recovers", "flag", (
+        "equilibrium on", "osd set noout", "osd set norecover", "sim osd down 5", "sim run 5m"),
+        "2h", begins="start osd.5 of h2", is_outage=True),
+    Situation("an OSD is lost, and nothing recovers", "flag", (
+        "sim osd lose 9", "osd set norecover", "equilibrium on", "sim run 15m"), "6h",
+        begins="'ceph osd unset norecover'"),
+    Situation("what an OSD held finds no room", "too_full", (
+        "sim osd full-ratios 0.75 0.8 0.95", "sim osd lose 9", "equilibrium on", "sim run 30m"),
+        "6h", begins="'ceph osd set-backfillfull-ratio 0.8"),
+    Situation("what an OSD held finds no room, so near to full", "too_full", (
+        "sim osd full-ratios 0.75 0.8 0.87", "sim osd lose 9", "equilibrium on", "sim run 30m"),
+        "12h", begins="delete data, or add OSDs: osd.0 ", is_outage=True),
+    Situation("clients are stopped", "flag", ("equilibrium on", "osd set pause", "sim run 2m"),
+              "5m", begins="'ceph osd unset pause'", is_outage=True),
+    Situation("a host beside the racks", "degraded", (
+        "equilibrium on", "sim run 6h", "sim host add spare 4 1T under=default", "sim run 30m"),
+        "12h", cluster=("nested", 1), begins="move host spare from default to the rack",
+        is_outage=True),
+    Situation("OSDs are above full, nothing is balanced", "off", (
+        "sim osd full-ratios 0.72 0.78 0.79", "sim run 1m"), "8h",
+        begins="'ceph equilibrium on'", is_outage=True),
+    Situation("OSDs are above full", "nearfull_first", (
+        "sim osd full-ratios 0.75 0.8 0.82", "equilibrium on", "sim run 5m"), "20h",
+        cluster=("small", 9), begins="nothing; it ends by itself as equilibrium moves data off"
+        " osd.17, osd.24; 'ceph osd set-full-ratio 0.88' lets", is_outage=True),
+    Situation("an OSD is above full", "too_full", (
+        "sim osd full-ratios 0.75 0.8 0.82", "equilibrium on", "sim run 5m"), "20h",
+        what="osd.24", cluster=("small", 9), is_outage=True,
+        begins="nothing; it ends by itself as equilibrium moves data off osd.24"),
+    Situation("what moves off a full OSD waits for it", "too_full", (
+        "sim osd full-ratios 0.72 0.78 0.79", "equilibrium on", "sim run 4m"), "8h",
+        begins="'ceph osd set-full-ratio 0.88'", is_outage=True),
+    Situation("OSDs are above full, and nothing may move", "flag", (
+        "sim osd full-ratios 0.72 0.78 0.79", "osd set norebalance", "equilibrium on",
+        "sim run 4m"), "8h", begins="'ceph osd unset norebalance'", is_outage=True),
+    Situation("most OSDs are above full", "too_full", (
+        "sim osd full-ratios 0.6 0.62 0.65", "equilibrium on", "sim run 4m"), "5m",
+        begins="'ceph osd set-full-ratio 0.88'", is_outage=True),
+    Situation("a host beside the racks, and norebalance", "flag", (
+        "equilibrium on", "sim run 6h", "osd set norebalance",
+        "sim host add spare 4 1T under=default", "sim run 30m"), "12h", cluster=("nested", 1),
+        begins="move host spare from default to the rack",
+        follow=("osd crush move spare rack=r0", "osd unset norebalance")),
+    Situation("power was lost, and clients are stopped", "flag", (
+        "equilibrium on", "sim run 5m", "osd set noout", "osd set pause", "sim host down h0",
+        "sim run 5m"), "2h", begins="start all of host h0",
+        follow=("sim host up h0", "osd unset pause", "osd unset noout")),
+    Situation("balanced, and larger shards than the difference", "granularity", (
+        "equilibrium on", "sim run 12h"), "1d", begins="nothing; ",
+        follow=("osd pool set rbd pg_num 256",)),
+    Situation("only one OSD may be relieved", "osd_excluded", (
+        "option from_buckets osd.3", "equilibrium on", "sim run 2h"), "6h",
+        begins="'ceph config rm mgr mgr/equilibrium/from_buckets'"),
 )

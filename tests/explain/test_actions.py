@@ -20,9 +20,10 @@ OPTION_NAMES = {option["name"] for option in OPTIONS}
 #: Ceph's own commands that actions name (of MonCommands.h, MgrCommands.h and the mgr's modules).
 OF_CEPH = (
     "balancer off", "config rm mgr", "config set global", "config set mgr", "health detail",
-    "mgr fail", "osd crush reweight", "osd erasure-code-profile get", "osd pool ls detail",
-    "osd pool set", "osd reweight", "osd rm-pg-upmap", "osd rm-pg-upmap-items",
-    "osd rm-pg-upmap-primary", "osd set-nearfull-ratio", "osd set-require-min-compat-client",
+    "mgr fail", "osd crush reweight", "osd pool ls detail",
+    "config set {faster}", "osd pool set", "osd reweight", "osd rm-pg-upmap",
+    "osd rm-pg-upmap-items", "osd rm-pg-upmap-primary", "osd set-nearfull-ratio",
+    "osd set-require-min-compat-client",
     "osd tree", "osd unset", "pg deep-scrub", "pg dump_stuck", "pg repair", "pg {pgid} query",
     "quorum_status")
 
@@ -46,8 +47,8 @@ def test_an_action_needs_no_figure(code: str) -> None:
 
 
 def test_the_first_entry_whose_figures_are_known_counts() -> None:
-    assert action(reason_codes.MAX_BACKFILLS, {"limit": 4, "osd": 12}) == (
-        "nothing; raise max_backfills_per_osd (4) to go faster")
+    assert action(reason_codes.MAX_BACKFILLS, {"faster": "osd osd_max_backfills 2"}).startswith(
+        "nothing; it ends by itself as shards arrive; 'ceph config set osd osd_max_backfills 2' is")
     assert action(reason_codes.WINDOW, {"option": "begin_time"}).startswith(
         "set begin_time and end_time")
     assert action(reason_codes.FILL_LIMIT, {"osd": 3, "limit": 0.88}).startswith(

@@ -15,7 +15,6 @@ NOT_REACHED = {
     "failure_domain": "counted beside others, never the reason of a cluster",
     "holds_shard": "the same", "exchange": "the same",
     "rule_unknown": "rules of the simulator are understood",
-    "too_full": "tests/observation/test_too_full.py has it",
     "not_ready": "commands answer EAGAIN", "busy": "a PG, for the minutes of its scrub",
     "given_up": "after hours of max_wait", "planning": "lasts seconds", "moving": "is no trouble",
     "balanced": "is no trouble"}
@@ -34,6 +33,8 @@ def test_the_action_ends_the_reason(situation: Situation) -> None:
     print(table([(situation, seen)]).split("\n")[-1])
     assert seen.code == situation.code, seen
     assert seen.action != NOTHING and seen.ended, seen
+    assert seen.action.startswith(situation.begins), seen
+    assert not situation.is_outage or seen.outage is not None, seen
 
 
 def test_every_code_is_reached_or_says_why_not() -> None:

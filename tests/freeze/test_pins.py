@@ -34,7 +34,7 @@ def remapped(cluster: Cluster, up: Sequence[int], acting: Sequence[int],
 
 def pin(cluster: Cluster) -> Pin:
     snapshot = cluster.snapshot()
-    return pin_of(snapshot, snapshot.in_flight()["1.0"])
+    return pin_of(snapshot, snapshot.in_flight()["1.0"], {})
 
 
 def test_replicated_pg_is_pinned_to_its_holders() -> None:
@@ -199,7 +199,7 @@ def test_a_shard_is_pinned_only_to_an_osd_that_serves_it() -> None:
     cluster.epoch = 120
     snapshot = builder.build(cluster.reading())
     assert {3, 4} <= set(snapshot.pgs["1.0"].holders)
-    found = pin_of(snapshot, snapshot.pgs["1.0"])
+    found = pin_of(snapshot, snapshot.pgs["1.0"], {})
     assert set(found.up) == {0, 1, 5} and found.shards == 1
 
 

@@ -50,12 +50,6 @@ class FakeMap:
         up = self._mgr.cluster.up.get(pgid, [])
         return {"up": up, "acting": self._mgr.cluster.acting.get(pgid, up)}
 
-    def pool_raw_used_rate(self, pool_id: int) -> float:
-        if pool_id not in self._mgr.cluster.pools:
-            raise SystemError("returned NULL without setting an exception")
-        # not always a pool's size by its data shards: plugin lrc leaves its local parities out
-        return float(self._mgr.cluster.pools[pool_id]["size"]) * self._mgr.raw_used_factor
-
 
 class _Priority(IntEnum):
     INFO = 1
@@ -81,7 +75,6 @@ class FakeMgr:
         self.sent: List[Dict[str, Any]] = []
         self.answer: Callable[[Any], None] = lambda result: None
         self.monitor_answers = True
-        self.raw_used_factor = 1.0
 
     def get_module_option(self, name: str) -> Any:
         return self.options.get(("equilibrium", name))
@@ -110,7 +103,7 @@ class FakeMgr:
                 "pool_stats": {"pool_stats": cluster.pool_stats()},
                 "osd_stats": {"osd_stats": cluster.osd_stats(),
                               "pool_statfs": cluster.pool_statfs()},
-                "osd_map_crush": cluster.crush,
+                "osd_map_crush": cluster.crush, "health": {"json": ""},
                 "osd_map_tree": cluster.osd_map_tree(),
                 "df": {"pools": [{"name": p["pool_name"], "id": p["pool"],
                                   "stats": {"max_avail": 77}} for p in cluster.pools.values()]},

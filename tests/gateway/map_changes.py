@@ -1,10 +1,10 @@
 """Clusters that change between two readings of the osdmap, and readings to compare."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 from tests.gateway.fake_mgr import Clock, FakeMgr
-from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.support.clusters.unit_cluster import Cluster, hosts
 
 from equilibrium_mgr.gateway.gateway import Gateway
 from equilibrium_mgr.snapshot.reading import Reading
@@ -93,17 +93,3 @@ def down(cluster: Cluster) -> None:
 
 def foreign_items(cluster: Cluster) -> None:
     cluster.pg("1.0", [5, 1], items=[(0, 5)])
-
-
-def replaced_items(cluster: Cluster) -> None:
-    foreign_items(cluster)
-    cluster.items["1.0"] = [(0, 5)]
-
-
-def move(cluster: Cluster, pgid: str, after: List[int]) -> Any:
-    return change_of(pgid, cluster.up[pgid], after)
-
-
-def land(cluster: Cluster, change: Any) -> None:
-    cluster.pg(change.pgid, change.up_after, items=change.items, state="active+remapped",
-               acting=change.up_before)

@@ -26,7 +26,7 @@ def answering(cluster: Cluster) -> Callable[[Any], None]:
 def test_summary_reads_no_large_structure_and_asks_nobody() -> None:
     gateway, mgr, _ = open_gateway(small())
     summary = gateway.summary()
-    assert set(mgr.calls) == {"osd_map_tree", "osd_stats", "pool_stats", "pg_status"}
+    assert set(mgr.calls) == {"osd_map_tree", "osd_stats", "pool_stats", "pg_status", "health"}
     assert mgr.sent == [] and (summary.flags, summary.min_compat_client) == (None, None)
     assert (summary.epoch, summary.crush_version, summary.taken_at) == (100, 5, 1000.0)
     assert set(summary.osds) == {0, 1, 2, 3} and set(summary.pools) == {1, 2}

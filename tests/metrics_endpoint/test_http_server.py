@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 import urllib.error
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Callable, Iterator, List
 
 import pytest
@@ -102,15 +102,44 @@ def test_a_client_that_does_not_read_is_closed_in_time() -> None:
 
 
 def test_many_slow_clients_cost_a_few_threads() -> None:
-    with serving(seconds=3.0) as port:
-        slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_CONNECTIONS)]
+    """Those that have kept their request back for longest make room."""
+    with serving(seconds=30.0) as port, ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                for _ in range(MOST_CONNECTIONS)]
         time.sleep(0.5)
         before = threading.active_count()
-        more = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
-        assert all(is_closed(connection, 2.0) for connection in more)
+        for connection in slow[:5]:
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            assert is_closed(connection, 10.0)
         assert threading.active_count() <= before
-        assert all(is_closed(connection, 10.0) for connection in slow)
-        assert get(port).read() == b"up 1\n"
+        assert not any(is_closed(connection, 0.01) for connection in slow[5:])
+
+
+@pytest.mark.parametrize("words", [b"", b"GET /metrics HTTP/1.1\r\nHost: "])
+def test_slow_clients_shut_no_scraper_out(words: bytes) -> None:
+    """They come again as soon as they are closed, silent or with a part of a request."""
+    gone = threading.Event()
+
+    def client(port: int) -> None:
+        while not gone.is_set():
+            with suppress(OSError), closing(
+                    socket.create_connection(("127.0.0.1", port), timeout=5.0)) as connection:
+                connection.sendall(words)
+                connection.recv(1)
+
+    with serving(seconds=5.0) as port:
+        threads = [threading.Thread(target=client, args=(port,))
+                   for _ in range(MOST_CONNECTIONS + 4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        try:
+            for _ in range(40):
+                assert get(port).read() == b"up 1\n"
+        finally:
+            gone.set()
+    for thread in threads:
+        thread.join()
 
 
 def test_what_cannot_be_rendered_is_an_error_of_the_server() -> None:

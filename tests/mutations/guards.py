@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS, JOURNAL,
-    PG_CHECKS, PLAN_EXECUTOR, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
+    AUTO_PLANNER, BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
+    JOURNAL, PG_CHECKS, PLAN_EXECUTOR, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -133,9 +133,61 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-second-look",
         "flags, weights and CRUSH are asked once more before a batch", (
             Edit(DISPATCHER,
-                 "        if self._gateway.epoch() == before.epoch:\n",
-                 "        if True:\n"),),
-        ("scenario:guard_flags scenario:guard_meanwhile",)),
+                 "        for left in reversed(range(_MOST_MAPS)):\n",
+                 "        return batch\n        for left in reversed(range(_MOST_MAPS)):\n"),),
+        ("scenarios/test_between_look_and_send.py -k few",)),
+    Mutation(
+        "second-look-without-fullness",
+        "full ratios that were lowered since the look hold", (
+            Edit(DISPATCHER,
+                 "    return (now.nearfull_ratio < before.nearfull_ratio\n"
+                 "            or now.backfillfull_ratio < before.backfillfull_ratio\n",
+                 "    return (False\n"),),
+        ("scenarios/test_between_look_and_send.py -k few",)),
+    Mutation(
+        "second-look-without-downs",
+        "nothing goes where an OSD went down since the look", (
+            Edit(DISPATCHER,
+                 "            or any(osd.up and not (number",
+                 "            or any(False and not (number"),),
+        ("scenarios/test_between_look_and_send.py -k few",)),
+    Mutation(
+        "second-look-without-pools",
+        "nothing goes where a pool was made or changed since the look", (
+            Edit(DISPATCHER,
+                 "            or any(_shape(before.pools.get(number)) !=",
+                 "            or any(False and _shape(before.pools.get(number)) !="),),
+        ("scenarios/test_between_look_and_send.py -k few",)),
+    Mutation(
+        "second-look-once",
+        "an osdmap that comes while another is read is read, too", (
+            Edit(DISPATCHER,
+                 "            if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(\n"
+                 "                    now, self._gateway.summary(with_map_settings=True)):\n",
+                 "            if True:\n"),),
+        ("scenarios/test_between_look_and_send.py -k few",)),
+    Mutation(
+        "withheld-without-end",
+        "a batch goes although an osdmap follows each one that is read", (
+            Edit(DISPATCHER,
+                 "            if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(\n"
+                 "                    now, self._gateway.summary(with_map_settings=True)):\n",
+                 "            if self._gateway.epoch() == now.epoch:\n"),),
+        ("scenarios/awake/test_waiting.py -k map",)),
+    Mutation(
+        "old-options-go-on",
+        "options that change bind what is under way while the CRUSH map does not rest", (
+            Edit(AUTO_PLANNER,
+                 "            return NextStep(PLANNING, \"the options have changed\", codes.PLANNING, replan=True)\n",
+                 "            pass\n"),),
+        ("scenarios/awake/test_waiting.py -k options_bind",)),
+    Mutation(
+        "numbers-as-stored",
+        "a stored value that cannot be read ends no recovery", (
+            Edit("equilibrium_mgr/runtime/buffered_kv_store.py",
+                 "    if not -_LARGEST < value < _LARGEST:\n",
+                 "    if False:\n"),),
+        ("properties/test_garbled_store.py",)),
     Mutation(
         "no-second-placing",
         "a PG mapped otherwise since the look waits", (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    DISPATCHER, DRAIN_STATUS, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES,
+    BALANCER, DISPATCHER, DRAIN_STATUS, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES,
     PLACEMENT_STATE, SNAPSHOT_MODEL, SNAPSHOT_OSDS, THROTTLE, THROTTLE_STATE, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -122,7 +122,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-unseen-copies",
         "what Ceph cannot show yet counts", (
             Edit(PENDING_MOVES,
-                 "                   if not _is_counted(snapshot, pgid, entry))\n",
+                 "                   if not _is_counted(snapshot, pgid, entry, as_degraded))\n",
                  "                   if False)\n"),),
         ("scenario:limit_of_misplaced",)),
     Mutation(
@@ -149,7 +149,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(PENDING_MOVES,
                  "    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):\n"
                  "        return False\n"
-                 "    return (pg.reported_epoch >= entry.epoch\n"
+                 "    return (pg.reported_epoch >= entry.epoch or snapshot.taken_at >"
+                 " entry.heard_by\n"
                  "            or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)",
                  "    return not pg.is_moving"),),
         ("scenario:transit_after_death",)),
@@ -166,10 +167,28 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(DISPATCHER,
-                 "            self.pending.restore_sending(self._recovered, snapshot,"
-                 " self._clock())\n",
+                 "            self.pending.restore_sending(self._recovered,"
+                 " self._recovered_epoch, snapshot,\n"
+                 "                                         self._clock())\n",
                  ""),),
-        ("scenario:limit_after_death",)),
+        ("scenario:limit_after_death", "scenarios/test_takeover.py -k fast")),
+    Mutation(
+        "recalled-for-long",
+        "what has arrived before a failover is in flight no more", (
+            Edit(PENDING_MOVES,
+                 "                before + 1, sent_at,\n",
+                 "                snapshot.epoch, sent_at,\n"),
+            Edit(PENDING_MOVES,
+                 "snapshot.taken_at > entry.heard_by\n",
+                 "False\n"),),
+        ("scenarios/test_takeover.py -k fast",)),
+    Mutation(
+        "plans-from-what-is-not-known",
+        "a new mgr plans once it knows what of the last one's moves has arrived", (
+            Edit(BALANCER,
+                 "        if self.dispatcher.pending.awaits_reports:",
+                 "        if False:"),),
+        ("scenarios/test_takeover.py -k fast",)),
     Mutation(
         "no-backfill-cap",
         "max_backfills_per_osd", (

@@ -9,7 +9,7 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.observation.too_full import find_too_full, sentences
+from equilibrium_mgr.observation.too_full import find_too_full
 from tests.report.explanations import explained, says
 from equilibrium_mgr.report.health import Circumstances, health_checks
 from equilibrium_mgr.report.status.status import Now, report_status
@@ -23,14 +23,15 @@ def moving(state: str) -> Cluster:
 
 def told(cluster: Cluster) -> Any:
     snapshot = cluster.snapshot()
-    return sentences(snapshot, find_too_full(snapshot))
+    return [(entry.sentence(), entry.command(snapshot.full_ratio))
+            for entry in find_too_full(snapshot)]
 
 
 def test_source_above_full_ratio_keeps_our_own_move_from_going_on() -> None:
     cluster = moving("active+recovery_toofull+undersized+remapped").osd(0, used=96 * GIB)
-    assert told(cluster) == [
-        "pg 1.0 in recovery_toofull: osd.0 is too full, at 0.9600 with full_ratio 0.9500; "
-        "'ceph osd set-full-ratio 0.97' lets it go on (set it back afterwards)"]
+    assert told(cluster) == [(
+        "pg 1.0 in recovery_toofull: osd.0 is too full, at 0.9600 with full_ratio 0.9500",
+        "ceph osd set-full-ratio 0.97")]
 
 
 def test_target_that_would_pass_backfillfull() -> None:
@@ -38,13 +39,14 @@ def test_target_that_would_pass_backfillfull() -> None:
     entry, = find_too_full(cluster.snapshot())
     assert (entry.osd, entry.ratio_name) == (2, "backfillfull_ratio")
     assert entry.command(0.95) == "ceph osd set-backfillfull-ratio 0.91"
+    assert entry.command(0.92) is None   # too near to full
 
 
 @pytest.mark.parametrize("state, osd, used", [
     ("active+remapped+backfill_toofull", 2, 95), ("active+recovery_toofull+remapped", 0, 98)])
 def test_no_command_that_would_fill_an_osd_to_the_brim(state: str, osd: int, used: int) -> None:
-    said, = told(moving(state).osd(osd, used=used * GIB))
-    assert f"osd.{osd} is too full" in said and said.endswith("only room on it helps")
+    (said, command), = told(moving(state).osd(osd, used=used * GIB))
+    assert f"osd.{osd} is too full" in said and command is None
 
 
 def test_statistics_that_show_no_full_osd() -> None:
@@ -87,7 +89,7 @@ def test_screens_and_health_name_it() -> None:
         assert found.data["too_full"][0]["osd"] == 0
     checks = health_checks(harness.balancer.status, harness.now, Circumstances(False))
     check = checks["MGR_EQUILIBRIUM_TOOFULL"]
-    assert check["count"] == 1 and command in check["detail"][0]
+    assert check["count"] == 1 and "osd.0 is too full" in check["detail"][0]
 
 
 def test_fullest_osd_as_it_is_now_beside_what_it_will_be() -> None:

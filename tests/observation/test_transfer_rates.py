@@ -102,17 +102,19 @@ def test_nothing_left_takes_no_time() -> None:
     assert left is not None and left.seconds == 0.0
 
 
-def test_where_nothing_arrives_any_more_the_time_grows() -> None:
+def test_where_nothing_arrives_any_more_it_stands_still() -> None:
+    """As while statistics stand still: nothing may count down on frozen figures."""
     stands = [shard(0, 6)]
-    rates = [measured([shard(0, 8)], *[stands] * count) for count in (1, 2, 10)]
-    seconds = [left.seconds for left in (time_left(r, stands, {}) for r in rates) if left]
-    assert seconds == sorted(seconds) and seconds[2] > 5 * seconds[0]
+    rates = measured([shard(0, 8)], stands, stands, every=60.0)
+    assert rates.moved_at == 1060.0 and rates.stand_still(1120.0)
+    assert not rates.stand_still(1100.0) and not TransferRates().stand_still(1e9)
 
 
-def test_where_nothing_has_arrived_for_long_no_time_is_told() -> None:
-    """As while statistics stand still: 'about 58d15h' tells nothing."""
-    stands = [shard(0, 6)]
-    assert time_left(measured([shard(0, 8)], *[stands] * 20), stands, {}) is None
+def test_the_range_is_from_the_rate_of_now_to_half_as_much_again() -> None:
+    left = time_left(measured([shard(0, 8), shard(1, 8)], [shard(0, 7), shard(1, 7)]),
+                     [shard(0, 7), shard(1, 7)], {1: 13 * GIB})
+    assert left is not None
+    assert (left.least, left.most) == pytest.approx((27 / 0.02, 1.5 * left.seconds))
 
 
 def test_osds_that_wait_for_their_turn_do_not_make_the_time_longer() -> None:

@@ -9,11 +9,12 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
 from tests.explain.followed import open_cluster
-from tests.report.explanations import facts, giant
+from tests.report.explanations import explained, giant, looked_at
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+from equilibrium_mgr.observation.states import BALANCED
 from equilibrium_mgr.planner.bound.whole_shards import pg_num_advice
 from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
@@ -73,10 +74,15 @@ def test_small_shards_need_no_splitting() -> None:
 
 
 def test_capacity_brings_the_bound_down_to_what_is_said() -> None:
-    figures = [one["figures"] for one in facts(giant())["advice"] if one["code"] == "bound_domain"]
-    (found,) = figures
+    def large_host() -> Cluster:
+        return giant().osd(3, size=500 * GIB)
+    harness = looked_at(large_host(), active=True)
+    status = harness.balancer.status._replace(state=BALANCED)   # nothing is advised before
+    answer = explained(harness, "", status)
+    assert answer is not None
+    (found,) = [one["figures"] for one in answer.data["advice"] if one["code"] == "bound_domain"]
     more, then = found["capacity_bytes"], found["then_ratio"]
-    cluster = giant()
+    cluster = large_host()
     for osd in range(3):
         cluster.osd(osd, size=100 * GIB + more // 3)
     now = utilization_bounds(cluster.snapshot()).sets[0].bound

@@ -204,6 +204,26 @@ def test_no_health_check_for_a_module_at_rest() -> None:
     assert health_checks(harness.balancer.status, harness.now, Circumstances(False)) == {}
 
 
+@pytest.mark.parametrize("misplaced", [12, 0])
+def test_a_look_at_what_has_arrived_since_is_outdated(misplaced: int) -> None:
+    """Its figures may count a shard twice: an OSD may have reported it, and its PG not. Of what has
+    just arrived Ceph calls nothing misplaced, while its PG still peers."""
+    harness = Harness(uneven())
+    harness.gateway.cluster.pg_status["misplaced_objects"] = misplaced
+    if not misplaced:
+        harness.gateway.cluster.pg("1.0", [1], acting=[0], state="active+remapped",
+                                   num_bytes=5 * GIB, objects=10)
+    harness.look()
+    view = harness.balancer.status.view
+    assert view is not None and view.has_drifted == (not misplaced)
+    harness.gateway.cluster.pg_status["misplaced_objects"] = 0
+    view = with_figures_of_now(view, harness.gateway.summary())
+    assert view.has_drifted
+    answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
+                           Now(harness.now + 300.0, look_started=True), view)
+    assert answer.data["look_outdated"] and "figures:     of 5m00s ago" in answer.plain
+
+
 def test_status_and_eval_show_what_osds_use_now() -> None:
     """What has changed without an epoch and without a look; and that newer figures are coming."""
     harness = Harness(uneven())
@@ -222,7 +242,12 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     assert hdd["used_bytes"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
     assert answer.data["look_started"]
     assert answer.data["misplaced_ratio"] == 12 / view.snapshot.object_copies
-    assert "of 5m00s ago but for %USE, %MAX and %MIN; newer ones are being read" in answer.plain
+    assert "figures:     of 5m00s ago but for %USE, %MAX and %MIN\n" in answer.plain
+    silent = view._replace(stale_osds=frozenset(cluster.osds), statistics_at=harness.now - 3300.0)
+    assert "figures:     of 1h00m ago: no OSD reports\n" in report_status(
+        status, harness.planning, harness.settings(), Now(harness.now + 300.0), silent).plain
     found = evaluate_cluster(Look(view, 300.0, {}, True))
-    assert "5m00s old; a new look has been started" in found.plain
+    assert found.plain.startswith(
+        "placement of osdmap e100, 5m00s old, as are pools, %SOON and %BOUND; %USE, %MAX\n"
+        "and %MIN are of now; a new look has been started\n")
     assert found.data["classes"][0]["max_utilization"] == pytest.approx(0.9)

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import errno
+from functools import partial
 from pathlib import Path
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from mgr_stub.console.session import Session
 
 from . import clusters, outcome
+from .awake.asking import Asker
 from .scenario import TRY, Scenario
 from .watch.truth import ask
 from .watch.watch import Watch
@@ -30,8 +32,10 @@ class Result(NamedTuple):
 
 
 def run(scenario: Scenario, folder: Path,
-        before: Optional[Callable[[str, Session, Watch], None]] = None) -> Result:
-    """Plays the events at their moments; `before` is called ahead of each, and at the end.
+        before: Optional[Callable[[str, Session, Watch], None]] = None,
+        asker: Optional[Asker] = None) -> Result:
+    """Plays the events at their moments; `before` is called ahead of each, and at the end, and
+    `asker` asks between them.
 
     Raises AssertionError for a command that fails.
     """
@@ -42,11 +46,11 @@ def run(scenario: Scenario, folder: Path,
     session.host.observers.append(lambda _: watch(session))
     start = session.simulation.clock.now
     for event in scenario.events:
-        run_to(session, start + event.at)
+        run_to(session, start + event.at, asker)
         if before is not None:
             before(event.line, session, watch)
         play(session, watch, event.line)
-    run_to(session, start + scenario.seconds)
+    run_to(session, start + scenario.seconds, asker)
     if before is not None:
         before("", session, watch)
     options = dict(scenario.options)
@@ -58,10 +62,10 @@ def run(scenario: Scenario, folder: Path,
     return found
 
 
-def run_to(session: Session, moment: float) -> None:
+def run_to(session: Session, moment: float, asker: Optional[Asker] = None) -> None:
     """Up to a moment of the virtual clock that never jumps."""
     if moment > session.simulation.clock.now:
-        session.host.run_until(moment)
+        (session.host.run_until if asker is None else partial(asker.run_until, session))(moment)
 
 
 def play(session: Session, watch: Watch, line: str) -> None:
@@ -87,15 +91,23 @@ def play(session: Session, watch: Watch, line: str) -> None:
 def command(session: Session, line: str) -> Tuple[int, str, str]:
     answer = session.command(line)
     assert answer[0] == 0, f"'{line}' failed: {answer[2]}"
+    hold_width(line, answer[1])
     return answer
+
+
+def hold_width(line: str, plain: str) -> None:
+    """Answers fit a terminal; commands to be pasted are not broken, and JSON is for programs."""
+    wide = [said for said in plain.splitlines() if len(said) > 80 and not said.startswith("ceph ")]
+    assert not (line.startswith("equilibrium ") and "--format" not in line and wide), (line, wide)
 
 
 def attempt(session: Session, line: str) -> int:
     """A command that may be refused, though never by an exception; returns its last code."""
     code = 0
     for _ in range(_ATTEMPTS):
-        code, _, message = session.command(line)
+        code, plain, message = session.command(line)
         assert "Traceback" not in message, f"'{line}' failed: {message}"
+        hold_width(line, plain)
         if code not in (-errno.EAGAIN, -errno.ETIMEDOUT):
             break
         session.host.run_for(_AGAIN_SECONDS)

@@ -116,9 +116,6 @@ class FakeGateway:
     def counts(self) -> Counts:
         return self.counters.counts
 
-    def dumped_at_epoch(self, epoch: int) -> bool:
-        return epoch == self.cluster.epoch
-
     def snapshot(self, fresh: bool = False) -> Snapshot:
         self.full_readings += 1
         self.counters.add("full_readings")
@@ -135,6 +132,9 @@ class FakeGateway:
     def fit_factors_anew(self) -> None:
         """Its snapshots remember nothing; it counts."""
         self.factor_fits += 1
+
+    def set_sent(self, pgids: FrozenSet[str]) -> None:
+        """Its PGs hold what they say."""
 
     def set_drained(self, osds: FrozenSet[int]) -> None:
         self.cluster.drained = osds
@@ -162,8 +162,12 @@ class FakeGateway:
             min_compat_client=osd_map["require_min_compat_client"] if told else None,
             stale_osds=self.silent)
 
+    def at_newest_map(self, snapshot: Snapshot) -> Snapshot:
+        return snapshot if snapshot.epoch == self.cluster.epoch else self.cluster.snapshot()
+
     def without_remapped(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
-        self.before_placement_check()
+        check, self.before_placement_check = self.before_placement_check, lambda: None
+        check()
         return [change for change in changes
                 if tuple(self.cluster.up.get(change.pgid, ())) == snapshot.pgs[change.pgid].up]
 

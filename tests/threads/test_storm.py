@@ -21,11 +21,12 @@ _SET = "config set mgr mgr/equilibrium/"
 _NAMES = ("p", "q", "r", "p", "../x", "", "a" * 70)
 _WORDS: List[str] = [
     "status", "status --format json", "status --format xml", "eval", "eval {plan}", "eval rbd",
-    "eval --format json", "optimize {plan}", "optimize {plan}", "optimize {plan} rbd fs",
+    "eval --format json", "optimize {plan}", "optimize {plan} --replace",
+    "optimize {plan} rbd fs --replace",
     "optimize {plan} nothing", "optimize {plan} --max-moves 3", "optimize {plan} --max-moves -1",
-    "optimize {plan} --max-bytes 100G", "optimize {plan} --max-bytes lots",
+    "optimize {plan} --max-bytes 100G --replace", "optimize {plan} --max-bytes lots",
     "optimize {plan} --device-class hdd", "optimize {plan} --device-class tape",
-    "optimize {plan} --aim even", "optimize {plan} --aim odd", "show {plan}",
+    "optimize {plan} --aim even --replace", "optimize {plan} --aim odd", "show {plan}",
     "show {plan} --format json", "execute {plan}", "execute {plan}", "ls", "rm {plan}", "reset",
     "dump {plan}", "on", "on", "on", "off", "off", "pool ls", "pool add rbd", "pool add nothing",
     "pool rm rbd", "pool rm fs", "explain", "explain osd.1", "explain 1.0", "explain fs",

@@ -199,4 +199,5 @@ def test_one_that_has_moved_meanwhile_does_not_make_it_dropped() -> None:
     harness.round(5)
     harness.round(5)
     last = harness.balancer.status.last_execution
-    assert last is not None and last["outcome"] == "completed" and len(last["dropped"]) == 1
+    assert last is not None and len(last["dropped"]) == 1
+    assert last["outcome"] == "completed: all but 1 PG (CRUSH maps the PG differently now)"

@@ -40,7 +40,7 @@ def test_a_drain_of_what_is_taken_back_waits_for_the_undo(undoing: Session) -> N
 
 def test_a_drain_of_others_begins_once_the_undo_is_done(undoing: Session) -> None:
     osd = min(set(range(18)) - gained(undoing))
-    answer = said(undoing, f"equilibrium drain add {osd}")
+    answer = said(undoing, f"equilibrium drain add {osd}").replace("\n", " ")
     assert "it begins once plan 'undo-1' is done" in answer
     undoing.host.run_for(60.0)
     assert asked(undoing, "status")["execution"]["plan"] == "undo-1"

@@ -10,7 +10,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.plan.kinds import BALANCE, CANCEL, UNDO
 from equilibrium_mgr.undo.change_log import ChangeRow
 from equilibrium_mgr.undo.undo_plan import (
-    FOREIGN, GONE, REMAPPED, UndoResult, cancel_plan, undo_plan)
+    DRAINED, FOREIGN, GONE, REMAPPED, UndoResult, cancel_plan, undo_plan)
 
 Items = Tuple[Tuple[int, int], ...]
 RAW = (0, 1)
@@ -135,7 +135,7 @@ def test_a_pg_that_is_gone() -> None:
 def test_a_target_that_is_out_takes_no_pair() -> None:
     cluster = arrived((0, 2)).mark_out(3)
     assert undone(cluster, [row("1.0", [(0, 3)], [(0, 2)])]).not_restored == [
-        ("1.0", "osd.3 is out")]
+        ("1.0", "an OSD that it would return to is out")]
 
 
 def test_what_is_not_legal_any_more() -> None:
@@ -222,5 +222,4 @@ def test_nothing_returns_to_an_osd_that_is_being_drained() -> None:
     for made, count in ((undo_plan, 2), (cancel_plan, 1)):
         result = made(snapshot, rows, lambda one: True)
         assert not result.plan.changes
-        assert [why for _, why in result.not_restored] == [
-            "osd.0 is being drained; 'ceph equilibrium drain rm osd.0' first"] * count
+        assert [(why, why.osd) for _, why in result.not_restored] == [(DRAINED, 0)] * count

@@ -22,9 +22,9 @@ class ReadCommands:
         self._parts = parts
         self._view = CurrentView(parts)
 
-    def optimize(self, name: str, arguments: PlanArguments) -> CommandAnswer:
+    def optimize(self, name: str, arguments: PlanArguments, replace: bool) -> CommandAnswer:
         """Makes such a plan at once, and keeps it."""
-        PlanCommands(self._parts).refuse_name(name)
+        PlanCommands(self._parts).refuse_name(name, replace)
         if arguments != _of_pools(arguments.pools):
             raise CommandError(errno.EINVAL, "--read-balance goes with pools and with no other"
                                " option")

@@ -9,7 +9,6 @@ from ...control.episodes.outcomes import COMPLETED, STOPPED, because
 from ...execution.guards import CURE_BUILTIN
 from ...observation.cluster_view import ClusterView
 from ...plan.kinds import CANCEL, CLEAN_UP, DRAIN, READ_BALANCE, UNDO, command_of
-from ...plan.model import Plan
 from ...report.command_answer import CommandAnswer, CommandError
 from ...report.undo import UndoReport, drained_again, report_undo
 from ...runtime.formatting import format_time, parse_span
@@ -148,18 +147,8 @@ class UndoCommands:
                 name = keep_and_execute(self._parts, kind, result.plan)
         return report_undo(UndoReport(
             kind, scope.title, name, stopped, dry_run, result, nearfull,
-            self._cooldown_end(result.plan, view), scope.unknown, view.snapshot.epoch,
+            self._parts.balancer.drains.status.drains, scope.unknown, view.snapshot.epoch,
             self._view.age(view)))
-
-    def _cooldown_end(self, plan: Plan, view: ClusterView) -> Optional[float]:
-        """When pg_cooldown lets the first of what has arrived go, seconds since the epoch; None
-        where some of it may go now."""
-        now, seconds = self._parts.clock(), self._parts.settings().pg_cooldown
-        moved = self._parts.balancer.dispatcher.cooldown.seconds_left(now, seconds)
-        ratio, osds = view.snapshot.nearfull_ratio, view.snapshot.osds
-        left = [0.0 if any(osds[osd].exceeds(ratio) for osd in change.up_before if osd in osds)
-                else moved.get(change.pgid, 0.0) for change in plan.changes if change.shards]
-        return now + min(left) if left and min(left) > 0.0 else None
 
 
 def _with_drained(snapshot: Snapshot, drained: FrozenSet[int]) -> Snapshot:

@@ -15,7 +15,8 @@ from ...runtime.time_slice import TimeSlice
 from ...runtime.wait_timer import WaitTimer
 from ...settings import Settings
 from ...snapshot.model import Snapshot, pool_of
-from ..auto_planner import NextStep, automatic_options
+from ..auto_planner import NextStep
+from ..balancing_scope import automatic_options
 
 #: By how much a plan has to lower a pool's score: PGs do not peer again for less. What is left
 #: after a plan is no cause for the next one, as that would lower it by nothing.

@@ -1,17 +1,23 @@
 """The state of automatic balancing where no plan is worth making."""
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Optional, Tuple
 
 from ...execution.cooldown import ExcludedPgs
 from ...execution.dispatcher import UpmapDispatcher
 from ...gateway.gateway import Gateway
+from ...observation.bound_gap import IdleReason, idle_state
+from ...observation.cluster_view import ClusterView
 from ...observation.observer import ClusterObserver
+from ...observation.refusals import COUNTED, count_refusals
 from ...observation.states import STUCK, WAITING
+from ...planner.bound.lower_bound import UtilizationBounds
+from ...runtime.time_slice import TimeSlice
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
-from ..auto_planner import NextStep, rest_outcome
+from ..auto_planner import NextStep
+from ..balancing_scope import automatic_options
 from ..journal import Journal
 from ..plan_executor import PlanExecutor
 from ..status import RoundOutcome
@@ -48,7 +54,7 @@ class Rest:
             return moving
         view = self._observer.view
         assert view is not None   # `snapshot` has been shown in it
-        found = rest_outcome(
+        found = _rest_outcome(
             step, view, self._observer.bounds(snapshot, settings.pool_ids), settings, excluded,
             self._gateway.max_pg_shards())
         if self._dispatcher.corrections.stopped:
@@ -57,3 +63,16 @@ class Rest:
         if found.state != WAITING:   # what waits for pg_cooldown goes on by itself
             self._journal.end(self._drains.ending_of(found), self._clock(), view)
         return found
+
+
+def _rest_outcome(step: NextStep, view: ClusterView, bounds: Optional[UtilizationBounds],
+                 settings: Settings, excluded: ExcludedPgs,
+                 max_pg_shards: Tuple[int, int]) -> RoundOutcome:
+    """The state where no plan is worth making. `bounds`: of what may be moved, as pools that are
+    left out stand where they are. `max_pg_shards`: as Gateway.max_pg_shards returns them."""
+    why = IdleReason(step.code, step.reason, step.searched_at)
+    found = idle_state(view, bounds, settings.device_classes, why, settings.pool_ids is not None)
+    if found.state == STUCK and found.code in COUNTED:
+        options = automatic_options(settings, view.snapshot, excluded.rejected, max_pg_shards)
+        found = found.with_refusals(count_refusals(view, options, excluded, step.code, TimeSlice()))
+    return RoundOutcome(found.state, found.reason, found.code, refusals=found.refusals)

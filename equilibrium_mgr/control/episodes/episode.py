@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from ...observation.cluster_view import ClusterView
+from ...plan.usage import class_usage
 from .measurement import AWAITED
-from .predictions import Utilizations, max_by_class, pack, predicted_utilization, shifted, unpack
 
 AUTOMATIC = "automatic"   # instead of a plan's name
 _LONGEST_TEXT = 300
@@ -25,7 +25,6 @@ class Episode(NamedTuple):
     plans: int = 0
     moves: int = 0
     bytes: int = 0
-    predicted: Utilizations = {}    # what it leads to by what was sent so far
     logged: Tuple[str, ...] = ()    # reason codes of which the cluster log has a line
     progress: float = 0.0           # the highest that was shown, a ratio in whole per cent
 
@@ -33,31 +32,30 @@ class Episode(NamedTuple):
         """The episode with one more plan."""
         return self._replace(plans=self.plans + 1)
 
-    def with_moves(self, moves: int, bytes_moved: int, by: Utilizations) -> Episode:
-        """The episode with more moves that the monitor has kept. `by`: predictions.shift."""
-        return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved,
-                             predicted=shifted(self.predicted, by) if by else self.predicted)
+    def with_moves(self, moves: int, bytes_moved: int) -> Episode:
+        """The episode with more moves that the monitor has kept."""
+        return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved)
 
     def entry(self, outcome: str, now: float, view: Optional[ClusterView]) -> Dict[str, Any]:
-        """The history's entry when it ends, without what is measured later; JSON-ready."""
-        classes = {} if view is None else {
-            osd.id: osd.device_class for osd in view.snapshot.osds.values()}
+        """The history's entry when it ends, without what is measured later; JSON-ready. `view`: of
+        the end, which predicts what will be when all has arrived."""
+        predicted = {} if view is None else class_usage(view.snapshot, view.used_soon)
         return {"plan": self.plan or AUTOMATIC, "automatic": not self.plan, "why": self.why,
                 "started_at": self.started_at, "ended_at": now, "outcome": outcome[:_LONGEST_TEXT],
                 "plans": self.plans, "moves": self.moves, "bytes": self.bytes,
                 "max_before": self.max_before,
-                "max_predicted": max_by_class(self.predicted, classes), "max_after": {},
-                "measured": AWAITED, "measured_at": None, "error": None}
+                "max_predicted": {name: round(usage.max, 6) for name, usage in predicted.items()},
+                "max_after": {}, "measured": AWAITED, "measured_at": None}
 
     def summary(self) -> Dict[str, Any]:
         """JSON-ready, for reports."""
         dump = self._asdict()
-        del dump["predicted"], dump["logged"]
+        del dump["logged"]
         return dump
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form for the key-value store."""
-        return dict(self._asdict(), predicted=pack(self.predicted), logged=list(self.logged))
+        return dict(self._asdict(), logged=list(self.logged))
 
 
 def begin(plan: str, why: str, now: float, view: Optional[ClusterView]) -> Episode:
@@ -65,17 +63,17 @@ def begin(plan: str, why: str, now: float, view: Optional[ClusterView]) -> Episo
     if view is None:
         return Episode(plan, why[:_LONGEST_TEXT], now, {})
     before = {name: round(figures.max, 6) for name, figures in view.classes_now.items()}
-    return Episode(plan, why[:_LONGEST_TEXT], now, before, predicted=predicted_utilization(view))
+    return Episode(plan, why[:_LONGEST_TEXT], now, before)
 
 
 def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
     """The episode that another mgr has stored, or None where it cannot be understood."""
     try:
         before = {str(name): float(ratio) for name, ratio in dump["max_before"].items()}
-        logged = dump.get("logged")   # older releases stored neither this nor a prediction
+        logged = dump.get("logged")   # older releases did not store it
         return Episode(str(dump["plan"]), str(dump["why"])[:_LONGEST_TEXT],
                        float(dump["started_at"]), before, int(dump["plans"]), int(dump["moves"]),
-                       int(dump["bytes"]), unpack(dump.get("predicted")),
+                       int(dump["bytes"]),
                        tuple(map(str, logged)) if isinstance(logged, list) else (),
                        min(1.0, max(0.0, float(dump.get("progress", 0.0)))))
     except (KeyError, TypeError, ValueError, AttributeError):

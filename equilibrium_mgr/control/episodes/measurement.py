@@ -1,4 +1,5 @@
-"""The measured result of an episode that has ended: taken once its own moves have arrived.
+"""The measured result of an episode that has ended: taken once its own moves have arrived, with
+what clients and others did until then.
 
 What OSDs will hold is known at the end; what they do hold shows only when the data has come. An
 `AwaitedMeasurement` is stored with the history, so that the next mgr takes it up.
@@ -11,8 +12,6 @@ from ...gateway.cluster_summary import ClusterSummary
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import PLAN, UPMAP
 from ...snapshot.model import NO_CLASS
-from .predictions import (
-    Utilizations, max_by_class, pack, prediction_error, shifted, unpack, worst_predictions)
 
 #: How an entry of the history has its measured figures: once all its data had arrived; when the
 #: next episode began, as its data was still moving; not yet; or not at all.
@@ -21,8 +20,6 @@ ARRIVED, INTERRUPTED, AWAITED, UNKNOWN = "arrived", "interrupted", "awaited", "u
 #: Seconds after an arrival in which every OSD has reported what it holds.
 _REPORTED_SECONDS = 60.0
 _MOST_PGS = 1000
-#: OSDs that are left out of a comparison; beyond that there is none.
-_MOST_LEFT_OUT = 2000
 #: Less undeleted data of an OSD, as a ratio of its size, makes no difference to a measurement.
 _CLEAR_RATIO = 0.001
 
@@ -55,13 +52,9 @@ class AwaitedMeasurement(NamedTuple):
     """An ended episode whose measured figures are to come."""
 
     started_at: float                   # of its entry in the history
-    predicted: Utilizations
     pgids: Optional[FrozenSet[str]]     # its moves that are in flight; None: not observed yet
     #: when all of them were seen to have arrived, and to be deleted where they were
     arrived_at: Optional[float] = None
-    #: OSDs to or from which others still moved data then: the prediction has that as arrived. None:
-    #: more than _MOST_LEFT_OUT
-    left_out: Optional[FrozenSet[int]] = frozenset()
 
     def observe(self, view: ClusterView) -> AwaitedMeasurement:
         """The same after an observation."""
@@ -70,17 +63,12 @@ class AwaitedMeasurement(NamedTuple):
         moving = own_moves(view)
         left = moving if self.pgids is None else self.pgids & {
             movement.pgid for movement in view.movements}
-        return self._replace(pgids=left) if left or _is_deleting(view) else self._arrived(view)
+        return self._replace(pgids=left) if left or _is_deleting(view) else (
+            self._replace(pgids=frozenset(), arrived_at=view.snapshot.taken_at))
 
-    def _arrived(self, view: ClusterView) -> AwaitedMeasurement:
-        osds = frozenset(osd for movement in view.movements
-                         for osd in (movement.source, movement.target) if osd is not None)
-        return self._replace(pgids=frozenset(), arrived_at=view.snapshot.taken_at,
-                             left_out=osds if len(osds) <= _MOST_LEFT_OUT else None)
-
-    def with_moves(self, pgids: FrozenSet[str], by: Utilizations) -> AwaitedMeasurement:
+    def with_moves(self, pgids: FrozenSet[str]) -> AwaitedMeasurement:
         """The same with moves that were kept after the end."""
-        return self._replace(predicted=shifted(self.predicted, by), arrived_at=None,
+        return self._replace(arrived_at=None,
                              pgids=None if self.pgids is None else self.pgids | pgids)
 
     def is_due(self, now: float) -> bool:
@@ -90,27 +78,16 @@ class AwaitedMeasurement(NamedTuple):
 
     def figures(self, reported: Reported) -> Dict[str, Any]:
         """The fields of the entry by what OSDs hold now."""
-        has_arrived, compared = self.arrived_at is not None, self._compared()
-        error = prediction_error(compared, reported.used)
-        return {"measured": ARRIVED if has_arrived else INTERRUPTED, "measured_at": reported.at,
-                "max_after": max_by_class(reported.used, reported.classes),
-                "max_predicted": max_by_class(self.predicted, reported.classes),
-                "error": list(error) if error is not None else None,
-                "error_osds": [list(row) for row in worst_predictions(compared, reported.used)],
-                "error_left_out": len(self.predicted) - len(compared) if has_arrived else 0}
-
-    def _compared(self) -> Utilizations:
-        """What of the prediction is held against what OSDs report."""
-        left_out = self.left_out
-        if self.arrived_at is None or left_out is None:
-            return {}
-        return {osd: ratio for osd, ratio in self.predicted.items() if osd not in left_out}
+        found: Dict[str, float] = {}
+        for osd, ratio in reported.used.items():
+            name = reported.classes[osd]
+            found[name] = max(found.get(name, 0.0), round(ratio, 6))
+        return {"measured": ARRIVED if self.arrived_at is not None else INTERRUPTED,
+                "measured_at": reported.at, "max_after": dict(sorted(found.items()))}
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form for the key-value store."""
-        return {"started_at": self.started_at, "predicted": pack(self.predicted),
-                "arrived_at": self.arrived_at,
-                "left_out": None if self.left_out is None else sorted(self.left_out),
+        return {"started_at": self.started_at, "arrived_at": self.arrived_at,
                 "pgids": None if self.pgids is None else sorted(self.pgids)[:_MOST_PGS]}
 
 
@@ -119,12 +96,10 @@ def awaited_from_dict(dump: object) -> Optional[AwaitedMeasurement]:
     try:
         assert isinstance(dump, Mapping)
         pgids, arrived_at = dump.get("pgids"), dump.get("arrived_at")
-        left_out = dump.get("left_out", ())   # earlier releases did not store it
         return AwaitedMeasurement(
-            float(dump["started_at"]), unpack(dump.get("predicted")),
+            float(dump["started_at"]),
             None if pgids is None else frozenset(str(pgid) for pgid in pgids),
-            None if arrived_at is None else float(arrived_at),
-            None if left_out is None else frozenset(map(int, left_out)))
+            None if arrived_at is None else float(arrived_at))
     except (AssertionError, KeyError, TypeError, ValueError):
         return None
 
@@ -141,8 +116,7 @@ def own_moves(view: ClusterView) -> FrozenSet[str]:
                      if movement.origin in (PLAN, UPMAP))
 
 
-def await_measurement(started_at: float, predicted: Utilizations,
-                      view: Optional[ClusterView]) -> AwaitedMeasurement:
+def await_measurement(started_at: float, view: Optional[ClusterView]) -> AwaitedMeasurement:
     """For an episode that ends now."""
-    awaited = AwaitedMeasurement(started_at, predicted, None)
+    awaited = AwaitedMeasurement(started_at, None)
     return awaited if view is None else awaited.observe(view)

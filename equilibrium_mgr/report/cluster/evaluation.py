@@ -26,6 +26,7 @@ from .pool_figures import (
     PoolFigures, figures_of_usage, format_known, format_osd, pool_table, room_json, room_lines)
 
 _LOOK_STARTED = "; a new look has been started"
+_AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"
 #: Pools with a smaller ratio of the data are folded into one line, unless all are that small.
 _SMALL_POOL = 0.01
 _LEAST_POOLS = 10
@@ -48,10 +49,13 @@ class Look(NamedTuple):
     wanted: Optional[Sequence[PgChange]] = None
 
     def line(self) -> str:
-        """How old the figures are."""
-        return (f"placement of osdmap e{self.view.snapshot.epoch},"
-                f" {format_duration(self.age_seconds)} old"
-                f"{_LOOK_STARTED if self.is_look_started else ''}")
+        """How old the figures are, and which."""
+        drifted = self.view.has_drifted
+        return "\n".join(wrap(
+            "", f"placement of osdmap e{self.view.snapshot.epoch},"
+            f" {format_duration(self.age_seconds)} old"
+            f"{_AS_OLD if drifted else ''}"
+            f"{_LOOK_STARTED if self.is_look_started or drifted else ''}", 0))
 
     def to_json(self) -> Dict[str, Any]:
         """As `line`, JSON-ready."""

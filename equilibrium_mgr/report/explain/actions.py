@@ -17,14 +17,18 @@ NOTHING = "nothing"
 
 _SET = "ceph config set mgr mgr/equilibrium"
 
+_FASTER = ("nothing; it ends by itself as shards arrive; 'ceph config set {faster}' is faster, at"
+           " clients' cost", "nothing; it ends by itself as shards arrive")
+
 #: Code → str.format templates; the first whose figures are all known counts.
 ACTIONS: Mapping[str, Tuple[str, ...]] = {
     codes.BOUND_CAPACITY: (
-        "add capacity to class {device_class}, or delete data: no move lowers it",
-        "add capacity, or delete data: no move lowers it"),
+        "add capacity to class {full_class}, or delete data: no move lowers it",
+        "nothing; no move lowers it, and no OSD has to be nearfull"),
     codes.BOUND_DOMAIN: (
         "add {bytes} to {buckets}: that brings the bound to {bound}",
-        "add capacity where the failure domain is too small: no move lowers it"),
+        "add capacity to class {full_class} where the failure domain is too small, or delete data",
+        "nothing; no move lowers it, and no OSD has to be nearfull"),
     codes.FILL_LIMIT: (
         f"'{_SET}/fill_limit {{needed}}' (0 = {{most}}), or add capacity to class {{device_class}}",
         "add capacity to class {device_class}, or delete data: moves fill no OSD beyond {most}",
@@ -38,7 +42,8 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         "add OSDs to class {device_class}: each target holds a shard of the PG already",
         "add OSDs: each target holds a shard of the PG already"),
     codes.GRANULARITY: (
-        "'ceph osd pool set {pool} pg_num {pg_num}' makes its shards smaller; nothing else helps",
+        "'ceph osd pool set {pool} pg_num {pg_num}' makes its shards smaller; all its data moves"
+        " for that, and balancing waits until then",
         "nothing; the shards are larger than the difference"),
     codes.MIN_GAIN: (
         f"nothing; '{_SET}/min_gain {{needed}}' moves for less",
@@ -61,15 +66,12 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         "'ceph config rm mgr mgr/equilibrium/pool_ids' balances all pools"),
     codes.OSD_EXCLUDED: (
         "'ceph config rm mgr mgr/equilibrium/{option}' lets shards move there",
-        "'ceph config rm mgr mgr/equilibrium/OPTION' for from_buckets, to_buckets and"
-        " not_buckets"),
+        "'ceph config rm mgr mgr/equilibrium/not_buckets' lets shards move everywhere"),
     codes.RULE_UNKNOWN: (
-        "'ceph osd pool set {pool} crush_rule RULE' with a rule of plain take, choose and emit"
-        " steps",
-        "'ceph osd pool set POOL crush_rule RULE' with a rule of plain take, choose and emit"
-        " steps"),
+        "give pool {pool} a rule of plain take, choose and emit steps ('ceph osd pool set')",
+        "give the pool a rule of plain take, choose and emit steps ('ceph osd pool set')"),
     codes.IMMOVABLE: (
-        "'{command}' ends it", "'ceph equilibrium explain PGID' tells what holds a PG"),
+        "'{command}' ends it", "ask what holds a PG by 'ceph equilibrium explain PGID'"),
     codes.EXCHANGE: ("nothing; upmap items cannot exchange OSDs within a PG",),
     codes.GIVEN_UP: (
         "nothing; it is tried again at {until} (max_wait)",
@@ -96,7 +98,7 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         " 'ceph config rm mgr mgr/equilibrium/{option}' for the default",
         "nothing; it ends by itself at {until}, when the window opens",
         "nothing; it ends by itself when the window of begin_time and end_time opens"),
-    codes.FLAG: ("'ceph osd unset {flag}'", "'ceph osd unset FLAG' for the flag that is named"),
+    codes.FLAG: ("'ceph osd unset {flag}'", "'ceph osd unset norebalance'"),
     codes.CONFLICT: ("nothing; it ends by itself at {until}", "'ceph balancer off'"),
     codes.OLD_CLIENTS: ("'ceph osd set-require-min-compat-client luminous'",),
     codes.NO_MONITOR: (
@@ -122,6 +124,7 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         " 'ceph osd set-nearfull-ratio {needed}'",
         "add capacity or delete data; 'ceph osd set-nearfull-ratio RATIO' for balancing alone"),
     codes.TOO_FULL: (
+        "nothing; it ends by itself as equilibrium moves data off osd.{relieved}",
         "'{command}', and back when they have arrived",
         "make room on osd.{osd}: delete data, or add capacity",
         "make room on the OSD that is named: delete data, or add capacity"),
@@ -131,26 +134,15 @@ ACTIONS: Mapping[str, Tuple[str, ...]] = {
         " gives it its default"),
 
     codes.NEARFULL_FIRST: (
-        "nothing; it ends by itself when osd.{osd} is below nearfull",
-        "nothing; it ends by itself when no OSD is above nearfull"),
+        "nothing; it ends by itself when no OSD is above nearfull: the fullest is relieved first",),
     codes.SOURCE_FULL: (
         "nothing; it ends by itself when what leaves osd.{osd} is gone",
         "nothing; it ends by itself when what leaves the target is gone"),
-    codes.MAX_BACKFILLS: (
-        "nothing; raise max_backfills_per_osd ({limit}) to go faster",
-        "nothing; raise max_backfills_per_osd to go faster"),
-    codes.MAX_TRANSIT: (
-        "nothing; raise max_transit_ratio ({limit}) to go faster",
-        "nothing; raise max_transit_ratio to go faster"),
-    codes.MAX_MOVES: (
-        "nothing; raise max_moves_per_round ({limit}) to go faster",
-        "nothing; raise max_moves_per_round to go faster"),
-    codes.MISPLACED_LIMIT: (
-        "nothing; raise {option} ({limit}) to go faster",
-        "nothing; raise max_misplaced_ratio to go faster"),
-    codes.MISPLACED_ONE_PG: (
-        "nothing; raise {option} ({limit}, less than one PG) to go faster",
-        "nothing; raise max_misplaced_ratio to more than one PG to go faster"),
+    codes.MAX_BACKFILLS: _FASTER,
+    codes.MAX_TRANSIT: _FASTER,
+    codes.MAX_MOVES: _FASTER,
+    codes.MISPLACED_LIMIT: _FASTER,
+    codes.MISPLACED_ONE_PG: _FASTER,
     codes.NEXT_BATCH: ("nothing; it ends by itself with the next batch (sleep_interval)",),
     codes.MONITOR_BACKOFF: (
         "nothing; it is tried again at {until}",
@@ -172,7 +164,7 @@ _IMMOVABLE: Mapping[str, str] = {
     immovable.OMAP_ON_SMALL_OSD: f"'{_SET}/min_omap_osd_size 0' moves it unmeasured",
     immovable.RAW_UNKNOWN: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
     immovable.MONITOR_REJECTS: "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it",
-    immovable.BREAKS_RULE: "'ceph equilibrium optimize NAME --repair' makes a plan that mends it",
+    immovable.BREAKS_RULE: "'ceph equilibrium optimize mend --repair' makes a plan that mends it",
     immovable.NO_OSD_FOR_SHARD: "nothing; it ends by itself when it has OSDs for all shards",
     immovable.NO_STATISTICS: "nothing; it ends by itself when its primary has reported",
     immovable.OSD_NOT_REPORTED: "nothing; it ends by itself when its OSDs have reported",
@@ -180,8 +172,8 @@ _IMMOVABLE: Mapping[str, str] = {
     immovable.PG_NUM_CHANGING: "nothing; it ends by itself when pg_num has its new value",
     immovable.DEGRADED_STRETCH: "nothing; it ends by itself when the lost site is back",
     immovable.CACHE_TIER: "nothing; what is in a cache tier is never moved",
-    immovable.NO_DATA_SHARDS: "'ceph osd erasure-code-profile get NAME' shows what it lacks",
-    immovable.NO_RULE: "'ceph osd pool set {pool} crush_rule RULE'",
+    immovable.NO_DATA_SHARDS: "give the pool's erasure-code profile a k",
+    immovable.NO_RULE: "give pool {pool} a CRUSH rule that exists ('ceph osd pool set')",
 }
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from ...plan.options import effective_fill_limit
 from ...planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
 from ...planner.bound.whole_shards import pg_num_advice
 from ...planner.refusal_census import Census
@@ -15,6 +14,9 @@ from .reason import ExplainContext, Reason
 
 #: Less capacity than this ratio of a set is not worth a sentence.
 _WORTH = 0.001
+#: Devices are worth buying where so much more (a ratio of a set) lowers its bound by so much; so
+#: are more PGs worth all that moves for them.
+_MOST_MORE, WORTH_DOING = 1.0 / 3.0, 0.03
 _NAMES_SHOWN = 5
 
 
@@ -68,9 +70,10 @@ def domain_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
         return None
     held = osd_set.bound * size
     more = (held * all_size - all_used * size) / (all_used - held)
-    if more < _WORTH * all_size:
-        return None
     then = all_used / (all_size + more)
+    if not 0.0 < more < _MOST_MORE * all_size or osd_set.bound - then < WORTH_DOING or (
+            not context.is_settled):
+        return None
     where = _named(sorted({osd.host or f"osd.{osd.id}" for osd in at_bound}))
     return Advice(
         codes.BOUND_DOMAIN, f"{format_bytes(more)} more on {where}, or on new hosts, would lower"
@@ -97,27 +100,10 @@ def held_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
          "now_ratio": used / (size - unused)})
 
 
-def fill_limit_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
-    """The room that the option fill_limit keeps from moves; None where it is not set lower."""
-    ratio = context.snapshot.backfillfull_ratio
-    limit, most = effective_fill_limit(context.settings.fill_limit, ratio), effective_fill_limit(
-        0.0, ratio)
-    size, _ = _sums([context.snapshot.osds[osd] for osd in osd_set.osds])
-    if most - limit < _WORTH:
-        return None
-    kept = int((most - limit) * size)
-    return Advice(
-        codes.FILL_LIMIT, f"fill_limit {format_percent(limit)}% keeps moves from"
-        f" {format_bytes(kept)} of class {osd_set.device_class} that they could use up to"
-        f" {format_percent(most)}%",
-        {"unused_bytes": kept, "limit_ratio": limit, "most_ratio": most})
-
-
 def advice_for(osd_set: OsdSet, reason: Reason, context: ExplainContext) -> List[Advice]:
     """All that applies to a set; more PGs only where whole shards are the reason."""
     found: List[Optional[Advice]] = [domain_advice(osd_set, context),
-                                     held_advice(osd_set, context),
-                                     fill_limit_advice(osd_set, context)]
+                                     held_advice(osd_set, context)]
     if reason.code == codes.GRANULARITY and reason.census is not None:
         found += pg_num_advice_of(reason.census, osd_set, context)
     return [one for one in found if one is not None]

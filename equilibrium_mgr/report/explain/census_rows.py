@@ -7,6 +7,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 from ...control.balancing_scope import bad_options
 from ...execution.guards import pg_num_changes
 from ...observation.cluster_view import ClusterView
+from ...observation.refusals import fullest_osds
+from ...observation.too_full import BACKFILL
 from ...plan.osd_filter import OsdFilter
 from ...plan.options import FILL_MARGIN, effective_fill_limit, raised_nearfull_ratio
 from ...planner.refusal_census import Census, RefusalCount
@@ -14,6 +16,7 @@ from ...runtime.formatting import format_deadline, format_percent
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
 from ...snapshot.operator_weights import BY_REWEIGHT
+from .outage import is_relieved
 from .reason import CountRow, ExplainContext, pool_counts
 
 #: Code → what the row says.
@@ -179,12 +182,21 @@ def silent_osd(osd: Optional[int], view: ClusterView) -> Optional[int]:
 
 def _too_full(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
     for entry in context.view.too_full:
-        return {"command": entry.command(context.snapshot.full_ratio), "osd": entry.osd}
+        return {"command": entry.command(context.snapshot.full_ratio), "osd": entry.osd,
+                "relieved": entry.osd if entry.state == BACKFILL and is_relieved(
+                    context.snapshot.osds[entry.osd], context.status) else None}
     return {}
 
 
 def _min_gain(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
     return {"option": "min_gain", "limit": context.settings.min_gain}
+
+
+def _bound(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
+    """The class where OSDs have to be nearfull; none where there is room."""
+    osd_set = fullest_osds(context.view, context.settings.device_classes)[0].osd_set
+    return ({"full_class": osd_set.device_class}
+            if osd_set.bound >= context.snapshot.nearfull_ratio else {})
 
 
 def _misplaced(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
@@ -209,7 +221,7 @@ def _bad_option(_found: Optional[RefusalCount], context: ExplainContext) -> Dict
 _NUMBERS: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Dict[str, Any]]] = {
     codes.FILL_LIMIT: _fill_limit, codes.UPMAP_ITEMS: _upmap_items, codes.PG_COUNT: _pg_count,
     codes.REWEIGHT: _reweight, codes.POOL_EXCLUDED: _excluded, codes.OSD_EXCLUDED: _osd_excluded,
-    codes.NEARFULL: _nearfull,
+    codes.NEARFULL: _nearfull, codes.BOUND_CAPACITY: _bound, codes.BOUND_DOMAIN: _bound,
     codes.COOLDOWN: _cooldown, codes.GIVEN_UP: _cooldown, codes.STALE_STATISTICS: _stale,
     codes.TOO_FULL: _too_full, codes.MIN_GAIN: _min_gain, codes.MISPLACED_LIMIT: _misplaced,
     codes.FLAG: _flag, codes.BAD_OPTION: _bad_option}

@@ -8,7 +8,6 @@ from ...execution.guards import blocked_pool_reasons
 from ...execution.size_check.size_corrections import sentence
 from ...observation.cluster_view import ClusterView
 from ...observation.refusals import fullest_osds
-from ...observation.too_full import sentences as too_full_sentences
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import format_duration, format_percent, plural, wrap
 from ...snapshot.model import Pool
@@ -18,6 +17,7 @@ from .advice import Advice, advice_for
 from .bound_text import describe_bound
 from .explain_osd import SAME, Facts, explain_osd, set_json, set_of, utilization_now
 from .explain_pool import explain_pg, explain_pool
+from .outage import find_outage, unused_hosts
 from .reason import ExplainContext, Reason
 from .reasons import cluster_reason, osd_reason, pg_reason, pool_reason
 
@@ -104,7 +104,13 @@ def _explain_cluster(context: ExplainContext) -> _Found:
     reason, fullest = cluster_reason(context), fullest_osds(
         context.view, context.settings.device_classes)
     advice = [] if not fullest else advice_for(fullest[0].osd_set, reason, context)
-    return reason, advice, _cluster_facts(context)
+    outage, (data, sentences) = find_outage(context.status, context.view), _cluster_facts(context)
+    if outage is not None:
+        reason = reason._replace(action=outage.action, outage=outage.sentence)
+    unused = unused_hosts(context.snapshot)
+    data.update(outage=None if outage is None else outage._asdict(),
+                unused_hosts=unused)
+    return reason, advice, (data, [host["sentence"] for host in unused] + sentences)
 
 
 def _cluster_facts(context: ExplainContext) -> Facts:
@@ -113,7 +119,7 @@ def _cluster_facts(context: ExplainContext) -> Facts:
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
-    sentences += too_full_sentences(snapshot, view.too_full)
+    sentences += [entry.sentence() for entry in view.too_full]
     sentences += _limited(context)
     stopped = _stopped(context)
     sentences += [reason for _, reason in sorted(stopped.items())]

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Tuple
 
 from ...observation.cluster_view import ClusterView
-from ...observation.too_full import sentences as too_full_sentences
 from ...planner.bound.lower_bound import OsdSet
 from ...runtime.formatting import format_bytes, format_percent
 from ...snapshot.model import Osd, Snapshot
@@ -41,7 +40,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "share": osd.share, "held_by": osd.held_by,
         "limited_pools": limited,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
-    sentences = [_fill(osd)] + too_full_sentences(view.snapshot, too_full) + _leftovers(osd)
+    sentences = [_fill(osd)] + [entry.sentence() for entry in too_full] + _leftovers(osd)
     if osd.size_factor != 1.0:
         sentences.append(f"a shard takes {osd.size_factor:.2f} times there what it takes on most"
                          " OSDs (min_alloc_size, compression)")
@@ -51,7 +50,8 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         if osd.share < 1.0:
             sentences.append(held_sentence(osd))
         sentences += _reach(osd, bound_utilization, osd_set, view)
-    sentences.append(f"it limits the free space of pools: {', '.join(limited)}" if limited
+    sentences.append("no pool on it can take more" if osd.exceeds(view.snapshot.full_ratio)
+                     else f"it limits the free space of pools: {', '.join(limited)}" if limited
                      else "it limits the free space of no pool that holds data")
     return data, sentences
 

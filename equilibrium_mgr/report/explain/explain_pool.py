@@ -8,7 +8,6 @@ from ...crush.placement import NO_OSD, PlacementBlock
 from ...execution.guards import blocked_pool_reasons
 from ...execution.rejections import Items
 from ...observation.cluster_view import ClusterView
-from ...observation.too_full import sentences as too_full_sentences
 from ...plan.model import PoolSpace
 from ...runtime.formatting import format_percent
 from ...snapshot.immovable_reasons import OF_RULE
@@ -82,7 +81,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     sentences += _origin(items, raw, pg.up)
     if primary is not None:
         sentences.append(f"its primary is set to osd.{primary} (pg-upmap-primary)")
-    sentences += too_full_sentences(snapshot, too_full)
+    sentences += [entry.sentence() for entry in too_full]
     sentences.append(f"it cannot be moved: {pg.immovable}" if pg.immovable
                      else "nothing about it forbids moving it")
     if pg.immovable in OF_RULE and pool.rule is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...execution.cooldown import ExcludedPgs
-from ...control.auto_planner import automatic_options
+from ...control.balancing_scope import automatic_options
 from ...control.status import BalancerStatus
 from ...execution.change_outcomes import WaitingGroup
 from ...execution.rejections import Items, held
@@ -96,14 +96,17 @@ class Reason(NamedTuple):
     text: str = ""                    # behind the code: what the rows count, or a sentence
     rows: Tuple[CountRow, ...] = ()
     census: Optional[Census] = None   # where the rows are of one
+    outage: str = ""                  # of the cluster, which the action is for then
 
     def lines(self) -> List[str]:
         """For people."""
         said = wrap("", self.what, 0)
+        if self.outage:
+            said = wrap("cluster: ", self.outage, 9) + wrap("do: ", self.action, 4) + said
         said += wrap("reason: ", f"{self.code}. {self.text}" if self.text else self.code, 8)
         for row in self.rows:
             said += wrap(f"{row.number:>5}  ", row.text, 7)
-        return said + wrap("do: ", self.action, 4)
+        return said if self.outage else said + wrap("do: ", self.action, 4)
 
     def to_json(self) -> Dict[str, Any]:
         """All keys always."""

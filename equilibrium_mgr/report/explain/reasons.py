@@ -1,14 +1,15 @@
 """The one reason for which the cluster, an OSD, a pool or a PG is as it is."""
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD
 from ...execution.change_outcomes import WaitingChange, waiting_groups
 from ...execution.guards import blocked_pools
 from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, Fullest, bound_code, fullest_osds, settled_code)
-from ...observation.states import BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING
+from ...observation.states import BALANCED, MOVING, OFF, STUCK, THROTTLED
+from ...observation.too_full import HELD_UP
 from ...plan.model import PoolSpace
 from ...planner.bound.lower_bound import OsdSet
 from ...planner.refusal_census import Census
@@ -17,10 +18,12 @@ from ...snapshot import immovable_reasons as immovable
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Pool
 from .actions import NOTHING, action, action_if_immovable
-from .advice import Advice, domain_advice, pg_num_advice_of
+from .advice import WORTH_DOING, Advice, domain_advice, pg_num_advice_of
+from .at_rest import help_for, state_action
 from .bound_text import describe_bound
-from .census_rows import census_rows, numbers_of, silent_osd
+from .census_rows import census_rows, numbers_of
 from .drained_osd import drained_reason
+from .outage import osd_outage
 from .reason import CountRow, ExplainContext, Reason, counted_text, waiting_rows
 
 _SETTLED = (STUCK, BALANCED)
@@ -32,6 +35,10 @@ def cluster_reason(context: ExplainContext) -> Reason:
         context.view, context.settings.device_classes)
     where = _fullest_text(fullest[0], context) if fullest else _no_set(context)
     what = f"{status.state}: {where}"
+    if context.view.too_full and status.state in HELD_UP:
+        return Reason(what, codes.TOO_FULL, state_action(
+            status, context.view, context.settings, context.now),
+            context.view.too_full[0].sentence())
     if status.state in (OFF, *_SETTLED) and fullest:
         return _at_rest(what, fullest[0], context)
     return _under_way(what, context)
@@ -62,32 +69,12 @@ def _filled(osd: Osd, context: ExplainContext) -> str:
 
 def _under_way(what: str, context: ExplainContext) -> Reason:
     """The reason of a state that something holds up, as the loop has it."""
-    status, view = context.status, context.view
-    if view.too_full and status.state in (BLOCKED, THROTTLED, MOVING, WAITING):
-        text = view.too_full[0].sentence(context.snapshot.full_ratio)
-        return Reason(what, codes.TOO_FULL, _action(codes.TOO_FULL, context), text)
-    rows = waiting_rows(status.waiting)
-    if status.state == THROTTLED and rows:
-        first = rows[0]
-        text = _wait_text(rows)
-        return Reason(what, first.code, _action(first.code, context, limit=first.limit,
-                                                osd=first.osd, option=first.option), text, rows)
-    osd = rows[0].osd if rows and rows[0].code == status.reason_code else None
-    return Reason(what, status.reason_code, _action(status.reason_code, context, osd=osd),
-                  status.reason, rows)
-
-
-def _action(code: str, context: ExplainContext, **more: Any) -> str:
     status = context.status
-    numbers: Dict[str, Any] = dict(status.reason_numbers) if status.reason_code == code else {}
-    numbers.update(numbers_of(code, None, context))
-    numbers.update({key: value for key, value in more.items() if value is not None})
-    if code == codes.STALE_STATISTICS:
-        numbers["osd"] = silent_osd(numbers.get("osd"), context.view)
-    until = status.until_at
-    if until is not None:
-        numbers.setdefault("until", format_deadline(until))
-    return action(code, numbers)
+    helps = state_action(status, context.view, context.settings, context.now)
+    rows = waiting_rows(status.waiting)
+    if status.state in (THROTTLED, MOVING) and status.reason_code != codes.MOVING and rows:
+        return Reason(what, rows[0].code, helps, _wait_text(rows), rows)
+    return Reason(what, status.reason_code, helps, status.reason, rows)
 
 
 def _at_rest(what: str, fullest: Fullest, context: ExplainContext) -> Reason:
@@ -100,7 +87,7 @@ def _at_rest(what: str, fullest: Fullest, context: ExplainContext) -> Reason:
     where = f"on osd.{fullest.osd.id}"
     if status.state == OFF or context.rest_code not in COUNTED:
         text = f"{status.reason}; {counted_text(census, where)}"
-        return Reason(what, status.reason_code, _action(status.reason_code, context), text, rows,
+        return Reason(what, status.reason_code, help_for(status.reason_code, context), text, rows,
                       census)
     if fullest.above < NEAR:
         return _at_bound(what, fullest.osd_set, context)
@@ -114,7 +101,8 @@ def _counted(what: str, code: str, census: Census, where: str, context: ExplainC
     numbers = numbers_of(code, census.of(code), context)
     if code == codes.GRANULARITY and osd_set is not None:
         for found in pg_num_advice_of(census, osd_set, context):
-            numbers.update(found.figures)
+            if found.figures["now_ratio"] - found.figures["then_ratio"] >= WORTH_DOING:
+                numbers.update(found.figures)
     if code == codes.IMMOVABLE and numbers.get("pgid"):
         pg = context.snapshot.pgs[numbers["pgid"]]
         helps = _action_for(pg, context)
@@ -134,9 +122,9 @@ def _action_for(pg: Pg, context: ExplainContext) -> str:
 def _at_bound(what: str, osd_set: OsdSet, context: ExplainContext) -> Reason:
     """The reason where nothing lower is possible."""
     code = bound_code(osd_set)
-    numbers: Dict[str, Any] = {"device_class": osd_set.device_class}
+    numbers = numbers_of(code, None, context)
     found: Optional[Advice] = domain_advice(osd_set, context)
-    if code == codes.BOUND_DOMAIN and found is not None:
+    if code == codes.BOUND_DOMAIN and found is not None and numbers:
         numbers.update(found.figures)
     return Reason(what, code, action(code, numbers), describe_bound(osd_set, context.snapshot))
 
@@ -146,6 +134,10 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     obstacle, host = osd.unusable_reason(), osd.host or "none"
     bound = "" if osd_set is None else f", bound {format_percent(osd_set.bound)}%"
     what = f"class {osd.device_class}, host {host}: {_filled(osd, context)}{bound}"
+    outage = osd_outage(osd, context)
+    if outage is not None:
+        code, helps, said = outage
+        return Reason(f"{said}. {what}", code, helps)
     if osd.drained:
         return drained_reason(osd.id, what, context)
     if obstacle is not None:
@@ -180,7 +172,7 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
             return Reason(what, codes.SWITCHED_OFF, action(codes.SWITCHED_OFF, {}),
                           f"automatic balancing is off; {counted_text(census, where)}", rows,
                           census)
-        return Reason(what, status.reason_code, _action(status.reason_code, context),
+        return Reason(what, status.reason_code, help_for(status.reason_code, context),
                       f"{status.reason}; {counted_text(census, where)}", rows, census)
     code = (settled_code(census, context.rest_code) if context.is_settled
             else census.reason_code)
@@ -192,7 +184,7 @@ def _deferred(what: str, deferred: Sequence[WaitingChange], context: ExplainCont
     groups = waiting_groups([change for change, _ in deferred], deferred, codes.NEXT_BATCH, "")
     rows = waiting_rows(groups)
     first = rows[0]
-    return Reason(what, first.code, _action(first.code, context, limit=first.limit, osd=first.osd,
+    return Reason(what, first.code, help_for(first.code, context, limit=first.limit, osd=first.osd,
                                             option=first.option),
                   _wait_text(rows), rows)
 
@@ -228,7 +220,7 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
                       "its shards took more than predicted")
     guard = blocked_pools(context.snapshot).get(pool.id)
     if guard is not None:
-        return Reason(what, codes.DEGRADED, action(codes.DEGRADED, {}), guard.reason)
+        return Reason(what, codes.DEGRADED, help_for(codes.DEGRADED, context), guard.reason)
     deferred = [row for row in context.status.deferred if _pool_of(row, context) == pool.id]
     if deferred:
         return _deferred(what, deferred, context)
@@ -267,18 +259,18 @@ def _pg_obstacle(pg: Pg, pool: Pool, context: ExplainContext) -> Optional[Tuple[
     """(code, action, sentence) of what holds a PG whatever is planned, or None."""
     for entry in context.view.too_full:
         if pg.pgid in entry.pgids:
-            return (codes.TOO_FULL, _action(codes.TOO_FULL, context),
-                    entry.sentence(context.snapshot.full_ratio))
+            return (codes.TOO_FULL, help_for(codes.TOO_FULL, context),
+                    entry.sentence())
     if pg.immovable:
         code = codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE
         return code, _action_for(pg, context), f"it cannot be moved: {pg.immovable}"
     if pg.is_moving:
-        return codes.IN_FLIGHT, action(codes.IN_FLIGHT, {}), "it is moving"
+        return codes.IN_FLIGHT, help_for(codes.IN_FLIGHT, context), "it is moving"
     if pg.pgid in context.rejected:
         return codes.REJECTED, action(codes.REJECTED, {}), context.rejected[pg.pgid].reason
     guard = blocked_pools(context.snapshot).get(pool.id)
     if guard is not None:
-        return codes.DEGRADED, action(codes.DEGRADED, {}), guard.reason
+        return codes.DEGRADED, help_for(codes.DEGRADED, context), guard.reason
     alone = context.excluded.codes.get(pg.pgid)
     if alone is None:
         return None

@@ -66,7 +66,8 @@ def _plan_warning(facts: PageFacts, standing: PlanStanding) -> str:
     text += (f" Of its {plural(shards, 'shard')} {left} can still be moved as planned, {made} are"
              f" in place or on their way, and {gone} cannot be moved so any more; what follows is"
              " about the first.")
-    return text + (f" 'ceph equilibrium optimize {standing.name}' makes it anew." if gone else "")
+    return text + (f" 'ceph equilibrium optimize {standing.name} --replace' makes it anew."
+                   if gone else "")
 
 
 def _while_it_runs(facts: PageFacts) -> List[str]:
@@ -86,7 +87,7 @@ def capacity_sentences(facts: PageFacts) -> List[str]:
     """A sentence for each class that no balancing brings below nearfull."""
     nearfull = facts.view.snapshot.nearfull_ratio
     return [f"Balancing cannot bring class {name} below {format_percent(bound)}%, and nearfull is"
-            f" {format_percent(nearfull)}%: {action(codes.BOUND_CAPACITY, {'device_class': name})}."
+            f" {format_percent(nearfull)}%: {action(codes.BOUND_CAPACITY, {'full_class': name})}."
             for name, bound in sorted(facts.view.bounds.items()) if bound >= nearfull > 0.0]
 
 

@@ -5,7 +5,6 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ...control.status import BalancerStatus
 from ...control.time_window import is_limited, is_open, next_opening, window_of
-from ...execution.change_outcomes import WaitingGroup
 from ...execution.guards import changing_pg_nums
 from ...execution.rejections import Items
 from ...execution.size_check.size_corrections import sentence
@@ -13,17 +12,16 @@ from ...observation.cluster_view import ClusterView
 from ...observation.states import BALANCED, OFF, STUCK
 from ...observation.too_full import with_too_full
 from ...plan_service.plan_service import PlanService
-from ...runtime.formatting import format_percent, format_points, plural
+from ...runtime.formatting import format_deadline, format_percent, format_points, plural
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ..cluster.class_figures import class_figures
 from ..command_answer import CommandAnswer
 from ..drains import drains_json
-from ..explain.actions import NOTHING, action
 from ..explain.at_rest import state_action
-from ..explain.census_rows import silent_osd
+from ..explain.outage import find_outage, unused_hosts
 from .status_screen import status_screen
-from .waiting_text import action_numbers, waiting_json, waiting_sentence
+from .waiting_text import waiting_json, waiting_sentence
 
 #: Stopped pools in the reason; JSON has all of them.
 _STOPPED_SHOWN = 3
@@ -64,7 +62,11 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     data.update(_cluster_figures(status, view, settings, now.at))
     data["progress"] = _progress(status, now.at)
     data["reason"] = _reason(status, view, data)
-    data["action"] = _action(status, view, settings, now.at)
+    outage = find_outage(status, view)
+    data["outage"] = None if outage is None else outage._asdict()
+    data["unused_hosts"] = [] if view is None else unused_hosts(view.snapshot)
+    data["action"] = (state_action(status, view, settings, now.at) if outage is None
+                      else outage.action)
     return CommandAnswer(data, status_screen(data, settings, now.at))
 
 
@@ -83,7 +85,7 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[s
     reason = "; ".join(said)
     if view is None:
         return reason
-    return with_too_full(status.state, reason, view.snapshot, view.too_full)
+    return with_too_full(status.state, reason, view.too_full)
 
 
 def _waiting(status: BalancerStatus, view: Optional[ClusterView]) -> Optional[str]:
@@ -113,29 +115,13 @@ def _above_bound(status: BalancerStatus, classes: Sequence[Mapping[str, Any]]) -
     return found
 
 
-def _action(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,
-            now: float) -> str:
-    """What helps against the reason for which most shards wait, or for the state."""
-    if status.progress is not None and status.waiting:
-        first: WaitingGroup = status.waiting[0]
-        numbers = action_numbers(first)
-        if first.code == status.reason_code:
-            numbers = {**status.reason_numbers, **{
-                key: value for key, value in numbers.items() if value is not None}}
-        if first.code == codes.STALE_STATISTICS and view is not None:
-            numbers["osd"] = silent_osd(numbers.get("osd"), view)
-        return action(first.code, numbers)
-    if status.progress is not None and status.reason_code == codes.SWITCHED_OFF:
-        return NOTHING
-    return state_action(status, view, settings, now)
-
-
 # -- figures ---------------------------------------------------------------------------------------
 
 def _cluster_figures(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,
                      now: float) -> Dict[str, Any]:
     figures: Dict[str, Any] = {
-        "osdmap_epoch": None, "snapshot_age_seconds": None, "statistics_age_seconds": None,
+        "osdmap_epoch": None, "snapshot_age_seconds": None, "look_outdated": False,
+        "statistics_age_seconds": None,
         "stale_osds": [], "misplaced_ratio": None, "too_full": [], "skipped": {},
         "limits": _limits(settings, view),
         "moving": dict.fromkeys(("shards", "bytes", "backfilling", "backfill_wait",
@@ -148,6 +134,7 @@ def _cluster_figures(status: BalancerStatus, view: Optional[ClusterView], settin
             "osdmap_epoch": view.snapshot.epoch, "builtin_balancer_active": view.builtin_active,
             "snapshot_age_seconds": max(0.0, now - view.snapshot.taken_at),
             "statistics_age_seconds": None if at is None else max(0.0, now - at),
+            "look_outdated": view.has_drifted or view.misplaced_ratio > 0.0,
             "stale_osds": sorted(view.stale_osds), "misplaced_ratio": view.misplaced_ratio,
             "moving": view.moving._asdict(),
             "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in view.too_full],
@@ -181,16 +168,16 @@ def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
     progress = status.progress
     if progress is None:
         return None
-    rate, seconds = progress.bytes_per_second, progress.eta_seconds(now)
-    ends = _cooldown_ends(status)
-    has_data = progress.bytes_done != progress.bytes_total   # to be copied
-    if ends and status.view is not None and (progress.eta_at is not None or not has_data):
-        # nothing arrives now, so the estimate does not get shorter before the first may go
-        transfer = (0.0 if progress.eta_at is None else
-                    max(0.0, progress.eta_at - status.view.snapshot.taken_at))
-        rate, seconds = None, max(max(0.0, min(ends) - now) + transfer, max(ends) - now)
+    seconds, ends, why = progress.eta_seconds(now), _cooldown_ends(status), progress.still_reason
+    if ends:
+        seconds, why = None, f"nothing moves before {format_deadline(min(ends))} (pg_cooldown)"
+    least, most = (None, None) if seconds is None else (
+        max(0.0, at - now) for at in progress.eta_range_at)
     return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
-            "bytes_per_second": rate, "eta_seconds": seconds, "eta_osd": progress.eta_osd}
+            "bytes_per_second": None if seconds is None else progress.bytes_per_second,
+            "eta_seconds": seconds, "eta_least_seconds": least, "eta_most_seconds": most,
+            "eta_osd": None if seconds is None else progress.eta_osd,
+            "eta_unknown_reason": why if seconds is None else None}
 
 
 def _cooldown_ends(status: BalancerStatus) -> List[float]:

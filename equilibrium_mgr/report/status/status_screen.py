@@ -28,10 +28,14 @@ Data = Mapping[str, Any]
 
 def status_screen(data: Data, settings: Settings, now: float) -> str:
     """The whole screen from the JSON of `status`; `now` in seconds since the epoch."""
-    lines = wrap("automatic:", _automatic(data, settings))
+    lines = [] if data["outage"] is None else [
+        *wrap("cluster:", data["outage"]["sentence"]), *wrap("do:", _do(data))]
+    lines += wrap("automatic:", _automatic(data, settings))
     lines += wrap("state:", _state(data, now))
     for label, text in (
-            ("why:", _why(data)), ("do:", _do(data)), ("draining:", _draining(data)),
+            ("why:", _why(data)), ("do:", _do(data) if data["outage"] is None else ""),
+            *[("unused:", host["sentence"]) for host in data["unused_hosts"]],
+            ("draining:", _draining(data)),
             ("progress:", _progress(data)),
             ("moving:", _moving(data)), ("misplaced:", _misplaced(data)),
             ("planning:", _planning(data)), ("last plan:", _last_plan(data, now)),
@@ -147,9 +151,13 @@ def _progress(data: Data) -> str:
     if progress["bytes_per_second"]:
         text += f", {format_bytes(progress['bytes_per_second'])}/s"
     if progress["eta_seconds"] is not None:
-        text += f", about {format_duration(progress['eta_seconds'])} left"
+        least, most = (format_duration(progress[key])
+                       for key in ("eta_least_seconds", "eta_most_seconds"))
+        text += f", {least if least == most else f'{least} to {most}'} left"
         if progress["eta_osd"] is not None:
             text += f" (longest: osd.{progress['eta_osd']})"
+    elif done != total:
+        text += f"; no time left is known: {progress['eta_unknown_reason']}"
     if execution["dropped_moves"]:
         text += f"; {plural(execution['dropped_moves'], 'shard')} dropped"
     return text
@@ -200,11 +208,13 @@ def _last_plan(data: Data, now: float) -> str:
 def _figures(data: Data) -> str:
     """How old the last observation is, where that matters to what is shown."""
     age = data["snapshot_age_seconds"]
-    if not data["look_started"] or age is not None and age < _OLD_SECONDS:
-        return ""
     if age is None:
-        return "none yet: the cluster is being read"
-    return f"of {format_duration(age)} ago but for %USE, %MAX and %MIN; newer ones are being read"
+        return "none yet: the cluster is being read" if data["look_started"] else ""
+    if data["stale_osds"] and len(data["stale_osds"]) >= sum(r["osds"] for r in data["classes"]):
+        return f"of {format_duration(data['statistics_age_seconds'])} ago: no OSD reports"
+    if age < _OLD_SECONDS or not data["look_outdated"]:
+        return ""
+    return f"of {format_duration(age)} ago but for %USE, %MAX and %MIN"
 
 
 def _window(data: Data) -> str:

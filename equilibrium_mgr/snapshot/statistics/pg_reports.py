@@ -7,13 +7,11 @@ second, and 30 bytes each.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from itertools import compress, islice
 from operator import ne
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set
 
 from ...runtime.checkpoints import Checkpoint, no_checkpoint
-from ..model import pool_of
 
 Reports = Mapping[str, Mapping[str, Any]]   # get('pg_progress')['pgs']
 
@@ -35,8 +33,6 @@ class PgReports:
         self._names: List[str] = []
         self._columns: List[List[Sequence[Any]]] = []   # of each piece, see _columns
         self._recovered: Dict[str, int] = {}   # before a counter read 0, as an unreported PG's does
-        self.not_clean: Set[str] = set()       # pgids of PGs that are not served from their up sets
-        self.pg_nums: Dict[int, int] = {}      # pool id → its PGs
 
     def forget(self) -> None:
         """Takes every report for changed at the next reading, as after a reading that failed."""
@@ -71,17 +67,12 @@ class PgReports:
         changed[pgid] = before = self._recovered.pop(pgid, 0) or recovered
         if not now[1][place] and before:
             self._recovered[pgid] = before
-        if is_clean(now[3][place]):
-            self.not_clean.discard(pgid)
-        else:
-            self.not_clean.add(pgid)
 
     def _read_all(self, reports: Reports) -> ReportChanges:
         before = self._all_recovered()
         self._names, self._columns = [], []
-        self._recovered, self.not_clean = {}, set()
+        self._recovered = {}
         names, values = iter(reports), iter(reports.values())
-        pgs: Counter[int] = Counter()
         while True:
             piece = list(islice(values, _A_PIECE))
             if not piece:
@@ -90,14 +81,10 @@ class PgReports:
             columns = _columns(piece)
             self._names += own
             self._columns.append(columns)
-            self.not_clean.update(pgid for pgid, state in zip(own, columns[3])
-                                  if not is_clean(state))
             for pgid, recovered in zip(own, columns[1]):
                 if not recovered and before.get(pgid):
                     self._recovered[pgid] = before[pgid]
-            pgs.update(map(pool_of, own))
             self._checkpoint()
-        self.pg_nums = dict(pgs)
         return ReportChanges(True, before)
 
     def _all_recovered(self) -> Dict[str, int]:
@@ -119,12 +106,6 @@ class PgReports:
                 return False
             self._checkpoint()
         return True
-
-
-def is_clean(state: str) -> bool:
-    """True where a PG reported in this state was served from its up set."""
-    return state == "active+clean" or (
-        state.startswith("active+clean") and "remapped" not in state)
 
 
 def _columns(reports: Sequence[Mapping[str, Any]]) -> List[Sequence[Any]]:

@@ -64,15 +64,20 @@ def ready_plan(cluster: DaemonCluster, plan: str, **arguments: Any) -> Dict[str,
     return wait_ready(cluster, plan)
 
 
+def is_of_now(now: Dict[str, Any]) -> bool:
+    """Whether the figures of a `status` are of a new look, or of one that still holds."""
+    age = now["snapshot_age_seconds"]
+    return age is not None and (age < _NEW_SECONDS or not now["look_outdated"])
+
+
 def evaluated(cluster: DaemonCluster, option: str) -> Dict[str, Any]:
-    """`eval OPTION` once it rests on a new look: EAGAIN before the first, figures of the last one
-    while a new one is made."""
+    """`eval OPTION` once its figures are of now: EAGAIN before the first look, figures of the last
+    one while a new one is made."""
     def answered() -> Dict[str, Any]:
-        age = status(cluster)["snapshot_age_seconds"]
+        now = status(cluster)   # first: a look between the two is newer than this tells
         answer = equilibrium(cluster, "eval", option=option, format="json")
         assert answer.rc in (0, -errno.EAGAIN), answer
-        found: Dict[str, Any] = answer.json() if answer.rc == 0 else {}
-        return found if age is not None and age < _NEW_SECONDS else {}
+        return answer.json() if answer.rc == 0 and is_of_now(now) else {}
     return wait_for(f"eval {option}", answered, 30.0, pause=0.2)
 
 

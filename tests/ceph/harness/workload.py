@@ -71,11 +71,12 @@ def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated", pgs: 
 
 
 def write(cluster: DaemonCluster, pool: str, mebibytes: int) -> None:
-    """Write that many objects of 1 MiB with `rados bench`, under a time limit."""
+    """Write that many objects of 1 MiB with `rados bench`, under a time limit. It begins as many as
+    it has in flight, whatever the most is."""
     cluster.processes.check(
         ["rados", "-c", str(cluster.conf), "-p", pool, "bench", "240", "write", "-b", str(MIB),
-         "-t", "8", "--max-objects", str(mebibytes), "--run-name", f"{pool}-{mebibytes}",
-         "--no-cleanup"], 300)
+         "-t", str(min(8, mebibytes)), "--max-objects", str(mebibytes),
+         "--run-name", f"{pool}-{mebibytes}", "--no-cleanup"], 300)
 
 
 def fill(cluster: DaemonCluster) -> Usage:

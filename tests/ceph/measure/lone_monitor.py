@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import List, Sequence
 
 from ..cluster import DaemonCluster
-from ..daemons import ClusterError, wait_for
+from ..daemons import wait_for
 from ..release import Release
 from .large_osdmap import make_osdmap
 
@@ -43,15 +43,6 @@ class LoneMonitor(DaemonCluster):
             answer = self.mgr("pg dump", dumpcontents=["delta"], format="json", seconds=60)
             return name if answer.rc == 0 and answer.json().get("pg_ready", True) else ""
         return wait_for("an active mgr that is ready", answers, seconds)
-
-    def wait_module(self, module: str = "equilibrium", seconds: float = 300.0) -> None:
-        """As any cluster's, with patience: an mgr that starts takes long here on a busy machine."""
-        def answers() -> bool:
-            try:
-                return bool(self.active_mgr()) and self.mgr(f"{module} status", 60).rc == 0
-            except ClusterError:
-                return False
-        wait_for(f"{module} status answers", answers, seconds)
 
     def _write_files(self) -> None:
         super()._write_files()

@@ -9,7 +9,8 @@ import pytest
 from ..cluster import DaemonCluster
 from ..daemons import ClusterError, wait_for
 from ..harness import workload
-from ..harness.commands import equilibrium, equilibrium_json, execute, ready_plan
+from ..harness.commands import (
+    equilibrium, equilibrium_json, execute, is_of_now, ready_plan, status)
 
 #: Two minutes beside the cluster: by hand, with --ceph-long.
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
@@ -29,8 +30,7 @@ def test_a_host_fails_as_predicted_before_and_after_a_plan(
     workload.wait_clean(cluster)
     workload.settled_usage(cluster)
     assert workload.upmap_items(cluster)
-    wait_for("a look at what it is now", lambda: equilibrium_json(
-        cluster, "eval")["osdmap_epoch"] == cluster.mon_json("osd dump")["epoch"], ANSWER_SECONDS)
+    wait_for("a look at what it is now", lambda: is_of_now(status(cluster)), ANSWER_SECONDS)
     predicted = answered(cluster, fail=host)
     osds = [str(osd) for osd in predicted["failure"]["osds"]]
     cluster.mon("osd out", ids=osds)

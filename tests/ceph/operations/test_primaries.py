@@ -90,6 +90,11 @@ def test_what_is_dropped(plain: DaemonCluster, figure: Any) -> None:
                      "beside a pair without effect": {} if drops else {pgid: up[1]}}
 
 
+def read_plan(cluster: DaemonCluster) -> Dict[str, Any]:
+    """A plan of primaries, made anew."""
+    return looked_at(cluster, "optimize", plan="a", read_balance=True, replace=True)
+
+
 # the mgr of 18.2.7 died here once, at the first look after the affinity was set; why is not known
 @pytest.mark.releases(20)
 def test_the_score_where_an_osd_is_not_to_lead(plain: DaemonCluster, figure: Any) -> None:
@@ -105,8 +110,7 @@ def test_the_score_where_an_osd_is_not_to_lead(plain: DaemonCluster, figure: Any
         plain.set_option("read_balance", "true")
         balance = pool_of(plain)["read_balance"]
         equilibrium(plain, "upmap ls")
-        row = next(one for one in looked_at(plain, "optimize", plan="a", read_balance=True)["reads"]
-                   if one["name"] == POOL)
+        row = next(one for one in read_plan(plain)["reads"] if one["name"] == POOL)
         figure(f"score of {POOL} with osd.0 of affinity 0: {balance}, said {row}")
         assert row["score_before"] == pytest.approx(balance["score_acting"], abs=0.03)
     finally:
@@ -123,7 +127,7 @@ def test_automatic_balancing_goes_on_while_pgs_peer(plain: DaemonCluster, figure
     for name, value in options.items():
         plain.set_option(name, value)
     try:
-        wanted = len(looked_at(plain, "optimize", plan="a", read_balance=True)["primaries"])
+        wanted = len(read_plan(plain)["primaries"])
         started = time.monotonic()
         equilibrium(plain, "on")
         wait_for("primaries of automatic balancing", lambda: len(primaries(plain)) >= wanted, 150)

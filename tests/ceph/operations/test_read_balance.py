@@ -75,7 +75,7 @@ def osds_of(cluster: DaemonCluster) -> List[Tuple[str, List[int]]]:
 
 def test_clients_that_do_not_know_primaries_forbid_it(even: DaemonCluster) -> None:
     looked_at(even, "upmap ls")
-    answer = equilibrium(even, "optimize", plan="r", read_balance=True)
+    answer = equilibrium(even, "optimize", plan="r", read_balance=True, replace=True)
     assert_refused(answer, errno.EPERM)
     assert "ceph osd set-require-min-compat-client reef" in answer.err
 
@@ -83,7 +83,7 @@ def test_clients_that_do_not_know_primaries_forbid_it(even: DaemonCluster) -> No
 def test_the_score_falls_and_nothing_moves(even: DaemonCluster, figure: Any) -> None:
     even.mon("osd set-require-min-compat-client", version="reef")
     before, where = score(even), osds_of(even)
-    plan = looked_at(even, "optimize", plan="r", read_balance=True)
+    plan = looked_at(even, "optimize", plan="r", read_balance=True, replace=True)
     row = next(row for row in plan["reads"] if row["name"] == POOL)
     epoch = even.mon_json("osd dump")["epoch"]
     assert execute(even, "r", _SECONDS)["outcome"] == "completed"
@@ -127,7 +127,7 @@ def test_undo_gives_back_what_was_set_before(even: DaemonCluster) -> None:
     even.mon("osd pg-upmap-primary", pgid=pgid, id=up[1])
     workload.wait_clean(even)
     before = primaries(even)
-    looked_at(even, "optimize", plan="u", read_balance=True)
+    looked_at(even, "optimize", plan="u", read_balance=True, replace=True)
     assert execute(even, "u", _SECONDS)["outcome"] == "completed"
     assert primaries(even) != before
     workload.wait_clean(even)

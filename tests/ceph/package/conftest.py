@@ -66,7 +66,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dict[str, Pat
     dpkg("--purge", NAME)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(request: pytest.FixtureRequest,
             packages: Dict[str, Path]) -> Iterator[DaemonCluster]:
     """Small and unequally full, one mgr, the module not there yet."""

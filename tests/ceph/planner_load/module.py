@@ -183,7 +183,7 @@ def planning(mgr: Any) -> Work:
     from equilibrium.snapshot.builder import SnapshotBuilder
     snapshot = SnapshotBuilder().build(_reading())
     unused: Any = None
-    gateway: Any = SimpleNamespace(dumped_at_epoch=lambda epoch: True, counters=WorkCounters(),
+    gateway: Any = SimpleNamespace(epoch=lambda: snapshot.epoch, counters=WorkCounters(),
                                    max_pg_shards=lambda: (0, 0))
     jobs = JobThread(mgr.log)
 

@@ -12,7 +12,7 @@ from ..harness.empty_cluster import empty_cluster
 HOSTS = {"h0": (2.0,), "h1": (2.0,), "h2": (2.0,), "h3": (3.0,), "h4": (2.0,)}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """Empty, the module enabled and off, without scrubs."""
     yield from empty_cluster(request, HOSTS, {}, {"min_omap_osd_size": 0})

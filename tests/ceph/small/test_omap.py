@@ -10,7 +10,7 @@ import pytest
 from ..cluster import GIB, DaemonCluster
 from ..daemons import ClusterError, wait_for
 from ..harness import workload
-from ..harness.commands import equilibrium, execute, ready_plan, status
+from ..harness.commands import equilibrium, execute, is_of_now, ready_plan, status
 from .filling import compacted_usage, delete_pool, make_pool, write
 
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
@@ -190,8 +190,7 @@ def told_omap(cluster: DaemonCluster, pool: str) -> int:
 def fresh_look(cluster: DaemonCluster) -> None:
     """The module knows the OSDs as they are now."""
     equilibrium(cluster, "reset")
-    wait_for("a look of now", lambda: 0 <= (
-        status(cluster)["snapshot_age_seconds"] or 99.0) < 2.0, 60)
+    wait_for("a look of now", lambda: is_of_now(status(cluster)), 60)
 
 
 def wait_rest(cluster: DaemonCluster) -> Dict[str, Any]:

@@ -78,7 +78,7 @@ def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
     assert sent == []
     assert "built-in balancer" in ask(beside_any, "status")["reason"]
     run(beside_any, "sim run 62s")
-    assert sent and state(beside_any) in ("moving", "throttled")
+    assert sent and state(beside_any) == "moving"
 
 
 def test_on_says_so(beside_any: Session) -> None:

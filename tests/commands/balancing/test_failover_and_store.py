@@ -41,6 +41,11 @@ def big_plan(session: Session, name: str = "big") -> Any:
     return big
 
 
+def but_epochs(answer: Any) -> Any:
+    return json.loads(json.dumps(answer), object_hook=lambda found: {
+        key: value for key, value in found.items() if key != "osdmap_epoch"})
+
+
 def test_plans_survive_a_failover(any_session: Session) -> None:
     session = any_session
     plan = optimize(session)
@@ -51,9 +56,11 @@ def test_plans_survive_a_failover(any_session: Session) -> None:
     assert effect["options_known"] is True
     look(session)
     later = ask(session, "eval p")
-    for key in ("now", "age_seconds", "osdmap_epoch"):
+    for key in ("now", "age_seconds"):
         later.pop(key), effect.pop(key)
-    assert later == {**effect, "options_known": False}
+    # the failover itself has made an epoch
+    assert but_epochs(later) == but_epochs({**effect, "options_known": False,
+                                            "is_outdated": True})
     before = up_sets(session)
     run(session, "equilibrium execute p", "sim run idle")
     assert up_sets(session) == {**before, **plan["predicted_up"]}
@@ -102,7 +109,7 @@ def test_an_execution_goes_on_after_a_failover(any_session: Session) -> None:
     assert 0 < sent < len(plan["moves"])
     run(session, "sim failover", "sim run 10s")
     status = ask(session, "status")
-    assert status["execution"]["plan"] == "p" and status["state"] in ("moving", "throttled")
+    assert status["execution"]["plan"] == "p" and status["state"] == "moving"
     run(session, "sim run 2m", "sim failover", "sim run idle")
     assert up_sets(session) == {**before, **plan["predicted_up"]}
     assert ask(session, "status")["last_execution"]["outcome"] == "completed"
@@ -164,7 +171,8 @@ def test_a_damaged_plan(session: Session, how: str) -> None:
     assert "good" in [p["plan"] for p in ask(session, "ls")["plans"]]
     run(session, "sim run 5m")
     assert ask(session, "dump good") == good
-    assert optimize(session, "bad") == {**good, "plan": "bad"}      # the name can be used again
+    again = optimize(session, "bad")                               # the name can be used again
+    assert again == {**good, "plan": "bad", "osdmap_epoch": again["osdmap_epoch"]}
     damage(session, how)
     if "part" in how:
         assert ask(session, "rm bad") == {"removed": ["bad"], "stopped_plan": None}

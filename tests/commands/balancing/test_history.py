@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
-import pytest
 
 from equilibrium_mgr.report.history import report_history
 from equilibrium_mgr.runtime.formatting import WIDTH
@@ -57,11 +56,6 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
         assert abs(ratio - before[name]) < 1e-3
         assert abs(maxima(told, "max_after")[name] - after[name]) < 1e-4   # what OSDs report
         assert abs(maxima(told, "max_predicted")[name] - predicted[name]) < 1e-3
-    assert 0.0 <= told["error_mean"] <= told["error_max"] < 0.02
-    worst = told["error_osds"][0]
-    assert worst["osd"] == told["error_max_osd"]
-    assert abs(worst["predicted_utilization"] - worst["utilization"]) == pytest.approx(
-        told["error_max"], abs=2e-6)
     plain = run(session, "equilibrium history")
     assert "'ceph equilibrium execute'" in plain and "->" in plain and f"{told['shards']}" in plain
     assert max(map(len, plain.split("\n"))) <= WIDTH
@@ -82,7 +76,7 @@ def test_the_result_is_measured_once_what_has_left_osds_is_deleted(session: Sess
     assert len(optimize(session, "again")["moves"]) <= 2
     run(session, "sim run 6h")
     told, = episodes(session)
-    assert told["measured"] == "arrived" and 0.0 <= told["error_mean"] <= told["error_max"] < 0.02
+    assert told["measured"] == "arrived"
     assert len(optimize(session, "later")["moves"]) <= 2
 
 
@@ -106,7 +100,6 @@ def test_what_is_written_as_the_result_was_measured_and_no_forecast(session: Ses
     for name, ratio in maxima(measured, "max_after").items():
         assert abs(ratio - max_by_class(session)[name]) < 1e-4
         assert abs(ratio - maxima(measured, "max_predicted")[name]) < 0.01
-    assert measured["error_max"] < 0.01
 
 
 def test_next_episode_begins_while_data_of_the_last_one_moves(session: Session) -> None:
@@ -116,21 +109,19 @@ def test_next_episode_begins_while_data_of_the_last_one_moves(session: Session) 
         "sim run 2m")
     stopped, under_way = episodes(session)
     assert (stopped["outcome"], stopped["measured"]) == ("stopped", "interrupted")
-    assert stopped["error_mean"] is None and under_way["outcome"] == "under way"
+    assert under_way["outcome"] == "under way"
     assert all(maxima(stopped, "max_after").values())
 
 
-def test_osds_where_others_still_move_data_are_not_held_against_the_prediction(
-        session: Session) -> None:
-    """A freeze is over in seconds, and what is recovered goes on."""
-    run(session, "sim backfill rate 5M", "sim flag set norebalance", "sim host add new0 4 2T",
-        "sim run 40s", "sim osd lose 3", "sim run 1m", "equilibrium eval", "sim run 20s",
-        "equilibrium eval", "sim run 20s", "equilibrium freeze", "sim run 3m")
+def test_what_clients_and_others_do_is_not_held_against_the_plan(session: Session) -> None:
+    """Until its result is measured clients write, and a lost OSD recovers."""
+    optimize(session)
+    run(session, "equilibrium execute p", "sim run 10m", "sim osd lose 3", "sim write vms 3T",
+        "equilibrium off", "sim run 12h")
     told, = episodes(session)
-    assert (told["plan"], told["outcome"], told["measured"]) == ("freeze-1", "completed", "arrived")
-    assert any(pg.transfers for pg in session.cluster.pgs.values())   # of what is recovered
-    assert told["error_max"] < 0.001 and told["error_left_out_osds"] >= 3
-    assert "OSDs not compared" in run(session, "equilibrium history")
+    assert told["measured"] == "arrived" and told["error_max"] is None and not told["error_osds"]
+    worse = [c for c in told["classes"] if c["max_after"] > c["max_predicted"] + 0.03]
+    assert worse and " off" not in run(session, "equilibrium history").split("stopped:")[1][30:]
 
 
 def test_limit_shows_the_newest(session: Session) -> None:
@@ -173,15 +164,13 @@ def test_entries_of_another_version_are_told_as_far_as_they_go() -> None:
 
 
 def test_what_was_sent_is_not_called_moved() -> None:
-    """Of what is stopped, less may arrive; and an older entry may predict less than nothing."""
+    """Of what is stopped, less may arrive."""
     entry = {"plan": "automatic", "started_at": 1e9, "ended_at": 2e9, "outcome": "stopped: off",
-             "moves": 65, "bytes": 3 << 39, "max_before": {"hdd": 0.9}, "error": [0.1, 0.1, 3],
-             "error_osds": [[3, -0.0014, 0.0005]], "max_predicted": {"hdd": 0.5}}
+             "moves": 65, "bytes": 3 << 39, "max_before": {"hdd": 0.9},
+             "max_predicted": {"hdd": 0.5}}
     answer = report_history([entry], None, 2e9)
     assert " SENT " in answer.plain and "MOVED" not in answer.plain
     assert "of what is stopped less may arrive" in answer.plain
-    assert answer.data["episodes"][0]["error_osds"][0]["predicted_utilization"] == 0.0
-    assert "(predicted 0.00, was 0.05)" in answer.plain
 
 
 def test_many_classes_and_long_names_stay_within_the_screen() -> None:
@@ -189,7 +178,6 @@ def test_many_classes_and_long_names_stay_within_the_screen() -> None:
     entry = {"plan": "p" * 64, "automatic": False, "why": "because " * 40, "started_at": 1e9,
              "ended_at": 1e9 + 99 * 3600, "outcome": "dropped: " + "what for " * 30, "plans": 1,
              "moves": 123456, "bytes": 1 << 57, "max_before": classes, "max_predicted": classes,
-             "max_after": classes, "measured": "arrived", "measured_at": 2e9,
-             "error": [0.01, 0.1, 9999]}
+             "max_after": classes, "measured": "arrived", "measured_at": 2e9}
     plain = report_history([entry], None, 2e9).plain
     assert max(map(len, plain.split("\n"))) <= WIDTH, plain

@@ -1,6 +1,7 @@
 """How far an execution has come, and when it will be complete, against what then happens."""
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, List, NamedTuple, Optional
 
 import pytest
@@ -54,13 +55,28 @@ def test_the_eta_is_within_0_5_to_2_of_the_truth_from_10_to_90_per_cent(
         open_session: Callable[..., Session], fail_at: int) -> None:
     session = started(open_session)
     told = executed(session, 180, fail_at)
-    end, asked = session.clock.now, 0
+    end, asked, inside = session.clock.now, 0, 0
     for at, progress, eta in told:
         assert progress.bytes_done is not None and progress.bytes_total
         if 0.1 <= progress.bytes_done / progress.bytes_total <= 0.9:
             assert eta is not None and 0.5 <= eta / (end - at) <= 2.0, (at, eta, end - at)
             asked += 1
-    assert asked > 10
+            least, most = progress.eta_range_at
+            inside += least <= end <= most
+    assert asked > 10 and inside >= 0.75 * asked
+
+
+@pytest.mark.parametrize("stop", ["sim flag set norebalance", "sim stats freeze 1h"])
+def test_no_time_is_left_where_nothing_moves(open_session: Callable[..., Session],
+                                             stop: str) -> None:
+    session = started(open_session)
+    run(session, "sim run 10m")
+    assert re.search(r"progress: .* \w+ to\s+\w+\s+left", run(session, "equilibrium status"))
+    run(session, stop, "sim run 3m")
+    progress = ask(session, "status")["progress"]
+    assert progress["eta_seconds"] is None is progress["bytes_per_second"]
+    text = " ".join(run(session, "equilibrium status").split())
+    assert f"no time left is known: {progress['eta_unknown_reason']}" in text and "/s" not in text
 
 
 def test_after_a_failover_the_totals_are_the_same_to_one_round(

@@ -267,7 +267,7 @@ def test_removal_ends_a_comparison(threaded: Session, slow: SlowAims) -> None:
     assert slow.started.wait(10)
     run(threaded, "equilibrium rm p")
     wait_until(lambda: slow.ended == 1)
-    run(threaded, "equilibrium optimize p")
+    run(threaded, "equilibrium optimize p --replace")
     wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
     assert slow.ended == 1
 
@@ -276,7 +276,7 @@ def test_a_new_plan_of_the_name_does_not_wait_for_a_comparison(
         threaded: Session, slow: SlowAims) -> None:
     states(threaded)
     assert slow.started.wait(10)
-    run(threaded, "equilibrium optimize p")
+    run(threaded, "equilibrium optimize p --replace")
     wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
     assert slow.ended == 1
 
@@ -300,7 +300,7 @@ def test_time_limit_of_a_comparison(threaded: Session, slow: SlowAims) -> None:
 
 
 def test_a_plan_in_the_making_is_not_compared(threaded: Session, slow: SlowAims) -> None:
-    run(threaded, "equilibrium optimize p --aim even")
+    run(threaded, "equilibrium optimize p --aim even --replace")
     assert slow.started.wait(10)
     assert refused(threaded, "equilibrium eval p")[0] == -11
     slow.let_go.set()

@@ -72,7 +72,7 @@ def test_outdated(session: Session, change: str, reason: str) -> None:
         run(session, change)
     plan = listed(session)["p"]
     assert plan["state"] == "outdated" and reason.split(" is ")[-1] in plan["outdated_reason"]
-    assert "'ceph equilibrium optimize p' makes it anew" in " ".join(
+    assert "'ceph equilibrium optimize p --replace' makes it anew" in " ".join(
         run(session, "equilibrium ls").split())
     if change == "osd":
         said = " ".join(run(session, "equilibrium execute p").split())

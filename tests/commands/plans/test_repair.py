@@ -36,7 +36,7 @@ def test_explain_shows_them(broken: Session) -> None:
     assert "break the CRUSH rule of 3 PGs: 1.0, 1.1, 1.2;" in " ".join(said.split())
     assert ask(broken, "explain")["broken_pgs"] == sorted(BROKEN)
     said = " ".join(run(broken, "equilibrium explain 1.0").split())
-    assert "optimize NAME --repair" in said
+    assert "optimize mend --repair" in said
     assert "not one of its CRUSH rule: two groups of shards share one host" in said
 
 

@@ -53,7 +53,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def plan_slowly(session: Session, planner: SlowPlanner, name: str = "p") -> None:
-    run(session, "equilibrium optimize " + name)
+    run(session, f"equilibrium optimize {name} --replace")
     assert planner.started.wait(10)
     wait_until(lambda: session.module.plan_service.plans_in_progress()[name].moves == 7)
 

@@ -1,4 +1,4 @@
-"""A pool that is newer than the last look."""
+"""A pool, or a plan, that is newer than the last look."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from tests.commands.asking import ask, refused, run
+from tests.commands.asking import ask, optimize, refused, run
 
 
 @pytest.mark.parametrize("line, key", [("explain fresh", "pool"), ("eval fresh", "pools")])
@@ -16,8 +16,31 @@ def test_it_is_not_denied_and_a_look_is_started(session: Session, line: str, key
     run(session, "sim pool create fresh pg_num=8 size=3")
     code, said = refused(session, f"equilibrium {line}")
     assert code == -errno.EAGAIN and said.startswith("pool 'fresh' is newer than the last look")
-    run(session, "sim run 1s")
+    wait_for_a_look(session, line)
     assert key in ask(session, line)
+
+
+@pytest.mark.parametrize("command", ["eval", "df", "growth", "report"])
+def test_figures_with_a_plan_are_of_a_look_that_shows_what_it_moves(
+        session: Session, command: str) -> None:
+    run(session, "equilibrium optimize old", "equilibrium execute old", "sim run 1h")
+    ask(session, "eval")
+    for pgid in list(session.cluster.map.upmap_items):
+        run(session, f"osd rm-pg-upmap-items {pgid}")
+    plan = optimize(session)
+    code, said = refused(session, f"equilibrium {command} p")
+    assert code == -errno.EAGAIN and said.startswith("the plan is newer than the last look")
+    wait_for_a_look(session, f"{command} p")
+    run(session, f"equilibrium {command} p")
+    assert ask(session, "eval p")["applicable_changes"] == len(plan["predicted_up"])
+
+
+def wait_for_a_look(session: Session, line: str) -> None:
+    """Of the looks that commands ask for one begins in so many seconds."""
+    for _ in range(20):
+        run(session, "sim run 1s")
+        session.command(f"equilibrium {line}")
+    run(session, "sim run 1s")
 
 
 @pytest.mark.parametrize("line", ["explain nosuch", "eval nosuch"])

@@ -64,7 +64,7 @@ def test_kill_between_sending_and_looking(lands: bool) -> None:
     harness.gateway.cluster.acting.clear()           # nothing has peered, Ceph shows nothing
     again = successor(harness, start_delay=0)
     again.round(1)
-    assert again.gateway.sent == ([] if lands else ["1.0", "1.1", "1.2"])
+    assert again.gateway.sent == []                  # it may be on its way to the monitor
     for _ in range(4):
         again.gateway.arrive()
         again.round(60)
@@ -303,7 +303,7 @@ def test_batch_that_was_not_handed_over_starts_no_cooldown_of_a_successor() -> N
     harness.gateway.before_placement_check = lose_monitor
     harness.round()
     assert harness.gateway.sent == []
-    assert json.loads(harness.kv.values["cooldown"])["sending"] == []
+    assert not json.loads(harness.kv.values.get("cooldown", "{}")).get("sending")
     again = successor(harness)
     again.round(10)
     assert again.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]

@@ -63,7 +63,7 @@ def test_osd_that_is_out_for_a_moment() -> None:
         out = number % 4 == 0
         fields: Dict[str, Any] = {"in": 0, "weight": 0.0} if out else {"in": 1, "weight": 1.0}
         cluster.osd(2, **fields)
-    assert count_plans(harness, 40, out_and_in, 30.0) == 0
+    assert count_plans(harness, 40, out_and_in, 30.0) <= 2      # one in ten minutes
 
 
 def test_osd_that_stays_out() -> None:
@@ -133,22 +133,20 @@ def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most() -> None:
 
 
 def test_topology_that_changes_under_way() -> None:
-    """Nothing is sent meanwhile; it goes on where the change is taken back, and else plans anew."""
+    """What it does not touch goes on meanwhile; where it lasts there is a new plan."""
     harness = Harness(uneven(), active=True, max_moves_per_round=1)
     cluster = harness.gateway.cluster
     harness.round()
     harness.jobs.run()
     harness.round()
     execution = harness.balancer.execution
+    sent, cluster.epoch = len(harness.gateway.sent), cluster.epoch + 1
     cluster.osd(2, weight=0.5)
-    assert harness.round(10) == "waiting" and len(harness.gateway.sent) == 1
-    assert harness.balancer.reason.startswith(   # whenever that is read
-        "osd.2 has another weight; if that lasts there is a new plan at 1970-01-01 00:18 UTC")
-    cluster.osd(2, weight=1.0)
     harness.gateway.arrive()
-    assert harness.round(10) == "moving" and harness.balancer.execution is execution
-    cluster.osd(2, weight=0.5)
-    harness.round(10)
+    assert harness.round(60) == "moving" and len(harness.gateway.sent) == sent + 1
+    assert execution is harness.balancer.execution and execution is not None
+    assert not any(2 in change.up_after for change in execution.wanted)
+    harness.gateway.arrive()
     assert harness.round(61) == "planning" and harness.balancer.execution is None
     last = harness.balancer.status.last_execution or {}
     assert last["outcome"] == "superseded: osd.2 has another weight"

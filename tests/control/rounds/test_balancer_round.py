@@ -53,15 +53,15 @@ def test_balanced_cluster_that_changes_is_planned_again() -> None:
         harness.gateway.arrive()
     assert harness.round() == "balanced"
     harness.gateway.cluster.osd(1, used=60 * GIB)
-    assert harness.round(60) == "planning"
+    assert "planning" in [harness.round(60) for _ in range(11)]
 
 
-def test_throttled_by_the_misplaced_limit() -> None:
+def test_waits_for_the_misplaced_limit_while_what_was_sent_moves() -> None:
     harness = Harness(uneven())
     harness.gateway.ratio = 0.27  # 32 of 120 copies, a margin left: three PGs of ten
     harness.balancer.execute("p", kept(harness))
     assert harness.round() == "moving" and len(harness.gateway.sent) == 3
-    assert harness.round(60) == "throttled" and "misplaced" in harness.balancer.reason
+    assert harness.round(60) == "moving" and "misplaced" in harness.balancer.reason
     assert len(harness.gateway.sent) == 3
     harness.gateway.arrive()
     assert harness.round(60) == "moving" and len(harness.gateway.sent) == 4
@@ -74,7 +74,7 @@ def test_pending_moves_hold_the_budget_where_ceph_has_not_noticed() -> None:
     harness.balancer.execute("p", kept(harness))
     harness.round()
     harness.gateway.cluster.acting.clear()
-    assert harness.round(1) == "throttled" and len(harness.gateway.sent) == 3
+    assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
     assert harness.balancer.status.view is not None
     assert harness.balancer.status.view.misplaced_ratio == 0.25
 
@@ -87,7 +87,7 @@ def test_pending_moves_count_what_pgs_hold_now() -> None:
     harness.balancer.execute("p", kept(harness, plan=old))
     harness.round()
     harness.gateway.cluster.acting.clear()           # Ceph has not noticed yet
-    assert harness.round(1) == "throttled" and len(harness.gateway.sent) == 3
+    assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
 
 
 def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
@@ -106,7 +106,7 @@ def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
     assert cluster.epoch == 102
     harness.gateway.before_send_check = lambda: None
     cluster.acting.clear()                        # our PGs have not peered yet
-    assert harness.round(1) == "throttled" and len(harness.gateway.sent) == 3
+    assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
 
 
 def test_single_move_above_the_limit_is_told() -> None:

@@ -11,7 +11,16 @@ CHANGES: Dict[str, Callable[[Harness], Any]] = {
     "flag": lambda harness: harness.gateway.cluster.extra.update(flags="sortbitwise,norebalance"),
     "target out": lambda harness: harness.gateway.cluster.mark_out(1),
     "target reweighted": lambda harness: harness.gateway.cluster.osd(1, weight=0.1),
-    "CRUSH": lambda harness: harness.gateway.cluster.extra.update(crush_version=6)}
+    "target's CRUSH weight": lambda harness: crush_edit(harness, 1)}
+
+
+def crush_edit(harness: Harness, osd: int) -> None:
+    """As `ceph osd crush reweight`."""
+    cluster = harness.gateway.cluster
+    cluster.crush = dict(cluster.crush, buckets=[
+        dict(bucket, items=[dict(item, weight=item["weight"] // (1 + (item["id"] == osd)))
+                            for item in bucket["items"]]) for bucket in cluster.crush["buckets"]])
+    cluster.extra.update(crush_version=6)
 
 
 def after_the_look(harness: Harness, change: Callable[[Harness], Any]) -> None:
@@ -32,10 +41,13 @@ def test_nothing_is_sent_on_what_was_seen_before(change: str) -> None:
     assert harness.gateway.sent == []
 
 
-def test_an_epoch_that_changes_nothing_of_that_is_no_obstacle() -> None:
+@pytest.mark.parametrize("change", [
+    lambda harness: None, lambda harness: crush_edit(harness, 3)], ids=["nothing", "other weight"])
+def test_an_epoch_that_changes_nothing_of_that_is_no_obstacle(
+        change: Callable[[Harness], Any]) -> None:
     harness = Harness(uneven())
     harness.balancer.execute("p", kept(harness))
-    after_the_look(harness, lambda harness: None)
+    after_the_look(harness, change)
     harness.balancer.round()
     assert harness.gateway.sent
 

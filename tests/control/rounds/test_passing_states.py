@@ -26,7 +26,7 @@ def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
     harness.balancer.require_observation()
     assert harness.balancer.round() <= 10.0
     assert harness.balancer.state == "waiting" and "peering" not in harness.balancer.state
-    assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive since a moment ago"
+    assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive"
     inactive(harness.gateway.cluster, 0)
     assert harness.round(10) == "moving" and harness.gateway.sent
 

@@ -76,6 +76,17 @@ def test_an_osd_that_reports_far_more_is_relieved() -> None:
                                change not in former.changes for change in made.plan.changes)
 
 
+@pytest.mark.parametrize("above", [False, True])
+def test_an_osd_above_nearfull_is_not_left_alone(above: bool, mocker: MockerFixture) -> None:
+    snapshot, former = half_way("demo")
+    osd, = fullest(snapshot, former, 1)
+    lowered = mocker.spy(GoalRepair, "_lower_to")
+    foreseen = Replay(follow_up(snapshot, former.changes)).utilization(osd)
+    replan(swinging(snapshot, [osd], 0.02)._replace(
+        nearfull_ratio=foreseen + (0.01 if above else 0.03)), PlanOptions(), former)
+    assert lowered.called == above
+
+
 @pytest.mark.parametrize("growth", [1.0, 1.05])
 def test_data_that_has_grown_is_no_swing(growth: float, mocker: MockerFixture) -> None:
     snapshot, former = half_way("demo")

@@ -103,6 +103,8 @@ def s6_once(moment: Moment, move: Outgoing, history: History) -> Iterator[str]:
         if earlier.items != move.items:
             yield "is moved again before it has arrived"
         return  # the same once more: the answer to the first was lost
+    if move.restores:
+        return  # somebody has asked for it
     cooldown = moment.settings.pg_cooldown - _SECOND
     seconds = history.seconds_since(moment, move.pgid)
     nearfull = moment.cluster.map.ratio("nearfull_ratio")

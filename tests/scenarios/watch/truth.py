@@ -3,19 +3,22 @@
 T1 how full OSDs will be when all has arrived, T2 what is misplaced, T3 what is moving, T4 what is
 left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is stored in pools, T8
 how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full,
-T11 each shard of `moves`, T12 to T14 the figures of `df` and `osds` (truth_of_tables.py).
+T11 each shard of `moves`, T12 to T14 the figures of `df` and `osds` (truth_of_tables.py), T15 that
+figures are of a look of this round while data moves, T16 that no time left counts down where
+nothing moves, T17 and T18 what is said to do (advice.py), T19 lines for people and their bytes.
 """
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Set
+import re
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
 from mgr_stub.crush.constants import NONE
 
 from ..rules.under_way import UnderWay
-from . import cluster_view
+from . import advice, cluster_view
 from .truth_of_tables import TABLE_RULES, tables
 
 #: What sizes of shards are estimated to be: metadata is spread by objects.
@@ -31,6 +34,9 @@ _HEARD_SECONDS = 130.0
 _SPLIT_SECONDS = 3600.0
 #: OSDs that report nothing are noticed after two minutes, and observed ten minutes later.
 _FROZEN_SECONDS = 900.0
+#: Seconds that a round may be late.
+_ROUND_SLACK = 10.0
+_RESTING = ("off", "balanced", "stuck")   # the loop does not look at what others move
 #: Rules that main breaks today → the defect.
 PENDING: Dict[str, str] = {
     "T1": "as T3; and what is still to come of a PG that moves a second time is an estimate",
@@ -44,7 +50,9 @@ PENDING_IN_STREAMS: Dict[str, str] = {
     "T11": "of a PG that is degraded, waits for an OSD that is too full, or moves a second time,"
            " the acting set does not tell which shards are still to come, nor how much of them",
     "T12": "where the data of a degraded PG is, is taken from its acting set",
-    "T14": "as T12, summed over all pools"}
+    "T14": "as T12, summed over all pools",
+    "T15": "single looks are late where options, the map and the monitor change at once",
+    "T16": "a time left may outlast the last arrival by some rounds"}
 
 #: Of those the ones that are broken only after such an event of a stream.
 _PENDING_AFTER: Dict[str, str] = {"T3": "sim osd lose "}
@@ -96,12 +104,16 @@ class Truth:
         self._first_wrong: Dict[str, float] = {}   # rule → when it was broken first, without end
         self._pgs = 0
         self._split_at = float("-inf")
+        self._left: Dict[Tuple[str, int], int] = {}   # (pgid, target) → bytes to come
+        self._moved_at = self._looks_since = float("inf")
+        self._looked = (0.0, 0.0)   # (when, the longest sleep_interval since)
 
     def observe(self, session: Session, ours: UnderWay) -> None:
         process = session.mgr.process
         if session.module is None or process.is_dead or process.counts_calls:
             return
         self._check_frozen(session)
+        self._check_moving(session)
         if not self._is_fresh(session):
             return
         self.looks += 1
@@ -112,6 +124,8 @@ class Truth:
             answers = {name: ask(session, name) for name in TABLE_RULES}
             for rule, found in tables(answers, session).items():
                 self._note(rule, session, found, status)
+            self._note("T17", session, list(advice.t17_explained(session, status)), status)
+            self._note("T19", session, list(_unreadable(session)), status)
 
     def _note(self, rule: str, session: Session, found: List[str],
               status: Dict[str, Any]) -> None:
@@ -129,6 +143,29 @@ class Truth:
         if status["state"] == "balanced":
             self.broken.append(f"T9: nothing has been reported for {int(seconds)} s, said is "
                                f"{status['state']}: {status['reason']}")
+
+    def _check_moving(self, session: Session) -> None:
+        """T15, T16. It does not ask: that would have the module look."""
+        status, now = session.module.balancer.status, session.clock.now
+        before, self._left = self._left, {
+            (pg.pgid, osd): left for pg in session.cluster.unclean.values()
+            for osd, left in cluster_view.coming(session.cluster, pg).items()}
+        has_moved = any(self._left.get(key, 0) < left for key, left in before.items())
+        self._moved_at = now if has_moved else min(self._moved_at, now)
+        taken_at = status.view.snapshot.taken_at if status.view is not None else 0.0
+        a_round = self._looked[1] if self._looked[0] == taken_at else 60.0
+        self._looked = taken_at, max(a_round, session.module.settings().sleep_interval)
+        a_round = self._looked[1] + _ROUND_SLACK
+        if not has_moved or status.view is None or status.state in _RESTING or (
+                session.simulation.reports.frozen_seconds or not session.mgr.mon_connected):
+            self._looks_since = now
+        elif now - max(self._looks_since, taken_at) > a_round:
+            self.broken.append(f"T15: data moves, and the last look is {int(now - taken_at)} s old"
+                               f" at {int(session.clock.elapsed())} s ({status.state})")
+        left = None if status.progress is None else status.progress.eta_seconds(now)
+        if left and now - self._moved_at > 60.0 + a_round:
+            self.broken.append(f"T16: nothing has moved for {int(now - self._moved_at)} s, said is"
+                               f" {int(left)} s left ({status.state}: {status.reason})")
 
     def _lasting(self, rule: str, session: Session, found: List[str]) -> List[str]:
         """What is wrong for longer than a moment, where the rule allows one."""
@@ -158,6 +195,16 @@ def ask(session: Session, what: str) -> Dict[str, Any]:
         return {"refused": message}
     answer: Dict[str, Any] = json.loads(out)
     return answer
+
+
+def _unreadable(session: Session) -> Iterator[str]:
+    for name in ("status", "history", "explain", "eval", "df", "osds", "moves", "drain ls", "ls"):
+        plain = session._module_command(["equilibrium", *name.split()])[1]
+        for line in plain.splitlines():
+            if len(line) > 80:
+                yield f"{name} has a line of {len(line)} columns: {line}"
+            if name in ("status", "history", "explain") and re.search(r"\b\d{8,}\b", line):
+                yield f"{name} has a raw number: {line}"
 
 
 def t1_fill(session: Session, ours: UnderWay, status: Dict[str, Any],
@@ -263,6 +310,8 @@ def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield "a plan is under way"
     if state == "balanced" and ours.moves:
         yield f"{len(ours.moves)} of our moves are on their way"
+    if state == "throttled" and status["moving"]["backfilling"]:
+        yield f"{status['moving']['backfilling']} of our shards are being copied"
     if state == "balanced" and not status["reason"]:
         yield "no reason is given"
 
@@ -341,12 +390,11 @@ def _is_ours(ours: UnderWay, pgid: str, target: int) -> bool:
     return move is not None and move.entry.returncode == 0 and target in ours.flowing(move)
 
 
-_Rule = Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]
-_RULES: Dict[str, _Rule] = {
+_RULES: Dict[str, Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]] = {
     "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
     "T6": t6_eval, "T7": t7_stored, "T8": t8_now, "T10": t10_too_full,
-    "T11": t11_moves}
-_SLOW = ("T1", "T3", "T11", "T12", "T14")
+    "T11": t11_moves, "T17": advice.t17_advice, "T18": advice.t18_inactive}
+_SLOW = ("T1", "T3", "T11", "T12", "T14", "T18")
 #: Tables are asked for at one look in so many: each is a pass over all pools or OSDs.
 _LOOKS_PER_TABLE = 10
 _MOST_NOTES = 20

@@ -13,6 +13,7 @@ from mgr_stub.monitor.monitor import MGR
 from ..rules.judge import Judge
 from ..rules.map_rules import MapRules
 from ..rules.under_way import REMOVE_ITEMS, SET_ITEMS
+from .deserved_rest import DeservedRest
 from .figures import Ceiling, Figures, Repeats
 from .open_executions import OpenExecutions
 from .truth import Truth
@@ -30,6 +31,7 @@ class Watch:
         self._map_rules = MapRules(session.cluster, self.judge)
         self._ceiling = Ceiling()
         self._open_executions = OpenExecutions()
+        self.rest = DeservedRest(session)
         self._start = session.simulation.clock.now
         self._read = len(session.simulation.monitor.log)
         self._ours: Set[str] = set()
@@ -42,6 +44,8 @@ class Watch:
         self._map_rules.observe()
         for what in self._open_executions.observe(session):
             self.judge.note("L5", what)
+        for what in self.rest.observe(session):
+            self.judge.note("R1", what)
         self._hold_rounds(session)
         self.truth.observe(session, self.judge.ours)
         utilizations = session.cluster.utilizations()

@@ -7,7 +7,6 @@ from tests.gateway.fake_mgr import Clock, FakeMgr
 from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.gateway.snapshot_reader import NotReady, SnapshotReader
-from equilibrium_mgr.gateway.summary_reader import OsdMapSettings
 from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.runtime.work_counters import WorkCounters
 from equilibrium_mgr.settings import Settings, default_settings
@@ -47,10 +46,6 @@ class ChangingMgr(FakeMgr):
 
 def open_reader(mgr: ChangingMgr, clock: Clock) -> SnapshotReader:
     """A reader of its own on the mgr."""
-    def map_settings(epoch: int) -> OsdMapSettings:
-        osd_map = mgr.cluster.osd_map()
-        return OsdMapSettings(epoch, frozenset(osd_map["flags"].split(",")),
-                              osd_map["require_min_compat_client"])
     def get(name: str) -> Any:
         found = mgr.get(name)
         if found is None:
@@ -59,5 +54,5 @@ def open_reader(mgr: ChangingMgr, clock: Clock) -> SnapshotReader:
 
     def settings() -> Settings:
         return mgr.settings
-    return SnapshotReader(mgr, get, clock, settings, map_settings, WorkCounters(),
-                          OsdReports(), no_checkpoint)
+    return SnapshotReader(mgr, get, clock, settings, WorkCounters(), OsdReports(),
+                          no_checkpoint)

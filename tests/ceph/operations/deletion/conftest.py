@@ -10,6 +10,6 @@ from ...cluster import DaemonCluster
 from ..hardware.prediction import cluster_of_seven
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     yield from cluster_of_seven(request, {"osd delete sleep": "5"})

@@ -23,7 +23,7 @@ SHORT_LOGS = {"osd min pg log entries": "4", "osd max pg log entries": "8",
 """PGs whose log reaches back to their first object would move in spite of norebalance."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     """The module is enabled and off."""
     release = RELEASES[request.param]

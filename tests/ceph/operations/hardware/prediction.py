@@ -12,7 +12,7 @@ import pytest
 from ...cluster import DaemonCluster
 from ...daemons import wait_for
 from ...harness import workload
-from ...harness.commands import equilibrium, execute, ready_plan, status
+from ...harness.commands import equilibrium, execute, is_of_now, ready_plan, status
 from ...harness.empty_cluster import empty_cluster
 from ...small.filling import DELETED_SECONDS
 
@@ -90,8 +90,7 @@ def balance(cluster: DaemonCluster, pools: List[str], is_compacted: bool = True)
     measured = _utilizations if is_compacted else _settled
     before = measured(cluster)
     equilibrium(cluster, "reset")
-    wait_for("a look of now", lambda: 0 <= (
-        status(cluster)["snapshot_age_seconds"] or 99.0) < 2.0, 60)
+    wait_for("a look of now", lambda: is_of_now(status(cluster)), 60)
     plan = ready_plan(cluster, "sizes", pools=pools, aim="even")
     predicted = dict(before)
     first: Dict[int, float] = {}

@@ -16,6 +16,6 @@ ODD.update({f"[osd.{osd}]\nbluestore min alloc size": "65536" for osd in (0, 1, 
 ODD.update({f"[osd.{osd}]\nbluestore compression mode": "force" for osd in (4, 6)})
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
     yield from cluster_of_seven(request, ODD)

@@ -1,0 +1,43 @@
+"""The loop stays awake: whoever asks, whatever drifts, and whatever else changes."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from .mutation import AUTO_PLANNER, BALANCER, CURRENT_VIEW, Edit, Mutation
+
+_OFTEN = Edit(CURRENT_VIEW, "_POLLED_SECONDS = 1200.0\n", "_POLLED_SECONDS = 0.0\n")
+
+MUTATIONS: Tuple[Mutation, ...] = (
+    Mutation(
+        "asked-look-is-the-baseline-anywhere",
+        "what a command has looked at is not what the idle loop compares the cluster with", (
+            _OFTEN,
+            Edit(BALANCER,
+                 "        try:\n"
+                 "            self._observe(summary, settings)\n",
+                 "        try:\n"
+                 "            if summary is not None:\n"
+                 "                self.observer.change_detector.begin_observation(summary, settings)\n"
+                 "            self._observe(summary, settings)\n"),),
+        ("threads/test_asked.py", "scenarios/awake/test_asking.py --asked-streams 3",)),
+    Mutation(
+        "each-poll-looks",
+        "asking at rest costs three looks an hour", (_OFTEN,),
+        ("scenarios/awake/test_price.py -k balanced",)),
+    Mutation(
+        "idle-for-good",
+        "a rest ends where a plan could gain by what has drifted since", (
+            Edit(AUTO_PLANNER,
+                 "        return paced or not (change or rest_change(\n"
+                 "            idle.fingerprint, fingerprint, min_gain, noise))\n",
+                 "        return paced or not change\n"),),
+        ("scenarios/awake/test_drift.py --drift-streams 4",)),
+    Mutation(
+        "settles-without-end",
+        "relief and drains wait five minutes at most for a map that does not settle", (
+            Edit(AUTO_PLANNER,
+                 "_LONGEST_SETTLE_SECONDS = 60.0, 300.0\n",
+                 "_LONGEST_SETTLE_SECONDS = 60.0, 86400.0\n"),),
+        ("scenarios/awake/test_waiting.py -k own",)),
+)

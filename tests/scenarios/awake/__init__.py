@@ -1,0 +1,1 @@
+"""Nets held around the loop from outside: it stays awake, whoever asks and whatever changes."""

@@ -1,0 +1,174 @@
+"""Random streams of drift: a balanced cluster becomes uneven in one way, then in another.
+
+The same seed gives the same stream. Between two steps there is time to become balanced again.
+"""
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from mgr_stub.console.session import Session
+from mgr_stub.crush.dump_editor import DumpEditor
+from mgr_stub.crush.shadow_trees import rebuild_shadow_trees
+from mgr_stub.monitor.monitor import MGR
+from mgr_stub.osdmap.map_change import MapChange
+
+from .. import clusters
+from ..drive import command
+from ..rules.under_way import REMOVE_ITEMS, SET_ITEMS
+from ..watch.truth import ask
+from ..watch.watch import Watch
+from .asking import Asker
+
+HOUR = 3600.0
+#: Until the cluster is balanced the first time, and after each step.
+_FIRST_SECONDS, _STEP_SECONDS = 5 * HOUR, 2.5 * HOUR
+_STEPS = 4
+Lines = List[str]
+#: Steps that are twice as likely as others.
+_OFTEN = ("allocation", "slow allocation", "upmaps", "full ratios")
+
+
+class Phase(NamedTuple):
+    """What the module did from one step to the next."""
+
+    step: str
+    sent: Dict[str, Tuple[str, ...]]   # PG → its upmap commands
+    waited: Optional[float]            # seconds until the first of them
+    highest: Dict[str, float]          # utilization by device class in the end
+    moved_bytes: int
+    state: str
+
+
+class Played(NamedTuple):
+    """A stream to its end."""
+
+    phases: List[Phase]
+    episodes: int
+    watch: Watch
+
+
+def play(seed: int, folder: Path, asker: Optional[Asker] = None, steps: int = _STEPS) -> Played:
+    """Plays the stream of a seed; what the cluster does is the same whatever the module does."""
+    rng = random.Random(f"drift/{seed}")
+    folder.mkdir(exist_ok=True)
+    session = clusters.session_of("random", seed, folder)
+    command(session, "sim backfill rate 1G")
+    watch = Watch(session)
+    session.host.observers.append(lambda _: watch(session))
+    command(session, "equilibrium on")
+    phases = [_phase("start", session, watch, asker, _FIRST_SECONDS)]
+    for _ in range(steps):
+        step = rng.choice([*STEPS, *_OFTEN])
+        for line in STEPS[step](session, random.Random(rng.random())):
+            command(session, line)
+        phases.append(_phase(step, session, watch, asker, _STEP_SECONDS))
+    episodes = ask(session, "history")["total"]
+    session.close()
+    return Played(phases, episodes, watch)
+
+
+def _phase(step: str, session: Session, watch: Watch, asker: Optional[Asker],
+           seconds: float) -> Phase:
+    start, read = session.clock.now, len(session.command_log)
+    moved = watch.figures.moved_bytes
+    if asker is None:
+        session.host.run_for(seconds)
+    else:
+        asker.run_until(session, start + seconds)
+    sent: Dict[str, Tuple[str, ...]] = {}
+    first: Optional[float] = None
+    for entry in session.command_log[read:]:
+        if entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS):
+            pgid = str(entry.command["pgid"])
+            first = entry.sent_at - start if first is None else first
+            sent[pgid] = sent.get(pgid, ()) + (str(entry.command.get("id", "")),)
+    return Phase(step, sent, first, {name: max(used.values()) for name, used in
+                                     session.cluster.utilizations().items()},
+                 watch.figures.moved_bytes - moved, session.module.balancer.state)
+
+
+# -- steps ----------------------------------------------------------------------------------------
+
+def _fullest(session: Session) -> List[int]:
+    """OSDs, the fullest first."""
+    usage = session.cluster.usage
+    return sorted(session.cluster.map.osds, key=lambda osd: -usage[osd].utilization)
+
+
+def _pool(session: Session, rng: random.Random) -> str:
+    pools = session.cluster.map.pools
+    return str(pools[rng.choice(sorted(pools))]["pool_name"])
+
+
+def _slow_allocation(session: Session, rng: random.Random) -> Lines:
+    """In pieces of which none is much."""
+    osd = rng.choice(_fullest(session)[:3])
+    for piece in range(1, 9):
+        session.simulation.schedule.at(session.clock.now + 600.0 * piece, lambda piece=piece: (
+            session.command(f"sim osd allocation {1 + 0.006 * piece:.3f} {osd}")))
+    return []
+
+
+def _deletes(session: Session, rng: random.Random) -> Lines:
+    name, cluster = _pool(session, rng), session.cluster
+    stored = sum(pg.num_bytes for pg in cluster.pgs_of(cluster.map.pool_named(name)))
+    return [f"sim delete {name} {int(stored * rng.choice((0.2, 0.6)))}"]
+
+
+def _full_ratios(session: Session, rng: random.Random) -> Lines:
+    """So low that the fullest OSD is above nearfull, or above backfillfull."""
+    near = session.cluster.usage[_fullest(session)[0]].utilization - rng.choice((0.01, 0.03))
+    return [f"sim osd full-ratios {near:.3f} {near + rng.choice((0.005, 0.1)):.3f} 0.97"]
+
+
+def set_class(session: Session, osd: int, name: str) -> Lines:
+    """Gives an OSD another device class."""
+    editor = DumpEditor(session.cluster.crush.as_dump())
+    editor.devices[osd]["class"] = name
+    rebuild_shadow_trees(editor)
+    session.simulation.apply_change(MapChange(crush=editor.dump()))
+    return []
+
+
+def _rules(session: Session, rng: random.Random) -> Lines:
+    """A pool gets the rule of another one of its kind."""
+    pools = session.cluster.map.pools
+    number = rng.choice(sorted(pools))
+    rule = rng.choice([pool["crush_rule"] for pool in pools.values() if all(
+        pool[key] == pools[number][key] for key in ("type", "size"))])
+    session.simulation.apply_change(MapChange(pools={
+        number: {**pools[number], "crush_rule": rule}}))
+    return []
+
+
+def _pool_made(session: Session, rng: random.Random) -> Lines:
+    name = f"made{int(session.clock.now)}"
+    return [f"sim pool create {name} pg_num=16 size=3",
+            f"sim write {name} {rng.choice((1, 30))}G"]
+
+
+#: What becomes of the cluster at once, and the command lines for the rest of it.
+STEPS: Dict[str, Callable[[Session, random.Random], Lines]] = {
+    "allocation": lambda session, rng: [
+        f"sim osd allocation 1.0{rng.randint(3, 8)} {rng.choice(_fullest(session)[:3])}"],
+    "allocation of all": lambda session, rng: [   # looks like noise
+        f"sim osd allocation {rng.uniform(0.99, 1.05):.4f} {osd}" for osd in _fullest(session)],
+    "slow allocation": _slow_allocation,
+    "omap": lambda session, rng: [
+        f"sim write-omap {_pool(session, rng)} {rng.choice((2, 8))}G"],
+    "writes": lambda session, rng: [f"sim write {_pool(session, rng)} {rng.choice((10, 40))}G"],
+    "growth": lambda session, rng: [f"sim grow {_pool(session, rng)} {rng.choice((5, 20))}G/1h"],
+    "deletes": _deletes,
+    "upmaps": lambda session, rng: [
+        f"osd rm-pg-upmap-items {pgid}" for pgid in sorted(session.cluster.map.upmap_items)
+        if rng.random() < 0.6],
+    "full ratios": _full_ratios,
+    "weights": lambda session, rng: [
+        f"sim osd {rng.choice(('', 'crush-'))}reweight {rng.choice(_fullest(session))} 0.3"],
+    "classes": lambda session, rng: set_class(session, rng.choice(_fullest(session)), rng.choice(
+        [*sorted(set(session.cluster.crush.classes.values())), "nvme"])),
+    "rules": _rules, "pool made": _pool_made,
+    "pool deleted": lambda session, rng: [f"sim pool rm {_pool(session, rng)}"][
+        :len(session.cluster.map.pools) - 1]}

@@ -1,0 +1,148 @@
+"""Whatever happens between the look and the batch, at any call: nothing goes that it forbids.
+
+What comes after the last osdmap that is read before the batch cannot be known, and is not judged.
+"""
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import pytest
+
+from mgr_stub.console.session import Session
+from mgr_stub.mgr.mgr_process import CALLS
+from tests.support.few import few
+
+from . import clusters, random_events
+from .rules.judge import Judge
+
+_CLUSTER = "random", 6
+_SEEN_BY = CALLS["map"]
+#: Of each event so many calls are tried without `--full`.
+_FEW = 5
+#: What others do to the plan's target, its host, its pool and the cluster.
+_AIMED = (
+    "sim osd down {osd}", "sim osd out {osd}", "sim osd reweight {osd} 0.5", "sim osd lose {osd}",
+    "sim osd crush-reweight {osd} 0.1", "sim host down {host}", "sim pool rm {pool}",
+    "sim pool pg_num {pool} {pg_num}", "sim osd full-ratios 0.05 0.9 0.95",
+    "sim osd full-ratios 0.05 0.06 0.95", "sim flag set norebalance", "sim flag set pause",
+    "sim balancer on", "equilibrium off",
+    "config set mgr mgr/equilibrium/max_moves_per_round 1")
+#: What only reports of PGs tell, which are as of the look; what ends the mgr; what looks itself.
+_NOT_OF_MAPS = (random_events._scrub, random_events._write, random_events._delete,
+                random_events._grow, random_events._failover, random_events._mgr_fail,
+                random_events._mgr_fail_at, random_events._read, random_events._execute)
+_KINDS = [kind for kind in dict.fromkeys(random_events.KINDS) if kind not in _NOT_OF_MAPS]
+
+
+class Ready(NamedTuple):
+    """A plan that is kept, and how its first batch is sent."""
+
+    path: Path
+    kept: Dict[str, str]
+    names: Dict[str, Any]               # of the first target, for _AIMED
+    points: Sequence[Tuple[str, int]]   # (call by its `sim` name, how many of it)
+
+
+def opened(ready: Ready) -> Session:
+    session = Session.from_state(str(ready.path), 18, seed=_CLUSTER[1])
+    session.command("config set mgr mgr/equilibrium/start_delay 0")
+    session.host.run_for(60.0)
+    session.simulation.store.keys.update(ready.kept)
+    session.host.failover()
+    session.host.run_for(30.0)
+    return session
+
+
+class Sending:
+    """Executes the plan and counts the calls; `lines` come at one of them."""
+
+    def __init__(self, session: Session, point: str = "", count: int = 0,
+                 lines: Sequence[str] = ()) -> None:
+        self.calls: List[str] = []
+        self.judge = Judge(session, lambda move: None)
+        self.sent_at = 0
+        self._came_at = -1
+        process: Any = session.mgr.process
+        call = process.call
+
+        def counted(name: str) -> Any:
+            self.calls.append(name)
+            return call(name)
+        process.call = counted
+        session.simulation.monitor.observers.insert(0, self._on_command)
+        if point:
+            name, after = CALLS[point.partition("-")[2]], point.startswith("after")
+            session.host.interrupt_at(name, after, count, lambda: self._come(after))
+            for line in lines:
+                session.command(f"sim meanwhile {point} {count} {line}")
+        session.command("equilibrium execute p")
+        session.host.run_for(40.0)
+        process.call = call
+
+    def _come(self, after: bool) -> None:
+        self._came_at = len(self.calls) - (0 if after else 1)
+
+    def _on_command(self, entry: Any) -> None:
+        if "pg-upmap" in entry.prefix and not self.sent_at:
+            self.sent_at = len(self.calls)
+
+    @property
+    def came_in_time(self) -> bool:
+        """Whether a map was read after the event and before the batch, or could have been: what is
+        stored before takes a commit of the monitors."""
+        rest = self.calls[self._came_at:self.sent_at or len(self.calls)]
+        return self._came_at >= 0 and (_SEEN_BY in rest or CALLS["store"] in rest)
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
+    folder = tmp_path_factory.mktemp("ready")
+    session = clusters.session_of(*_CLUSTER, folder)
+    for line in ("sim run 1m", "equilibrium optimize p", "sim run 1m"):
+        assert session.command(line)[0] == 0
+    plan = session.module.plan_store.get("p")
+    kept = {key: value for key, value in session.simulation.store.keys.items() if "plan/" in key}
+    change = plan.changes[0]
+    target = next(osd for osd in change.up_after if osd not in change.up_before)
+    pool = session.cluster.map.pools[int(change.pgid.partition(".")[0])]
+    names = {"osd": target, "host": session.cluster.crush.host_of(target),
+             "pool": pool["pool_name"], "pg_num": 2 * int(pool["pg_num"])}
+    made = Ready(folder / "state.json", kept, names, ())
+    session.close()
+    session = opened(made)
+    plain = Sending(session)
+    session.close()
+    assert plain.sent_at and not plain.judge.broken
+    calls = plain.calls[:plain.sent_at]
+    yield made._replace(points=[
+        (f"{when}-{point}", count) for point, name in CALLS.items() if point != "send"
+        for count in range(1, 1 + calls.count(name)) for when in ("before", "after")])
+
+
+def _events(ready: Ready, number: int) -> List[str]:
+    if number < len(_AIMED):
+        return [_AIMED[number].format(**ready.names)]
+    stream = random_events.Stream(random.Random(number), clusters.layout_of(*_CLUSTER))
+    return [line.replace("try ", "") for line in _KINDS[number - len(_AIMED)](stream)][:1]
+
+
+@pytest.mark.parametrize("tries", few((_FEW, 10 ** 6), 1), ids=["few", "all"])
+@pytest.mark.parametrize("number", range(len(_AIMED) + len(_KINDS)), ids=[
+    *_AIMED, *(kind.__name__ for kind in _KINDS)])
+def test_nothing_goes_that_is_forbidden_by_then(number: int, tries: int, ready: Ready) -> None:
+    lines, wrong, judged = _events(ready, number), [], 0   # type: ignore[var-annotated]
+    points = list(ready.points)
+    random.Random(number).shuffle(points)
+    for point, count in points[:tries]:
+        session = opened(ready)
+        sending = Sending(session, point, count, lines)
+        if sending.came_in_time:
+            judged += 1
+            wrong += [f"{lines} at {point} {count}: {what}" for what in sending.judge.broken]
+            if session.module._failure:
+                wrong.append(f"{lines} at {point} {count}: {session.module._failure}")
+        session.close()
+    assert not wrong, "\n".join(wrong[:10])
+    assert judged

@@ -1,0 +1,157 @@
+"""R1 a rest is deserved: while the module says that it is balanced or stuck, a plan made from
+scratch finds nothing that min_gain would take, but of the last 15 minutes; of 5 minutes where an
+OSD above nearfull is relieved, of a round where it is above backfillfull."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, FrozenSet, List, Optional
+
+from mgr_stub.cluster import pg_reports
+from mgr_stub.console.session import Session
+from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.monitor.monitor import MGR
+
+from ..rules.guard_rules import STOP_FLAGS
+from ..rules.under_way import REMOVE_ITEMS, SET_ITEMS
+from . import truth
+from .fresh_plan import Gain, gains, plan_of
+
+_SECONDS, _NEARFULL_SECONDS, _FULL_SECONDS = 900.0, 300.0, 30.0
+#: Between two plans; less where an OSD has come above nearfull.
+_PLAN_SECONDS = 600.0
+#: Utilizations that have changed by less than this part of min_gain are the same.
+_SAME = 0.25
+#: Pools that the module says it does not move any more.
+_MISPREDICTED = "MGR_EQUILIBRIUM_MISPREDICTED"
+
+
+class DeservedRest:
+    """Looks at the state as published, at the simulated cluster, and at the monitor's log."""
+
+    def __init__(self, session: Session) -> None:
+        self.plans = 0
+        self._offset = session.clock() - session.clock.now   # of the wall clock
+        self._set_at = float("-inf")           # when that was changed
+        self._planned_at = float("-inf")
+        self._seen: Any = None                 # the cluster of the last plan
+        self._levels: Dict[int, float] = {}    # OSD → utilization then
+        self._found: List[Gain] = []
+        self._since: Optional[float] = None    # when a gain was found first, without end
+        self._is_noted = False                 # has that been told?
+        self._read = 0
+        self._sent: Dict[str, LoggedCommand] = {}   # PG → its last upmap items of ours
+
+    def observe(self, session: Session) -> List[str]:
+        """What is wrong now."""
+        now, has_sent = session.clock.now, self._has_sent(session)
+        if has_sent or not self._is_clock_steady(session) or not _can_be_judged(session):
+            self._begin_anew()
+            return []
+        state = session.module.balancer.state
+        if state == "planning":   # it may rest again when that is made
+            return []
+        if state not in ("balanced", "stuck"):
+            self._begin_anew()
+            return []
+        self._plan_where_changed(session)
+        if not self._found:
+            self._since = None
+            return []
+        if self._since is None:
+            self._since, self._is_noted = now, False
+        relieved = max(gain.relieved for gain in self._found)
+        most = session.module.settings().sleep_interval + _allowed(session, relieved)
+        if now - self._since <= most or self._is_noted:
+            return []
+        self._is_noted = True
+        return [f"{self._found[0].what} for {int(now - self._since)} s, and it is {state}:"
+                f" {session.module.balancer.reason}"]
+
+    def _begin_anew(self) -> None:
+        self._since, self._seen, self._found = None, None, []
+        self._planned_at = float("-inf")
+
+    def _is_clock_steady(self, session: Session) -> bool:
+        """False for the length of a cooldown after the wall clock was set, as it counts by that."""
+        now, offset = session.clock.now, session.clock() - session.clock.now
+        if abs(offset - self._offset) > 1.0:
+            self._offset, self._set_at = offset, now
+        return session.module is not None and (
+            now - self._set_at >= session.module.settings().pg_cooldown)
+
+    def _has_sent(self, session: Session) -> bool:
+        """Whether the module has sent upmap items since the last look; notes them."""
+        fresh = {str(entry.command["pgid"]): entry for entry in session.command_log[self._read:]
+                 if entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS)}
+        self._read = len(session.command_log)
+        self._sent.update(fresh)
+        return bool(fresh)
+
+    def _plan_where_changed(self, session: Session) -> None:
+        """Plans are not cheap: one where the cluster is another, and seldom."""
+        cluster, settings = session.cluster, session.module.settings()
+        levels, nearfull = truth.arrived(cluster), cluster.map.ratio("nearfull_ratio")
+        osdmap = cluster.map
+        seen = (osdmap.upmap_items, osdmap.osds, osdmap.pools, cluster.crush, settings,
+                nearfull, osdmap.ratio("backfillfull_ratio"))
+        least = _SAME * max(0.001, settings.min_gain)
+        if self._seen is not None and all(
+                a is b or a == b for a, b in zip(seen, self._seen)) and (
+                levels.keys() == self._levels.keys()) and all(
+                abs(levels[osd] - self._levels[osd]) < least for osd in levels) and not (
+                self._has_cooled(session.clock.now, settings.pg_cooldown)):
+            return
+        overfull = any(level > nearfull and self._levels.get(osd, 0.0) <= nearfull
+                       for osd, level in levels.items())
+        if session.clock.now - self._planned_at < _PLAN_SECONDS and not overfull:
+            return
+        self._seen, self._levels, self._planned_at = seen, levels, session.clock.now
+        drained = _drained(session)
+        plan = plan_of(session, self._staying(session, levels, nearfull), drained)
+        self.plans += 1
+        self._found = gains(session, plan, drained)
+
+    def _has_cooled(self, now: float, cooldown: float) -> bool:
+        """Whether a PG's cooldown has ended since the last plan."""
+        return any(self._planned_at < entry.sent_at + cooldown <= now
+                   for entry in self._sent.values())
+
+    def _staying(self, session: Session, levels: Dict[int, float],
+                 nearfull: float) -> FrozenSet[str]:
+        """PGs that were moved a short while ago, but for those on OSDs above nearfull; and PGs
+        whose items the monitor has refused."""
+        cluster, cooldown = session.cluster, session.module.settings().pg_cooldown
+        stay = set()
+        for pgid, entry in self._sent.items():
+            full = any(levels.get(osd, 0.0) > nearfull for osd in cluster.map.up.get(pgid, ()))
+            if entry.returncode or session.clock.now - entry.sent_at < cooldown and not full:
+                stay.add(pgid)
+        return frozenset(stay)
+
+
+def _allowed(session: Session, relieved: float) -> float:
+    osdmap = session.cluster.map
+    if relieved > osdmap.ratio("backfillfull_ratio"):
+        return _FULL_SECONDS
+    return _NEARFULL_SECONDS if relieved > 0.0 else _SECONDS
+
+
+def _can_be_judged(session: Session) -> bool:
+    """Whether nothing moves, nothing is broken, and the mgr is told of all as it is."""
+    module, simulation, cluster = session.module, session.simulation, session.cluster
+    if module is None or session.mgr.process.is_dead or session.mgr.process.counts_calls:
+        return False
+    return (module.settings().active and simulation.idle() and simulation.reports.is_fresh
+            and session.mgr.mon_connected and not session.mgr.balancer.active
+            and not any(flag in cluster.map.flags for flag in STOP_FLAGS)
+            and all(pg_reports.state_of(cluster, pg).startswith("active+clean")
+                    for pg in cluster.unclean.values())
+            and all(pool["pg_num"] == pool.get("pg_num_target", pool["pg_num"])
+                    for pool in cluster.map.pools.values())
+            and _MISPREDICTED not in session.mgr.health_checks)
+
+
+def _drained(session: Session) -> FrozenSet[int]:
+    """OSDs that are to be emptied, as it is stored for the next mgr."""
+    stored = json.loads(session.mgr.store.get("drains") or "{}")
+    return frozenset(osd for osds in stored.get("osds", {}).values() for osd in osds)
