@@ -234,7 +234,7 @@ class Balancer:
 
     def _decide(self, settings: Settings) -> float:
         """One round's work: while a guard holds or nothing has changed a summary is enough."""
-        execution, is_asked = self._end_if_switched_off(settings), self.observer.begin_round()
+        execution, is_asked = self._end_if_switched_off(settings), self.observer.begin_round(settings)
         if execution is None and not (settings.active or self.drains.is_running):
             self._publisher.enter(IS_OFF, self._stop_count)
             self._guards.observe_builtin()
@@ -243,7 +243,7 @@ class Balancer:
                 self._update_view(None, settings)
             return self._timer.next_round(settings.sleep_interval)
         try:
-            summary = self.observer.summary(settings)
+            summary = self.observer.summary()
         except NotReady as not_ready:
             return self._not_ready(not_ready, settings)
         self._journal.measure(summary)

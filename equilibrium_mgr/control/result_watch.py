@@ -39,7 +39,7 @@ class ResultWatch:
                 0.0 <= self._clock() - view.snapshot.taken_at < patience):
             return
         try:
-            summary = self._observer.summary(settings)
+            summary = self._observer.summary()
         except NotReady:
             return
         age = summary.taken_at - view.snapshot.taken_at if view is not None else math.inf

@@ -79,10 +79,13 @@ class ClusterObserver:
                 self._asked_at.append(now)
         return self._is_requested
 
-    def begin_round(self) -> bool:
-        """Forgets what is read once a round; returns whether a command has requested an
-        observation since the last round."""
+    def begin_round(self, settings: Settings) -> bool:
+        """Forgets what is read once a round, and has the view show the limit in force; returns
+        whether a command has requested an observation since the last round."""
         self._target_ratio = None
+        if self.view is not None:
+            self.view = self.view._replace(
+                max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings))
         requested, self._is_requested = self._is_requested, False
         return requested
 
@@ -90,9 +93,9 @@ class ClusterObserver:
         """Makes the next round observe the whole cluster, whatever has changed."""
         self.change_detector.observation_required = True
 
-    def summary(self, settings: Settings) -> ClusterSummary:
+    def summary(self) -> ClusterSummary:
         """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
-        ratio and its limit up to date. Raises NotReady."""
+        ratio up to date. Raises NotReady."""
         summary = self._gateway.summary(with_map_settings=True)
         self._measure_noise(summary)
         self.builtin_active = summary.builtin_active
@@ -100,7 +103,6 @@ class ClusterObserver:
             self.view = with_misplaced(
                 self.view, summary.misplaced_copies,
                 self._pending.uncounted_copies(self.view.snapshot, False))._replace(
-                    max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings),
                     statistics_at=summary.statistics_at, stale_osds=summary.stale_osds)
         self._statistics_at, self._stale_osds = summary.statistics_at, summary.stale_osds
         return summary

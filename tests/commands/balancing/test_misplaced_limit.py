@@ -94,6 +94,18 @@ def test_limit_can_be_changed_at_run_time(session: Session) -> None:
     assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.05
 
 
+@pytest.mark.parametrize("begin", [
+    [], ["equilibrium on"], ["equilibrium on", "sim run idle"],
+    ["equilibrium on", "sim run 5m", "equilibrium off"], ["equilibrium on", "sim osd down 3"]])
+def test_limit_in_force_is_shown_in_every_state(session: Session, begin: List[str]) -> None:
+    run(session, *begin, "sim run 20m")
+    ask(session, "status")                      # the last look that a poll may ask for a while
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.03", "sim run 61s")
+    assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.03
+    run(session, "config rm mgr mgr/equilibrium/max_misplaced_ratio", "sim run 61s")
+    assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.05
+
+
 def test_room_taken_by_others_counts(session: Session) -> None:
     """Somebody else's upmaps have taken the whole limit: nothing of ours is added."""
     plan = optimize(session)
