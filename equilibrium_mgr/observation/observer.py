@@ -114,9 +114,9 @@ class ClusterObserver:
     def _measure_noise(self, summary: ClusterSummary) -> None:
         """Noise that has ended is forgotten within some rounds."""
         before = self._last_summary.osds if self._last_summary is not None else {}
-        steps = [now.utilization - before[osd].utilization
-                 for osd, now in summary.osds.items() if now.utilization is not None
-                 and osd in before and before[osd].utilization is not None]
+        then = {osd: old.utilization for osd, old in before.items()}
+        pairs = [(now.utilization, then.get(osd)) for osd, now in summary.osds.items()]
+        steps = [now - old for now, old in pairs if now is not None and old is not None]
         self._last_summary = summary
         middle = median(steps) if steps else 0.0   # what comes to all alike is growth
         self._noise = max(_FORGOTTEN * self._noise,
