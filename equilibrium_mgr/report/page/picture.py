@@ -26,10 +26,11 @@ def picture(classes: Sequence[Row], osds: Sequence[Row], full: Sequence[float], 
     `when` that is; both empty where nothing is to change. Empty without OSDs; nothing in it depends
     on the time."""
     shapes: List[str] = []
+    about: List[str] = []
     y = 0.0
     for row in classes[:_MOST_CLASSES]:
         members = [osd for osd in osds if osd["device_class"] == row["device_class"] and osd["in"]]
-        levels = [ratio for ratio in (row["bound_utilization"], *full)]
+        levels = [row["bound_utilization"], *full]
         shapes.append(_text(f"{row['device_class']}: {plural(row['osds'], 'OSD')},"
                             f" {format_bytes(row['size_bytes'])}", _SIDE, y + 16.0, "bold"))
         for number, ((name, dashes), ratio) in enumerate(zip(_LEVELS, levels)):
@@ -40,9 +41,10 @@ def picture(classes: Sequence[Row], osds: Sequence[Row], full: Sequence[float], 
         y += 40.0
         rows = [("now", "", _NOW)] + ([(when, prefix, _LATER)] if prefix else [])
         for name, key, color in rows:
-            highest = row[f"{key}max_utilization"]
-            shapes.append(_text(name if highest is None else
-                                f"{name}: at most {format_percent(highest)}%", _SIDE, y + _FONT))
+            highest = format_percent(row[f"{key}max_utilization"])
+            label = f"{name}: at most {highest}%" if highest else name
+            about.append(f"{row['device_class']} {label}")
+            shapes.append(_text(label, _SIDE, y + _FONT))
             y += _FONT + 6.0 + _HEIGHT
             shapes += [_columns([osd[f"{key}utilization"] for osd in members], y, color),
                        _line(_SIDE, y, _WIDTH - _SIDE, y)]
@@ -54,13 +56,10 @@ def picture(classes: Sequence[Row], osds: Sequence[Row], full: Sequence[float], 
         y += _FONT + 18.0
     if not shapes:
         return Markup("")
-    about = "; ".join([f"{row['device_class']}: fullest OSD {format_percent(row[key])}% {name}"
-                       for row in classes[:_MOST_CLASSES] for name, key in (
-                           ("now", "max_utilization"), (when, f"{prefix}max_utilization"))
-                       if name and row[key] is not None])
+    said = "; ".join(about)
     return Markup(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {y:g}" role="img"'
-        f' aria-label="Utilization of OSDs: {escaped(about)}" font-size="{_FONT}"'
+        f' aria-label="Utilization of OSDs: {escaped(said)}" font-size="{_FONT}"'
         ' font-family="system-ui, -apple-system, Roboto, sans-serif">'
         f'<rect width="{_WIDTH:g}" height="{y:g}" fill="#ffffff"/>{"".join(shapes)}</svg>')
 
