@@ -13,8 +13,9 @@ _HEIGHT = 52.0                 # of the highest column
 _FONT = 12
 #: Colors that differ for the color-blind, and in brightness in print.
 _NOW, _LATER = "#e08214", "#08519c"
-#: Lines across the columns: (label, dashes as SVG has them).
-_LEVELS = (("bound", "none"), ("nearfull", "6 3"), ("backfillfull", "2 3"))
+#: Lines across the columns: (label, where that begins, dashes as SVG has them).
+_LEVELS = (("bound", _SIDE, "none"), ("nearfull", _SIDE + 128.0, "6 3"),
+           ("backfillfull", _SIDE + 254.0, "2 3"))
 _MOST_CLASSES = 8
 
 Row = Mapping[str, Any]   # of a device class in `eval`, or of an OSD in `osds`
@@ -30,14 +31,13 @@ def picture(classes: Sequence[Row], osds: Sequence[Row], full: Sequence[float], 
     y = 0.0
     for row in classes[:_MOST_CLASSES]:
         members = [osd for osd in osds if osd["device_class"] == row["device_class"] and osd["in"]]
-        levels = [row["bound_utilization"], *full]
+        levels = [(*level, ratio) for level, ratio in zip(_LEVELS, (
+            row["bound_utilization"], *full)) if ratio is not None]
         shapes.append(_text(f"{row['device_class']}: {plural(row['osds'], 'OSD')},"
                             f" {format_bytes(row['size_bytes'])}", _SIDE, y + 16.0, "bold"))
-        for number, ((name, dashes), ratio) in enumerate(zip(_LEVELS, levels)):
-            if ratio is not None:
-                x = _SIDE + (0.0, 128.0, 254.0)[number]
-                shapes += [_line(x, y + 30.0, x + 18.0, y + 30.0, dashes),
-                           _text(f"{name} {format_percent(ratio)}%", x + 22.0, y + 34.0)]
+        for name, x, dashes, ratio in levels:
+            shapes += [_line(x, y + 30.0, x + 18.0, y + 30.0, dashes),
+                       _text(f"{name} {format_percent(ratio)}%", x + 22.0, y + 34.0)]
         y += 40.0
         rows = [("now", "", _NOW)] + ([(when, prefix, _LATER)] if prefix else [])
         for name, key, color in rows:
@@ -49,17 +49,16 @@ def picture(classes: Sequence[Row], osds: Sequence[Row], full: Sequence[float], 
             shapes += [_columns([osd[f"{key}utilization"] for osd in members], y, color),
                        _line(_SIDE, y, _WIDTH - _SIDE, y)]
             shapes += [_line(_at(ratio), y - _HEIGHT, _at(ratio), y, dashes)
-                       for (_, dashes), ratio in zip(_LEVELS, levels) if ratio is not None]
+                       for _, _, dashes, ratio in levels]
             y += 4.0
         shapes += [_text(f"{percent}%", _at(percent / 100.0), y + _FONT, anchor="middle")
                    for percent in (10, 30, 50, 70, 90)]
         y += _FONT + 18.0
     if not shapes:
         return Markup("")
-    said = "; ".join(about)
     return Markup(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {y:g}" role="img"'
-        f' aria-label="Utilization of OSDs: {escaped(said)}" font-size="{_FONT}"'
+        f" aria-label=\"Utilization of OSDs: {escaped('; '.join(about))}\" font-size=\"{_FONT}\""
         ' font-family="system-ui, -apple-system, Roboto, sans-serif">'
         f'<rect width="{_WIDTH:g}" height="{y:g}" fill="#ffffff"/>{"".join(shapes)}</svg>')
 
