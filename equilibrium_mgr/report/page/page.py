@@ -289,6 +289,10 @@ def _costs(facts: _Facts) -> Markup:
     rows["misplaced object copies"] = (
         f"{format_percent(status['misplaced_ratio'])}% now; no move is sent that makes it more than"
         f" {format_percent(limits['max_misplaced_ratio'])}%")
+    if limits["urgent_osds"]:
+        rows["misplaced object copies"] += (
+            f", or {format_percent(limits['urgent_misplaced_ratio'])}% where it leaves an OSD above"
+            " backfillfull")
     most = limits["max_backfills_per_osd"]
     rows["at a time"] = (f"up to {plural(most, 'shard')} to an OSD, and as many from it" if most
                          else "any number of shards to an OSD and from it")
@@ -301,11 +305,11 @@ def _ways_back(facts: _Facts) -> Markup:
     of_plan = f" {facts.name}" if facts.name else ""
     rows = {
         "ceph equilibrium off": "nothing more is sent; what moves already goes on",
-        f"ceph equilibrium cancel{of_plan}": "also takes back what was sent and has not begun to be"
-        " copied; no data moves for it",
+        f"ceph equilibrium cancel{of_plan}": f"stops {'the plan' if of_plan else 'all plans'}, and"
+        " takes back what was sent and has not begun to be copied; no data moves for it",
         f"ceph equilibrium undo{of_plan}": "moves back what has moved, within the same limits; with"
         " --dry-run it tells what that would cost"}
-    if facts.name:
+    if facts.rollback:
         rows[f"ceph equilibrium report{of_plan} --format json | jq -r '.rollback[]'"] = (
             f"{plural(len(facts.rollback), 'command')} that do so without equilibrium, to be kept"
             " before the plan is carried out: 'ceph equilibrium off' first; nothing throttles them,"
