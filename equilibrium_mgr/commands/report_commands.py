@@ -4,18 +4,18 @@ from __future__ import annotations
 import errno
 from typing import Any, Dict, Optional
 
+from ..report.cluster.evaluation import EvaluatedPlan, evaluate_cluster, evaluate_plan
 from ..report.cluster.growth import growth_rows
+from ..report.cluster.osd_figures import osd_figures
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.explain.explain import explain
 from ..report.explain.reason import ExplainContext
 from ..report.history import report_history
 from ..report.metrics.metrics import MetricSources, report_metrics
 from ..report.options import options_json
-from ..report.page.page import report_page
-from ..report.page.facts.sources import ClusterIdentity, PageSources
+from ..report.page.page import PageSources, report_page
 from ..report.state_dump import dump_state
 from ..report.status.status import Now, report_status
-from ..runtime.time_slice import TimeSlice
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_commands import PlanCommands
@@ -85,17 +85,17 @@ class ReportCommands:
     def report(self, plan: Optional[str]) -> CommandAnswer:
         """The page about the cluster, or about a kept plan."""
         refuse_empty_name(plan)
-        kept = (plan, self._plans.plan(plan)) if plan is not None else None
-        view, _ = self._view.required(kept[1] if kept is not None else None)
         parts = self._parts
-        reading = parts.gateway.last_reading()
-        identity = ClusterIdentity(
-            fsid=str(reading.osd_map.get("fsid", "")) if reading is not None else "",
-            ceph_version=parts.gateway.ceph_version(), epoch=parts.gateway.epoch(),
-            now=parts.clock())
-        return report_page(PageSources(identity, view, parts.balancer.status, parts.settings(),
-                                       parts.options.value, parts.gateway.pool_space(), kept),
-                           TimeSlice())
+        kept = self._plans.plan(plan) if plan is not None else None
+        look = self._view.look(kept)
+        reading, epoch = parts.gateway.last_reading(), parts.gateway.epoch()
+        evaluated = evaluate_cluster(look) if plan is None or kept is None else evaluate_plan(
+            EvaluatedPlan(plan, kept, None, None, epoch, plan == parts.executing()), look)
+        return report_page(PageSources(
+            evaluated.data, self.status().data, osd_figures(look.view, look.wanted),
+            look.view.snapshot, kept,
+            str(reading.osd_map.get("fsid", "")) if reading is not None else "",
+            parts.gateway.ceph_version(), epoch, parts.clock()))
 
     def dump_state(self, anonymous: bool) -> CommandAnswer:
         """The cluster's state at the last reading, which has its time in it."""

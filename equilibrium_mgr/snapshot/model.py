@@ -10,9 +10,6 @@ from ..runtime.amended_map import AmendedRows
 UpmapItems = Tuple[Tuple[int, int], ...]
 SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
 
-#: What `Osd.unusable_reason` says of an OSD that is to be emptied.
-BEING_DRAINED = "being drained"
-
 #: How OSDs without a device class are called in tables and JSON.
 NO_CLASS = "none"
 
@@ -119,7 +116,7 @@ class Osd(NamedTuple):
         if self.destroyed:
             return "destroyed"
         if self.drained:
-            return BEING_DRAINED
+            return "being drained"
         if not self.up:
             return "down"
         if not self.is_in or self.reweight <= 0.0:

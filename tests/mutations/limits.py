@@ -19,7 +19,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "drained-osds-are-targets",
         "nothing goes to an OSD that is being drained", (
             Edit(SNAPSHOT_MODEL,
-                 "        if self.drained:\n            return BEING_DRAINED\n", ""),),
+                 '        if self.drained:\n            return "being drained"\n', ""),),
         ("scenario:drain_on",)),
     Mutation(
         "osds-that-are-down-are-safe-to-stop-anywhere",

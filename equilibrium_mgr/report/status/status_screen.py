@@ -40,7 +40,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             ("moving:", _moving(data)), ("misplaced:", _misplaced(data)),
             ("planning:", _planning(data)), ("last plan:", _last_plan(data, now)),
             ("figures:", _figures(data)),
-            ("window:", _window(data)), ("options:", _options(data)),
+            ("window:", window_text(data)), ("options:", _options(data)),
             ("left out:", _left_out(data)),
             ("growth:", growth_line(data["growth"], _GROWTH_DAYS))):
         if text:
@@ -217,7 +217,8 @@ def _figures(data: Data) -> str:
     return f"of {format_duration(age)} ago but for %USE, %MAX and %MIN"
 
 
-def _window(data: Data) -> str:
+def window_text(data: Data) -> str:
+    """The window of automatic balancing, and whether it is open; empty where there is none."""
     window = data["window"]
     if window is None:
         return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Dict, List, Optional, Tuple
 
-_VOID = {"meta", "br", "wbr"}
+_VOID = {"meta"}
 
 Attributes = Dict[str, str]
 
@@ -17,7 +17,6 @@ class Page(HTMLParser):
         self.tags: List[Tuple[str, Attributes]] = []
         self.tables: List[List[List[str]]] = []   # rows of cells, the head first
         self.text = ""
-        self.preformatted = ""
         self._open: List[str] = []
         self.feed(text)
         self.close()
@@ -42,8 +41,6 @@ class Page(HTMLParser):
         if "style" in self._open:
             return
         self.text += data
-        if "pre" in self._open:
-            self.preformatted += data
         if "td" in self._open or "th" in self._open:
             self.tables[-1][-1][-1] += data
 

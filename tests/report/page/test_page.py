@@ -1,0 +1,201 @@
+"""Pages of clusters that lack something, of hostile names, and of large clusters."""
+from __future__ import annotations
+
+import re
+from typing import Any, List, Optional
+from unittest.mock import Mock
+
+import pytest
+from tests.benchmark.made.scale import large_reading
+from tests.report.looks import evaluated, look_at
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
+from tests.support.rules import OSD_RULE
+from tests.support.units import GIB
+
+from equilibrium_mgr.control.status import BalancerStatus
+from equilibrium_mgr.plan.model import Move, PgChange, Plan
+from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster, evaluate_plan
+from equilibrium_mgr.report.cluster.osd_figures import osd_figures
+from equilibrium_mgr.report.command_answer import CommandAnswer
+from equilibrium_mgr.report.options import options_json
+from equilibrium_mgr.report.page.page import PageSources, report_page
+from equilibrium_mgr.report.page.picture import picture
+from equilibrium_mgr.report.page.template import escaped, table
+from equilibrium_mgr.report.status.status import Now, report_status
+from equilibrium_mgr.settings import read_settings
+from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.model import Snapshot
+
+from .html_reader import Page
+
+HOSTILE = "<b>&\"'\x00\u202e"
+MOST_BYTES = 500_000
+
+
+def answer_of(snapshot: Snapshot, plan: Optional[Plan] = None, **options: Any) -> CommandAnswer:
+    """What `report` answers when the cluster has just been looked at."""
+    look = look_at(snapshot)
+    planning = Mock(last_plan=None, plans_in_progress=lambda: {})
+    status = report_status(
+        BalancerStatus(view=look.view), planning, read_settings(options.get),
+        Now(snapshot.taken_at, options=options_json(options.get, snapshot)))
+    evaluation = evaluate_cluster(look) if plan is None else evaluate_plan(evaluated(plan), look)
+    return report_page(PageSources(
+        evaluation.data, status.data, osd_figures(look.view, plan.changes if plan else None),
+        snapshot, plan, "f", "ceph version 18", snapshot.epoch, snapshot.taken_at))
+
+
+def page_of(cluster: Cluster, plan: Optional[Plan] = None, **options: Any) -> Page:
+    return Page(answer_of(cluster.snapshot(), plan, **options).plain)
+
+
+def uneven() -> Cluster:
+    """Two OSDs on each of three hosts, all data on three of them."""
+    cluster = Cluster(hosts(3, 2)).pool(1, size=2)
+    for number in range(12):
+        cluster.pg(f"1.{number:x}", [0, 2 + number % 2 * 2], num_bytes=4 * GIB)
+    return cluster
+
+
+@pytest.mark.parametrize("cluster, pools", [
+    (Cluster({"root default": {}}), []),
+    (Cluster(hosts(3)).pool(1).pg("1.0", [0, 1, 2], num_bytes=0), ["pool1"])])
+def test_without_osds_or_data(cluster: Cluster, pools: List[str]) -> None:
+    found = page_of(cluster)
+    assert "There is nothing to balance" in found.text
+    assert [row["POOL"] for row in found.table("POOL")] == pools
+
+
+def test_osds_without_class() -> None:
+    cluster = Cluster({"root default": [0, 1, 2]}, {0: OSD_RULE},
+                      dict.fromkeys(range(3), "")).pool(1, size=1)
+    for number in range(6):
+        cluster.pg(f"1.{number:x}", [0], num_bytes=5 * GIB)
+    found = page_of(cluster, make_plan(cluster.snapshot()))
+    assert [row["CLASS"] for row in found.table("CLASS", "%MAX", "THEN %MAX")] == ["none"]
+
+
+def test_what_is_left_out_and_the_options_that_differ() -> None:
+    cluster = uneven().osd(5, up=0, state=["exists"]).pool(2, size=2)
+    cluster.pg("2.0", [0, NONE], num_bytes=GIB, state="active+undersized+degraded")
+    options = {"pool_ids": "1", "begin_time": "2200", "end_time": "0600", "begin_weekday": 1,
+               "end_weekday": 6, "max_backfills_per_osd": 0}
+    plan = make_plan(cluster.snapshot())
+    for found in (page_of(cluster, plan, **options), page_of(cluster, **options)):
+        counts = {row["WHY"]: row["COUNT"] for row in found.table("WHY", "COUNT")}
+        assert counts.items() >= {"OSD: down": "1", "PG: a shard has no OSD": "1",
+                                  "pool_ids leaves out 1 of 2 pools": ""}.items()
+        assert {row["OPTION"]: row["VALUE"] for row in found.table("OPTION", "VALUE", "DEFAULT")
+                } == {name: str(value) for name, value in options.items()}
+        assert "22:00 to 06:00 from Monday to Friday " in found.text
+        assert "any number of shards to an OSD" in found.text
+
+
+def test_a_plan_that_was_cut_short_says_so() -> None:
+    plan = make_plan(uneven().snapshot())
+    assert "cut short" not in page_of(uneven(), plan).text
+    cut = plan._replace(stop_reason="the time limit is reached")
+    assert "cut short: the time limit is reached" in page_of(uneven(), cut).text
+
+
+def test_a_class_that_balancing_cannot_help() -> None:
+    cluster = Cluster(hosts(2), {0: OSD_RULE}).pool(1, size=2)
+    for number in range(8):
+        cluster.pg(f"1.{number:x}", [0, 1], num_bytes=11 * GIB)
+    found = page_of(cluster, make_plan(cluster.snapshot()))
+    assert "Plan p moves nothing: the fullest OSD of class hdd is at 88.00%" in found.text
+    assert "Balancing cannot bring class hdd below 88.00%" in found.text
+    assert "add capacity" in found.text
+
+
+def test_the_urgent_limit_stands_where_it_is_in_force() -> None:
+    cluster = Cluster(hosts(2), {0: OSD_RULE}).pool(1, size=2)
+    for number in range(8):
+        cluster.pg(f"1.{number:x}", [0, 1], num_bytes=int(11.5 * GIB))
+    for ratio, said in ((0.0, False), (0.2, True)):
+        text = page_of(cluster, urgent_misplaced_ratio=ratio).text
+        assert "no move is sent that makes it more than 5.00%" in text
+        assert ("or 20.00% where it leaves an OSD above backfillfull" in text) == said
+
+
+def test_text_is_escaped_wherever_it_stands() -> None:
+    safe = "&lt;b&gt;&amp;&quot;&#x27;\ufffd\ufffd"
+    assert escaped(HOSTILE) == safe
+    assert f"<td>{safe}</td>" in table([HOSTILE, HOSTILE], [[HOSTILE, HOSTILE]], 2)
+    row = {"device_class": HOSTILE, "osds": 1, "size_bytes": GIB, "bound_utilization": None,
+           "max_utilization": 0.5, "planned_max_utilization": 0.4}
+    drawn = picture([row], [], (0.85, 0.9), "planned_", f"with {HOSTILE}")
+    assert drawn.count(safe) == 5 and "<b>" not in drawn
+
+
+def test_each_osd_stands_in_its_column() -> None:
+    row = {"device_class": "hdd", "osds": 4, "size_bytes": GIB, "bound_utilization": 0.6,
+           "max_utilization": 1.2}
+    osds = [{"device_class": "hdd", "in": True, "utilization": used}
+            for used in (0.105, 0.109, 0.11, 1.2)]
+    others = [{"device_class": "ssd", "in": True, "utilization": 0.5},
+              {"device_class": "hdd", "in": False, "utilization": 0.5},
+              {"device_class": "hdd", "in": True, "utilization": None}]
+    drawn = picture([row], osds + others, (0.85, 0.9), "", "")
+    columns = re.findall(r"M([\d.]+) [\d.]+v-([\d.]+)", drawn)
+    (left, two), (middle, one), (right, last) = columns
+    assert float(two) == 2 * float(one) == 2 * float(last)
+    assert 0 < float(middle) - float(left) < 5 and 380 < float(right) < 406
+
+
+def large_plan(snapshot: Snapshot, osds: int) -> Plan:
+    """A shard of each of many PGs goes to the next OSD."""
+    view = look_at(snapshot).view
+    moves: List[Move] = []
+    changes: List[PgChange] = []
+    for pg in list(snapshot.pgs.values())[:5000]:
+        source = pg.up[0]
+        target = next(osd for osd in range(source + 1, source + 9) if osd % osds not in pg.up)
+        target %= osds
+        after = (target, *pg.up[1:])
+        moves.append(Move(pg.pgid, source, target, pg.shard_bytes, 1, 0.5, 0.5, 0.5, 0.5))
+        changes.append(PgChange(pg.pgid, pg.raw, pg.up, after, ((source, target),), 1,
+                                pg.shard_bytes, 1))
+    return Plan(snapshot.epoch, "converged", tuple(moves), tuple(changes), view.usage, view.usage,
+                {}, "luminous", "space", view.bounds)
+
+
+def test_the_page_of_a_thousand_osds() -> None:
+    """100 pools, 33,300 PGs."""
+    snapshot = build_snapshot(large_reading(1000, 100))
+    plan = large_plan(snapshot, 1000)
+    answer = answer_of(snapshot, plan)
+    assert 200_000 < len(answer.plain.encode()) <= MOST_BYTES
+    found = Page(answer.plain)
+    shown = [row["COMMAND"] for row in found.table("PG", "SHARDS", "COMMAND")]
+    assert 1000 < len(shown) < 5000
+    assert shown == [change.command() for change in plan.changes[:len(shown)]]
+    assert f"{5000 - len(shown)} more rows left out; 'ceph equilibrium show p'" in found.text
+    assert len(found.table("POOL")) == 100 and len(answer.data["rollback"]) == 5000
+
+
+def test_names_of_any_length_leave_it_bounded() -> None:
+    cluster = uneven()
+    for pool in range(2, 60):
+        cluster.pool(pool, size=2, name=f"{pool}{10_000 * chr(0x1F40B)}").pg(
+            f"{pool}.0", [0, 2], num_bytes=GIB)
+    answer = answer_of(cluster.snapshot())
+    assert len(answer.plain.encode()) <= MOST_BYTES
+    assert "more rows left out; 'ceph equilibrium df' has all of them." in Page(answer.plain).text
+
+
+def test_a_narrow_screen_needs_no_scrolling_sideways() -> None:
+    """Nothing but the regions that scroll by themselves, and the drawings' insides, has a width of
+    its own."""
+    answer = answer_of(uneven().snapshot(), make_plan(uneven().snapshot()))
+    style = answer.plain.split("<style>")[1].split("</style>")[0]
+    assert not re.findall(r"(?<!max-)(?<!-)\bwidth:\s*\d+(?:\.\d+)?(?:px|em|ch|mm)", style)
+    assert all(float(least) <= 6 for least in re.findall(r"[{;]min-width:([\d.]+)em", style))
+    assert "min-width" not in re.sub(r"[{;]min-width:[\d.]+em|@media \(min-width:700px\)", "", style)
+    assert re.search(r"svg\{[^}]*\bwidth:100%", style)
+    assert re.search(r"\.scroll\{overflow-x:auto", style)
+    outside = re.sub(r"<svg.*?</svg>", "", answer.plain.split("</style>")[1], flags=re.S)
+    assert "style=" not in outside and "width=" not in outside
+    assert outside.count("<table>") == outside.count('<div class="scroll"') == (
+        outside.count('tabindex="0"><table>')) > 2
