@@ -71,13 +71,6 @@ class Commands:
         --sort used|stored|free|planned|pgs|id|name (--sort=-KEY: descending), --limit N"""
         return self._answer(format, self.table_commands.df, plan, sort, limit)
 
-    @read_command("equilibrium growth")
-    def _cmd_growth(self, plan: Optional[str] = None, format: str = "plain") -> CommandResult:
-        """Show how fast the data grows, by device class and by pool, and when OSDs will be
-        nearfull: as data lies, with a plan (without its name: the one that is executed), and at
-        best"""
-        return self._answer(format, self.table_commands.growth, plan)
-
     @read_command("equilibrium osds")
     def _cmd_osds(self, format: str = "plain", sort: Optional[str] = None,
                   device_class: Optional[str] = None, host: Optional[str] = None,

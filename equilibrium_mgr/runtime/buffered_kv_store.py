@@ -14,7 +14,6 @@ from .kv_store import MAX_VALUE_BYTES, KeyValueStore
 EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED, TOTALS, CHANGES, DRAINS = (
     "execution", "episode", "rejected", "history", "cooldown", "measured", "totals", "changes",
     "drains")
-GROWTH = "growth"   # of the recorder in growth/, which has a buffer of its own
 _VERSION = 1
 _LARGEST = 2.0 ** 63
 

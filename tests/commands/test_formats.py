@@ -20,7 +20,6 @@ READS = {
     "eval": {"osdmap_epoch", "classes", "pools"},
     "eval vms": {"osdmap_epoch", "pools"},
     "eval --fail 1": {"osdmap_epoch", "failure", "max_utilization", "classes", "pools", "osds"},
-    "growth p": {"samples", "is_enough", "plan", "nearfull_ratio", "classes", "pools"},
     "eval --worst-failure": {"osdmap_epoch", "worst", "types"},
     "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "classes", "pools", "room",
                "planned_room", "is_outdated", "age_seconds", "aim", "aims", "options_known"},
