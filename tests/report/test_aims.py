@@ -9,6 +9,7 @@ from tests.support.clusters.random_clusters import random_cluster
 from .looks import evaluated, look_at
 
 from equilibrium_mgr.plan.aim_comparison import AimFigures, AimComparison, figures_of
+from equilibrium_mgr.plan.kinds import BALANCE
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
@@ -22,7 +23,7 @@ from equilibrium_mgr.report.plans import dump_plan, show_plan
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
 SPACE = AimFigures("ready", {"hdd": 0.75, "ssd": 0.5}, 3 << 30, 2 << 30, 17, 100, "converged")
-HEAD = PlanHead("p", 0.0, 100, 1, 1, 1, "converged", 1, 1, "even")
+HEAD = PlanHead("p", 0.0, 100, 1, 1, 1, "converged", 1, 1, "even", "", {}, 1, BALANCE)
 
 
 def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE,
@@ -154,13 +155,6 @@ def test_room_is_at_most_raw_free_space_by_the_smallest_replication_factor(seed:
               for osd in snapshot.osds.values())
     assert 0 <= data["room"]["bytes"] <= raw / factor
     assert 0 <= data["planned_room"]["bytes"] <= raw / factor
-
-
-def test_a_plan_of_an_older_release_has_no_room() -> None:
-    old = PLAN._replace(before=PLAN.before._replace(room=None),
-                        after=PLAN.after._replace(room=None))
-    assert aims_of(None, old)["even"]["room_gain_bytes"] is None
-    assert "room if all pools grow alike" in evaluation_of(None, old).plain
 
 
 def test_aim_in_what_is_shown_dumped_and_listed() -> None:

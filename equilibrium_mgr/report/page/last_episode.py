@@ -11,7 +11,7 @@ _SHOWN = 5
 
 
 def history_section(facts: PageFacts) -> Html:
-    """The newest episodes, the newest first; entries of older releases lack some figures."""
+    """The newest episodes, the newest first; of garbled ones some figures are missing."""
     status = facts.sources.status
     entries: List[Mapping[str, Any]] = list(status.history[-_SHOWN:])
     if status.episode is not None:

@@ -139,16 +139,6 @@ def test_a_plan_without_moves(session: Session) -> None:
     assert found.table("STARTED (UTC)")
 
 
-def test_a_plan_of_an_older_release(session: Session) -> None:
-    optimize(session)
-    store = session.module.plan_store
-    plan = store.get("p")
-    bare = plan._replace(bounds={}, before=plan.before._replace(room=None),
-                         after=plan.after._replace(room=None))
-    store.put("old", bare, 0.0)
-    assert "then there is room for" in page(session, "old").text
-
-
 @pytest.fixture
 def hostile_state(demo_state: Dict[str, Any]) -> Dict[str, Any]:
     """The demo with names that are markup."""
