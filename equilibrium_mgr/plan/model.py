@@ -168,6 +168,12 @@ class Plan(NamedTuple):
         return sum(space.free_bytes - self.before.pools[name].free_bytes
                    for name, space in self.after.pools.items())
 
+    @property
+    def room_gained_bytes(self) -> Optional[int]:
+        """How much more fits if all pools grow alike; None where no gain is weighed."""
+        before, after = self.before.room, self.after.room
+        return None if before is None or after is None else after.bytes - before.bytes
+
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form, as it is stored (PLAN_VERSION)."""
         return {

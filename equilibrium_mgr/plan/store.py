@@ -43,7 +43,7 @@ class PlanHead(NamedTuple):
     aim: str               # as Plan.aim, and so are:
     topology: str
     pool_pgs: Dict[str, int]
-    room_gained_bytes: Optional[int]   # what more fits if all pools grow alike; None: not weighed
+    room_gained_bytes: Optional[int]
     kind: str
 
     def to_json(self) -> str:
@@ -97,7 +97,7 @@ class PlanStore:
             self._kv.set_store(_part_key(name, generation, index), part)
         head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
                         plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
-                        plan.topology, plan.pool_pgs, _room_gained(plan), plan.kind)
+                        plan.topology, plan.pool_pgs, plan.room_gained_bytes, plan.kind)
         self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
             self._loaded()[name] = head
@@ -177,11 +177,6 @@ class PlanStore:
         generations = [key[len(prefix):].split("/")[0]
                        for key in self._kv.get_store_prefix(prefix)]
         return [int(generation) for generation in generations if generation.isdigit()]
-
-
-def _room_gained(plan: Plan) -> Optional[int]:
-    before, after = plan.before.room, plan.after.room
-    return None if before is None or after is None else after.bytes - before.bytes
 
 
 def _head_key(name: str) -> str:

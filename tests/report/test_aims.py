@@ -1,4 +1,4 @@
-"""The trade between the aims as `eval <plan>` shows it, and bounds beside the highest values."""
+"""The trade between the aims as `eval <plan> --aims` shows it, and bounds beside the highest values."""
 from __future__ import annotations
 
 import json
@@ -38,7 +38,7 @@ LOOK = look_at(random_cluster(1).snapshot())
 
 
 def evaluation_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> CommandAnswer:
-    return evaluate_plan(evaluated(plan, comparison=compared), LOOK)
+    return evaluate_plan(evaluated(plan, with_aims=True, comparison=compared), LOOK)
 
 
 def aims_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> Dict[str, Dict[str, Any]]:
@@ -47,7 +47,7 @@ def aims_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> Dict[str, D
 
 
 def aims_lines(compared: Optional[AimComparison]) -> List[str]:
-    """The aims' table of `eval <plan>` and the lines under it."""
+    """The aims' table and the lines under it."""
     parts = evaluation_of(compared).plain.split("\n\n")
     return next(part for part in parts if part.startswith("AIM")).split("\n")
 
@@ -103,6 +103,12 @@ def test_plan_of_an_older_map_and_lost_limits_are_told() -> None:
 def test_plan_that_was_removed_meanwhile_stands_alone() -> None:
     assert set(aims_of(None)) == {"even"} and evaluation_of(None).data["options_known"] is False
     assert len(aims_lines(None)) == 2
+
+
+def test_nothing_of_the_aims_where_they_were_not_asked_for() -> None:
+    answer = evaluate_plan(evaluated(PLAN), LOOK)
+    assert not {"aims", "options_known"} & set(answer.data)
+    assert not any(part.startswith("AIM") for part in answer.plain.split("\n\n"))
 
 
 def test_figures_of_a_plan() -> None:

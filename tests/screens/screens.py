@@ -25,8 +25,10 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
     Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"), Screen("upmap-ls", "upmap ls"),
 )
-#: Commands that change something: asked one after the other in the state `off` alone, in plain.
+#: Commands that change something or plan: asked one after the other in the state `off` alone, after
+#: the others.
 WRITES: Tuple[Screen, ...] = (
+    Screen("eval-aims", "eval p --aims"),
     Screen("optimize", "optimize q", False), Screen("rm", "rm q", False),
     Screen("pool-add", "pool add {pool} backup", False), Screen("pool-rm", "pool rm {pool}", False),
     Screen("drain-add", "drain add 3", False), Screen("drain-rm", "drain rm 3", False),
