@@ -56,12 +56,14 @@ class Commands:
 
     @read_command("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain",
-                  fail: Optional[str] = None, worst_failure: bool = False) -> CommandResult:
+                  fail: Optional[str] = None, worst_failure: bool = False,
+                  aims: bool = False) -> CommandResult:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
         where both have a name). Options, of the placement or of a plan: --fail OSD|HOST|BUCKET for
-        what its failure would lead to, --worst-failure for the worst ones"""
+        what its failure would lead to, --worst-failure for the worst ones; of a plan: --aims for
+        what the other aims would give"""
         return self._answer(format, self.evaluation_commands.evaluate, option, fail,
-                            worst_failure)
+                            worst_failure, aims)
 
     @read_command("equilibrium df")
     def _cmd_df(self, plan: Optional[str] = None, format: str = "plain",
@@ -70,13 +72,6 @@ class Commands:
         plan (without its name: the one that is executed). Options:
         --sort used|stored|free|planned|pgs|id|name (--sort=-KEY: descending), --limit N"""
         return self._answer(format, self.table_commands.df, plan, sort, limit)
-
-    @read_command("equilibrium growth")
-    def _cmd_growth(self, plan: Optional[str] = None, format: str = "plain") -> CommandResult:
-        """Show how fast the data grows, by device class and by pool, and when OSDs will be
-        nearfull: as data lies, with a plan (without its name: the one that is executed), and at
-        best"""
-        return self._answer(format, self.table_commands.growth, plan)
 
     @read_command("equilibrium osds")
     def _cmd_osds(self, format: str = "plain", sort: Optional[str] = None,

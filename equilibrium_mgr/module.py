@@ -12,8 +12,7 @@ from .commands.module_parts import ModuleParts
 from .compat import Registry
 from .control.balancer import Balancer
 from .control.balancing_scope import BadOption, bad_options
-from .gateway.gateway import Gateway, NotReady
-from .growth.recorder import GrowthRecorder
+from .gateway.gateway import Gateway
 from .metrics_endpoint.endpoint import MetricsEndpoint
 from .option_values import OptionValues
 from .plan.store import PlanStore
@@ -54,16 +53,12 @@ class Module(Commands, MgrModule):
             self.gateway, self.plan_store, self.jobs, clock, self.log)
         self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self,
                                  self.settings, clock, self.wakeup.set, self.log)
-        self.growth_recorder = GrowthRecorder(
-            self, self.gateway.stored_bytes, self.gateway.used_by_class,
-            self.gateway.all_have_reported, self.log)
         self.next_round_at: Optional[float] = None
         self.last_round_at: Optional[float] = None
         self.connect_commands(ModuleParts(
             self.balancer, self.gateway, self.plan_service, self.failure_service,
             self.plan_store, self.options, self.settings, clock, lambda: self.next_round_at,
-            lambda: self.last_round_at, self.wakeup.set,
-            lambda: self.growth_recorder.growth))
+            lambda: self.last_round_at, self.wakeup.set))
         self._metrics = MetricsEndpoint(
             lambda: self.report_commands.metrics().plain + "\n", self.gateway.announce_service,
             self.gateway.own_address, self.log)
@@ -110,7 +105,6 @@ class Module(Commands, MgrModule):
         self.next_round_at = self.clock() + delay
         self._report_health()
         self._report_progress()
-        self._record_growth()
         return delay
 
     def shutdown(self) -> None:
@@ -155,14 +149,6 @@ class Module(Commands, MgrModule):
             self._monitor.store()
         except Exception:
             self.log.exception("health checks of equilibrium cannot be reported")
-
-    def _record_growth(self) -> None:
-        try:
-            self.growth_recorder.record(self.clock())
-        except NotReady:
-            pass   # with the next round
-        except Exception:
-            self.log.exception("the growth of the data cannot be recorded")
 
     def _report_progress(self) -> None:
         try:

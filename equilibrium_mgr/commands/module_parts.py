@@ -8,7 +8,6 @@ from ..gateway.gateway import Gateway
 from ..plan.store import PlanStore
 from ..plan_service.failure_service import FailureService
 from ..plan_service.plan_service import PlanService
-from ..growth.recorder import Growth
 from ..option_values import OptionValues
 from ..settings import Settings
 
@@ -27,7 +26,6 @@ class ModuleParts(NamedTuple):
     next_round_at: Callable[[], Optional[float]]     # on that clock; None before the first round
     last_round_at: Callable[[], Optional[float]]     # likewise, of those that did not fail
     wake: Callable[[], None]                         # ends the wait of the serve loop
-    growth: Callable[[], Growth]                     # as of the last sample
 
     def executing(self) -> Optional[str]:
         """Name of the kept plan that is being executed at this moment, or None. Commands decide by

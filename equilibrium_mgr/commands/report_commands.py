@@ -5,7 +5,6 @@ import errno
 from typing import Any, Dict, Optional
 
 from ..report.cluster.evaluation import EvaluatedPlan, evaluate_cluster, evaluate_plan
-from ..report.cluster.growth import growth_rows
 from ..report.cluster.osd_figures import osd_figures
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.explain.explain import explain
@@ -39,8 +38,7 @@ class ReportCommands:
         parts = self._parts
         look_started = self._view.request_if_old()
         view, status = self._view.newest()
-        now = Now(parts.clock(), parts.next_round_at(), self._options(), look_started,
-                  growth_rows(view, parts.growth(), parts.clock()))
+        now = Now(parts.clock(), parts.next_round_at(), self._options(), look_started)
         return report_status(status, parts.plan_service, parts.settings(), now, view)
 
     def _options(self) -> Dict[str, Any]:
@@ -74,8 +72,7 @@ class ReportCommands:
             parts.balancer.request_observation()
         return report_metrics(MetricSources(
             status, parts.balancer.totals, parts.clock(), parts.settings().active, view,
-            parts.last_round_at(), parts.gateway.counts.snapshot_differences,
-            growth_rows(view, parts.growth(), parts.clock())))
+            parts.last_round_at(), parts.gateway.counts.snapshot_differences))
 
     def history(self, limit: Optional[int] = None) -> CommandAnswer:
         """What has been moved."""

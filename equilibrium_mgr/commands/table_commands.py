@@ -1,12 +1,10 @@
-"""`df`, `growth`, `osds` and `moves`."""
+"""`df`, `osds` and `moves`."""
 from __future__ import annotations
 
 import errno
 from typing import Optional
 
 from ..report.cluster.df import report_df
-from ..report.cluster.evaluation import Look
-from ..report.cluster.growth import GrowthSources, report_growth
 from ..report.cluster.moves import report_moves, select
 from ..report.cluster.osds import OsdSelection, report_osds
 from ..report.command_answer import CommandAnswer, CommandError
@@ -26,15 +24,8 @@ class TableCommands:
 
     def df(self, plan: Optional[str], sort: Optional[str], limit: Optional[int]) -> CommandAnswer:
         """The free space of pools: now, and with a kept plan or the one that is executed."""
-        look = self._look(plan)
+        look = self._view.look(self._plans.plan(plan) if plan is not None else None)
         return report_df(look.view, look.age_seconds, look.space, plan, look.wanted, sort, limit)
-
-    def growth(self, plan: Optional[str]) -> CommandAnswer:
-        """How fast the data grows, and when OSDs are nearfull: now, and with a kept plan or the
-        one that is executed."""
-        parts = self._parts
-        return report_growth(GrowthSources(self._look(plan), parts.growth(), plan,
-                                           parts.gateway.max_pg_shards()[0], parts.clock()))
 
     def osds(self, selection: OsdSelection) -> CommandAnswer:
         """How full OSDs are and will be."""
@@ -51,6 +42,3 @@ class TableCommands:
         execution = self._parts.balancer.execution
         return report_moves(view, age, selection,
                             execution.remaining_moves if execution is not None else 0, limit)
-
-    def _look(self, plan: Optional[str]) -> Look:
-        return self._view.look(self._plans.plan(plan) if plan is not None else None)

@@ -310,12 +310,12 @@ def _count(stored: Any) -> int:
 
 
 def _pgids(stored: Any) -> FrozenSet[str]:
-    """Stored PGs; older releases stored none."""
+    """Stored PGs; none where they cannot be read."""
     return frozenset(map(str, stored)) if isinstance(stored, list) else frozenset()
 
 
 def _counts(stored: Any) -> Optional[CarriedCounts]:
-    """The counts of an execution; older releases stored none."""
+    """The counts of an execution; None where they are not known or cannot be read."""
     if isinstance(stored, list) and len(stored) == len(CarriedCounts._fields) and all(
             isinstance(count, int) and count >= 0 for count in stored):
         return CarriedCounts(*stored)
@@ -325,7 +325,7 @@ def _counts(stored: Any) -> Optional[CarriedCounts]:
 def _execution(stored: Mapping[str, Any], now: float,
                void_seconds: float) -> Tuple[Optional[str], bool]:
     """(the named plan that was being executed, whether one was and that is too long ago)."""
-    plan, at = stored.get("plan"), stored.get("at", now)   # older releases stored no time
+    plan, at = stored.get("plan"), stored.get("at")
     if not isinstance(plan, str):
         return None, False
     if isinstance(at, (int, float)) and now - at > void_seconds:

@@ -107,7 +107,7 @@ def _digest(uuid: str) -> str:
 
 
 def _disks(osds: List[int], stored: str) -> Dict[int, str]:
-    """Older releases stored none."""
+    """None where they cannot be read."""
     if len(stored) != len(osds) * _DISK_LETTERS:
         return {}
     found = {osd: stored[at * _DISK_LETTERS:(at + 1) * _DISK_LETTERS]

@@ -32,7 +32,7 @@ class Rejection(NamedTuple):
 
     reason: str
     mark: int        # of the map that it holds for
-    at: float = 0.0  # seconds since the epoch; 0 where an older release has not kept it
+    at: float        # seconds since the epoch
     refusals: int = 0   # how often it was refused by an error; 0: it was dropped
 
     def seconds_left(self, now: float) -> float:
@@ -111,7 +111,7 @@ def from_dict(dump: Mapping[str, Any]) -> Items:
     for group in groups if isinstance(groups, list) else ():
         try:
             item = Rejection(str(group["reason"])[:_LONGEST_REASON], int(group["mark"]),
-                             float(group.get("at", 0.0)), int(group.get("refusals", 0)))
+                             float(group["at"]), int(group["refusals"]))
             items.update((str(pgid), item) for pgid in group["pgids"])
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
             continue

@@ -141,24 +141,6 @@ class Gateway:
         """Pool id → its space as `ceph df` has it now; fast enough for a command."""
         return pool_space(self._get("df"))
 
-    def all_have_reported(self) -> bool:
-        """False while an OSD that is up and in, or a PG, has not reported, as after a failover."""
-        return self._summaries.all_have_reported()
-
-    def stored_bytes(self) -> Dict[int, Optional[int]]:
-        """Pool id → client bytes, as `ceph df` has them now; None where it does not tell."""
-        return {pool: space.stored for pool, space in self.pool_space().items()}
-
-    def used_by_class(self) -> Dict[str, int]:
-        """Device class → used bytes of its OSDs, as they report them; takes milliseconds."""
-        classes = {device["id"]: device.get("class", "") or NO_CLASS
-                   for device in self._get("osd_map_crush").get("devices", [])}
-        used: Dict[str, int] = {}
-        for report in self._get("osd_stats").get("osd_stats", []):
-            name = classes.get(report["osd"], NO_CLASS)
-            used[name] = used.get(name, 0) + 1024 * report.get("kb_used", 0)
-        return used
-
     def device_classes(self) -> Set[str]:
         """The device classes of all OSDs, NO_CLASS among them; fast enough for a command."""
         return {device.get("class", "") or NO_CLASS

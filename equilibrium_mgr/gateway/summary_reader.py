@@ -20,8 +20,6 @@ from .monitor_commands import MonitorCommands
 _FLAGS, _MIN_COMPAT = "osd stat", "osd get-require-min-compat-client"
 #: Seconds after which a monitor that has not replied counts as unable to.
 _ANSWER_SECONDS = 5.0
-#: State of a PG of which the mgr has no report.
-_UNKNOWN = "unknown"
 
 
 class OsdMapSettings(NamedTuple):
@@ -75,15 +73,6 @@ class SummaryReader:
             stale_osds=stale & reporting, statistics_at=self._reports.oldest(reporting),
             flags=map_settings.flags if map_settings is not None else None,
             min_compat_client=map_settings.min_compat_client if map_settings is not None else None)
-
-    def all_have_reported(self) -> bool:
-        """False while an OSD that is up and in, or a PG, has not reported, as after a failover."""
-        status = self._read("pg_status")
-        osds = summarize_osds(SummaryReading(
-            self._read("osd_map_tree"), self._read("osd_stats")["osd_stats"], (), status))
-        states = {state["state_name"] for state in status.get("pgs_by_state", ())}
-        return _UNKNOWN not in states and all(
-            osd.size_bytes is not None for osd in osds.values() if osd.up and osd.is_in)
 
     def map_settings(self, epoch: int) -> Optional[OsdMapSettings]:
         """Asks a monitor once an epoch; None where none replies in time."""

@@ -33,14 +33,8 @@ class AimFigures(NamedTuple):
 def figures_of(plan: Plan) -> AimFigures:
     """The figures of a finished plan."""
     return AimFigures(
-        READY, {name: usage.max for name, usage in plan.after.classes.items()}, _room_gain(plan),
-        plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
-
-
-def _room_gain(plan: Plan) -> Optional[int]:
-    """None for a plan of an older release."""
-    before, after = plan.before.room, plan.after.room
-    return after.bytes - before.bytes if before is not None and after is not None else None
+        READY, {name: usage.max for name, usage in plan.after.classes.items()},
+        plan.room_gained_bytes, plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
 
 
 class AimComparison:

@@ -5,7 +5,6 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..snapshot.model import Pg, UpmapItems
 from .kinds import BALANCE, KINDS
-from .options import AIMS
 
 #: Written into every stored plan; a reader refuses what it does not know.
 PLAN_VERSION = 2
@@ -112,7 +111,7 @@ class Usage(NamedTuple):
 
     classes: Dict[str, ClassUsage]
     pools: Dict[str, PoolSpace]
-    room: Optional[Room] = None   # None in plans of older releases
+    room: Optional[Room] = None   # None where the plan weighs no gain, as one that takes back
 
 
 class StuckShards(NamedTuple):
@@ -151,11 +150,11 @@ class Plan(NamedTuple):
     min_compat_client: str       # as it was required; kept for readers of stored plans
     aim: str                     # one of AIMS
     bounds: Dict[str, float]     # device class → lowest highest utilization that the rules allow
-    topology: str = ""           # plan/topology.py; empty in plans of older releases
+    topology: str = ""           # plan/topology.py; set when it is kept
     pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
     stuck: Tuple[StuckShards, ...] = ()   # of drained OSDs, once the plan is done
-    kind: str = BALANCE          # one of KINDS; plans of older releases have none
-    limited_to: str = ""         # as PlanOptions.limited_to; empty in plans of older releases
+    kind: str = BALANCE          # one of KINDS
+    limited_to: str = ""         # as PlanOptions.limited_to
     reads: Tuple[PoolReads, ...] = ()   # of a plan that evens out primaries
 
     @property
@@ -169,8 +168,14 @@ class Plan(NamedTuple):
         return sum(space.free_bytes - self.before.pools[name].free_bytes
                    for name, space in self.after.pools.items())
 
+    @property
+    def room_gained_bytes(self) -> Optional[int]:
+        """How much more fits if all pools grow alike; None where no gain is weighed."""
+        before, after = self.before.room, self.after.room
+        return None if before is None or after is None else after.bytes - before.bytes
+
     def to_dict(self) -> Dict[str, Any]:
-        """A JSON-ready form, stable over releases of equilibrium (PLAN_VERSION)."""
+        """A JSON-ready form, as it is stored (PLAN_VERSION)."""
         return {
             "version": PLAN_VERSION,
             "osdmap_epoch": self.epoch,
@@ -195,7 +200,7 @@ class Plan(NamedTuple):
 def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
     """The reverse of Plan.to_dict. Raises BadPlan for anything it does not understand."""
     try:
-        if dump["version"] not in (1, PLAN_VERSION) or dump.get("kind", BALANCE) not in KINDS:
+        if dump["version"] != PLAN_VERSION or dump["kind"] not in KINDS:
             raise BadPlan("the plan was stored by another version of equilibrium")
         return Plan(
             epoch=dump["osdmap_epoch"], stop_reason=dump["stop_reason"],
@@ -203,11 +208,10 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
             changes=tuple(_change(change) for change in dump["changes"]),
             before=_usage(dump["before"]), after=_usage(dump["after"]),
             skipped=dict(dump["skipped"]), min_compat_client=dump["min_compat_client"],
-            # version 1 knew neither aims nor bounds
-            aim=dump.get("aim", AIMS[0]), bounds=dict(dump.get("bounds", {})),
-            topology=dump.get("topology", ""), pool_pgs=dict(dump.get("pool_pgs", {})),
-            stuck=tuple(StuckShards(*row) for row in dump.get("stuck", [])),
-            kind=dump.get("kind", BALANCE), limited_to=dump.get("limited_to", ""),
+            aim=dump["aim"], bounds=dict(dump["bounds"]), topology=dump["topology"],
+            pool_pgs=dict(dump["pool_pgs"]),
+            stuck=tuple(StuckShards(*row) for row in dump["stuck"]),
+            kind=dump["kind"], limited_to=dump.get("limited_to", ""),
             reads=tuple(PoolReads(*row) for row in dump.get("reads", [])))
     except BadPlan:
         raise
@@ -225,13 +229,13 @@ def usage_to_dict(usage: Usage) -> Dict[str, Any]:
 def _usage(dump: Mapping[str, Any]) -> Usage:
     classes = {name: ClassUsage(**{**c, "histogram": tuple(c["histogram"])})
                for name, c in dump["classes"].items()}
-    room = dump.get("room")
+    room = dump["room"]
     return Usage(classes, {name: PoolSpace(**p) for name, p in dump["pools"].items()},
                  Room(**room) if room is not None else None)
 
 
 def _row(change: PgChange) -> List[Any]:
-    """The change without values at its end that older releases do not know, where it has none."""
+    """The change without the values at its end that it does not have: most have neither."""
     if change.primary is not None:
         return list(change)
     return list(change[:-1] if change.uneven else change[:-2])

@@ -15,9 +15,7 @@ import zlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ..runtime.kv_store import MAX_PART_BYTES, KeyValueStore
-from .kinds import BALANCE
 from .model import BadPlan, Plan, plan_from_dict
-from .options import AIMS
 from .validation import conforms, fault_of_plan
 
 MAX_PLANS = 100
@@ -42,12 +40,11 @@ class PlanHead(NamedTuple):
     stop_reason: str
     generation: int        # tells the parts of this plan from those of one it replaced
     parts: int
-    # heads of older releases have none of these
-    aim: str = AIMS[0]
-    topology: str = ""     # as Plan.topology
-    pool_pgs: Dict[str, int] = {}   # as Plan.pool_pgs
-    room_gained_bytes: Optional[int] = None   # what more fits if all pools grow alike
-    kind: str = BALANCE    # as Plan.kind
+    aim: str               # as Plan.aim, and so are:
+    topology: str
+    pool_pgs: Dict[str, int]
+    room_gained_bytes: Optional[int]
+    kind: str
 
     def to_json(self) -> str:
         """The form in which it is kept."""
@@ -100,7 +97,7 @@ class PlanStore:
             self._kv.set_store(_part_key(name, generation, index), part)
         head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
                         plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
-                        plan.topology, plan.pool_pgs, _room_gained(plan), plan.kind)
+                        plan.topology, plan.pool_pgs, plan.room_gained_bytes, plan.kind)
         self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
             self._loaded()[name] = head
@@ -182,11 +179,6 @@ class PlanStore:
         return [int(generation) for generation in generations if generation.isdigit()]
 
 
-def _room_gained(plan: Plan) -> Optional[int]:
-    before, after = plan.before.room, plan.after.room
-    return None if before is None or after is None else after.bytes - before.bytes
-
-
 def _head_key(name: str) -> str:
     return f"{_PREFIX}{name}/head"
 
@@ -207,8 +199,7 @@ def _parse_head(value: str) -> Optional[PlanHead]:
         dump: Mapping[str, Any] = json.loads(value)
         if dump["version"] != _HEAD_VERSION:
             return None
-        known = {**PlanHead._field_defaults, **dump}
-        head = PlanHead(**{field: known[field] for field in PlanHead._fields})
+        head = PlanHead(**{field: dump[field] for field in PlanHead._fields})
         sound = conforms(head, PlanHead) and valid_plan_name(head.name) and (
             0 <= head.created_at <= _LATEST and 0 <= head.parts <= _MOST_PARTS
             and head.generation >= 0)

@@ -1,6 +1,6 @@
 """`history`: what was moved, why, what that was to lead to, and what was measured.
 
-Entries may come from another version of equilibrium: what is missing is unknown.
+Entries come from the store, where they may be garbled: what cannot be read is unknown.
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
     measured = entry.get("measured")
     return {
         "plan": str(entry.get("plan") or "automatic"),
-        "automatic": bool(entry.get("automatic", entry.get("plan") == "automatic")),
+        "automatic": bool(entry.get("automatic")),
         "why": str(entry.get("why", "")), "started_at": started, "ended_at": ended,
         "took_seconds": None if started is None or until is None else max(0.0, until - started),
         "outcome": outcome or outcome_code(words or ""),
@@ -70,12 +70,9 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
 
 
 def _classes(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """The highest utilization of each device class; what earlier releases wrote as measured after
-    an episode was a forecast."""
+    """The highest utilization of each device class."""
     before, after = _ratios(entry, "max_before"), _ratios(entry, "max_after")
     predicted = _ratios(entry, "max_predicted")
-    if "measured" not in entry:
-        predicted, after = predicted or after, {}
     return [{"device_class": name, "max_before": before.get(name),
              "max_predicted": predicted.get(name), "max_after": after.get(name)}
             for name in sorted(before.keys() | predicted.keys() | after.keys())]

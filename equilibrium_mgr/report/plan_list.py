@@ -48,7 +48,7 @@ def list_plans(heads: Iterable[PlanHead], now: PlansNow) -> CommandAnswer:
 def outdated_reason(head: PlanHead, summary: Optional[ClusterSummary]) -> Optional[str]:
     """What has changed of the cluster so that the plan, or a part of it, is void; None where
     nothing has, or that is not known."""
-    if summary is None or not head.topology:
+    if summary is None:
         return None
     if head.topology != topology_mark(summary.crush_version, (
             (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):

@@ -56,7 +56,7 @@ def _comment(name: str, plan: Plan) -> List[str]:
                      f" {format_percent(after.max)}%, stddev {format_percent(before.stddev)} ->"
                      f" {format_percent(after.stddev)}")
     room, later = plan.before.room, plan.after.room
-    if room is not None and later is not None:   # plans of older releases have none
+    if room is not None and later is not None:   # plans that are made for no gain have none
         lines.append(f"# room if all pools grow alike: {format_bytes(room.bytes)} ->"
                      f" {format_bytes(later.bytes)}")
     return lines

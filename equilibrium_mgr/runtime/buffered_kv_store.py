@@ -14,7 +14,6 @@ from .kv_store import MAX_VALUE_BYTES, KeyValueStore
 EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED, TOTALS, CHANGES, DRAINS = (
     "execution", "episode", "rejected", "history", "cooldown", "measured", "totals", "changes",
     "drains")
-GROWTH = "growth"   # of the recorder in growth/, which has a buffer of its own
 _VERSION = 1
 _LARGEST = 2.0 ** 63
 
@@ -46,8 +45,8 @@ class BufferedKvStore:
         try:
             value = json.loads(stored, parse_constant=lambda name: None, parse_float=_number,
                                parse_int=_number)
-            if not isinstance(value, dict) or int(value.get("version", 0)) > _VERSION:
-                raise ValueError("another version wrote it")
+            if not isinstance(value, dict) or value.get("version") != _VERSION:
+                raise ValueError("it is of another version")
             return value
         except (ValueError, TypeError, RecursionError) as error:
             self._log.warning("what was kept as '%s' cannot be read: %s", key, error)

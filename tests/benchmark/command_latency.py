@@ -44,8 +44,8 @@ from .week.week import _layout as layout_of  # noqa: E402
 
 #: {plan} is a kept plan, {pg} a PG.
 COMMANDS = (
-    "status", "eval", "eval {plan}", "eval rbd", "df", "df {plan}", "growth",
-    "growth {plan}", "osds", "moves", "history",
+    "status", "eval", "eval {plan}", "eval rbd", "df", "df {plan}",
+    "osds", "moves", "history",
     "ls", "pool ls", "metrics", "show {plan}", "explain", "explain osd.3", "explain rbd",
     "explain {pg}", "report", "report {plan}")
 FORMATS = ("plain", "json")

@@ -149,7 +149,8 @@ def test_a_plan_shows_the_worst_failure_before_and_after_once_it_is_known(
     ("eval --fail nowhere", errno.ENOENT), ("eval --fail osd.999", errno.ENOENT),
     ("eval --fail ''", errno.ENOENT), ("eval --fail default", errno.EINVAL),
     ("eval nosuch --fail 1", errno.ENOENT), ("eval vms --worst-failure", errno.ENOENT),
-    ("eval --fail 1 --worst-failure", errno.EINVAL)])
+    ("eval --fail 1 --worst-failure", errno.EINVAL), ("eval vms --fail 1 --aims", errno.EINVAL),
+    ("eval --worst-failure --aims", errno.EINVAL)])
 def test_what_cannot_be_asked(session: Session, line: str, code: int) -> None:
     assert refused(session, f"equilibrium {line}")[0] == -code
 

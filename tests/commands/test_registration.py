@@ -10,7 +10,7 @@ import pytest
 from mgr_stub.console.session import Session
 
 READ = {"status", "eval", "df", "osds", "show", "dump", "ls", "pool ls", "dump-state", "explain",
-        "history", "metrics", "moves", "report", "drain ls", "upmap ls", "growth"}
+        "history", "metrics", "moves", "report", "drain ls", "upmap ls"}
 WRITE = {"optimize", "rm", "reset", "execute", "undo", "cancel", "on", "off", "pool add",
          "pool rm", "drain add", "drain rm", "freeze", "upmap cleanup"}
 

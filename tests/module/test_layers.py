@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parents[2] / "equilibrium_mgr"
 #: From the lowest to the highest; a file may import what is in its own folder or in a lower one.
 #: Files that stand in no folder are folders of their own here.
 LAYERS = (
-    "version", "runtime", "crush", "snapshot", "plan", "drain", "what_if", "growth",
+    "version", "runtime", "crush", "snapshot", "plan", "drain", "what_if",
     "planner.objective", "planner.bound", "planner.state", "planner.search",
     "planner", "freeze", "upmap_cleanup", "read_balance", "settings", "removed_options",
     "option_values", "gateway", "plan_service", "execution", "observation", "undo", "control",
     "report", "metrics_endpoint", "commands", "compat", "old_python", "cli", "module", "__init__")
-PURE = ("crush", "snapshot", "plan", "drain", "what_if", "growth", "planner", "freeze",
+PURE = ("crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze",
         "upmap_cleanup", "read_balance")
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "equilibrium_mgr" / "monitoring"
 RULES = FOLDER / "equilibrium_alerts.yml"
 ALERTS = ("EquilibriumStuck", "EquilibriumStatisticsOld", "EquilibriumConflict",
-          "EquilibriumOSDImbalance")
+          "EquilibriumOSDImbalance", "EquilibriumNearfullAhead")
 #: Of Ceph's own mgr module prometheus.
 OF_CEPH = {"ceph_health_detail", "ceph_pool_metadata"}
 #: Labels that Prometheus adds, and those of OF_CEPH.

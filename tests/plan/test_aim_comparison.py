@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from equilibrium_mgr.plan.aim_comparison import (
     FAILED, MAX_COMPARISONS, PLANNING, READY, AimFigures, AimComparison, AimComparisons)
+from equilibrium_mgr.plan.kinds import BALANCE
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
 
@@ -10,7 +11,8 @@ MADE_WITH, PRESENT = PlanOptions(max_moves=3), PlanOptions(fill_limit=0.7)
 
 
 def head(name: str = "p", generation: int = 1, aim: str = "space") -> PlanHead:
-    return PlanHead(name, 1.0, 100, 2, 3, 4, "converged", generation, 1, aim)
+    return PlanHead(name, 1.0, 100, 2, 3, 4, "converged", generation, 1, aim, "", {}, 4,
+                    BALANCE)
 
 
 def test_limits_of_a_plan_that_this_process_has_made() -> None:

@@ -30,6 +30,15 @@ def test_a_head_that_cannot_be_is_no_plan(change: Dict[str, Any]) -> None:
     assert PlanStore(KeyValueStore(values)).heads() == {}
 
 
+@pytest.mark.parametrize("key", ["version", "aim", "topology", "pool_pgs", "kind"])
+def test_a_head_that_lacks_something_is_no_plan(key: str) -> None:
+    values = stored()
+    head = json.loads(values["plan/p/head"])
+    del head[key]
+    values["plan/p/head"] = json.dumps(head)
+    assert PlanStore(KeyValueStore(values)).heads() == {}
+
+
 @pytest.mark.parametrize("text", ["[" * 100000, '{"a":' * 50000, "null", "[]", "5"])
 def test_a_head_of_another_kind_is_no_plan(text: str) -> None:
     values = dict(stored(), **{"plan/p/head": text})

@@ -268,15 +268,10 @@ def test_heads_are_small_json() -> None:
     assert head is not None and json.loads(head)["version"] == 1 and len(head) < 1000
 
 
-def test_head_tells_the_aim_and_one_of_an_older_release_the_default() -> None:
+def test_head_tells_the_aim() -> None:
     kv = KeyValueStore()
-    key = shelf_with(kv, "p")["p"]
     PlanStore(kv).put("p", plan_of()._replace(aim="even"), 1.0)
     assert PlanStore(kv).heads()["p"].aim == "even"
-    old = json.loads(kv.values[key])
-    del old["aim"]
-    kv.values[key] = json.dumps(old)
-    assert PlanStore(kv).heads()["p"].aim == "space"
 
 
 @pytest.mark.parametrize("name, valid", [

@@ -112,8 +112,9 @@ def without(key: str) -> Callable[[Dict[str, Any]], Any]:
 
 @pytest.mark.parametrize("damage", [
     without("moves"), without("version"), without("before"), without("changes"),
-    without("osdmap_epoch"),
-    lambda dump: dict(dump, version=99), lambda dump: dict(dump, moves=[[1, 2]]),
+    without("osdmap_epoch"), without("aim"), without("bounds"), without("kind"),
+    without("topology"),
+    lambda dump: dict(dump, version=99), lambda dump: dict(dump, version=1), lambda dump: dict(dump, moves=[[1, 2]]),
     lambda dump: dict(dump, moves=None), lambda dump: dict(dump, changes=[["1.0", [0]]]),
     lambda dump: dict(dump, changes=7), lambda dump: dict(dump, before={"classes": {}}),
     lambda dump: dict(dump, before={"classes": {"hdd": {}}, "pools": {}}),

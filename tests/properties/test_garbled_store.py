@@ -74,7 +74,7 @@ def test_the_next_mgr_goes_on(seed: int, stored: Tuple[Session, Dict[str, str]])
         name, failure = key[len(_PREFIX):], session.module._failure
         if failure:
             wrong.append(f"{name}, {what}: a round fails: {failure}")
-        for command in ("status", "history", "ls", "growth", "undo --dry-run"):
+        for command in ("status", "history", "ls", "undo --dry-run"):
             said = session.command("equilibrium " + command)[2]
             if "Traceback" in said:
                 wrong.append(f"{name}, {what}: '{command}' fails: {said}")

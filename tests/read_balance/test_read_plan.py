@@ -54,8 +54,7 @@ def test_it_is_stored_and_read() -> None:
     assert plan_from_dict(plan.to_dict()) == plan
 
 
-def test_stored_changes_of_upmap_items_are_as_they_were() -> None:
-    """Older releases read them."""
+def test_stored_changes_of_upmap_items_have_no_primary() -> None:
     change = PgChange("1.0", (0, 1), (0, 1), (0, 2), ((1, 2),), 1, 5, 6)
     plan = read_plan(uneven().snapshot())._replace(
         changes=(change, change._replace(uneven=((2, 7),))))

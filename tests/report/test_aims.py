@@ -1,4 +1,4 @@
-"""The trade between the aims as `eval <plan>` shows it, and bounds beside the highest values."""
+"""The trade between the aims as `eval <plan> --aims` shows it, and bounds beside the highest values."""
 from __future__ import annotations
 
 import json
@@ -9,6 +9,7 @@ from tests.support.clusters.random_clusters import random_cluster
 from .looks import evaluated, look_at
 
 from equilibrium_mgr.plan.aim_comparison import AimFigures, AimComparison, figures_of
+from equilibrium_mgr.plan.kinds import BALANCE
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
@@ -22,7 +23,7 @@ from equilibrium_mgr.report.plans import dump_plan, show_plan
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
 SPACE = AimFigures("ready", {"hdd": 0.75, "ssd": 0.5}, 3 << 30, 2 << 30, 17, 100, "converged")
-HEAD = PlanHead("p", 0.0, 100, 1, 1, 1, "converged", 1, 1, "even")
+HEAD = PlanHead("p", 0.0, 100, 1, 1, 1, "converged", 1, 1, "even", "", {}, 1, BALANCE)
 
 
 def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE,
@@ -37,7 +38,7 @@ LOOK = look_at(random_cluster(1).snapshot())
 
 
 def evaluation_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> CommandAnswer:
-    return evaluate_plan(evaluated(plan, comparison=compared), LOOK)
+    return evaluate_plan(evaluated(plan, with_aims=True, comparison=compared), LOOK)
 
 
 def aims_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> Dict[str, Dict[str, Any]]:
@@ -46,7 +47,7 @@ def aims_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> Dict[str, D
 
 
 def aims_lines(compared: Optional[AimComparison]) -> List[str]:
-    """The aims' table of `eval <plan>` and the lines under it."""
+    """The aims' table and the lines under it."""
     parts = evaluation_of(compared).plain.split("\n\n")
     return next(part for part in parts if part.startswith("AIM")).split("\n")
 
@@ -104,6 +105,12 @@ def test_plan_that_was_removed_meanwhile_stands_alone() -> None:
     assert len(aims_lines(None)) == 2
 
 
+def test_nothing_of_the_aims_where_they_were_not_asked_for() -> None:
+    answer = evaluate_plan(evaluated(PLAN), LOOK)
+    assert not {"aims", "options_known"} & set(answer.data)
+    assert not any(part.startswith("AIM") for part in answer.plain.split("\n\n"))
+
+
 def test_figures_of_a_plan() -> None:
     figures = figures_of(PLAN)
     assert figures.classes == {name: usage.max for name, usage in PLAN.after.classes.items()}
@@ -154,13 +161,6 @@ def test_room_is_at_most_raw_free_space_by_the_smallest_replication_factor(seed:
               for osd in snapshot.osds.values())
     assert 0 <= data["room"]["bytes"] <= raw / factor
     assert 0 <= data["planned_room"]["bytes"] <= raw / factor
-
-
-def test_a_plan_of_an_older_release_has_no_room() -> None:
-    old = PLAN._replace(before=PLAN.before._replace(room=None),
-                        after=PLAN.after._replace(room=None))
-    assert aims_of(None, old)["even"]["room_gain_bytes"] is None
-    assert "room if all pools grow alike" in evaluation_of(None, old).plain
 
 
 def test_aim_in_what_is_shown_dumped_and_listed() -> None:

@@ -192,7 +192,7 @@ def test_pg_that_the_monitor_would_not_have_moved_and_one_that_waits() -> None:
     cluster.pg_status = {"pgs_by_pool_state": [
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
     harness = looked_at(cluster)
-    rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5)}
+    rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5, 0.0)}
     data = answer_of(harness, "1.4", rejected).data
     assert data["rejected"] == "the monitor dropped its upmap items"
     assert any("until CRUSH changes: the monitor dropped" in s for s in data["sentences"])

@@ -18,16 +18,17 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("eval", "eval"), Screen("eval-plan", "eval p"), Screen("eval-pool", "eval {pool}"),
     Screen("eval-fail", "eval --fail osd.6"), Screen("eval-worst", "eval --worst-failure"),
     Screen("df", "df"), Screen("df-plan", "df p"),
-    Screen("osds", "osds"), Screen("growth", "growth"),
-    Screen("moves", "moves"),
+    Screen("osds", "osds"), Screen("moves", "moves"),
     Screen("explain", "explain"), Screen("explain-osd", "explain osd.6"),
     Screen("explain-pool", "explain {pool}"), Screen("explain-pg", "explain 2.1f"),
     Screen("history", "history"),
     Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
     Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"), Screen("upmap-ls", "upmap ls"),
 )
-#: Commands that change something: asked one after the other in the state `off` alone, in plain.
+#: Commands that change something or plan: asked one after the other in the state `off` alone, after
+#: the others.
 WRITES: Tuple[Screen, ...] = (
+    Screen("eval-aims", "eval p --aims"),
     Screen("optimize", "optimize q", False), Screen("rm", "rm q", False),
     Screen("pool-add", "pool add {pool} backup", False), Screen("pool-rm", "pool rm {pool}", False),
     Screen("drain-add", "drain add 3", False), Screen("drain-rm", "drain rm 3", False),

@@ -17,7 +17,6 @@ FAMILIES: Dict[str, Optional[str]] = {
     "remaining_seconds": None, "drained_osds": None, "drain_shards": None,
     "drain_bytes": None, "drain_stuck_shards": None, "drain_safe_to_stop": None,
     "room_bytes": None, "pool_free_bytes": "pool_id",
-    "growth_bytes_per_second": "device_class", "nearfull_seconds": "device_class",
     "upmap_items": None, "rejected_upmaps": None, "statistics_age_seconds": None,
     "last_round_timestamp_seconds": None, "moved_bytes_total": None, "moves_total": None,
     "episodes_total": "outcome", "snapshot_differences_total": None, "info": "version"}

@@ -21,7 +21,7 @@ _SET = "config set mgr mgr/equilibrium/"
 _NAMES = ("p", "q", "r", "p", "../x", "", "a" * 70)
 _WORDS: List[str] = [
     "status", "status --format json", "status --format xml", "eval", "eval {plan}", "eval rbd",
-    "eval --format json", "optimize {plan}", "optimize {plan} --replace",
+    "eval {plan} --aims", "eval --format json", "optimize {plan}", "optimize {plan} --replace",
     "optimize {plan} rbd fs --replace",
     "optimize {plan} nothing", "optimize {plan} --max-moves 3", "optimize {plan} --max-moves -1",
     "optimize {plan} --max-bytes 100G --replace", "optimize {plan} --max-bytes lots",

@@ -85,7 +85,8 @@ def test_no_value_passes_the_limit_of_the_store() -> None:
     assert len(log_on(kv).rows()) == 1000
 
 
-@pytest.mark.parametrize("value", ["", "{", '{"version": 1, "packed": "!"}', '{"packed": 3}',
+@pytest.mark.parametrize("value", ["", "{", '{"version": 1, "packed": "!"}',
+                                   '{"version": 1, "packed": 3}',
                                    '{"version": 1, "packed": "eJyrrgUAAXUA+Q=="}'])
 def test_a_damaged_part_leaves_the_others(value: str) -> None:
     kv = KeyValueStore()

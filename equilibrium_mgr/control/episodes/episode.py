@@ -70,11 +70,9 @@ def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
     """The episode that another mgr has stored, or None where it cannot be understood."""
     try:
         before = {str(name): float(ratio) for name, ratio in dump["max_before"].items()}
-        logged = dump.get("logged")   # older releases did not store it
         return Episode(str(dump["plan"]), str(dump["why"])[:_LONGEST_TEXT],
                        float(dump["started_at"]), before, int(dump["plans"]), int(dump["moves"]),
-                       int(dump["bytes"]),
-                       tuple(map(str, logged)) if isinstance(logged, list) else (),
-                       min(1.0, max(0.0, float(dump.get("progress", 0.0)))))
+                       int(dump["bytes"]), tuple(map(str, dump["logged"])),
+                       min(1.0, max(0.0, float(dump["progress"]))))
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

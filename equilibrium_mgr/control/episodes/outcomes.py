@@ -5,6 +5,8 @@ gone'. Automatic balancing ends in an idle state, 'balanced' or 'stuck'.
 """
 from __future__ import annotations
 
+from ...observation.states import BALANCED, STUCK
+
 COMPLETED = "completed"     # all that could be sent of the plan was sent, and has arrived
 STOPPED = "stopped"         # by a command or an option
 SUPERSEDED = "superseded"   # another plan takes its place
@@ -16,15 +18,8 @@ STOPPED_BY_DRAIN_RM = f"{STOPPED}: by 'ceph equilibrium drain rm'"
 DRAIN_CHANGED = f"{SUPERSEDED}: other OSDs are to be drained"
 SWITCHED_OFF = f"{STOPPED}: automatic balancing was switched off"
 
-#: Code, for programs → beginnings of outcomes, those of earlier releases among them.
-_BEGINNINGS = {
-    COMPLETED: (COMPLETED, "balanced", "through"),
-    "stuck": ("stuck",),
-    STOPPED: (STOPPED, "switched off"),
-    SUPERSEDED: (SUPERSEDED, "given up for another plan"),
-    DROPPED: ("",),
-}
-OUTCOMES = tuple(_BEGINNINGS)
+#: Codes of outcomes, for programs.
+OUTCOMES = (COMPLETED, STUCK, STOPPED, SUPERSEDED, DROPPED)
 
 
 def because(outcome: str, reason: str) -> str:
@@ -33,13 +28,12 @@ def because(outcome: str, reason: str) -> str:
 
 
 def outcome_code(outcome: str) -> str:
-    """One of OUTCOMES for an outcome in words."""
-    return next(code for code, words in _BEGINNINGS.items() if outcome.startswith(words))
+    """One of OUTCOMES for an outcome in words; DROPPED for one that is garbled."""
+    word = outcome.partition(": ")[0]
+    return COMPLETED if word == BALANCED else word if word in OUTCOMES else DROPPED
 
 
 def outcome_reason(outcome: str) -> str:
     """What an outcome in words says beyond its code; '' where that is nothing."""
-    for word in (*OUTCOMES[:-1], DROPPED, "given up"):
-        if outcome.startswith(word + ": "):
-            return outcome[len(word) + 2:]
-    return "" if outcome in (COMPLETED, "through", "stuck") else outcome
+    word, _, reason = outcome.partition(": ")
+    return reason if word in OUTCOMES else outcome

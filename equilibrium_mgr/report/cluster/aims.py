@@ -1,4 +1,4 @@
-"""The effects of plans with each aim side by side: part of `eval <plan>`."""
+"""The effects of plans with each aim side by side: `eval <plan> --aims`."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional

@@ -72,6 +72,8 @@ class EvaluatedPlan(NamedTuple):
     age_seconds: Optional[float]
     epoch: int                     # of the newest osdmap
     is_executing: bool = False
+    with_aims: bool = False        # the other aims were asked for
+    #: with the other aims; None where there are none, or the plan was removed meanwhile
     comparison: Optional[AimComparison] = None
     failure_lines: Sequence[str] = ()   # on the worst failure, where it has been computed
 
@@ -115,7 +117,8 @@ def evaluate_pool(name: str, look: Look) -> CommandAnswer:
 
 
 def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
-    """The placement now and with the plan, its bytes and moves, and figures of the other aims."""
+    """The placement now and with the plan, its bytes and moves, and figures of the other aims
+    where they were asked for."""
     view, plan = look.view, found.plan
     planned = planned_placement(view, plan.changes)
     usage = counted_usage(view.snapshot, planned.used, planned.shards)
@@ -132,8 +135,8 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
              _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],
                          f"df {found.name}"),
              distance.lines(),
-             aims_table(found.name, plan, found.comparison).split("\n")
-             if plan.kind == BALANCE else reads_lines(plan),
+             reads_lines(plan) if plan.kind != BALANCE else
+             aims_table(found.name, plan, found.comparison).split("\n") if found.with_aims else [],
              skipped_lines(plan.skipped)]
     bounds = view.utilization_bounds
     return CommandAnswer({
@@ -195,8 +198,13 @@ def _plan_json(found: EvaluatedPlan, look: Look, pools: PoolFigures, classes: Li
                         for reason, count in sorted(plan.skipped.items())],
             "now": look.to_json(), "room": room_json(pools.room),
             "planned_room": room_json(pools.planned_room), "classes": classes,
-            "pools": pools.rows, "aims": aims_json(plan, found.comparison),
-            "options_known": found.comparison is not None and found.comparison.options_known}
+            "pools": pools.rows, **(_aims_json(found) if found.with_aims else {})}
+
+
+def _aims_json(found: EvaluatedPlan) -> Dict[str, Any]:
+    comparison = found.comparison
+    return {"aims": aims_json(found.plan, comparison),
+            "options_known": comparison is not None and comparison.options_known}
 
 
 def _histograms(view: ClusterView, classes: Sequence[Row], later: Optional[Mapping[int, int]],

@@ -5,7 +5,7 @@ Labels are few and bounded: no OSD, no PG. What is not known is absent.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Optional
 
 from ...control.episodes.history import Totals
 from ...control.episodes.outcomes import OUTCOMES
@@ -19,9 +19,6 @@ from ..command_answer import CommandAnswer
 from .exposition import COUNTER, Family, exposition, labelled, single
 
 
-_DAY = 86_400.0   # seconds
-
-
 class MetricSources(NamedTuple):
     """What the metrics are made of, at one moment."""
 
@@ -32,7 +29,6 @@ class MetricSources(NamedTuple):
     view: Optional[ClusterView]         # with figures of now; None before the first observation
     last_round_at: Optional[float]      # seconds since the epoch; None before the first round
     snapshot_differences: int = 0       # since the mgr became active
-    growth: Sequence[Mapping[str, Any]] = ()   # class_growth in report/cluster/growth.py
 
 
 def report_metrics(sources: MetricSources) -> CommandAnswer:
@@ -45,9 +41,8 @@ def report_metrics(sources: MetricSources) -> CommandAnswer:
 def metric_families(sources: MetricSources) -> List[Family]:
     """All families, those without a sample among them, in the order of the README."""
     return (_of_utilization(sources.view) + _of_the_loop(sources) + _of_movement(sources)
-            + _of_drains(sources.status.drains) + _of_space(sources.view) + _of_growth(sources)
-            + _of_upmaps(sources)
-            + _of_totals(sources.totals) + _of_the_module(sources))
+            + _of_drains(sources.status.drains) + _of_space(sources.view)
+            + _of_upmaps(sources) + _of_totals(sources.totals) + _of_the_module(sources))
 
 
 def _of_utilization(view: Optional[ClusterView]) -> List[Family]:
@@ -60,17 +55,6 @@ def _of_utilization(view: Optional[ClusterView]) -> List[Family]:
         labelled("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules"
                  " and the OSDs' sizes allow.", "device_class",
                  {name: bounds.get(name) for name in classes})]
-
-
-def _of_growth(sources: MetricSources) -> List[Family]:
-    return [
-        labelled("growth_bytes_per_second", "Growth of the used bytes of a device class, where it"
-                 " grows.", "device_class", {
-                     row["device_class"]: row["growth_bytes_per_day"] / _DAY
-                     for row in sources.growth}),
-        labelled("nearfull_seconds", "Time until the first OSD of a device class is nearfull if its"
-                 " pools go on growing as they do.", "device_class", {
-                     row["device_class"]: row["nearfull_seconds"] for row in sources.growth})]
 
 
 def _of_the_loop(sources: MetricSources) -> List[Family]:

@@ -36,7 +36,6 @@ class Now(NamedTuple):
     next_round_at: Optional[float] = None  # likewise; None before the first round
     options: Mapping[str, Any] = {}        # see report/options.py
     look_started: bool = False             # a newer view is on its way
-    growth: Sequence[Mapping[str, Any]] = ()   # see class_growth in report/cluster/growth.py
 
 
 def report_status(status: BalancerStatus, plan_service: PlanService, settings: Settings, now: Now,
@@ -57,7 +56,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "mispredicted": _mispredicted(status, view), "window": _window(settings, now.at),
         "next_run_seconds": (None if now.next_round_at is None
                              else max(0.0, now.next_round_at - now.at)),
-        "drains": drains_json(status.drains), "growth": list(now.growth),
+        "drains": drains_json(status.drains),
         "look_started": now.look_started, "options": [], "left_out": [], **now.options}
     data.update(_cluster_figures(status, view, settings, now.at))
     data["progress"] = _progress(status, now.at)

@@ -12,7 +12,6 @@ from ...runtime.formatting import (
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ..cluster.class_figures import class_table
-from ..cluster.growth import growth_line
 from ..explain.actions import NOTHING
 
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
@@ -20,8 +19,6 @@ _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 _NAMED = 3
 #: Seconds after which the figures of an observation are not of now.
 _OLD_SECONDS = 90.0
-#: Days ahead within which it is said that an OSD will be nearfull.
-_GROWTH_DAYS = 30.0
 
 Data = Mapping[str, Any]
 
@@ -41,8 +38,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             ("planning:", _planning(data)), ("last plan:", _last_plan(data, now)),
             ("figures:", _figures(data)),
             ("window:", window_text(data)), ("options:", _options(data)),
-            ("left out:", _left_out(data)),
-            ("growth:", growth_line(data["growth"], _GROWTH_DAYS))):
+            ("left out:", _left_out(data))):
         if text:
             lines += wrap(label, text)
     for bad in [one for one in data["options"] if one["bad"]]:

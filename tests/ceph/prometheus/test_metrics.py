@@ -100,7 +100,7 @@ def test_prometheus_scrapes_the_active_mgr(
                          lambda: _of_port(prometheus, ports[standby]), _LATE_SECONDS)
         assert after >= moved[1] > 0
         rules = prometheus.rules()
-        assert len(rules) == 4 and all(rule["health"] == "ok" for rule in rules), rules
+        assert len(rules) == 5 and all(rule["health"] == "ok" for rule in rules), rules
     wait_for("`ceph mgr services`", lambda: services(cluster).endswith(f":{ports[standby]}/"),
              _LATE_SECONDS)
     assert not listens(ports[active])

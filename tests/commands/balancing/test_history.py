@@ -146,20 +146,18 @@ def test_history_survives_the_mgr(session: Session) -> None:
     assert ask(session, "history") == told
 
 
-def test_entries_of_another_version_are_told_as_far_as_they_go() -> None:
-    """What earlier releases wrote as the maximum after an episode was a forecast."""
+def test_garbled_entries_are_told_as_far_as_they_go() -> None:
     entries: List[Dict[str, Any]] = [
         {}, {"started_at": "yesterday", "max_before": [], "bytes": None, "error": "x"},
         {"plan": "p", "started_at": 0.0, "ended_at": 3600.0,
          "max_before": {"hdd": 0.9, "ssd": None}, "max_after": {"hdd": 0.75},
-         "moves": 3, "bytes": 1 << 40, "outcome": "through"}]
+         "moves": 3, "bytes": 1 << 40, "outcome": "completed"}]
     answer = report_history(entries, None, 7200.0)
     assert all(set(entry) == KEYS for entry in answer.data["episodes"])
     assert [e["outcome"] for e in answer.data["episodes"]] == ["dropped", "dropped", "completed"]
     assert answer.data["episodes"][2]["measured"] == "unknown"
     assert "1970-01-01 00:00" in answer.plain and "1h00m" in answer.plain
-    assert "1 TiB" in answer.plain and "90.00 -> ?" in answer.plain
-    assert "predicted %MAX: hdd 75.00" in answer.plain
+    assert "1 TiB" in answer.plain and "90.00 -> 75.00" in answer.plain
     assert json.dumps(answer.data)
 
 

@@ -1,4 +1,4 @@
-"""--aim, the option `aim`, and `eval <plan>` with what the other aims would give."""
+"""--aim, the option `aim`, and `eval <plan> --aims` with what the others would give."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def note_aims(session: Session) -> List[str]:
 
 def effect_of(session: Session, arguments: str = "p") -> Dict[str, Any]:
     optimize(session, arguments)
-    effect: Dict[str, Any] = ask(session, "eval " + arguments.split()[0])
+    effect: Dict[str, Any] = ask(session, f"eval {arguments.split()[0]} --aims")
     return effect
 
 
@@ -106,9 +106,29 @@ def test_first_answer_has_all_aims_where_no_time_passes(any_session: Session) ->
     assert (own["moves"], own["bytes"], own["room_gain_bytes"]) == (
         effect["moves"], effect["bytes"],
         effect["planned_room"]["bytes"] - effect["room"]["bytes"])
-    lines = run(any_session, "equilibrium eval p").splitlines()
+    lines = run(any_session, "equilibrium eval p --aims").splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("AIM"))
     assert [line.split()[0] for line in lines[start + 1:start + 4]] == AIMS
+
+
+def test_what_is_not_asked_for_is_neither_planned_nor_told(session: Session) -> None:
+    asked = note_aims(session)
+    optimize(session)
+    effect, text = ask(session, "eval p"), run(session, "equilibrium eval p")
+    run(session, "sim run 5m")
+    assert asked == ["space"]
+    assert not {"aims", "options_known"} & set(effect)
+    assert not [line for line in text.splitlines() if line.startswith("AIM")]
+    told = ask(session, "eval p --aims")
+    assert {key: told[key] for key in effect if key not in ("now", "age_seconds")} == {
+        key: effect[key] for key in effect if key not in ("now", "age_seconds")}
+    assert asked == ["space", "even", "least-motion"]
+
+
+@pytest.mark.parametrize("line", ["eval --aims", "eval vms --aims"])
+def test_only_a_plan_has_other_aims(session: Session, line: str) -> None:
+    code, said = refused(session, "equilibrium " + line)
+    assert code == -22 and "--aims is for a plan" in said
 
 
 def test_other_aims_keep_the_plan_s_limits(session: Session) -> None:
@@ -121,13 +141,13 @@ def test_other_aims_keep_the_plan_s_limits(session: Session) -> None:
 def test_comparison_is_made_once(session: Session) -> None:
     effect = effect_of(session)
     asked = note_aims(session)
-    assert ask(session, "eval p") == effect and asked == []
+    assert ask(session, "eval p --aims") == effect and asked == []
     optimize(session)
-    ask(session, "eval p")
+    ask(session, "eval p --aims")
     assert asked == ["space", "even", "least-motion"]
     run(session, "equilibrium rm p")
     optimize(session)
-    ask(session, "eval p")
+    ask(session, "eval p --aims")
     assert asked[3:] == ["space", "even", "least-motion"]
 
 
@@ -135,12 +155,12 @@ def test_memory_is_bounded(session: Session) -> None:
     names = [f"p{number}" for number in range(12)]
     for name in names:
         optimize(session, name + " --max-moves 1")
-        ask(session, "eval " + name)
+        ask(session, f"eval {name} --aims")
     asked = note_aims(session)
     for name in reversed(names[2:]):
-        ask(session, "eval " + name)
+        ask(session, f"eval {name} --aims")
     assert asked == []
-    ask(session, "eval " + names[0])
+    ask(session, f"eval {names[0]} --aims")
     assert asked == ["even", "least-motion"]
 
 
@@ -148,24 +168,24 @@ def test_after_a_failover_the_limits_are_not_known(session: Session) -> None:
     effect = effect_of(session, "p --max-moves 3")
     run(session, "sim failover")
     look(session)
-    later = ask(session, "eval p")
+    later = ask(session, "eval p --aims")
     assert later["options_known"] is False
     assert aims_of(later)["space"] == aims_of(effect)["space"]
     assert aims_of(later)["even"]["moves"] > 3 >= aims_of(effect)["even"]["moves"]
-    text = run(session, "equilibrium eval p")
+    text = run(session, "equilibrium eval p --aims")
     assert "present settings" in text
     assert "present settings" not in run(session, "equilibrium optimize q",
-                                         "equilibrium eval q")
+                                         "equilibrium eval q --aims")
 
 
 def test_plan_of_an_older_map(session: Session) -> None:
     """The plan is of epoch 42; the others are planned on what has become of the cluster."""
     optimize(session)
     run(session, "equilibrium execute p", "sim run idle")
-    effect = ask(session, "eval p")
+    effect = ask(session, "eval p --aims")
     assert effect["osdmap_epoch"] == aims_of(effect)["space"]["osdmap_epoch"] == 42
     assert aims_of(effect)["even"]["osdmap_epoch"] > 42
-    assert "made at osdmap epoch 42, the others at" in run(session, "equilibrium eval p")
+    assert "made at osdmap epoch 42, the others at" in run(session, "equilibrium eval p --aims")
 
 
 def test_a_comparison_that_fails(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,12 +199,12 @@ def test_a_comparison_that_fails(session: Session, monkeypatch: pytest.MonkeyPat
         return make_plan(snapshot, options, checkpoint)
     with monkeypatch.context() as patch:
         patch.setattr(service, "planner", fail)
-        aims = aims_of(ask(session, "eval p"))
+        aims = aims_of(ask(session, "eval p --aims"))
         assert {aim: found["state"] for aim, found in aims.items()} == {
             "space": "ready", "even": "failed", "least-motion": "ready"}
         assert "even: could not be planned (RuntimeError: boom)" in run(
-            session, "equilibrium eval p")
-    assert aims_of(ask(session, "eval p"))["even"]["state"] == "ready"
+            session, "equilibrium eval p --aims")
+    assert aims_of(ask(session, "eval p --aims"))["even"]["state"] == "ready"
     assert ask(session, "ls")["plans"][0]["state"] == "ready"
     assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
 
@@ -236,7 +256,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def states(session: Session, plan: str = "p") -> Dict[str, str]:
     return {aim: found["state"] for aim, found in aims_of(
-        ask(session, "eval " + plan)).items()}
+        ask(session, f"eval {plan} --aims")).items()}
 
 
 ALL_READY = {aim: "ready" for aim in AIMS}
@@ -246,7 +266,7 @@ def test_a_handler_does_not_wait(threaded: Session, slow: SlowAims) -> None:
     started = time.monotonic()
     assert states(threaded) == {"space": "ready", "even": "planning", "least-motion": "planning"}
     assert time.monotonic() - started < 5
-    text = run(threaded, "equilibrium eval p")
+    text = run(threaded, "equilibrium eval p --aims")
     assert "even, least-motion: being planned; ask again" in text and "space (p)" in text
     slow.let_go.set()
     wait_until(lambda: states(threaded) == ALL_READY)
@@ -257,7 +277,7 @@ def test_a_comparison_is_no_plan_in_the_making(threaded: Session, slow: SlowAims
     assert slow.started.wait(10)
     assert [(p["plan"], p["state"]) for p in ask(threaded, "ls")["plans"]] == [("p", "ready")]
     assert ask(threaded, "status")["planning"] == []
-    for line in ("show p", "dump p", "eval p"):
+    for line in ("show p", "dump p", "eval p --aims"):
         ask(threaded, line)
     assert ask(threaded, "execute p")["state"] == "executing"
 
@@ -296,13 +316,14 @@ def test_time_limit_of_a_comparison(threaded: Session, slow: SlowAims) -> None:
     states(threaded)
     wait_until(lambda: states(threaded) == ALL_READY)
     assert slow.ended == 2
-    assert aims_of(ask(threaded, "eval p"))["even"]["stop_reason"] == "the time limit is reached"
+    even = aims_of(ask(threaded, "eval p --aims"))["even"]
+    assert even["stop_reason"] == "the time limit is reached"
 
 
 def test_a_plan_in_the_making_is_not_compared(threaded: Session, slow: SlowAims) -> None:
     run(threaded, "equilibrium optimize p --aim even --replace")
     assert slow.started.wait(10)
-    assert refused(threaded, "equilibrium eval p")[0] == -11
+    assert refused(threaded, "equilibrium eval p --aims")[0] == -11
     slow.let_go.set()
     wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
-    assert ask(threaded, "eval p")["aim"] == "even"
+    assert ask(threaded, "eval p --aims")["aim"] == "even"

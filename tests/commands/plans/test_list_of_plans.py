@@ -7,7 +7,6 @@ from typing import Any, Dict
 
 import pytest
 
-from equilibrium_mgr.report.plan_list import PlansNow, list_plans
 from equilibrium_mgr.runtime.formatting import WIDTH
 from mgr_stub.console.session import Session
 
@@ -122,12 +121,3 @@ def test_long_names_stay_within_the_screen(session: Session) -> None:
     assert max(map(len, plain.split("\n"))) <= WIDTH
 
 
-def test_head_of_an_older_release_is_never_outdated(session: Session) -> None:
-    optimize(session)
-    head = session.module.plan_store.heads()["p"]
-    old = head._replace(topology="", pool_pgs={}, room_gained_bytes=None)
-    mark_out(session, 3)
-    summary = session.module.gateway.summary()
-    states = [plan["state"] for one in (head, old) for plan in list_plans(
-        [one], PlansNow(summary=summary)).data["plans"]]
-    assert states == ["outdated", "ready"]

@@ -20,7 +20,7 @@ def test_it_is_not_denied_and_a_look_is_started(session: Session, line: str, key
     assert key in ask(session, line)
 
 
-@pytest.mark.parametrize("command", ["eval", "df", "growth", "report"])
+@pytest.mark.parametrize("command", ["eval", "df", "report"])
 def test_figures_with_a_plan_are_of_a_look_that_shows_what_it_moves(
         session: Session, command: str) -> None:
     run(session, "equilibrium optimize old", "equilibrium execute old", "sim run 1h")

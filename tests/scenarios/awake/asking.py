@@ -11,7 +11,7 @@ from mgr_stub.console.session import Session
 
 READS: Sequence[str] = tuple("equilibrium " + line for line in (
     "status", "status --format json", "osds", "osds --format json", "eval", "eval --format json",
-    "explain", "explain osd.1", "explain 1.0", "df", "growth", "moves", "ls", "history",
+    "explain", "explain osd.1", "explain 1.0", "df", "moves", "ls", "history",
     "drain ls", "upmap ls", "pool ls", "metrics", "metrics", "report", "dump-state"))
 #: Foreign commands that ask nothing of the module.
 OTHERS: Sequence[str] = ("osd dump", "health")

@@ -1,1 +1,0 @@
-"""Tests of how fast data grows."""
