@@ -94,8 +94,8 @@ class ReportCommands:
             ceph_version=parts.gateway.ceph_version(), epoch=parts.gateway.epoch(),
             now=parts.clock())
         return report_page(PageSources(identity, view, parts.balancer.status, parts.settings(),
-                                       parts.options.value, parts.gateway.pool_space(), kept),
-                           TimeSlice())
+                                       parts.options.value, parts.gateway.pool_space(), kept,
+                                       self._plans.outdated_reason(plan or "")), TimeSlice())
 
     def dump_state(self, anonymous: bool) -> CommandAnswer:
         """The cluster's state at the last reading, which has its time in it."""

@@ -31,7 +31,7 @@ def report_page(sources: PageSources, checkpoint: Checkpoint) -> CommandAnswer:
     data: Dict[str, Any] = {
         "plan": standing.name if standing is not None else None,
         "plan_osdmap_epoch": standing.plan.epoch if standing is not None else None,
-        "outdated": standing.is_older if standing is not None else None,
+        "outdated": standing.is_outdated if standing is not None else None,
         "osdmap_epoch": identity.epoch, "fsid": identity.fsid,
         "ceph_version": identity.ceph_version, "version": VERSION, "created_at": identity.now,
         "verdict": verdict(facts), "warnings": warnings(facts),

@@ -26,8 +26,7 @@ def rollback_commands(standing: PlanStanding, snapshot: Snapshot) -> List[str]:
 
 def rollback_section(facts: PageFacts) -> Html:
     """Empty where there is no plan, or it changes nothing."""
-    if facts.standing is None or all(
-            change.primary is not None for change in facts.standing.plan.changes):
+    if facts.standing is None or not facts.standing.plan.changes:
         return Html("")
     commands = rollback_commands(facts.standing, facts.view.snapshot)
     shown = _first(commands)
@@ -50,8 +49,6 @@ def _former_items(standing: PlanStanding,
     made = {change.pgid for change in standing.in_place}
     left = made | {change.pgid for change in standing.to_make}
     for change in standing.plan.changes:
-        if change.primary is not None:
-            continue   # 'undo' knows what was set before
         if change.pgid not in made and change.pgid in left:
             yield change.pgid, snapshot.upmap_items.get(change.pgid, ())
         elif change.pgid in made:

@@ -50,7 +50,7 @@ def warnings(facts: PageFacts) -> List[str]:
 
 def _plan_warning(facts: PageFacts, standing: PlanStanding) -> str:
     """Says that the plan is outdated, or is being carried out; empty where neither is so."""
-    if not standing.is_older:
+    if not standing.is_outdated:
         return ""
     shards = sum(change.shards for change in standing.plan.changes)
     left = sum(change.shards for change in standing.to_make)

@@ -13,7 +13,7 @@ class PlanStanding(NamedTuple):
 
     name: str
     plan: Plan
-    is_older: bool                     # the osdmap is newer than the plan
+    is_void: bool                      # what it rests on has changed
     to_make: Tuple[PgChange, ...]      # as planned
     in_place: Tuple[PgChange, ...]     # where the plan wants them, or on their way there
     not_possible: Tuple[PgChange, ...]   # the PG is gone, or others have placed it otherwise
@@ -26,25 +26,26 @@ class PlanStanding(NamedTuple):
 
     @property
     def is_outdated(self) -> bool:
-        """True where some of the plan cannot be made as planned any more."""
-        return bool(self.not_possible)
+        """True where some of the plan is not to be made any more; a newer osdmap is no reason."""
+        return self.is_void or len(self.to_make) < len(self.plan.changes)
 
 
-def standing_of(name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> PlanStanding:
-    """The plan beside the snapshot; `epoch` is that of the newest osdmap."""
+def standing_of(name: str, plan: Plan, snapshot: Snapshot, is_void: bool) -> PlanStanding:
+    """The plan beside the snapshot. `is_void`: it is outdated by what `ls` goes by."""
     to_make: List[PgChange] = []
     in_place: List[PgChange] = []
     not_possible: List[PgChange] = []
     for change in plan.changes:
         pg = snapshot.pgs.get(change.pgid)
-        if pg is None or not is_same_placement(pg.raw, change.raw,
-                                               snapshot.pools[pg.pool].erasure):
+        positional = pg is not None and snapshot.pools[pg.pool].erasure
+        if pg is None or not is_same_placement(pg.raw, change.raw, positional):
             not_possible.append(change)
-        elif pg.up == change.up_after:
+        elif is_same_placement(pg.up, change.up_after, positional):
             in_place.append(change)
+        elif is_same_placement(pg.up, change.up_before, positional):
+            to_make.append(change)
         else:
-            (to_make if pg.up == change.up_before else not_possible).append(change)
+            not_possible.append(change)
     wanted = {change.pgid for change in to_make}
-    return PlanStanding(name, plan, epoch > plan.epoch, tuple(to_make), tuple(in_place),
-                        tuple(not_possible),
+    return PlanStanding(name, plan, is_void, tuple(to_make), tuple(in_place), tuple(not_possible),
                         tuple([move for move in plan.moves if move.pgid in wanted]))

@@ -37,6 +37,7 @@ class PageSources(NamedTuple):
     option: Callable[[str], Any]     # the mgr's get_module_option
     pool_space: Mapping[int, PoolSpaceNow]   # as `ceph df` has it now
     plan: Optional[Tuple[str, Plan]]
+    outdated_reason: Optional[str] = None    # of the plan, as `ls` has it
 
 
 class Later(NamedTuple):
@@ -100,7 +101,8 @@ def gather(sources: PageSources, checkpoint: Checkpoint) -> PageFacts:
     later_bytes: Optional[Mapping[int, int]] = None
     later = Later("", "")
     if sources.plan is not None:
-        standing = standing_of(*sources.plan, view.snapshot, sources.identity.epoch)
+        standing = standing_of(*sources.plan, view.snapshot,
+                               sources.outdated_reason is not None)
         wanted, later = standing.to_make, Later(f"with {standing.name}", "%PLAN")
     elif status.progress is not None:
         wanted, later = status.wanted, Later("when the plan under way is done", "%PLAN")
