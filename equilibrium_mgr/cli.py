@@ -174,7 +174,7 @@ class Commands:
 
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:
-        """Balance automatically; switches the built-in balancer off"""
+        """Balance automatically; switches the built-in balancer off where it moves data"""
         return self._answer(format, self.switch_commands.on)
 
     @write_command("equilibrium off")
