@@ -19,7 +19,6 @@ from .commands.report_commands import ReportCommands
 from .commands.switch_commands import SwitchCommands
 from .commands.table_commands import TableCommands
 from .commands.operations.undo_commands import UndoCommands
-from .commands.operations.read_commands import ReadCommands
 from .commands.operations.upmap_commands import UpmapCommands
 from .compat import keyword_arguments, read_command, write_command
 from .report.cluster.osds import OsdSelection
@@ -43,7 +42,6 @@ class Commands:
         self.freeze_commands = FreezeCommands(parts)
         self.undo_commands = UndoCommands(parts)
         self.upmap_commands = UpmapCommands(parts)
-        self.read_commands = ReadCommands(parts)
 
     def _answer(self, output_format: str, command: Callable[..., CommandAnswer],
                 *arguments: Any) -> CommandResult:
@@ -98,13 +96,11 @@ class Commands:
                       aim: Optional[str] = None, from_: Optional[List[str]] = None,
                       to: Optional[List[str]] = None,
                       not_: Optional[List[str]] = None, repair: bool = False,
-                      read_balance: bool = False, replace: bool = False) -> CommandResult:
+                      replace: bool = False) -> CommandResult:
         """Make a plan, which is kept; nothing is moved. Pools are given by name or id. Options:
         --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
-        --aim space|even|least-motion; --from, --to, --not OSDS|BUCKETS; --repair;
-        --read-balance; --replace"""
-        make = self.read_commands.optimize if read_balance else self.plan_commands.optimize
-        return self._answer(format, make, plan, PlanArguments(
+        --aim space|even|least-motion; --from, --to, --not OSDS|BUCKETS; --repair; --replace"""
+        return self._answer(format, self.plan_commands.optimize, plan, PlanArguments(
             pools or [], max_moves, max_bytes, device_class, aim, from_ or (), to or (),
             not_ or (), repair), replace)
 
@@ -173,7 +169,7 @@ class Commands:
 
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:
-        """Balance automatically; switches the built-in balancer off"""
+        """Balance automatically; switches the built-in balancer off where it moves data"""
         return self._answer(format, self.switch_commands.on)
 
     @write_command("equilibrium off")

@@ -135,13 +135,6 @@ OPTIONS: List[Dict[str, Any]] = [
                    "percent of an OSD, moving omap makes nothing more even that lasts, and may "
                    "fill the fullest OSD further. OSDs above nearfull_ratio are relieved all the "
                    "same."),
-    dict(name="read_balance", type="bool", default=False, runtime=True,
-         desc="even out which OSDs are primaries; never where kernel clients mount",
-         long_desc="Allows `ceph equilibrium optimize <plan> --read-balance`, which sets "
-                   "pg-upmap-primary entries in replicated pools. Needs Ceph 18 and "
-                   "require_min_compat_client reef. The kernel's clients (krbd, CephFS mounts) do "
-                   "not know such entries and lose access. While true, PGs with such an entry are "
-                   "moved as others are; while false they stay where they are."),
     dict(name="metrics_port", type="uint", default=0, min=0, max=65535, runtime=True,
          desc="port at which the active mgr serves metrics by HTTP; 0 for none",
          long_desc="What `ceph equilibrium metrics` prints, at /metrics, for Prometheus."),
@@ -202,7 +195,6 @@ class Settings(NamedTuple):
     from_buckets: Optional[FrozenSet[str]]    # names of OSDs and buckets; None: all OSDs
     to_buckets: Optional[FrozenSet[str]]      # likewise
     not_buckets: Optional[FrozenSet[str]]     # likewise; None: none is spared
-    read_balance: bool                    # pg-upmap-primary may be used
     metrics_port: int                     # 0: no metrics by HTTP
     metrics_addr: str                     # an IP address; empty where it cannot be used
     replaced: Tuple[Replaced, ...] = ()   # values that cannot be used

@@ -73,7 +73,7 @@ class EvaluationCommands:
         return evaluate_plan(EvaluatedPlan(
             name, plan, created, None if created is None else max(0.0, parts.clock() - created),
             parts.gateway.epoch(), name == parts.executing(), aims, comparison,
-            tuple(self._failures.lines_of_plan(name))), look)
+            tuple(self._failures.lines_of_plan(name)), self._plans.outdated_reason(name)), look)
 
     def _find_pool(self, text: str) -> Optional[str]:
         return find_pool(text, self._parts.gateway.pool_ids_by_name())

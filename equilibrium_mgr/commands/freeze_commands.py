@@ -9,7 +9,7 @@ from ..observation.cluster_view import ClusterView
 from ..observation.planned_placement import planned_usage
 from ..plan.kinds import FREEZE
 from ..plan.model import Plan
-from ..plan.topology import pool_pgs, topology_mark
+from ..plan.topology import pool_pgs, topology_mark, topology_of
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.freeze import FreezeReport, report_freeze
 from ..runtime.time_slice import TimeSlice
@@ -62,13 +62,8 @@ class FreezeCommands:
 
 def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
     """True where CRUSH and the weights of all OSDs are as they were."""
-    return _mark(snapshot) == topology_mark(summary.crush_version, (
+    return topology_of(snapshot) == topology_mark(summary.crush_version, (
         (osd, found.is_in, found.reweight) for osd, found in summary.osds.items()))
-
-
-def _mark(snapshot: Snapshot) -> str:
-    return topology_mark(snapshot.crush_version, (
-        (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values()))
 
 
 def _with_figures(found: Freeze, view: ClusterView) -> Plan:
@@ -76,5 +71,5 @@ def _with_figures(found: Freeze, view: ClusterView) -> Plan:
     pools = {pool_of(change.pgid) for change in changes}
     return found.plan._replace(
         before=view.usage, after=planned_usage(view, changes), bounds=view.bounds,
-        topology=_mark(snapshot),
+        topology=topology_of(snapshot),
         pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))

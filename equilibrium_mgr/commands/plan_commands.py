@@ -5,18 +5,16 @@ import errno
 from typing import List, Optional
 
 from ..control.episodes.outcomes import COMPLETED
-from ..execution.guards import CURE_BUILTIN, primaries_refused, upmap_refused
+from ..execution.guards import CURE_BUILTIN, upmap_refused
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.kinds import READ_BALANCE
 from ..plan.model import BadPlan, Plan
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.plan_list import PlansNow, list_plans, outdated_reason
 from ..report.plans import dump_plan, show_plan
-from ..report.reads import plan_content
-from ..runtime.formatting import wrap
+from ..runtime.formatting import format_bytes, plural, wrap
 from ..snapshot.model import pool_of
 from .current_view import CurrentView
 from .module_parts import ModuleParts
@@ -31,7 +29,7 @@ class PlanCommands:
 
     def optimize(self, name: str, arguments: PlanArguments, replace: bool) -> CommandAnswer:
         """Starts to make a plan, which is kept."""
-        self.refuse_name(name, replace)
+        self._refuse_name(name, replace)
         settings = self._parts.settings()
         options = plan_options(arguments, settings, self._parts.gateway)
         if not self._parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
@@ -41,7 +39,7 @@ class PlanCommands:
                              f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                              " made")
 
-    def refuse_name(self, name: str, replace: bool) -> None:
+    def _refuse_name(self, name: str, replace: bool) -> None:
         """Raises CommandError for a name under which no plan can be made now. `replace`: a kept
         plan of that name goes."""
         if not valid_plan_name(name):
@@ -120,8 +118,6 @@ class PlanCommands:
             raise CommandError(errno.EPERM,
                                f"the built-in balancer is active; run '{CURE_BUILTIN}' first")
         refuse_old_clients(self._parts.gateway)
-        if plan.kind == READ_BALANCE:
-            refuse_primaries(self._parts)
         self._refuse_lost_pools(name, plan)
         if not plan.changes:
             return CommandAnswer({"plan": name, "state": COMPLETED, "shards": 0, "bytes": 0,
@@ -131,9 +127,9 @@ class PlanCommands:
             busy = self._parts.executing()
             raise CommandError(errno.EBUSY, f"plan '{busy}' is being executed; 'ceph equilibrium rm"
                                f" {busy}' stops it")
-        reason = self._outdated_reason(name)
-        lines = [f"{name}: executing: {plan_content(plan)}" if plan.kind == READ_BALANCE
-                 else f"{name}: executing {plan_content(plan)}",
+        reason = self.outdated_reason(name)
+        lines = [f"{name}: executing {plural(len(plan.moves), 'shard')},"
+                 f" {format_bytes(plan.bytes)}",
                  "'ceph equilibrium status' shows how far it is",
                  f"'ceph equilibrium rm {name}' stops it"]
         if reason is not None:
@@ -142,7 +138,8 @@ class PlanCommands:
         return CommandAnswer({"plan": name, "state": "executing", "shards": len(plan.moves),
                               "bytes": plan.bytes, "outdated_reason": reason}, "\n".join(lines))
 
-    def _outdated_reason(self, name: str) -> Optional[str]:
+    def outdated_reason(self, name: str) -> Optional[str]:
+        """Why a kept plan, or a part of it, is void; None for no reason that is known."""
         head = self._parts.plan_store.heads().get(name)
         return outdated_reason(head, self._summary()) if head is not None else None
 
@@ -186,16 +183,6 @@ def _removed(names: List[str], stopped: Optional[str]) -> str:
     if stopped is not None:
         said += f"\nnothing more of {stopped} is sent; what it has sent goes on"
     return said
-
-
-def refuse_primaries(parts: ModuleParts) -> None:
-    """Raises CommandError where primaries may not, or cannot, be set."""
-    view = parts.balancer.status.view
-    refused = primaries_refused(parts.settings().read_balance, parts.gateway.ceph_version(),
-                                parts.gateway.min_compat_client(),
-                                view.snapshot.osd_release if view is not None else "")
-    if refused:
-        raise CommandError(errno.EPERM, refused)
 
 
 def refuse_old_clients(gateway: Gateway) -> None:

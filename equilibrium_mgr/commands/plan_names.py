@@ -8,7 +8,7 @@ from ..observation.cluster_view import ClusterView
 from ..observation.planned_placement import planned_usage
 from ..plan.model import Plan
 from ..plan.store import MAX_PLANS
-from ..plan.topology import pool_pgs, topology_mark
+from ..plan.topology import pool_pgs, topology_of
 from ..report.command_answer import CommandError
 from ..snapshot.model import pool_of
 from .module_parts import ModuleParts
@@ -50,6 +50,5 @@ def with_figures(plan: Plan, view: ClusterView) -> Plan:
     pools = {pool_of(change.pgid) for change in plan.changes}
     return plan._replace(
         before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds,
-        topology=topology_mark(snapshot.crush_version, (
-            (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values())),
+        topology=topology_of(snapshot),
         pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))

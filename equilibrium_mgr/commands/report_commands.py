@@ -87,7 +87,8 @@ class ReportCommands:
         look = self._view.look(kept)
         reading, epoch = parts.gateway.last_reading(), parts.gateway.epoch()
         evaluated = evaluate_cluster(look) if plan is None or kept is None else evaluate_plan(
-            EvaluatedPlan(plan, kept, None, None, epoch, plan == parts.executing()), look)
+            EvaluatedPlan(plan, kept, None, None, epoch, plan == parts.executing(),
+                          outdated_reason=self._plans.outdated_reason(plan)), look)
         return report_page(PageSources(
             evaluated.data, self.status().data, osd_figures(look.view, look.wanted),
             look.view.snapshot, kept,

@@ -21,7 +21,7 @@ class SwitchCommands:
         self._parts = parts
 
     def on(self) -> CommandAnswer:
-        """Switches automatic balancing on, and the built-in balancer off."""
+        """Switches automatic balancing on, and the built-in balancer off where it moves data."""
         gateway = self._parts.gateway
         refuse_old_clients(gateway)
         self._refuse_taking_back()
@@ -38,6 +38,9 @@ class SwitchCommands:
                              f" {' '.join(drains.drains.by_name())}' ends it)")
         if builtin_was_active:
             sentences.append("the built-in balancer was switched off")
+        elif gateway.builtin_balancer_on():
+            sentences.append("the built-in balancer stays on: in mode"
+                             f" {gateway.builtin_balancer_mode()} it moves no data")
         return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active,
                               "resumed_drains": resumed}, _lines(sentences))
 
@@ -61,7 +64,7 @@ class SwitchCommands:
                              f" {' '.join(drains.drains.by_name())}' goes on)")
         if stopped:
             sentences.append(f"the execution of plan '{stopped}' was stopped")
-        if not gateway.builtin_balancer_active() and gateway.builtin_balancer_runs():
+        if not gateway.builtin_balancer_on() and gateway.builtin_balancer_runs():
             sentences.append(
                 "the built-in balancer stays off ('ceph balancer on' brings it back)")
         return CommandAnswer({"active": False, "stopped_plan": stopped,

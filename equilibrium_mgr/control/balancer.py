@@ -342,7 +342,7 @@ class Balancer:
         if guard is not None:
             self._stop_for(guard, execution)
             return guard
-        if execution is not None and not (execution.name or execution.is_motionless):
+        if execution is not None and not execution.name:
             step = self._automatic.replan_step(snapshot, settings, execution,
                                                self.dispatcher.osd_traffic(snapshot), drains_only)
             if step is not None and not step.replan:
@@ -367,7 +367,6 @@ class Balancer:
         step = self._automatic.next_step(snapshot, settings, excluded, self.observer.resting(),
                                          drains_only, self.drains.has_work)
         self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
-        step = self._rest.next_step(step, snapshot, settings)
         if step.plan is None:
             return (self._rest.outcome(step, snapshot, settings, excluded) if step.is_idle
                     else step.outcome)

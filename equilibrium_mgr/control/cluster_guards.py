@@ -1,7 +1,7 @@
 """Guards of the whole cluster, in the order in which `status` names them.
 
-The time window binds automatic balancing alone; the rest binds whatever wants to move data. A kept
-plan that moves none needs no more than a monitor that keeps it.
+The time window binds automatic balancing alone; the rest binds whatever wants to move data. A plan
+that moves none needs no more than a monitor that keeps it.
 """
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class ClusterGuards:
         """Returns the first guard that holds by a summary, or None. Guards that need a snapshot are
         left to `check_snapshot`. `drains_only`: what is to be planned drains OSDs, at any time."""
         self._note_builtin(summary.builtin_active)
-        is_exempt = _is_exempt(execution)
+        is_motionless = _is_motionless(execution)
         return self._time_guard(settings, execution, drains_only) or self._cluster_guard(
-            cluster_guard(summary, summary.mon_connected, summary.builtin_active, is_exempt),
-            0.0 if is_exempt else self.builtin_grace.peek_seconds_left(self._clock()))
+            cluster_guard(summary, summary.mon_connected, summary.builtin_active, is_motionless),
+            0.0 if is_motionless else self.builtin_grace.peek_seconds_left(self._clock()))
 
     def check_snapshot(self, snapshot: Snapshot, settings: Settings,
                        execution: Optional[Execution],
@@ -46,11 +46,11 @@ class ClusterGuards:
         """Returns the first guard that holds by a snapshot that has just been taken, or None."""
         builtin_active = self._gateway.builtin_balancer_active()
         self._note_builtin(builtin_active)
-        is_exempt = _is_exempt(execution)
+        is_motionless = _is_motionless(execution)
         return self._time_guard(settings, execution, drains_only) or self._cluster_guard(
             cluster_guard(snapshot, self._gateway.have_mon_connection(), builtin_active,
-                          is_exempt),
-            0.0 if is_exempt else self.builtin_grace.seconds_left(self._clock()))
+                          is_motionless),
+            0.0 if is_motionless else self.builtin_grace.seconds_left(self._clock()))
 
     def observe_builtin(self) -> None:
         """Records whether the built-in balancer is on, in rounds that check no guard: an operator
@@ -74,7 +74,7 @@ class ClusterGuards:
     def _time_guard(self, settings: Settings, execution: Optional[Execution],
                     drains_only: bool) -> Optional[RoundOutcome]:
         """Returns the guard that the time window or `start_delay` sets, or None."""
-        if _is_exempt(execution):
+        if _is_motionless(execution):
             return None
         if not drains_only and (execution is None or not execution.name):
             closed = self._closed(settings)
@@ -118,5 +118,5 @@ class ClusterGuards:
                             opening - now, numbers={"until": at})
 
 
-def _is_exempt(execution: Optional[Execution]) -> bool:
-    return execution is not None and execution.is_exempt
+def _is_motionless(execution: Optional[Execution]) -> bool:
+    return execution is not None and execution.is_motionless

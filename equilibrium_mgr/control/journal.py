@@ -17,7 +17,7 @@ from ..execution.execution import CarriedCounts
 from ..execution.rejections import Items, from_dict, to_dict
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.cluster_view import ClusterView
-from ..plan.model import NO_PRIMARY, PgChange
+from ..plan.model import PgChange
 from ..runtime.buffered_kv_store import (
     COOLDOWN, DRAINS, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
 from ..runtime.kv_store import KeyValueStore
@@ -234,9 +234,7 @@ class Journal:
                     self._put_episode(self.episode)
             self.changes.append([ChangeRow(
                 now, plan, kind, begun_at, change.pgid, change.raw,
-                before.upmap_items.get(change.pgid, ()), change.items,
-                None if change.primary is None else (
-                    before.primaries.get(change.pgid, NO_PRIMARY), change.primary))
+                before.upmap_items.get(change.pgid, ()), change.items)
                 for change in batch], now)
 
     def settle_changes(self, snapshot: Optional[Snapshot]) -> None:

@@ -12,12 +12,11 @@ from ..execution.change_outcomes import DeferralKind, DroppedChange
 from ..execution.dispatcher import UpmapDispatcher, moving
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.execution_slot import ExecutionSlot
-from ..execution.guards import is_disturbed
 from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
 from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
-from ..plan.kinds import DRAIN, READ_BALANCE, command_of
+from ..plan.kinds import DRAIN, command_of
 from ..plan.model import PgChange
 from ..runtime.formatting import format_deadline, plural
 from ..settings import Settings
@@ -32,9 +31,8 @@ from .status import IS_OFF, RoundOutcome
 #: Changes that are sent at a time where most of them move nothing, which no limit of movement
 #: binds: the monitors put them into one map.
 _MOST_CHANGES = 1000
-#: Seconds between two batches of a plan that moves nothing, and of one that sets primaries: of
-#: these PGs peer again, which clients notice.
-_NEXT_SECONDS, _AFTER_PEERING_SECONDS = 2.0, 10.0
+#: Seconds between two batches of a plan that moves nothing.
+_NEXT_SECONDS = 2.0
 #: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
 _LOST_STATES = frozenset(("down", "incomplete"))
 #: The same, and of those whose data stands still until an OSD is less full.
@@ -84,13 +82,9 @@ class PlanExecutor:
             self.record(execution, command_of(execution.kind))
         self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
         self._dispatcher.drop_stopped_pools(execution, snapshot)
-        if execution.kind == READ_BALANCE:
-            self._drop_reads(execution, snapshot, settings)
         decision = self._dispatcher.choose(execution, snapshot, settings,
                                            self._observer.max_misplaced_ratio(snapshot, settings))
         self._dispatcher.accept(execution, decision)
-        if execution.kind == READ_BALANCE and not execution.name:   # moves must not wait for it
-            _drop(execution, [(change, why.reason) for change, why in decision.waiting])
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
@@ -103,15 +97,6 @@ class PlanExecutor:
                 self._dispatcher.has_stalled(execution, snapshot, settings)):
             return self.in_flight(snapshot, settings)
         return None
-
-    def _drop_reads(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> None:
-        """Drops primaries that may not be set any more; those of automatic balancing where data has
-        to move again, which must not wait for them."""
-        reason = ("read_balance is off" if not settings.read_balance
-                  else "data is on its way" if not execution.name and is_disturbed(snapshot)
-                  else None)
-        if reason is not None:
-            _drop(execution, [(change, reason) for change in execution.wanted])
 
     def in_flight(self, snapshot: Snapshot, settings: Settings) -> Optional[RoundOutcome]:
         """The state while moves of our own are in flight and nothing else is to be done; None where
@@ -183,7 +168,8 @@ class PlanExecutor:
         if wait is not None:
             return wait
         batch = self._dispatcher.still_allowed(
-            _first(decision.send, settings.max_moves_per_round), before, execution.is_exempt)
+            decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)], before,
+            execution.is_motionless)
         if not batch:
             return self._look_again(execution, decision)
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
@@ -223,7 +209,7 @@ class PlanExecutor:
             return None
         self._timer.allow_batch()
         self._observer.require_observation()
-        return _AFTER_PEERING_SECONDS if execution.kind == READ_BALANCE else _NEXT_SECONDS
+        return _NEXT_SECONDS
 
     def _store_sending(self, batch: Sequence[PgChange], before: Snapshot) -> None:
         """Stores what of the batch moves data: a successor counts it as misplaced."""
@@ -281,20 +267,9 @@ class PlanExecutor:
             codes.PLANNING)
 
 
-def _drop(execution: Execution, changes: Sequence[Tuple[PgChange, str]]) -> None:
-    execution.apply(ExecutionUpdate(dropped=[
-        DroppedChange(change, reason) for change, reason in changes]))
-
-
 def _figures(execution: Execution) -> Dict[str, str]:
     """Of MOVING, for the action."""
     return {"what_moves": "no data"} if execution.is_motionless else {}
-
-
-def _first(changes: Sequence[PgChange], max_moves: int) -> Sequence[PgChange]:
-    """What goes at a time; PGs that peer again count as moves do."""
-    peering = any(change.primary is not None for change in changes)
-    return changes[:max_moves if peering else max(_MOST_CHANGES, max_moves)]
 
 
 def _may_arrive(snapshot: Snapshot, pgid: str, never: FrozenSet[str] = _LOST_STATES) -> bool:

@@ -15,7 +15,6 @@ from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
 from ..snapshot.model import Osd, Pg, Snapshot
 from ..snapshot.pg_checks import untrusted_state
 from .change_outcomes import Deferral, DeferralKind, DroppedChange, WaitingChange
-from .guards import has_primary, not_clean, with_free_primary
 from .osd_traffic import OsdTraffic, osd_traffic
 from .throttle import deferral_of
 from .throttle_state import Candidate, ThrottleLimits, ThrottleState
@@ -87,10 +86,7 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
     selection = _Selection(snapshot, ThrottleState(snapshot, limits, blocked, traffic), kind)
     ranked = by_urgency(snapshot, traffic, wanted)
     for change in with_checkpoints(ranked.changes, _CHANGES_PER_CHECKPOINT, checkpoint):
-        if change.primary is None:
-            selection.add(change, ranked.urgent.get(change.pgid))
-        else:
-            selection.add_primary(change, kind)
+        selection.add(change, ranked.urgent.get(change.pgid))
     return selection.decision(wanted)
 
 
@@ -141,25 +137,6 @@ class _Selection:
                 and candidate.change.pgid not in self._state.limits.cooling):
             self._state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
                                      candidate.copies)
-
-    def add_primary(self, change: PgChange, kind: str) -> None:
-        """Sorts a change of a PG's primary, which no limit of movement binds."""
-        pg = self._snapshot.pgs.get(change.pgid)
-        if pg is not None and has_primary(self._snapshot, pg, change.primary):
-            self._done.append(change)
-            return
-        void = "its pool or PG is gone"
-        if pg is not None:
-            candidate = self._state.candidate(with_free_primary(pg), change, None)
-            void = _void(self._snapshot, candidate) or (
-                not_clean(pg, kind) if candidate.moves_nothing else "its data has moved meanwhile")
-            deferral = deferral_of(self._state, candidate)
-        if void:
-            self._dropped.append(DroppedChange(change, void))
-        elif deferral is not None:
-            self._waiting.append((change, deferral))
-        else:
-            self._send.append(change)
 
     def decision(self, wanted: Sequence[PgChange]) -> Decision:
         """The decision on all changes added so far; `wanted` gives the order of the plan."""

@@ -235,7 +235,7 @@ class UpmapDispatcher:
         is waited for. `on_submitted` is called before the answers are waited for, which takes up to
         _SEND_TIMEOUT_SECONDS. Raises NotReady.
         """
-        batch = self.still_allowed(batch, before, execution.is_exempt)
+        batch = self.still_allowed(batch, before, execution.is_motionless)
         if not batch:
             return SentBatch(before)
         now = self._clock()
@@ -260,17 +260,17 @@ class UpmapDispatcher:
         update = result.update()
         execution.apply(update)
         self._account(execution, moving(batch, before), result, before, snapshot)
-        self._start_waits(batch, result, before, now)
+        self._start_waits(result, before, now)
         return SentBatch(snapshot, update.sent_moves, update.sent_bytes, result.kept, batch)
 
     def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
-                       is_exempt: bool) -> Sequence[PgChange]:
+                       is_motionless: bool) -> Sequence[PgChange]:
         """What of the batch the newest osdmap allows as that of `before` did. Another one may come
         while one is read; where that goes on, a summary has to agree on OSDs and flags."""
         for left in reversed(range(_MOST_MAPS)):
             now = self._gateway.at_newest_map(before)
             batch = self._gateway.without_remapped(batch, before)
-            if not is_exempt and _is_disturbed(before, now):
+            if not is_motionless and _is_disturbed(before, now):
                 break
             if now is not before:
                 batch = [change for change in batch if _is_allowed(change, before, now)]
@@ -278,7 +278,7 @@ class UpmapDispatcher:
                     now, self._gateway.summary(with_map_settings=True)):
                 return batch if cluster_guard(
                     now, self._gateway.have_mon_connection(),
-                    self._gateway.builtin_balancer_active(), is_exempt) is None else ()
+                    self._gateway.builtin_balancer_active(), is_motionless) is None else ()
         return ()
 
     def _account(self, execution: Execution, moved: Sequence[PgChange], result: BatchResult,
@@ -298,20 +298,16 @@ class UpmapDispatcher:
         for dropped in result.rejected:
             if dropped.change.pgid in added:
                 self.pending.reduce(dropped.change, dropped.moving_shards)
-            self._log.warning("pg %s %s: %s", dropped.change.pgid, "stays where it is"
-                              if dropped.change.primary is None else "keeps its primary",
-                              dropped.reason)
+            self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
         kept = {change.pgid for change in result.kept}
         if kept & self.rejected.keys():
             self.rejected = {pgid: item for pgid, item in self.rejected.items()
                              if pgid not in kept}
-        rejected = [dropped for dropped in result.rejected if dropped.change.primary is None]
-        if rejected:
-            self.rejected = with_rejected(self.rejected, rejected, map_mark(snapshot),
+        if result.rejected:
+            self.rejected = with_rejected(self.rejected, result.rejected, map_mark(snapshot),
                                           self._clock())
 
-    def _start_waits(self, batch: Sequence[PgChange], result: BatchResult, before: Snapshot,
-                     sent_at: float) -> None:
+    def _start_waits(self, result: BatchResult, before: Snapshot, sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
         moved = moving(result.kept, before)
         self._prediction.expect(targets_of(moved), before)
@@ -320,9 +316,7 @@ class UpmapDispatcher:
                                if dropped.moving_shards], sent_at)
         if result.kept:
             self.backoff.succeeded()
-        # a single rejection is the PG's, a whole batch of them the monitor's; what becomes of
-        # primaries tells nothing of upmap items
-        elif any(change.primary is None for change in batch):
+        else:  # a single rejection is the PG's, a whole batch of them the monitor's
             self.backoff.failed(self._clock())
 
 

@@ -6,19 +6,17 @@ from itertools import chain
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..gateway.gateway import UpmapReply
-from ..plan.kinds import BALANCE, MOTIONLESS, READ_BALANCE
+from ..plan.kinds import BALANCE, MOTIONLESS
 from ..plan.model import PgChange
 from ..runtime.formatting import plural
 from ..snapshot.model import Snapshot, shard_changes
 from .batch_selection import Decision
 from .change_outcomes import DroppedChange
-from .guards import has_primary
 from .stall import Stall
 
 _KEPT_DROPS = 200
 _MAX_ATTEMPTS = 3
 _SUPERSEDED = "somebody else has set other upmap items"
-_PRIMARY_DROPPED = "the monitor did not keep its primary"
 
 
 class BatchResult(NamedTuple):
@@ -46,15 +44,13 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> BatchResu
     for reply in answers:
         change = reply.change
         present = snapshot.upmap_items.get(change.pgid, ())
-        if _is_kept(snapshot, change):
+        if present == change.items:
             kept.append(change)
         elif reply.returncode is None:
             unanswered.append(change)
         elif reply.returncode != 0:
             rejected.append(DroppedChange(change, f"the monitor refused it: {reply.message}",
                                           is_refused=True))
-        elif change.primary is not None:
-            rejected.append(DroppedChange(change, _PRIMARY_DROPPED))
         elif not set(present) <= set(change.items):
             superseded.append(change)  # the monitor only ever shortens what it is sent
         else:
@@ -63,13 +59,6 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> BatchResu
                 change, "the monitor kept its upmap items only in part" if moving
                 else "the monitor dropped its upmap items", moving))
     return BatchResult(kept, rejected, unanswered, superseded)
-
-
-def _is_kept(snapshot: Snapshot, change: PgChange) -> bool:
-    if change.primary is None:
-        return snapshot.upmap_items.get(change.pgid, ()) == change.items
-    pg = snapshot.pgs.get(change.pgid)
-    return pg is not None and has_primary(snapshot, pg, change.primary)
 
 
 def _shards_moving(snapshot: Snapshot, change: PgChange) -> int:
@@ -228,12 +217,6 @@ class Execution:
         return self.kind in MOTIONLESS
 
     @property
-    def is_exempt(self) -> bool:
-        """True where what forbids moving data does not bind it: nothing of it moves data, and an
-        operator has asked for it by name."""
-        return self.is_motionless and bool(self.name)
-
-    @property
     def remaining_moves(self) -> int:
         """Shards that are still to be sent."""
         if self.carried is not None and not self.is_compared:
@@ -253,8 +236,7 @@ class Execution:
         """One sentence for after a batch; names a change that is above a limit."""
         said = f"{self.sent_moves} of {self.planned_moves} shards sent"
         if self.is_motionless:
-            what = "primaries" if self.kind == READ_BALANCE else "upmap items"
-            said = (f"the {what} of {self.planned_pgs - len(self.wanted)} of"
+            said = (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
                     f" {plural(self.planned_pgs, 'PG')} are changed; no data moves")
         if decision.above_limit:
             said += f"; pg {decision.above_limit} alone is above the misplaced limit"

@@ -1,16 +1,13 @@
 """Guards: conditions of the cluster or of single pools under which nothing may be sent."""
 from __future__ import annotations
 
-import re
 from typing import (
     Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Protocol, Set)
 
-from ..plan.kinds import READ_BALANCE
-from ..plan.model import NO_PRIMARY
 from ..runtime.formatting import plural
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import Pg, Pool, Snapshot
+from ..snapshot.model import Pool, Snapshot
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")
 
@@ -20,10 +17,6 @@ _BEFORE_LUMINOUS = frozenset((
     "hammer", "infernalis", "jewel", "kraken"))
 #: OSDs of these have no mClock profiles by default.
 BEFORE_QUINCY = _BEFORE_LUMINOUS.union(("luminous", "mimic", "nautilus", "octopus", "pacific"))
-#: These do not know pg-upmap-primary.
-_BEFORE_REEF = BEFORE_QUINCY.union(("quincy",))
-_REEF = 18
-_CLEAN = frozenset(("active", "clean"))
 CURE_MIN_COMPAT = "ceph osd set-require-min-compat-client luminous"
 CURE_BUILTIN = "ceph balancer off"
 NO_CONNECTION = "the mgr has no connection to a monitor"
@@ -36,54 +29,6 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
         return None
     return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and upmap needs"
             f" luminous or newer; run '{CURE_MIN_COMPAT}'")
-
-
-def primaries_refused(is_on: bool, ceph_version: str, min_compat_client: str,
-                      osd_release: str) -> Optional[str]:
-    """Returns why no primaries may be set, with the command that helps, or None. `is_on`: the
-    option read_balance; `ceph_version`: as `ceph version` has it; `osd_release`: the osdmap's
-    require_osd_release, empty where it is not known."""
-    if not is_on:
-        return ("read_balance is off; where no kernel client mounts,"
-                " 'ceph config set mgr mgr/equilibrium/read_balance true' allows it")
-    number = re.search(r"[0-9]+", ceph_version)
-    if number is not None and int(number.group()) < _REEF:
-        return f"Ceph {number.group()} has no pg-upmap-primary; it came with Ceph {_REEF}"
-    # monitors that write maps of an older release abort where one has primaries (OSDMap::encode)
-    if osd_release and osd_release in _BEFORE_REEF:
-        return (f"require_osd_release is '{osd_release}' and pg-upmap-primary needs reef or newer;"
-                " once all OSDs run it, 'ceph osd require-osd-release reef' says so")
-    if min_compat_client in _BEFORE_REEF:
-        return (f"require_min_compat_client is '{min_compat_client or 'unset'}' and"
-                " pg-upmap-primary needs reef or newer; run"
-                " 'ceph osd set-require-min-compat-client reef'")
-    return None
-
-
-def is_disturbed(snapshot: Snapshot) -> bool:
-    """True while data is, or has to be, on its way. PGs that peer are none of it."""
-    return bool(snapshot.in_flight() or snapshot.misplaced_copies) or any(
-        counts.degraded for counts in snapshot.pool_states.values())
-
-
-def has_primary(snapshot: Snapshot, pg: Pg, primary: Optional[int]) -> bool:
-    """True where an OSD is the PG's primary, be it without an entry of its own, which monitors drop
-    where it is not needed; NO_PRIMARY: where no entry sets one."""
-    if primary == NO_PRIMARY:
-        return pg.pgid not in snapshot.primaries
-    return bool(pg.up) and pg.up[0] == primary
-
-
-def with_free_primary(pg: Pg) -> Pg:
-    """The PG without what keeps it from being moved as somebody has set its primary."""
-    return pg._replace(immovable=None) if pg.immovable == reasons.UPMAP_PRIMARY else pg
-
-
-def not_clean(pg: Pg, kind: str) -> str:
-    """Why a plan of this kind leaves the PG alone in its present state; empty for no reason."""
-    if kind == READ_BALANCE and not _CLEAN.issubset(pg.state.split("+")):
-        return "it is not active+clean any more"
-    return ""
 
 
 class MapGuards(Protocol):

@@ -278,14 +278,8 @@ CHECKS: Tuple[Check, ...] = (
 _CHECKS_WITHOUT_MOTION: Tuple[Check, ...] = (pg_is_immovable,)
 
 
-#: Another primary copies nothing either, but the PG peers again, which ends a scrub.
-_CHECKS_OF_PRIMARIES: Tuple[Check, ...] = (pg_is_immovable, pg_is_busy)
-
-
 def binding_checks(candidate: Candidate) -> Tuple[Check, ...]:
     """The checks that bind a change: the only place that decides it."""
-    if candidate.change.primary is not None:
-        return _CHECKS_OF_PRIMARIES
     return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS
 
 

@@ -174,8 +174,6 @@ class ThrottleState:
 
     def added_pairs(self, change: PgChange) -> int:
         """Pairs of upmap items that the change adds to the osdmap; below 0 where it drops some."""
-        if change.primary is not None:
-            return 0
         return len(change.items) - len(self.snapshot.upmap_items.get(change.pgid, ()))
 
     def pg_shards(self, osd: int) -> int:

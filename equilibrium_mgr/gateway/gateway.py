@@ -10,7 +10,8 @@ from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, 
 
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
-from ..plan.model import NO_PRIMARY, PgChange
+from ..plan.kinds import is_same_placement
+from ..plan.model import PgChange
 from ..runtime.checkpoints import Checkpoint
 from ..runtime.time_slice import TimeSlice
 from ..runtime.work_counters import Counts, WorkCounters
@@ -31,6 +32,10 @@ from .summary_reader import OsdMapSettings, SummaryReader
 
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
+_DEFAULT_BALANCER_MODE = "upmap"
+#: Modes of the built-in balancer in which it writes neither upmap items nor weights; `read`, from
+#: Ceph 19 on, sets primaries alone.
+_MOTIONLESS_MODES = frozenset(("none", "read"))
 _CONFIG_SECONDS = 5.0
 _STOP_CHECK_SECONDS = 5.0
 
@@ -277,12 +282,14 @@ class Gateway:
                   for number, osd in snapshot.osds.items() if number in osds})
 
     def without_remapped(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
-        """The changes whose PGs still have the up set of the snapshot."""
+        """The changes whose PGs are still where the snapshot has them; another primary counts for
+        nothing."""
         osdmap = self._mgr.get_osdmap()
         if osdmap.get_epoch() == snapshot.epoch:
             return list(changes)
-        return [change for change in changes
-                if _up_set(osdmap, change.pgid) == snapshot.pgs[change.pgid].up]
+        return [change for change in changes for pg in (snapshot.pgs[change.pgid],)
+                if is_same_placement(_up_set(osdmap, pg.pgid), pg.up,
+                                     snapshot.pools[pg.pool].erasure)]
 
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
         """Sends all commands at once, so that they land in one epoch, and waits for the replies."""
@@ -305,6 +312,13 @@ class Gateway:
     # -- the built-in balancer ---------------------------------------------------------------
 
     def builtin_balancer_active(self) -> bool:
+        """True where the built-in balancer is on in a mode that moves data."""
+        active = self.builtin_balancer_mode() not in _MOTIONLESS_MODES and (
+            self.builtin_balancer_on())
+        self._builtin_was_active = self._builtin_was_active or active
+        return active
+
+    def builtin_balancer_on(self) -> bool:
         """True where the built-in balancer runs and its option is on, as it is by default.
 
         Ceph 20 can disable the module (`mgr module force disable`).
@@ -312,9 +326,11 @@ class Gateway:
         value = self._mgr.get_module_option_ex("balancer", "active")
         wanted = value is None or (
             value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes"))
-        active = wanted and self.builtin_balancer_runs()
-        self._builtin_was_active = self._builtin_was_active or active
-        return active
+        return wanted and self.builtin_balancer_runs()
+
+    def builtin_balancer_mode(self) -> str:
+        """What the built-in balancer writes: upmap items, weights, primaries."""
+        return str(self._mgr.get_module_option_ex("balancer", "mode") or _DEFAULT_BALANCER_MODE)
 
     def pop_builtin_was_active(self) -> bool:
         """True where the built-in balancer has been seen active since the last call."""
@@ -366,11 +382,6 @@ def _up_set(osdmap: OsdMapApi, pgid: str) -> Tuple[int, ...]:
 
 
 def _command(change: PgChange) -> Dict[str, Any]:
-    if change.primary == NO_PRIMARY:
-        return {"prefix": "osd rm-pg-upmap-primary", "format": "json", "pgid": change.pgid}
-    if change.primary is not None:
-        return {"prefix": "osd pg-upmap-primary", "format": "json", "pgid": change.pgid,
-                "id": change.primary}
     if not change.items:
         return {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": change.pgid}
     flat: List[int] = [osd for pair in change.items for osd in pair]

@@ -152,8 +152,7 @@ class SnapshotReader:
             acting=maps.acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
             changed_at=modified_at(maps.osd_map), drained=self.drained, sent=self.sent,
-            pool_statfs=_pool_statfs(osds, self._checkpoint),
-            moves_primaries=settings.read_balance)
+            pool_statfs=_pool_statfs(osds, self._checkpoint))
         full = None if statistics is None else _FullReading(
             statistics, reading._replace(records=statistics.records(*arguments)))
         held: List[Any] = [*pgs.values(), *pgs]

@@ -11,6 +11,7 @@ from typing import (
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
+from ..plan.kinds import is_same_placement
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
 
@@ -198,5 +199,6 @@ class _Origins:
             return PG_NUM
         earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
         if earlier is not None:
-            return UPMAP if earlier.raw == pg.raw else CRUSH
+            return UPMAP if is_same_placement(
+                earlier.raw, pg.raw, self._pools[pg.pool].erasure) else CRUSH
         return PLAN if ours and source not in pg.raw else CRUSH

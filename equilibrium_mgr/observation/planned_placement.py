@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, NamedTuple
 
+from ..plan.kinds import is_same_placement
 from ..plan.model import PgChange, Usage
 from ..plan.usage import ShardCounts, counted_usage, shard_weight
 from .cluster_view import ClusterView
@@ -31,7 +32,8 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
     outgoing: Dict[int, int] = {}
     for change in changes:
         pg = pgs.get(change.pgid)
-        if pg is None or pg.up != change.up_before:
+        if pg is None or not is_same_placement(pg.up, change.up_before,
+                                               view.snapshot.pools[pg.pool].erasure):
             continue
         applied += 1
         before, after = set(change.up_before), set(change.up_after)

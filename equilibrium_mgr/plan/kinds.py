@@ -6,13 +6,13 @@ from typing import Tuple
 from ..crush.placement import NO_OSD
 from ..snapshot.model import Pg
 
-BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN, READ_BALANCE = (
-    "balance", "undo", "cancel", "freeze", "clean-up", "repair", "drain", "read-balance")
-KINDS = (BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN, READ_BALANCE)
+BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN = (
+    "balance", "undo", "cancel", "freeze", "clean-up", "repair", "drain")
+KINDS = (BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN)
 
 #: Plans of these kinds leave all data where it is: flags, degraded PGs and limits of movement do
 #: not stop them. What of them would move data after all is dropped.
-MOTIONLESS = frozenset((CANCEL, FREEZE, CLEAN_UP, READ_BALANCE))
+MOTIONLESS = frozenset((CANCEL, FREEZE, CLEAN_UP))
 
 #: Plans of these kinds take changes back, which automatic balancing would make again.
 TAKE_BACK = frozenset((UNDO, CANCEL))

@@ -3,14 +3,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from ..snapshot.model import Pg, UpmapItems
+from ..snapshot.model import UpmapItems
 from .kinds import BALANCE, KINDS
 
 #: Written into every stored plan; a reader refuses what it does not know.
 PLAN_VERSION = 2
-
-#: Stands for no pg-upmap-primary.
-NO_PRIMARY = -1
 
 
 class BadPlan(ValueError):
@@ -44,9 +41,6 @@ class PgChange(NamedTuple):
     objects: int                 # of the PG; kept for readers of stored plans
     #: (OSD, bytes) of the shards that it gains or loses, where these are not all `shard_bytes`
     uneven: Tuple[Tuple[int, int], ...] = ()
-    #: the OSD that is to be primary, NO_PRIMARY for none that is set; None where upmap items are
-    #: what is changed
-    primary: Optional[int] = None
 
     def bytes_on(self, osd: int) -> int:
         """Bytes of the shard that an OSD gains or loses."""
@@ -54,24 +48,10 @@ class PgChange(NamedTuple):
 
     def command(self) -> str:
         """The command that an operator could type instead."""
-        if self.primary is not None:
-            return (f"ceph osd rm-pg-upmap-primary {self.pgid}" if self.primary == NO_PRIMARY
-                    else f"ceph osd pg-upmap-primary {self.pgid} {self.primary}")
         if not self.items:
             return f"ceph osd rm-pg-upmap-items {self.pgid}"
         pairs = " ".join(f"{source} {target}" for source, target in self.items)
         return f"ceph osd pg-upmap-items {self.pgid} {pairs}"
-
-
-def change_of_primary(pg: Pg, primary: int) -> PgChange:
-    """The change that makes one of a PG's OSDs its primary, which changes places with the first;
-    NO_PRIMARY leaves that to CRUSH, whose choice is not known."""
-    up = list(pg.up)
-    if primary != NO_PRIMARY:
-        place = up.index(primary)
-        up[0], up[place] = up[place], up[0]
-    return PgChange(pg.pgid, pg.raw, pg.up, tuple(up), (), 0, pg.shard_bytes, pg.objects,
-                    primary=primary)
 
 
 class ClassUsage(NamedTuple):
@@ -124,19 +104,6 @@ class StuckShards(NamedTuple):
     example: str  # pgid of one of them
 
 
-class PoolReads(NamedTuple):
-    """How evenly the OSDs of a pool are primaries. A score is Ceph's (`ceph osd pool ls detail`):
-    the most primaries of an OSD ÷ their mean; 1 is even."""
-
-    pool_id: int
-    name: str
-    pgs: int             # whose primary the plan changes
-    score_before: float
-    score_after: float
-    most_before: int     # primaries of the OSD that has the most of them
-    most_after: int
-
-
 class Plan(NamedTuple):
     """A finished plan."""
 
@@ -155,7 +122,6 @@ class Plan(NamedTuple):
     stuck: Tuple[StuckShards, ...] = ()   # of drained OSDs, once the plan is done
     kind: str = BALANCE          # one of KINDS
     limited_to: str = ""         # as PlanOptions.limited_to
-    reads: Tuple[PoolReads, ...] = ()   # of a plan that evens out primaries
 
     @property
     def bytes(self) -> int:
@@ -182,7 +148,8 @@ class Plan(NamedTuple):
             "stop_reason": self.stop_reason,
             "min_compat_client": self.min_compat_client,
             "moves": [list(move) for move in self.moves],
-            "changes": [_row(change) for change in self.changes],
+            "changes": [list(change if change.uneven else change[:-1])
+                        for change in self.changes],
             "before": usage_to_dict(self.before),
             "after": usage_to_dict(self.after),
             "skipped": dict(self.skipped),
@@ -193,7 +160,6 @@ class Plan(NamedTuple):
             "stuck": [list(stuck) for stuck in self.stuck],
             "kind": self.kind,
             **({"limited_to": self.limited_to} if self.limited_to else {}),
-            **({"reads": [list(row) for row in self.reads]} if self.reads else {}),
         }
 
 
@@ -211,8 +177,7 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
             aim=dump["aim"], bounds=dict(dump["bounds"]), topology=dump["topology"],
             pool_pgs=dict(dump["pool_pgs"]),
             stuck=tuple(StuckShards(*row) for row in dump["stuck"]),
-            kind=dump["kind"], limited_to=dump.get("limited_to", ""),
-            reads=tuple(PoolReads(*row) for row in dump.get("reads", [])))
+            kind=dump["kind"], limited_to=dump.get("limited_to", ""))
     except BadPlan:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -232,13 +197,6 @@ def _usage(dump: Mapping[str, Any]) -> Usage:
     room = dump["room"]
     return Usage(classes, {name: PoolSpace(**p) for name, p in dump["pools"].items()},
                  Room(**room) if room is not None else None)
-
-
-def _row(change: PgChange) -> List[Any]:
-    """The change without the values at its end that it does not have: most have neither."""
-    if change.primary is not None:
-        return list(change)
-    return list(change[:-1] if change.uneven else change[:-2])
 
 
 def _change(row: List[Any]) -> PgChange:

@@ -11,7 +11,7 @@ from ..plan.aim_comparison import FAILED, AimComparison, AimComparisons, AimFigu
 from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan.store import MAX_PLANS, PlanStore
-from ..plan.topology import pool_pgs, topology_mark
+from ..plan.topology import pool_pgs, topology_of
 from ..planner.planner import make_plan
 from ..planner.replanning import FormerPlan
 from ..planner.rule_repair import repair_plan
@@ -189,8 +189,7 @@ class PlanService:
                             self._checkpoint(max_seconds, is_wanted))
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
         return plan._replace(
-            limited_to=options.limited_to, topology=topology_mark(snapshot.crush_version, (
-                (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values())),
+            limited_to=options.limited_to, topology=topology_of(snapshot),
             pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
 
     def _settled(self, snapshot: Optional[Snapshot]) -> Snapshot:

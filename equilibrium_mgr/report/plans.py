@@ -3,11 +3,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from ..plan.kinds import BALANCE, READ_BALANCE
+from ..plan.kinds import BALANCE
 from ..plan.model import Plan
-from ..runtime.formatting import format_bytes, format_percent
+from ..runtime.formatting import format_bytes, format_percent, plural
 from .command_answer import CommandAnswer
-from .reads import plan_content, reads_json, reads_lines
 from .table import Column, render_table
 
 
@@ -25,13 +24,12 @@ def dump_plan(name: str, plan: Plan) -> CommandAnswer:
         "plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
         "stop_reason": plan.stop_reason, "bounds": plan.bounds,
         "moves": moves_json(plan), "bytes": plan.bytes,
-        "upmap_items": {c.pgid: [list(pair) for pair in c.items] for c in plan.changes
-                        if c.primary is None},
+        "upmap_items": {c.pgid: [list(pair) for pair in c.items] for c in plan.changes},
         "raw": {c.pgid: list(c.raw) for c in plan.changes},
         "up_before": {c.pgid: list(c.up_before) for c in plan.changes},
         "predicted_up": {c.pgid: list(c.up_after) for c in plan.changes},
         "before": _usage(plan.to_dict()["before"]), "after": _usage(plan.to_dict()["after"]),
-        "skipped": plan.skipped, **reads_json(plan)}
+        "skipped": plan.skipped}
     return CommandAnswer(data, "\n".join(_comment(name, plan) + _detail(plan)))
 
 
@@ -47,9 +45,7 @@ def moves_json(plan: Plan) -> List[Dict[str, Any]]:
 def _comment(name: str, plan: Plan) -> List[str]:
     aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
     lines = [f"# plan {name}, {aim}, made at osdmap epoch {plan.epoch}:",
-             f"# {plan_content(plan)}"]
-    if plan.kind == READ_BALANCE:
-        return lines + [f"# {line}" for line in reads_lines(plan)]
+             f"# {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
         lines.append(f"# class {device_class}: max utilization {format_percent(before.max)}% ->"

@@ -66,8 +66,7 @@ def _what(report: UndoReport) -> str:
                    else "nothing is left to be taken back")
         return f"{nothing} of {report.title}"
     arrived = sum(change.shards > 0 for change in plan.changes)
-    primaries = sum(change.primary is not None for change in plan.changes)
-    items = len(plan.changes) - result.not_begun - result.under_way - arrived - primaries
+    items = len(plan.changes) - result.not_begun - result.under_way - arrived
     parts = []
     if result.not_begun:
         at_most = "at most " if report.kind == CANCEL else ""
@@ -83,9 +82,6 @@ def _what(report: UndoReport) -> str:
     if items:
         parts.append(f"{plural(items, 'PG')} {'gets' if items == 1 else 'get'} the upmap items of"
                      " before")
-    if primaries:
-        parts.append(f"{plural(primaries, 'PG')} {'gets' if primaries == 1 else 'get'} the primary"
-                     " of before")
     if not arrived:
         parts.append("no data moves")
     return f"{begin}takes back {report.title}: " + "; ".join(parts)

@@ -46,8 +46,7 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
             is_in=bool(dump.get("in", 1)), destroyed="destroyed" in states,
             reweight=float(dump.get("weight", 1.0)), size_bytes=size, used_bytes=used,
             has_statistics=size > 0, inbound_bytes=0, outbound_bytes=0,
-            uuid=str(dump.get("uuid", "")),
-            primary_affinity=float(dump.get("primary_affinity", 1.0)))
+            uuid=str(dump.get("uuid", "")))
     return osds
 
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
 
 from ..crush.placement import NO_OSD
 from . import immovable_reasons as reasons
-from .model import Osd, Pool, UpmapItems
+from .model import Osd, Pool, UpmapItems, pool_of
 from .sizes.omap import is_much_omap
 from .sizes.shard_sizes import ShardInput
 from .upmap_items import invert_items
@@ -48,18 +48,17 @@ def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> O
     return None
 
 
-def placed_by_others(osd_map: Mapping[str, Any],
-                     moves_primary: Callable[[str], bool] = lambda pgid: False) -> Dict[str, str]:
-    """pgid → reason of PGs whose placement or primary somebody else has set in full.
-    `moves_primary`: whether a PG may move although its primary is set."""
+def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]) -> Dict[str, str]:
+    """pgid → reason of PGs that somebody else has placed in full, or in an order that is not that
+    of their rule."""
     pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
     for entry in osd_map.get("pg_upmap_primaries", []):
-        if not moves_primary(entry["pgid"]):
+        if not _has_free_primaries(pools.get(pool_of(entry["pgid"]))):
             pinned.setdefault(entry["pgid"], reasons.UPMAP_PRIMARY)
     return pinned
 
 
-def has_free_primaries(pool: Optional[Pool]) -> bool:
+def _has_free_primaries(pool: Optional[Pool]) -> bool:
     """True for a pool of which any OSD of a PG may be its primary: the rule fills all positions
     alike, so that the order of an up set tells nothing."""
     return (pool is not None and not pool.erasure and pool.rule is not None

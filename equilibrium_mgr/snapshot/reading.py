@@ -49,5 +49,4 @@ class Reading(NamedTuple):
     drained: FrozenSet[int] = frozenset()   # OSDs that an operator wants emptied
     sent: FrozenSet[str] = frozenset()     # PGs that the last mgr had moved and seen not arrive
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch
-    moves_primaries: bool = False   # PGs whose primary is set may move (read_balance)
     pool_statfs: Sequence[PoolStatfs] = ()   # get('osd_stats')['pool_statfs']

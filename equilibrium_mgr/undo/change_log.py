@@ -40,8 +40,6 @@ class ChangeRow(NamedTuple):
     raw: Tuple[int, ...]  # what CRUSH alone gave
     before: UpmapItems
     after: UpmapItems     # as it was sent, or what the monitor has kept of that
-    #: (before, after) of a pg-upmap-primary, NO_PRIMARY for none; None where upmap items were sent
-    primaries: Optional[Tuple[int, int]] = None
 
 
 class LoggedEpisode(NamedTuple):
@@ -235,8 +233,7 @@ def _packed(rows: Sequence[ChangeRow]) -> str:
         shared = [row.at, row.plan, row.kind, row.begun_at]
         if not batches or batches[-1] != shared:
             batches.append(shared)
-        plain.append([len(batches) - 1, row.pgid, row.raw, row.before, row.after,
-                      *(row.primaries or ())])
+        plain.append([len(batches) - 1, row.pgid, row.raw, row.before, row.after])
     text = json.dumps({"batches": batches, "rows": plain}, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode())).decode()
 
@@ -250,8 +247,8 @@ def _unpacked(packed: str) -> List[ChangeRow]:
         batches = [(float(at), str(plan), kind if kind in KINDS else BALANCE, float(begun_at))
                    for at, plan, kind, begun_at in value["batches"]]
         return [ChangeRow(at, plan, kind, begun_at, str(pgid), tuple(map(int, raw)),
-                          _items(before), _items(after), _primaries(primaries))
-                for batch, pgid, raw, before, after, *primaries in value["rows"]
+                          _items(before), _items(after))
+                for batch, pgid, raw, before, after in value["rows"]
                 for at, plan, kind, begun_at in (batches[batch],)]
     except (binascii.Error, zlib.error, ValueError, KeyError, TypeError, IndexError,
             RecursionError):
@@ -262,17 +259,11 @@ def _items(pairs: Sequence[Sequence[int]]) -> UpmapItems:
     return tuple((int(source), int(target)) for source, target in pairs)
 
 
-def _primaries(pair: Sequence[int]) -> Optional[Tuple[int, int]]:
-    return (int(pair[0]), int(pair[1])) if pair else None
-
-
-def rows_by_pg(rows: Sequence[ChangeRow],
-               of_primaries: bool = False) -> Dict[str, List[ChangeRow]]:
-    """pgid → its rows, the oldest first: those of upmap items, or of primaries."""
+def rows_by_pg(rows: Sequence[ChangeRow]) -> Dict[str, List[ChangeRow]]:
+    """pgid → its rows, the oldest first."""
     found: Dict[str, List[ChangeRow]] = {}
     for row in rows:
-        if (row.primaries is not None) == of_primaries:
-            found.setdefault(row.pgid, []).append(row)
+        found.setdefault(row.pgid, []).append(row)
     return found
 
 

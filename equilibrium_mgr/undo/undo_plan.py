@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ..plan.kinds import CANCEL, UNDO, moves_nothing, takes_back
+from ..plan.kinds import CANCEL, UNDO, is_same_placement, moves_nothing, takes_back
 from ..plan.model import Move, PgChange, Plan, Usage
 from ..plan.options import AIMS
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
@@ -11,7 +11,6 @@ from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
 from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, rows_by_pg
-from .primaries import restored_primaries, with_present_order
 
 GONE = "its pool or PG is gone"
 FOREIGN = "somebody else has changed its upmap items since"
@@ -66,23 +65,15 @@ def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
     then what is being copied, then what has arrived, the newest first. `checkpoint` is called every
     few milliseconds.
     """
-    rows = with_present_order(snapshot, rows, checkpoint)
     goals = {pgid: _before_all(snapshot, of_pg, chosen) for pgid, of_pg in with_checkpoints(
         rows_by_pg(rows).items(), _PGS_A_PIECE, checkpoint)}
-    found = _plan(snapshot, goals, UNDO, rows, checkpoint)
-    primaries, not_restored = restored_primaries(
-        snapshot, rows, chosen, frozenset(change.pgid for change in found.plan.changes))
-    return found._replace(
-        plan=found.plan._replace(changes=found.plan.changes + tuple(primaries)),
-        not_restored=found.not_restored + [
-            (pgid, Obstacle(reason)) for pgid, reason in not_restored])
+    return _plan(snapshot, goals, UNDO, rows, checkpoint)
 
 
 def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
                 checkpoint: Checkpoint = no_checkpoint) -> UndoResult:
     """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
     stays where its data is."""
-    rows = with_present_order(snapshot, rows, checkpoint)
     goals = {pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
              for pgid, of_pg in with_checkpoints(rows_by_pg(rows).items(), _PGS_A_PIECE, checkpoint)
              if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}
@@ -123,7 +114,7 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
     if later is not None:
         return Obstacle.of(f"{_name(later)} has changed it since",
                            f"ceph equilibrium undo {later.plan or 'automatic'}")
-    return goal if made[first].raw == snapshot.pgs[pgid].raw else Obstacle(REMAPPED)
+    return goal if _is_mapped_alike(snapshot, made[first]) else Obstacle(REMAPPED)
 
 
 def _made(rows: Sequence[ChangeRow], present: UpmapItems) -> List[ChangeRow]:
@@ -141,12 +132,18 @@ def _before_motion(pg: Pg, snapshot: Snapshot, rows: Sequence[ChangeRow], chosen
             if row.before == items:
                 continue   # the monitor has not kept it
             return None
-        if row.raw != pg.raw:
+        if not _is_mapped_alike(snapshot, row):
             return Obstacle(REMAPPED)
         items = row.before
         if takes_back(pg, _up_with(snapshot, pg, items), snapshot.pools[pg.pool].erasure):
             return items
     return None
+
+
+def _is_mapped_alike(snapshot: Snapshot, row: ChangeRow) -> bool:
+    """True where CRUSH alone gives the row's PG what it gave then."""
+    pg = snapshot.pgs[row.pgid]
+    return is_same_placement(row.raw, pg.raw, snapshot.pools[pg.pool].erasure)
 
 
 def _name(row: ChangeRow) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
+from ..plan.kinds import is_same_placement
 from ..plan.model import PgChange
 from ..plan.usage import ShardCounts, shard_counts
 from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
@@ -39,7 +40,8 @@ def placement(snapshot: Snapshot, changes: Iterable[PgChange] = (),
     applied: Dict[str, PgChange] = {}
     for change in changes:
         pg = snapshot.pgs.get(change.pgid)
-        if pg is not None and pg.up == change.up_before:
+        if pg is not None and is_same_placement(pg.up, change.up_before,
+                                                snapshot.pools[pg.pool].erasure):
             applied[change.pgid] = change
     shards = shard_counts(snapshot, (
         (pg, pg.up if pg.pgid not in applied else applied[pg.pgid].up_after)

@@ -1,6 +1,7 @@
 """The built-in balancer as far as other modules use it: its switch and its commands.
 
-It never moves a PG here. A ModuleHost switches it off at first, so that plans can be executed.
+It never moves a PG here; in mode `read` it sets primaries (simulation/read_balancer.py). A
+ModuleHost switches it off at first, so that plans can be executed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..errors import Answer, StubError, invalid
 from ..monitor.config import Config
+
+
+_MODES = ("none", "crush-compat", "upmap")
+_MODES_OF_19 = ("read", "upmap-read")
 
 
 class BuiltinBalancer:
@@ -29,10 +34,19 @@ class BuiltinBalancer:
         value = self._option("balancer", "active")
         return True if value is None else bool(value)
 
+    @property
+    def mode(self) -> str:
+        return str(self._option("balancer", "mode") or "upmap")
+
+    @property
+    def may_move_data(self) -> bool:
+        """True while it is on and writes upmap items or weights."""
+        return self.active and self.mode not in ("none", "read")
+
     def remote(self, method: str, args: Tuple[Any, ...]) -> Any:
         """Target of `remote('balancer', ...)`: `handle_command` in 16; `on`, `off` from 18 on."""
         if method == "gather_telemetry":
-            return {"active": self.active, "mode": "upmap"}
+            return {"active": self.active, "mode": self.mode}
         if self._release < 18:
             if method != "handle_command":
                 raise NameError(method)
@@ -43,19 +57,24 @@ class BuiltinBalancer:
         return self.command([{"show_status": "status"}.get(method, method)])
 
     def command(self, words: List[str]) -> Answer:
-        """`balancer on`, `balancer off` and `balancer status`."""
+        """`balancer on`, `balancer off`, `balancer mode` and `balancer status`."""
         if words in (["on"], ["off"]):
             self._config.set_module_option(
                 "balancer", "active", "true" if words == ["on"] else "false")
             self.wakeups += 1
             return 0, "", ""
+        if words[:-1] == ["mode"]:
+            if words[1] not in _MODES + (_MODES_OF_19 if self._release >= 19 else ()):
+                raise invalid(f"{words[1]} not in {'|'.join(_MODES)}")
+            self._config.set_module_option("balancer", "mode", words[1])
+            return 0, "", ""
         if words == ["status"]:
             return 0, json.dumps(self._status(), indent=4, sort_keys=True), ""
-        raise invalid("the simulated balancer knows only on, off and status")
+        raise invalid("the simulated balancer knows only on, off, mode and status")
 
     def _status(self) -> Dict[str, Any]:
         return {"active": self.active, "last_optimize_duration": "", "last_optimize_started": "",
-                "mode": "upmap", "no_optimization_needed": False, "optimize_result": "",
+                "mode": self.mode, "no_optimization_needed": False, "optimize_result": "",
                 "plans": []}
 
 

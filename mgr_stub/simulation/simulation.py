@@ -16,6 +16,7 @@ from .client_load import ClientLoad
 from .omap import set_by_scrub
 from .osd_auto_out import OsdAutoOut
 from .pg_num_steps import PgNumSteps
+from .read_balancer import ReadBalancer
 from .reports import Reports
 from .splitting import change_pg_num
 from .timers import Schedule, Timer
@@ -50,6 +51,8 @@ class Simulation:
         self.timers: List[Timer] = [
             self.schedule, OsdAutoOut(cluster, self.config, self.apply_change),
             PgNumSteps(cluster, self.monitor, self.config, lambda: self.mgr_alive),
+            ReadBalancer(cluster, self.monitor, self.config, lambda: (
+                self.mgr_alive and "balancer" not in self.disabled_modules)),
             self.client_load, self.reports]
         set_by_scrub(cluster, self.schedule, True)
 

@@ -107,7 +107,7 @@ def test_a_plan_named_as_a_pool(session: Session) -> None:
     assert rc == 0 and json.loads(out)["plan"] == "vms" and "eval pool/vms" in said
 
 
-@pytest.mark.parametrize("arguments", ["", " vms", " --aim even", " --read-balance"])
+@pytest.mark.parametrize("arguments", ["", " vms", " --aim even"])
 def test_a_name_that_is_taken(session: Session, arguments: str) -> None:
     plan = optimize(session, "p --max-moves 3")
     rc, text = refused(session, "equilibrium optimize p" + arguments)

@@ -158,11 +158,17 @@ def test_pg_on_its_way_waits() -> None:
 
 def test_immovable_pg_is_given_up_with_its_reason() -> None:
     cluster = ten_pgs()
-    cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 1}]
+    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 1]}]
     decision = batch(cluster, wanted(1))
     assert decision.later == []
-    assert decision.dropped == [
-        DroppedChange(wanted(1)[0], "its primary is set by pg-upmap-primary")]
+    assert decision.dropped == [DroppedChange(wanted(1)[0], "placed by a full pg-upmap")]
+
+
+def test_another_primary_voids_nothing() -> None:
+    cluster = ten_pgs().pg("1.0", [1, 0]).pg("1.1", [1, 2], items=[(0, 2)])
+    decision = batch(cluster, wanted(2))
+    assert sent(decision) == ["1.0"]
+    assert [change.pgid for change in decision.done] == ["1.1"]
 
 
 def test_pg_that_cannot_be_moved_for_now_waits() -> None:

@@ -18,6 +18,17 @@ def test_builtin_balancer_is_on_unless_told(value: Any, active: bool) -> None:
     assert gateway.builtin_balancer_active() is active
 
 
+@pytest.mark.parametrize("mode, active", [
+    (None, True), ("upmap", True), ("crush-compat", True), ("upmap-read", True),
+    ("read", False), ("none", False), ("one of Ceph 30", True)])
+def test_a_builtin_balancer_that_moves_no_data_is_none(mode: Any, active: bool) -> None:
+    gateway, mgr, _ = open_gateway(small())
+    if mode is not None:
+        mgr.options["balancer", "mode"] = mode
+    assert gateway.builtin_balancer_active() is gateway.summary().builtin_active is active
+    assert gateway.builtin_balancer_on()
+
+
 @pytest.mark.parametrize("methods, tried", [
     ({"off": None}, ["off"]),                                            # Ceph 18 and 20
     ({"handle_command": None}, ["off", "handle_command"]),               # Ceph 16

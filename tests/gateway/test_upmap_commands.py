@@ -42,6 +42,15 @@ def test_what_moved_since_the_look_is_not_sent() -> None:
     assert mgr.calls == {"pg_to_up_acting_osds": 3}
 
 
+def test_another_primary_is_no_move() -> None:
+    cluster = small()
+    gateway, _, _ = open_gateway(cluster)
+    snapshot = gateway.snapshot()
+    cluster.epoch += 1
+    cluster.pg("1.1", snapshot.pgs["1.1"].up[::-1])
+    assert gateway.without_remapped(changes(3), snapshot) == changes(3)
+
+
 def test_answers_are_handed_on() -> None:
     gateway, mgr, _ = open_gateway(small())
 

@@ -185,11 +185,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
         ("scenario:pinned",)),
     Mutation(
         "chosen-primaries-are-moved",
-        "a PG whose primary somebody has chosen stays", (
+        "a PG whose primary is not the one of its rule stays where positions differ", (
             Edit(PG_CHECKS,
                  "    for entry in osd_map.get(\"pg_upmap_primaries\", []):\n",
                  "    for entry in ():\n"),),
-        ("scenario:pinned",)),
+        ("snapshot/test_immovable_pgs.py",)),
     Mutation(
         "cache-tiers-are-moved",
         "nothing of a cache tier is moved", (

@@ -10,13 +10,6 @@ from .mutation import (
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
-        "primaries-of-pgs-that-are-not-clean",
-        "only clean PGs get another primary", (
-            Edit(BATCH_SELECTION,
-                 "not_clean(pg, kind) if candidate.moves_nothing",
-                 "\"\" if candidate.moves_nothing"),),
-        ("read_balance/test_carried_out.py",)),
-    Mutation(
         "nothing-is-bound",
         "a change that moves data keeps every check", (
             Edit(THROTTLE,

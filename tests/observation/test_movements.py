@@ -92,9 +92,10 @@ def test_crush_maps_a_pg_differently() -> None:
         (0, 3, CRUSH)]
 
 
-def test_an_upmap_item_that_somebody_has_removed() -> None:
+@pytest.mark.parametrize("up", [[2, 1], [1, 2]])   # with another primary
+def test_an_upmap_item_that_somebody_has_removed(up: List[int]) -> None:
     builder = SnapshotBuilder()
-    rest = view_of(builder.build(pool_of_two().pg("1.0", [2, 1], items=[(0, 2)]).reading()))
+    rest = view_of(builder.build(pool_of_two().pg("1.0", up, items=[(0, 2)]).reading()))
     back = pool_of_two().pg("1.0", [0, 1], acting=[2, 1], state=FILLING)
     back.epoch = 101
     view = view_of(builder.build(back.reading()), before=rest)

@@ -86,8 +86,6 @@ STORIES: Dict[str, Story] = {story.words: story for story in (
     Story("ceph equilibrium off\n", lambda session, shell: not ask(session, "status")["active"],
           _balanced),
     Story("set nobackfill", lambda session, shell: is_set(session, "nobackfill")),
-    Story("mgr/equilibrium/read_balance true", lambda session, shell: option(
-        session, "read_balance") == "true"),
     Story("comm -13", goes_back, lambda session, shell: (
         shell.paste(block("> upmaps.before")), _balanced(session, shell))),
     Story("begin_time 2200", lambda session, shell: option(session, "end_time") == "0600"),

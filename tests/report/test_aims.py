@@ -135,7 +135,9 @@ def test_bound_beside_the_highest_utilization() -> None:
 
 def test_an_outdated_plan_says_so_in_its_first_line() -> None:
     assert "outdated" not in evaluation_of(None).plain
-    found = evaluate_plan(evaluated(PLAN, epoch=107), LOOK)
+    newer = evaluate_plan(evaluated(PLAN, epoch=107), LOOK)
+    assert "outdated" not in newer.plain and newer.data["is_outdated"] is False
+    found = evaluate_plan(evaluated(PLAN, epoch=107, outdated_reason="pool 1 is gone"), LOOK)
     assert found.plain.split("\n")[0].startswith("plan p is outdated (osdmap e100, now e107,")
     assert "elsewhere" not in found.plain   # all of it can be made still
     assert found.data["is_outdated"] is True

@@ -9,8 +9,6 @@ from tests.support.rules import OSD_RULE, SSD_FIRST
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
-from equilibrium_mgr.report.explain.explain_pool import explain_pg
-from equilibrium_mgr.snapshot.builder import build_snapshot
 
 
 def test_pool() -> None:
@@ -145,25 +143,21 @@ def test_pg_with_upmap_items_that_have_no_effect() -> None:
 
 def test_pg_that_cannot_be_moved() -> None:
     cluster = giant()
-    cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 3}]
+    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 3]}]
     data = facts(cluster, "1.0")
-    assert data["immovable"] == "its primary is set by pg-upmap-primary"
-    assert "it cannot be moved: its primary is set by pg-upmap-primary" in data["sentences"]
+    assert data["immovable"] == "placed by a full pg-upmap"
+    assert "it cannot be moved: placed by a full pg-upmap" in data["sentences"]
     assert not any("forbids" in sentence for sentence in data["sentences"])
 
 
-def test_pg_that_is_moved_although_its_primary_is_set() -> None:
-    """As where read_balance is true: what CRUSH puts first is not known."""
+def test_pg_whose_primary_is_set() -> None:
+    """What CRUSH puts first is not known."""
     cluster = giant()
     cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 3}]
-    view = looked_at(cluster).balancer.status.view
-    assert view is not None
-    view = view._replace(snapshot=build_snapshot(
-        cluster.reading()._replace(moves_primaries=True)))
-    data, sentences = explain_pg(view.snapshot.pgs["1.0"], view, {})
+    data = facts(cluster, "1.0")
     assert (data["immovable"], data["upmap_primary"], data["raw"]) == (None, 3, None)
-    assert "its primary is set to osd.3 (pg-upmap-primary)" in sentences
-    assert not any("CRUSH itself places it so" in sentence for sentence in sentences)
+    assert "its primary is set to osd.3 (pg-upmap-primary)" in data["sentences"]
+    assert not any("CRUSH itself places it so" in said for said in data["sentences"])
     assert facts(giant(), "1.0")["upmap_primary"] is None
 
 

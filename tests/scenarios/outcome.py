@@ -30,7 +30,7 @@ def lines(session: Session, watch: Watch, limit: float) -> List[str]:
                  f"{cluster_view.fill_limit(session.cluster):.3f}")
     found.append(f"thrashing: at most {100.0 * figures.thrashing():.1f} %")
     found.append(f"upmap items: {sum(len(i) for i in session.cluster.map.upmap_items.values())}")
-    if session.module.settings().read_balance:
+    if session.cluster.map.chosen_primaries:
         found.append(f"primaries set: {len(session.cluster.map.chosen_primaries)}")
     found.append(f"ends {balancer.state}: {balancer.reason}")
     return found + [f"BROKEN {text}" for text in watch.broken]

@@ -56,3 +56,17 @@ def test_the_same_scenario_runs_the_same_way(name: str, tmp_path: Path) -> None:
         (tmp_path / turn).mkdir()
         outcomes.append(drive.run(played, tmp_path / turn).lines)
     assert outcomes[0] == outcomes[1]
+
+
+def test_a_balancer_that_sets_primaries_holds_nothing_up(tmp_path: Path) -> None:
+    """Beside it as without it: as many moves, no later than PGs that are led by others have them
+    copied, and the same end."""
+    played = scenario.read(scenario.FOLDER / "read_mode.txt")
+    alone = played._replace(events=tuple(
+        event for event in played.events if event.line != "balancer on"))
+    found = [drive.run(one, tmp_path) for one in (played, alone)]
+    beside, figures = (one.watch.figures for one in found)
+    assert (beside.moved_bytes, beside.commands) == (figures.moved_bytes, figures.commands)
+    assert beside.last_command_at <= figures.last_command_at + 600.0
+    assert found[0].status == found[1].status
+    assert [bool(one.session.cluster.map.chosen_primaries) for one in found] == [True, False]

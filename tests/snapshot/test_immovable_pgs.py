@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
+from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import HOST_RULE
 
@@ -38,10 +39,18 @@ def test_full_pg_upmap() -> None:
     assert reasons(cluster) == {"placed by a full pg-upmap": 1}
 
 
-def test_pg_upmap_primary() -> None:
-    cluster = one_pg().pg("1.0", [0, 1])
+def test_pg_upmap_primary_is_no_obstacle() -> None:
+    cluster = one_pg().pg("1.0", [1, 0])
     cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 1}]
-    assert reasons(cluster) == {"its primary is set by pg-upmap-primary": 1}
+    assert reasons(cluster) == {}
+
+
+def test_pg_upmap_primary_where_the_rule_gives_each_position_its_osds() -> None:
+    cluster = random_cluster(1, hybrid=True)
+    before = reasons(cluster)
+    pgid = next(pgid for pgid in cluster.up if pgid.startswith("4."))
+    cluster.extra["pg_upmap_primaries"] = [{"pgid": pgid, "primary_osd": cluster.up[pgid][0]}]
+    assert reasons(cluster) == {**before, "its primary is set by pg-upmap-primary": 1}
 
 
 def test_pg_without_statistics() -> None:

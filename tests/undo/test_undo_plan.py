@@ -146,9 +146,20 @@ def test_what_is_not_legal_any_more() -> None:
 
 def test_a_pg_that_must_not_be_moved() -> None:
     cluster = arrived((0, 2))
-    cluster.extra["pg_upmap_primaries"] = [{"pgid": "1.0", "primary_osd": 1}]
+    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [2, 1]}]
     assert undone(cluster, [row("1.0", [], [(0, 2)])]).not_restored == [
-        ("1.0", "its primary is set by pg-upmap-primary")]
+        ("1.0", "placed by a full pg-upmap")]
+
+
+def test_a_primary_that_was_set_since_is_no_obstacle() -> None:
+    """It makes the raw mapping look like another one."""
+    rows = [row("1.0", [], [(0, 2)])]
+    cluster = Cluster(hosts(8)).pool(1, size=2).pg("1.0", [1, 2], objects=10, items=[(0, 2)])
+    assert goals(undone(cluster, rows)) == [("1.0", ())]
+    moving = Cluster(hosts(8)).pool(1, size=2).pg(
+        "1.0", [1, 2], objects=10, items=[(0, 2)], acting=[1, 0], state="active+remapped",
+        uncopied_ratio=1.0)
+    assert goals(cancel_plan(moving.snapshot(), rows, lambda one: True)) == [("1.0", ())]
 
 
 def test_what_has_not_begun_to_move_comes_first() -> None:

@@ -8,7 +8,7 @@ from ...control.episodes.episode import AUTOMATIC
 from ...control.episodes.outcomes import COMPLETED, STOPPED, because
 from ...execution.guards import CURE_BUILTIN
 from ...observation.cluster_view import ClusterView
-from ...plan.kinds import CANCEL, CLEAN_UP, DRAIN, READ_BALANCE, UNDO, command_of
+from ...plan.kinds import CANCEL, CLEAN_UP, DRAIN, UNDO, command_of
 from ...report.command_answer import CommandAnswer, CommandError
 from ...report.undo import UndoReport, drained_again, report_undo
 from ...runtime.formatting import format_time, parse_span
@@ -22,7 +22,7 @@ from ..plan_commands import refuse_old_clients
 from ..plan_names import keep_and_execute, name_of_plan, refuse_empty_name, with_figures
 
 #: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
-_NOT_LAST = (UNDO, CANCEL, CLEAN_UP, READ_BALANCE)
+_NOT_LAST = (UNDO, CANCEL, CLEAN_UP)
 _DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
 
 

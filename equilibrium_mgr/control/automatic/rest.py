@@ -22,7 +22,6 @@ from ..journal import Journal
 from ..plan_executor import PlanExecutor
 from ..status import RoundOutcome
 from .drain_control import DrainControl
-from .reads import AutomaticReads
 
 
 class Rest:
@@ -38,13 +37,6 @@ class Rest:
         self._journal = journal
         self._drains = drains
         self._clock = clock
-        self._reads = AutomaticReads(gateway, clock)
-
-    def next_step(self, step: NextStep, snapshot: Snapshot, settings: Settings) -> NextStep:
-        """The step of automatic balancing, or what is done instead of resting."""
-        if self._dispatcher.pending.entries:
-            return step
-        return self._reads.next_step(step, snapshot, settings)
 
     def outcome(self, step: NextStep, snapshot: Snapshot, settings: Settings,
                 excluded: ExcludedPgs) -> RoundOutcome:

@@ -8,13 +8,12 @@ from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import PlannedPlacement, planned_placement
 from ...observation.transfer_rates import ExpectedTime, expected_time
 from ...plan.aim_comparison import AimComparison
-from ...plan.kinds import BALANCE, READ_BALANCE
+from ...plan.kinds import BALANCE
 from ...plan.model import PgChange, Plan
 from ...plan.usage import counted_usage
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, plural, wrap)
 from ..command_answer import CommandAnswer
-from ..reads import plan_content, reads_lines
 from ..table import Column, Row, render_table
 from .aims import aims_json, aims_table, format_change
 from .bound_distance import distances
@@ -76,11 +75,12 @@ class EvaluatedPlan(NamedTuple):
     #: with the other aims; None where there are none, or the plan was removed meanwhile
     comparison: Optional[AimComparison] = None
     failure_lines: Sequence[str] = ()   # on the worst failure, where it has been computed
+    outdated_reason: Optional[str] = None   # as `ls` has it
 
-    @property
-    def is_outdated(self) -> bool:
-        """True where the osdmap has changed since, and not by the plan itself."""
-        return self.epoch > self.plan.epoch and not self.is_executing
+    def is_outdated(self, elsewhere: int) -> bool:
+        """True where what the plan rests on has changed, and not by the plan itself: a newer map is
+        no reason. `elsewhere`: PGs that are not where the plan found them."""
+        return not self.is_executing and (elsewhere > 0 or self.outdated_reason is not None)
 
 
 def evaluate_cluster(look: Look) -> CommandAnswer:
@@ -135,7 +135,6 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
              _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],
                          f"df {found.name}"),
              distance.lines(),
-             reads_lines(plan) if plan.kind != BALANCE else
              aims_table(found.name, plan, found.comparison).split("\n") if found.with_aims else [],
              skipped_lines(plan.skipped)]
     bounds = view.utilization_bounds
@@ -159,13 +158,14 @@ def _plan_lines(found: EvaluatedPlan, left: int,
                 expected: Optional[ExpectedTime]) -> List[str]:
     plan, when = found.plan, f"osdmap e{found.plan.epoch}"
     age = f", {format_duration(found.age_seconds)} old" if found.age_seconds is not None else ""
-    content = plan_content(plan)
+    content = f"{plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"
     aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
-    if found.is_outdated:
+    if found.is_outdated(left):
         text = (f"{found.name} is outdated ({when}, now e{found.epoch}{age}): {aim},"
                 f" {content}")
         if left:
-            text += (f"; {left} of its {plural(len(plan.changes), 'PG')} {_elsewhere(plan, left)}")
+            text += (f"; {left} of its {plural(len(plan.changes), 'PG')}"
+                     f" {'is' if left == 1 else 'are'} elsewhere by now, and left out below")
     elif found.is_executing:
         text = (f"{found.name} is being executed ({aim}, {when}{age}): {content};"
                 f" {len(plan.changes) - left} of its {plural(len(plan.changes), 'PG')} are still to"
@@ -177,19 +177,13 @@ def _plan_lines(found: EvaluatedPlan, left: int,
     return wrap("plan ", text, 5)
 
 
-def _elsewhere(plan: Plan, count: int) -> str:
-    """What is so of PGs that are not as the plan found them."""
-    if plan.kind == READ_BALANCE:
-        return f"{'has another primary' if count == 1 else 'have other primaries'} by now"
-    return f"{'is' if count == 1 else 'are'} elsewhere by now, and left out below"
-
-
 def _plan_json(found: EvaluatedPlan, look: Look, pools: PoolFigures, classes: List[Row],
                planned: PlannedPlacement, expected: Optional[ExpectedTime]) -> Dict[str, Any]:
     plan = found.plan
     return {"plan": found.name, "kind": plan.kind, "aim": plan.aim, "osdmap_epoch": plan.epoch,
             "created_at": found.created_at, "age_seconds": found.age_seconds,
-            "is_outdated": found.is_outdated, "moves": len(plan.moves), "bytes": plan.bytes,
+            "is_outdated": found.is_outdated(len(plan.changes) - planned.changes),
+            "moves": len(plan.moves), "bytes": plan.bytes,
             "changes": len(plan.changes), "applicable_changes": planned.changes,
             "stop_reason": plan.stop_reason,
             "expected_seconds": expected.seconds if expected is not None else None,

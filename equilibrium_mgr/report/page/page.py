@@ -118,8 +118,6 @@ def _rollback(sources: PageSources, to_make: Set[str], made: Set[str]) -> List[s
     that has moved already those that place it where the plan found it."""
     snapshot, commands = sources.snapshot, []
     for change in reversed(sources.plan.changes if sources.plan is not None else ()):
-        if change.primary is not None:
-            continue   # 'undo' knows what was set before
         if change.pgid in to_make:
             items = snapshot.upmap_items.get(change.pgid, ())
             commands.append(change._replace(items=items).command())

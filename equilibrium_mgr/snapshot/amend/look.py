@@ -8,9 +8,9 @@ from ...crush.hierarchy import CrushHierarchy
 from ...runtime.amended_map import AmendedMap
 from ...runtime.checkpoints import Checkpoint
 from ..acting_sets import acting_sets
-from ..model import Osd, Pool, UpmapItems, pool_of
+from ..model import Osd, Pool, UpmapItems
 from ..osds import full_ratios, smaller_than
-from ..pg_checks import has_free_primaries, placed_by_others
+from ..pg_checks import placed_by_others
 from ..reading import PgRecord, Reading
 from ..sizes.omap import is_reported_late
 from ..sizes.osd_factors import ShardRatios
@@ -92,9 +92,8 @@ def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool]
     checkpoint()
     is_same_map = before is not None and _same(before.reading.osd_map, osd_map, "pg_upmap_items")
     items = before.items if before is not None and is_same_map else items_by_pg(osd_map)
-    pinned = placed_by_others(osd_map, lambda pgid: reading.moves_primaries and has_free_primaries(
-        pools.get(pool_of(pgid))))
-    return Look(reading, pools, osds, items, acting_sets(reading), pinned, surroundings)
+    return Look(reading, pools, osds, items, acting_sets(reading),
+                placed_by_others(osd_map, pools), surroundings)
 
 
 def changed_pgs(before: Look, now: Look, checkpoint: Checkpoint) -> Optional[Set[str]]:

@@ -1,13 +1,11 @@
-"""What monitors make of pg-upmap-primary: the answers, what they drop, and the score.
+"""What monitors make of pg-upmap-primary: the answers, and what they drop; and moves beside it.
 
-`tests/mgr_stub/cluster/test_pg_upmap.py` holds the simulated monitor to the same. At last what
-automatic balancing makes of it.
+`tests/mgr_stub/cluster/test_pg_upmap.py` holds the simulated monitor to the same.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
@@ -15,12 +13,13 @@ import pytest
 from ..cluster import DaemonCluster
 from ..daemons import ClusterError, wait_for
 from ..harness import workload
-from ..harness.commands import equilibrium
-from .test_read_balance import POOL, looked_at, pool_of, primaries
+from ..harness.commands import equilibrium, execute, ready_plan, status
 
 pytestmark = [pytest.mark.long, pytest.mark.releases(18, 20)]
 
 SET, REMOVE = "osd pg-upmap-primary", "osd rm-pg-upmap-primary"
+POOL = "rep"
+_SECONDS = 360
 
 
 @pytest.fixture(scope="module")
@@ -38,16 +37,27 @@ def plain(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
                 yes_i_really_mean_it=True)
 
 
+def primaries(cluster: DaemonCluster) -> Dict[str, int]:
+    """pgid → the OSD that is set as its primary."""
+    return {entry["pgid"]: entry["primary_osd"]
+            for entry in cluster.mon_json("osd dump")["pg_upmap_primaries"]}
+
+
 def refused(cluster: DaemonCluster, prefix: str, **arguments: Any) -> str:
     with pytest.raises(ClusterError) as error:
         cluster.mon(prefix, **arguments)
     return re.sub(r"^.*? rc ", "", str(error.value))
 
 
+def pgs_of_the_pool(cluster: DaemonCluster) -> List[Tuple[str, List[int]]]:
+    number = next(pool["pool"] for pool in cluster.mon_json("osd dump")["pools"]
+                  if pool["pool_name"] == POOL)
+    return [(pgid, up) for pgid, up in sorted(workload.up_sets(cluster).items())
+            if pgid.startswith(f"{number}.")]
+
+
 def some_pg(cluster: DaemonCluster) -> Tuple[str, List[int]]:
-    number = pool_of(cluster)["pool"]
-    return next((pgid, up) for pgid, up in sorted(workload.up_sets(cluster).items())
-                if pgid.startswith(f"{number}."))
+    return pgs_of_the_pool(cluster)[0]
 
 
 def stranger(cluster: DaemonCluster, up: List[int]) -> int:
@@ -90,56 +100,46 @@ def test_what_is_dropped(plain: DaemonCluster, figure: Any) -> None:
                      "beside a pair without effect": {} if drops else {pgid: up[1]}}
 
 
-def read_plan(cluster: DaemonCluster) -> Dict[str, Any]:
-    """A plan of primaries, made anew."""
-    return looked_at(cluster, "optimize", plan="a", read_balance=True, replace=True)
-
-
-# the mgr of 18.2.7 died here once, at the first look after the affinity was set; why is not known
-@pytest.mark.releases(20)
-def test_the_score_where_an_osd_is_not_to_lead(plain: DaemonCluster, figure: Any) -> None:
+def test_pgs_with_such_primaries_are_moved(plain: DaemonCluster, figure: Any) -> None:
+    """What the monitor makes of their entries is Ceph's; upmap items stay as they were sent, and a
+    plan is not void where primaries are set once it has been made."""
     plain.mon("osd set-require-min-compat-client", version="reef")
+    plan = ready_plan(plain, "m", aim="even")
+    for pgid, up in pgs_of_the_pool(plain):
+        plain.mon(SET, pgid=pgid, id=up[1])
     workload.wait_clean(plain)
-    plain.mon("osd primary-affinity", id=0, weight=0.0)
-    try:
-        number = pool_of(plain)["pool"]
-        wait_for("PGs led by others", lambda: all(
-            up[0] != 0 for pgid, up in workload.up_sets(plain).items()
-            if pgid.startswith(f"{number}.")), 60)
-        workload.wait_clean(plain)
-        plain.set_option("read_balance", "true")
-        balance = pool_of(plain)["read_balance"]
-        equilibrium(plain, "upmap ls")
-        row = next(one for one in read_plan(plain)["reads"] if one["name"] == POOL)
-        figure(f"score of {POOL} with osd.0 of affinity 0: {balance}, said {row}")
-        assert row["score_before"] == pytest.approx(balance["score_acting"], abs=0.03)
-    finally:
-        plain.mon("osd primary-affinity", id=0, weight=1.0)
-        plain.mon("config rm", who="mgr", name="mgr/equilibrium/read_balance")
-        equilibrium(plain, "reset")
+    before = primaries(plain)
+    done = execute(plain, "m", _SECONDS)
+    workload.wait_clean(plain)
+    moved = [pgid for pgid in plan["predicted_up"] if pgid in before]
+    gone = len(before.items() - primaries(plain).items())
+    figure(f"{len(moved)} of {len(plan['predicted_up'])} PGs that a plan moved had a primary set,"
+           f" {gone} entries are gone: {done}")
+    now = workload.up_sets(plain)
+    assert moved and {pgid: sorted(now[pgid]) for pgid in plan["predicted_up"]} == {
+        pgid: sorted(up) for pgid, up in plan["predicted_up"].items()}
+    workload.clear_upmaps(plain)
+    for pgid in primaries(plain):
+        plain.mon(REMOVE, pgid=pgid)
+    workload.wait_clean(plain)
 
 
-def test_automatic_balancing_goes_on_while_pgs_peer(plain: DaemonCluster, figure: Any) -> None:
-    """Two PGs at a time: none of the rest is dropped for those that peer."""
+@pytest.mark.releases(20)   # of those that are tried; the mode came with 19
+def test_the_balancer_in_mode_read_goes_on_beside_ours(plain: DaemonCluster, figure: Any) -> None:
     plain.mon("osd set-require-min-compat-client", version="reef")
-    options = {"read_balance": "true", "max_moves_per_round": 2, "min_gain": 0.9}
-    before = float(pool_of(plain)["read_balance"]["score_acting"])
-    for name, value in options.items():
-        plain.set_option(name, value)
+    assert plain.mgr("balancer mode", mode="read").rc == 0
+    assert plain.mgr("balancer on").rc == 0
     try:
-        wanted = len(read_plan(plain)["primaries"])
-        started = time.monotonic()
-        equilibrium(plain, "on")
-        wait_for("primaries of automatic balancing", lambda: len(primaries(plain)) >= wanted, 150)
-        took = time.monotonic() - started
-        workload.wait_clean(plain)
-        after = float(pool_of(plain)["read_balance"]["score_acting"])
-        figure(f"automatic read balance: {wanted} PGs, two at a time, in {took:.0f} s; score of"
-               f" {POOL} {before:.2f} -> {after:.2f}")
-        assert wanted > 4 and after < before
+        answer = equilibrium(plain, "on")
+        assert "stays on: in mode read it moves no data" in answer.out, answer
+        wait_for("upmap items of ours", lambda: workload.upmap_items(plain), _SECONDS)
+        now = status(plain)
+        assert now["builtin_balancer_active"] is False and now["state"] != "blocked", now
+        set_by_ceph = wait_for("primaries of Ceph's balancer", lambda: primaries(plain), _SECONDS)
+        figure(f"the balancer in mode read has set {len(set_by_ceph)} primaries beside ours")
+        assert plain.mgr_json("balancer status")["active"] is True
     finally:
         equilibrium(plain, "off")
-        equilibrium(plain, "reset")
-        for name in options:
-            plain.mon("config rm", who="mgr", name=f"mgr/equilibrium/{name}")
+        plain.mgr("balancer off")
+        plain.mgr("balancer mode", mode="upmap")
     assert plain.module_failures() == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Dict
 
 import pytest
 
@@ -169,6 +169,58 @@ def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
     run(session, "equilibrium off")
     optimize(session)
     assert ask(session, "execute p")["state"] == "executing"
+
+
+@pytest.fixture
+def beside_reads(open_session: Callable[..., Session]) -> Session:
+    """The built-in balancer is on in mode `read`."""
+    session = open_session(20)
+    run(session, "osd set-require-min-compat-client reef", "balancer mode read", "balancer on")
+    return session
+
+
+def primaries(session: Session) -> Dict[str, int]:
+    return dict(session.cluster.map.chosen_primaries)
+
+
+def test_in_mode_read_it_stays_on(beside_reads: Session) -> None:
+    sent = count_commands(beside_reads)
+    assert ask(beside_reads, "on")["builtin_balancer_switched_off"] is False
+    assert run(beside_reads, "equilibrium on").splitlines() == [
+        "automatic balancing is on",
+        "the built-in balancer stays on: in mode read it moves no data"]
+    assert sent and beside_reads.mgr.balancer.active
+    run(beside_reads, "sim run 5m")
+    status = ask(beside_reads, "status")
+    assert status["builtin_balancer_active"] is False and status["state"] == "moving"
+    assert primaries(beside_reads) and health(beside_reads) == {}
+    assert "built-in" not in run(beside_reads, "equilibrium status")
+    assert run(beside_reads, "equilibrium off").splitlines() == ["automatic balancing is off"]
+
+
+def test_plans_outlive_the_primaries_that_it_sets(beside_reads: Session) -> None:
+    run(beside_reads, "balancer off", "equilibrium status", "sim run 1m")
+    plan = optimize(beside_reads)
+    run(beside_reads, "balancer on", "sim run 2m", "equilibrium eval p", "sim run 1m")
+    assert set(plan["predicted_up"]) & set(primaries(beside_reads))
+    evaluated = ask(beside_reads, "eval p")
+    assert evaluated["applicable_changes"] == evaluated["changes"] == len(plan["predicted_up"])
+    assert evaluated["is_outdated"] is False
+    assert ask(beside_reads, "report p")["outdated"] is False
+    run(beside_reads, "equilibrium execute p", "sim run idle")
+    assert upmap_items(beside_reads) == plan["upmap_items"]
+    assert ask(beside_reads, "status")["last_execution"]["outcome"] == "completed"
+
+
+def test_from_a_mode_that_moves_data_to_read_is_waited_for(beside: Session) -> None:
+    """Its last batch may be on its way still."""
+    run(beside, "config set mgr mgr/equilibrium/active true", "sim run 5m")
+    assert state(beside) == "blocked"
+    sent = count_commands(beside)
+    run(beside, "config set mgr mgr/balancer/mode read", "sim run 290s")
+    assert sent == [] and state(beside) == "waiting"
+    run(beside, "sim run 90s")
+    assert sent
 
 
 def test_status_tells_whether_it_is_on_now(session: Session) -> None:

@@ -46,7 +46,7 @@ def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
     flags = [flag for flag in STOP_FLAGS if flag in session.mgr.maps()[0].flags]
     if flags:
         yield f"goes although the flag {flags[0]} is set"
-    if session.mgr.balancer.active:
+    if session.mgr.balancer.may_move_data:
         yield "goes although the built-in balancer is active"
     if moment.automatic and not moment.drains and not _is_open(moment):
         yield "goes outside the window"

@@ -1,17 +1,14 @@
 """The rules of what an operator wants, each as what is wrong with a move, or nothing.
 
 I1 an OSD whose weight was lowered gets no more than its share, I2 the module sends no command but
-upmaps, and sets primaries of clean PGs alone, where read_balance allows it, I3 nothing is sent
-between `off` and the next `on` or `execute`, I4 a plan leaves alone what somebody else has moved
-since it is under way, I5 a PG that somebody has placed in full, or whose primary somebody has
-chosen, stays; the latter unless read_balance is on.
+upmap items, I3 nothing is sent between `off` and the next `on` or `execute`, I4 a plan leaves alone
+what somebody else has moved since it is under way, I5 a PG that somebody has placed in full stays.
 """
 from __future__ import annotations
 
 import statistics
 from typing import Any, Dict, Iterator
 
-from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
 from mgr_stub.monitor.mon_faults import LoggedCommand
@@ -23,7 +20,6 @@ from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing
 #: Below this share of its likes an OSD counts as held back, as the module's option says.
 _HELD_BACK = 0.9
 _SLACK = 0.01
-SET_PRIMARY, REMOVE_PRIMARY = "osd pg-upmap-primary", "osd rm-pg-upmap-primary"
 #: Of `ceph equilibrium …`: what ends the silence after `off`.
 _STARTING = ("equilibrium on", "equilibrium execute", "equilibrium undo", "equilibrium cancel",
              "equilibrium upmap cleanup", "equilibrium freeze", "equilibrium drain add")
@@ -66,25 +62,8 @@ def i1_share(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 
 def i5_pinned(moment: Moment, move: Outgoing) -> Iterator[str]:
-    osdmap = moment.cluster.map
-    if move.pgid in osdmap.full_upmaps:
+    if move.pgid in moment.cluster.map.full_upmaps:
         yield "is moved although somebody has placed it in full (pg-upmap)"
-    if move.pgid in osdmap.chosen_primaries and not moment.settings.read_balance:
-        yield "is moved although somebody has chosen its primary (pg-upmap-primary)"
-
-
-def i2_primary(moment: Moment, entry: LoggedCommand) -> Iterator[str]:
-    """Of a command that sets a primary, or has CRUSH choose it again."""
-    cluster, pg = moment.cluster, moment.cluster.pgs.get(str(entry.command.get("pgid", "")))
-    if pg is None or pg.erasure:
-        yield "sets the primary of a PG that is not replicated"
-    elif entry.prefix == SET_PRIMARY:
-        if not moment.settings.read_balance:
-            yield "sets a primary although read_balance is off"
-        if entry.command["id"] not in cluster.map.up[pg.pgid]:
-            yield "sets a primary that has no shard of the PG"
-        if not {"active", "clean"} <= set(pg_reports.state_of(cluster, pg).split("+")):
-            yield "sets the primary of a PG that is not clean"
 
 
 class Silence:

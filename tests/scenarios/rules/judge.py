@@ -9,8 +9,7 @@ from mgr_stub.monitor.monitor import MGR
 from mgr_stub.osdmap.upmap import Items
 
 from .guard_rules import OF_THE_MOMENT
-from .intent_rules import (
-    REMOVE_PRIMARY, SET_PRIMARY, Others, Silence, i1_share, i2_primary, i5_pinned)
+from .intent_rules import Others, Silence, i1_share, i5_pinned
 from .limit_rules import OF_LIMITS
 from .moment import Lacking, Moment
 from .monitor_rules import Answers
@@ -19,7 +18,8 @@ from .under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing, UnderWay, outgoing
 
 _MOST_NOTES = 20
 #: Second words of the monitor's commands that only an operator, or Ceph itself, gives.
-_CHANGING = ("set", "unset", "reweight", "crush", "out", "in", "down", "pool", "primary", "purge")
+_CHANGING = ("set", "unset", "reweight", "crush", "out", "in", "down", "pool", "primary", "purge",
+             "pg-upmap-primary", "rm-pg-upmap-primary")
 
 
 class Judge:
@@ -49,11 +49,6 @@ class Judge:
         if entry.sender != MGR:
             self.others.on_command(entry)
             return
-        if entry.prefix in (SET_PRIMARY, REMOVE_PRIMARY):
-            pgid = str(entry.command.get("pgid"))
-            self._note_all("I2", pgid, list(i2_primary(self._now(), entry)))
-            if self.silence.is_wanted:
-                self.note("I3", f"the primary of pg {pgid} is set after 'off'")
         if entry.prefix not in (SET_ITEMS, REMOVE_ITEMS):
             if entry.prefix.partition(" ")[2].startswith(_CHANGING):
                 self.note("I2", f"sends '{entry.prefix}'")

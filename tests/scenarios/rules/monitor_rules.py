@@ -49,7 +49,7 @@ class Answers:
         if words.startswith(_ASKING):
             self._refused, self._batch, self._stopped = {}, [], set()
         module = self._session.module
-        is_active = self._session.mgr.balancer.active
+        is_active = self._session.mgr.balancer.may_move_data
         if words == _BUILTIN_ON and not is_active:
             self._builtin_since = self._session.clock.now
         if is_active and module is not None and (

@@ -142,7 +142,7 @@ def _can_be_judged(session: Session) -> bool:
     if module is None or session.mgr.process.is_dead or session.mgr.process.counts_calls:
         return False
     return (module.settings().active and simulation.idle() and simulation.reports.is_fresh
-            and session.mgr.mon_connected and not session.mgr.balancer.active
+            and session.mgr.mon_connected and not session.mgr.balancer.may_move_data
             and not any(flag in cluster.map.flags for flag in STOP_FLAGS)
             and all(pg_reports.state_of(cluster, pg).startswith("active+clean")
                     for pg in cluster.unclean.values())

@@ -46,6 +46,6 @@ def _stopped(session: Session) -> bool:
     """Does something move, or does something keep everything from moving?"""
     settings = session.module.settings()
     return (not session.simulation.idle() or not settings.active
-            or not session.mgr.mon_connected or session.mgr.balancer.active
+            or not session.mgr.mon_connected or session.mgr.balancer.may_move_data
             or settings.begin_time % 1440 != settings.end_time % 1440
             or any(flag in session.mgr.maps()[0].flags for flag in STOP_FLAGS))

@@ -1,0 +1,66 @@
+"""The built-in balancer in mode `read`, from Ceph 19 on: it evens out which OSDs are primaries.
+
+It sends no upmap items. As Ceph's it rests while PGs are degraded or inactive, or more is misplaced
+than target_max_misplaced_ratio.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Callable, List, Optional
+
+from ..cluster.cluster import Cluster
+from ..cluster.pg import Pg
+from ..monitor.config import Config
+from ..monitor.monitor import Monitor
+from . import statistics
+from .timers import Timer
+
+SENDER = "mgr.x balancer"
+_ROUND_SECONDS = 60.0
+
+
+class ReadBalancer(Timer):
+    """Sends the balancer's commands while it is on in that mode."""
+
+    def __init__(self, cluster: Cluster, monitor: Monitor, config: Config,
+                 is_loaded: Callable[[], bool]) -> None:
+        self._cluster = cluster
+        self._monitor = monitor
+        self._config = config
+        self._is_loaded = is_loaded
+        self._next = 0.0
+
+    def next_moment(self) -> Optional[float]:
+        if self._config.module_option("balancer", "mode") != "read" or not (
+                self._config.module_option("balancer", "active")):
+            return None
+        self._next = max(self._next, self._cluster.clock.now - _ROUND_SECONDS)
+        return self._next
+
+    def run(self) -> None:
+        self._next = self._cluster.clock.now + _ROUND_SECONDS
+        status = statistics.pg_status(self._cluster)
+        limit = float(self._config.core("mgr", "target_max_misplaced_ratio"))
+        if not self._is_loaded() or status.get("misplaced_ratio", 0.0) > limit or any(
+                f"{name}_ratio" in status for name in ("inactive_pgs", "degraded", "unknown_pgs")):
+            return
+        for pool_id in self._cluster.map.pools:
+            self._even_out([pg for pg in self._cluster.pgs.values()
+                            if pg.pool_id == pool_id and not pg.erasure])
+
+    def _even_out(self, pgs: List[Pg]) -> None:
+        """Has PGs of a pool led by that of their OSDs that leads the fewest, of those that CRUSH
+        chooses: monitors of Ceph 20 drop others."""
+        osdmap = self._cluster.map
+        leads = Counter(osdmap.acting_primary(pg.pgid) for pg in pgs)
+        for pg in pgs:
+            primary = osdmap.acting_primary(pg.pgid)
+            least = min((osd for osd in osdmap.acting(pg.pgid) if osd in (pg.raw or ())),
+                        key=lambda osd: (leads[osd], osd), default=primary)
+            if leads[primary] - leads[least] > 1:
+                leads.update({primary: -1, least: 1})
+                self._monitor.submit_from(SENDER, json.dumps(
+                    {"prefix": "osd pg-upmap-primary", "pgid": pg.pgid, "id": least}),
+                    lambda *_: None)

@@ -1,1 +1,0 @@
-"""Tests of read balance; they import the module and tests/support."""
