@@ -79,7 +79,8 @@ def report_page(sources: PageSources) -> CommandAnswer:
              section("Before and after", *_before_and_after(facts), drawn,
                      paragraph("OSDs of each device class by utilization: the higher a column, the"
                                " more OSDs. Each row has its own scale.", "note")),
-             section("Free space of pools", *_pools(facts)), section("What it costs", _costs(facts)),
+             section("Free space of pools", *_pools(facts)),
+             section("What it costs", _costs(facts)),
              section("How to stop, and to go back", _ways_back(facts)),
              section("Options that differ from their defaults", _options(sources.status)),
              section("What is left out, and why", _left_out(facts)), *_moves(facts)]
@@ -185,7 +186,7 @@ def _maxima(facts: _Facts) -> str:
         row["max_utilization"] - (row["bound_utilization"] or 0.0)))[:_CLASSES_NAMED]
     said: List[str] = []
     for row in rows:
-        now, bound = format_percent(row["max_utilization"]), format_percent(row["bound_utilization"])
+        now, bound = (format_percent(row[key]) for key in ("max_utilization", "bound_utilization"))
         later = format_percent(row.get(f"{facts.prefix}max_utilization")) or now
         said.append(f"of class {row['device_class']} "
                     + (f"is at {now}%" if later == now else f"goes from {now}% to {later}%")
@@ -217,7 +218,8 @@ def _warnings(facts: _Facts) -> List[str]:
             if (row["bound_utilization"] or 0.0) >= nearfull > 0.0]
     return found + [
         f"Balancing cannot bring class {row['device_class']} below"
-        f" {format_percent(row['bound_utilization'])}%, and nearfull is {format_percent(nearfull)}%:"
+        f" {format_percent(row['bound_utilization'])}%, and nearfull is"
+        f" {format_percent(nearfull)}%:"
         f" {action(codes.BOUND_CAPACITY, {'full_class': row['device_class']})}."
         for row in full[:_CLASSES_NAMED]]
 
@@ -254,9 +256,9 @@ def _pools(facts: _Facts) -> List[Markup]:
             for row in facts.sources.evaluation["pools"]]
     return [_compared(head, rows, facts.sources.plan is not None,
                       f"ceph equilibrium df {facts.name}".strip(), _POOLS_BYTES),
-            paragraph("FREE: what fits into this pool alone until its first OSD is full. Pools share"
-                      " their OSDs, so it cannot be had for all of them at once; a pool of little"
-                      " data may have less then.", "note")]
+            paragraph("FREE: what fits into this pool alone until its first OSD is full. Pools"
+                      " share their OSDs, so it cannot be had for all of them at once; a pool of"
+                      " little data may have less then.", "note")]
 
 
 def _compared(head: Sequence[str], rows: Sequence[Sequence[str]], has_later: bool, elsewhere: str,
@@ -278,7 +280,8 @@ def _costs(facts: _Facts) -> Markup:
         if facts.sources.evaluation["expected_seconds"] is not None:
             rows["expected time"] = _expected(facts)
     rows["moving now"] = " and ".join([
-        f"{plural(moving[f'{whose}shards'], 'shard')}, {format_bytes(moving[f'{whose}bytes'])}, {by}"
+        f"{plural(moving[f'{whose}shards'], 'shard')}, {format_bytes(moving[f'{whose}bytes'])},"
+        f" {by}"
         for whose, by in (("", "by equilibrium"), ("other_", "for other reasons"))
         if moving[f"{whose}shards"]]) or "nothing"
     if progress is not None and progress["eta_seconds"] is not None:
@@ -353,6 +356,7 @@ def _moves(facts: _Facts) -> List[Markup]:
              format_bytes(sum(move.bytes for move in moves.get(change.pgid, ())))]
             for change in facts.to_make]
     return [section("Moves", folded(
-        f"{plural(facts.shards, 'shard')} of {plural(len(rows), 'PG')}, {format_bytes(facts.bytes)}",
+        f"{plural(facts.shards, 'shard')} of {plural(len(rows), 'PG')},"
+        f" {format_bytes(facts.bytes)}",
         table(["PG", "SHARDS", "COMMAND", "SIZE"], rows, 3,
               f"ceph equilibrium show {facts.name}", _MOVES_BYTES)))]

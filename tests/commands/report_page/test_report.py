@@ -58,8 +58,8 @@ def check_classes(found: Page, classes: List[Dict[str, Any]], prefix: str) -> No
                             ("%MEAN", "utilization"), ("STDDEV", "stddev"),
                             ("THEN %MAX", f"{prefix}max_utilization"),
                             ("THEN STDDEV", f"{prefix}stddev")):
-            assert row.get(column, "") == format_percent(known.get(key)
-                                                         if prefix or "THEN" not in column else None)
+            is_there = prefix or "THEN" not in column
+            assert row.get(column, "") == format_percent(known.get(key) if is_there else None)
         assert (row["OSDS"], row["SIZE"], row["FULLEST"]) == (
             str(known["osds"]), format_bytes(known["size_bytes"]), f"osd.{known['fullest_osd']}")
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 from unittest.mock import Mock
 
 import pytest
@@ -79,8 +79,9 @@ def test_osds_without_class() -> None:
 def test_what_is_left_out_and_the_options_that_differ() -> None:
     cluster = uneven().osd(5, up=0, state=["exists"]).pool(2, size=2)
     cluster.pg("2.0", [0, NONE], num_bytes=GIB, state="active+undersized+degraded")
-    options = {"pool_ids": "1", "begin_time": "2200", "end_time": "0600", "begin_weekday": 1,
-               "end_weekday": 6, "max_backfills_per_osd": 0}
+    options: Dict[str, Any] = {
+        "pool_ids": "1", "begin_time": "2200", "end_time": "0600", "begin_weekday": 1,
+        "end_weekday": 6, "max_backfills_per_osd": 0}
     plan = make_plan(cluster.snapshot())
     for found in (page_of(cluster, plan, **options), page_of(cluster, **options)):
         counts = {row["WHY"]: row["COUNT"] for row in found.table("WHY", "COUNT")}
@@ -192,7 +193,8 @@ def test_a_narrow_screen_needs_no_scrolling_sideways() -> None:
     style = answer.plain.split("<style>")[1].split("</style>")[0]
     assert not re.findall(r"(?<!max-)(?<!-)\bwidth:\s*\d+(?:\.\d+)?(?:px|em|ch|mm)", style)
     assert all(float(least) <= 6 for least in re.findall(r"[{;]min-width:([\d.]+)em", style))
-    assert "min-width" not in re.sub(r"[{;]min-width:[\d.]+em|@media \(min-width:700px\)", "", style)
+    known = r"[{;]min-width:[\d.]+em|@media \(min-width:700px\)"
+    assert "min-width" not in re.sub(known, "", style)
     assert re.search(r"svg\{[^}]*\bwidth:100%", style)
     assert re.search(r"\.scroll\{overflow-x:auto", style)
     outside = re.sub(r"<svg.*?</svg>", "", answer.plain.split("</style>")[1], flags=re.S)
