@@ -57,9 +57,8 @@ class Commands:
                   fail: Optional[str] = None, worst_failure: bool = False,
                   aims: bool = False) -> CommandResult:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
-        where both have a name). Options, of the placement or of a plan: --fail OSD|HOST|BUCKET for
-        what its failure would lead to, --worst-failure for the worst ones; of a plan: --aims for
-        what the other aims would give"""
+        where both have a name). --fail OSD|HOST|BUCKET and --worst-failure: what failures lead to,
+        of the placement or a plan; --aims: what the other aims would give, of a plan"""
         return self._answer(format, self.evaluation_commands.evaluate, option, fail,
                             worst_failure, aims)
 
