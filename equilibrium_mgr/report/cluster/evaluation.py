@@ -135,7 +135,8 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
              _pool_lines(_POOLS_PLANNED, pools.rows, [_planned_cells(row) for row in pools.rows],
                          f"df {found.name}"),
              distance.lines(),
-             aims_table(found.name, plan, found.comparison).split("\n") if found.with_aims else [],
+             aims_table(found.name, plan, found.comparison).split("\n")
+             if found.with_aims and plan.kind == BALANCE else [],
              skipped_lines(plan.skipped)]
     bounds = view.utilization_bounds
     return CommandAnswer({
