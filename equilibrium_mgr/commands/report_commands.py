@@ -15,7 +15,6 @@ from ..report.page.page import report_page
 from ..report.page.facts.sources import ClusterIdentity, PageSources
 from ..report.state_dump import dump_state
 from ..report.status.status import Now, report_status
-from ..runtime.time_slice import TimeSlice
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_commands import PlanCommands
@@ -94,8 +93,7 @@ class ReportCommands:
             ceph_version=parts.gateway.ceph_version(), epoch=parts.gateway.epoch(),
             now=parts.clock())
         return report_page(PageSources(identity, view, parts.balancer.status, parts.settings(),
-                                       parts.options.value, parts.gateway.pool_space(), kept),
-                           TimeSlice())
+                                       parts.options.value, parts.gateway.pool_space(), kept))
 
     def dump_state(self, anonymous: bool) -> CommandAnswer:
         """The cluster's state at the last reading, which has its time in it."""

@@ -10,9 +10,9 @@ import math
 from collections import deque
 from typing import Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 
-#: Paths searched, and PGs read, between two checkpoints: about a millisecond.
+#: Paths searched, and PGs read, before it gives way again: about a millisecond.
 _PATHS_A_PIECE, _CHOICES_A_PIECE = 20, 500
 #: Shares are sums of ratios: so near to a whole number they are that.
 _ROUNDING = 1e-9
@@ -27,14 +27,13 @@ class Choice(NamedTuple):
 
 
 def choose_primaries(choices: List[Choice], counts: Mapping[int, int],
-                     shares: Mapping[int, float],
-                     checkpoint: Checkpoint = no_checkpoint) -> Dict[str, int]:
+                     shares: Mapping[int, float]) -> Dict[str, int]:
     """pgid → its new primary, of the PGs that get another one.
 
     `counts`: OSD id → primaries now, those of PGs that have no choice included. `shares`: OSD id →
-    its fair share, in primaries. `checkpoint` is called every few milliseconds.
+    its fair share, in primaries.
     """
-    graph = _Graph(choices, counts, checkpoint)
+    graph = _Graph(choices, counts)
     least = {osd: math.floor(share + _ROUNDING) for osd, share in shares.items()}
     most = {osd: math.ceil(share - _ROUNDING) for osd, share in shares.items()}
     steps: Tuple[Tuple[Mapping[int, int], Mapping[int, int]], ...] = (
@@ -42,31 +41,29 @@ def choose_primaries(choices: List[Choice], counts: Mapping[int, int],
         (most, most),     # to those that may have one more
         (least, least))   # from those that may have one less
     for above, below in steps:
-        graph.even_out(above, below, checkpoint)
-    return graph.changes(checkpoint)
+        graph.even_out(above, below)
+    return graph.changes()
 
 
 class _Graph:
     """The PGs by their primaries."""
 
-    def __init__(self, choices: List[Choice], counts: Mapping[int, int],
-                 checkpoint: Checkpoint) -> None:
+    def __init__(self, choices: List[Choice], counts: Mapping[int, int]) -> None:
         self.counts = dict(counts)
         self._allowed: Dict[str, Tuple[int, ...]] = {}   # the primary at first comes first
         self._now: Dict[str, int] = {}
         self._led: Dict[int, Dict[str, None]] = {}   # OSD → PGs that it is primary of, in order
-        for choice in with_checkpoints(choices, _CHOICES_A_PIECE, checkpoint):
+        for choice in piecewise(choices, _CHOICES_A_PIECE):
             self._allowed[choice.pgid] = (choice.primary, *choice.others)
             self._now[choice.pgid] = choice.primary
             self._led.setdefault(choice.primary, {})[choice.pgid] = None
 
-    def changes(self, checkpoint: Checkpoint) -> Dict[str, int]:
+    def changes(self) -> Dict[str, int]:
         """pgid → primary, of the PGs that have another one than at first."""
-        return {pgid: osd for pgid, osd in with_checkpoints(
-            self._now.items(), _CHOICES_A_PIECE, checkpoint) if osd != self._allowed[pgid][0]}
+        return {pgid: osd for pgid, osd in piecewise(
+            self._now.items(), _CHOICES_A_PIECE) if osd != self._allowed[pgid][0]}
 
-    def even_out(self, above: Mapping[int, int], below: Mapping[int, int],
-                 checkpoint: Checkpoint) -> None:
+    def even_out(self, above: Mapping[int, int], below: Mapping[int, int]) -> None:
         """Takes primaries from OSDs that have more than `above` says to OSDs that have fewer than
         `below`, as long as there is a path."""
         sources = sorted((osd for osd in self._led if self.counts[osd] > above.get(osd, 0)),
@@ -74,7 +71,7 @@ class _Graph:
         dead: Set[int] = set()   # from which no OSD below its share can be reached
         pieces = (osd for osd in sources
                   for _ in range(self.counts[osd] - above.get(osd, 0)))
-        for osd in with_checkpoints(pieces, _PATHS_A_PIECE, checkpoint):
+        for osd in piecewise(pieces, _PATHS_A_PIECE):
             if osd in dead or self.counts[osd] <= above.get(osd, 0):
                 continue
             path = self._path(osd, lambda to: self.counts.get(to, 0) < below.get(to, 0), dead)

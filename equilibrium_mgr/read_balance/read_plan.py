@@ -12,7 +12,7 @@ from ..crush.placement import NO_OSD
 from ..plan.kinds import READ_BALANCE
 from ..plan.model import PgChange, Plan, PoolReads, Usage, change_of_primary
 from ..plan.options import PlanOptions
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot.model import Osd, Pg, Pool, Snapshot
 from ..snapshot.pg_checks import has_free_primaries
@@ -22,7 +22,7 @@ NOT_REPLICATED = "erasure-coded pools have no other primaries"
 NO_CHOICE_OF_RULE = "the pool's CRUSH rule says where its primaries are"
 NOT_CLEAN = "it is not active+clean"
 NO_OTHER = "no other of its OSDs may be its primary"
-#: Between two checkpoints: about a millisecond.
+#: Before it gives way again: about a millisecond.
 _PGS_A_PIECE = 200
 #: Reasons that keep a PG from being moved, and not from having another primary.
 _NO_OBSTACLES = frozenset((
@@ -38,13 +38,11 @@ class _Found(NamedTuple):
     skipped: Mapping[str, int]   # reason → PGs whose primary cannot be changed for it
 
 
-def read_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
-              checkpoint: Checkpoint = no_checkpoint) -> Plan:
+def read_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """The plan; it has no usage yet. `skipped` counts PGs. Of the options, pools, device classes
-    and OSDs count: those that no shard may leave, or come to, give no primaries, or get none.
-    `checkpoint` is called every few milliseconds."""
+    and OSDs count: those that no shard may leave, or come to, give no primaries, or get none."""
     by_pool: Dict[int, List[Pg]] = {}
-    for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint):
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         if options.pool_ids is None or pg.pool in options.pool_ids:
             by_pool.setdefault(pg.pool, []).append(pg)
     found: List[_Found] = []
@@ -56,7 +54,7 @@ def read_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
         if obstacle is not None:
             skipped[obstacle] += len(pgs)
             continue
-        found.append(_even_out(leaders, pool, pgs, checkpoint))
+        found.append(_even_out(leaders, pool, pgs))
         skipped.update(found[-1].skipped)
     return Plan(
         epoch=snapshot.epoch, stop_reason="converged", moves=(),
@@ -103,12 +101,12 @@ def _obstacle_of_pool(pool: Pool) -> Optional[str]:
     return None if has_free_primaries(pool) else NO_CHOICE_OF_RULE
 
 
-def _even_out(leaders: _Leaders, pool: Pool, pgs: List[Pg], checkpoint: Checkpoint) -> _Found:
+def _even_out(leaders: _Leaders, pool: Pool, pgs: List[Pg]) -> _Found:
     skipped: Counter[str] = Counter()
     choices: Dict[str, Choice] = {}
     counts: Counter[int] = Counter()   # OSD → primaries
     shards: Counter[int] = Counter()
-    for pg in with_checkpoints(pgs, _PGS_A_PIECE, checkpoint):
+    for pg in piecewise(pgs, _PGS_A_PIECE):
         counts.update(pg.up[:1])
         shards.update(pg.up)
         obstacle = _obstacle(pool, pg)
@@ -119,8 +117,7 @@ def _even_out(leaders: _Leaders, pool: Pool, pgs: List[Pg], checkpoint: Checkpoi
             skipped[obstacle or NO_OTHER] += 1
     del counts[NO_OSD], shards[NO_OSD]
     osds = leaders.snapshot.osds
-    primaries = choose_primaries(
-        list(choices.values()), counts, _shares(osds, shards, len(pgs)), checkpoint)
+    primaries = choose_primaries(list(choices.values()), counts, _shares(osds, shards, len(pgs)))
     after = counts.copy()
     for pgid, osd in primaries.items():
         after[choices[pgid].primary] -= 1

@@ -5,7 +5,7 @@ from typing import FrozenSet, List, Optional, Sequence, Tuple, Union
 
 from ..plan.kinds import is_same_placement
 from ..plan.model import NO_PRIMARY, PgChange, change_of_primary
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot
 from .change_log import ChangeRow, Chosen, rows_by_pg
 
@@ -13,17 +13,15 @@ GONE = "its pool or PG is gone"
 FOREIGN_PRIMARY = "somebody else has set its primary since"
 SET_LATER = "its primary was set later by what is not taken back"
 NOT_A_MEMBER = "the OSD that was its primary has no shard of it"
-#: Between two checkpoints: about a millisecond.
+#: Before it gives way again: about a millisecond.
 _ROWS_A_PIECE = 500
 ITEMS_FIRST = "its upmap items are restored first; undo once more for its primary"
 
 
-def with_present_order(snapshot: Snapshot, rows: Sequence[ChangeRow],
-                       checkpoint: Checkpoint) -> List[ChangeRow]:
+def with_present_order(snapshot: Snapshot, rows: Sequence[ChangeRow]) -> List[ChangeRow]:
     """The rows with the raw mapping in the order that it has now, where only that is another: in
     replicated pools the primary comes first."""
-    return [_with_present_order(snapshot, row)
-            for row in with_checkpoints(rows, _ROWS_A_PIECE, checkpoint)]
+    return [_with_present_order(snapshot, row) for row in piecewise(rows, _ROWS_A_PIECE)]
 
 
 def _with_present_order(snapshot: Snapshot, row: ChangeRow) -> ChangeRow:

@@ -7,7 +7,6 @@ from typing import List
 from ...read_balance.read_plan import read_plan
 from ...report.command_answer import CommandAnswer, CommandError
 from ...report.reads import report_reads
-from ...runtime.time_slice import TimeSlice
 from ..current_view import OLDEST_AT_REST_SECONDS, CurrentView
 from ..module_parts import ModuleParts
 from ..plan_arguments import PlanArguments, plan_options
@@ -32,7 +31,7 @@ class ReadCommands:
         options = plan_options(arguments, self._parts.settings(), self._parts.gateway)
         # the execution looks again anyway
         view = self._view.to_act_on(oldest=OLDEST_AT_REST_SECONDS)
-        plan = with_figures(read_plan(view.snapshot, options, TimeSlice()), view)
+        plan = with_figures(read_plan(view.snapshot, options), view)
         self._parts.plan_store.put(name, plan, self._parts.clock())
         return report_reads(name, plan)
 

@@ -9,9 +9,8 @@ from ...plan.model import Plan
 from ...plan.options import PlanOptions
 from ...read_balance.read_plan import read_plan
 from ...runtime.backoff import Backoff
-from ...runtime.checkpoints import with_checkpoints
 from ...runtime.formatting import plural
-from ...runtime.time_slice import TimeSlice
+from ...runtime.time_slice import piecewise
 from ...runtime.wait_timer import WaitTimer
 from ...settings import Settings
 from ...snapshot.model import Snapshot, pool_of
@@ -24,7 +23,7 @@ LEAST_GAIN = 0.1
 #: Seconds between two plans, be it that the first was not worth its changes; and at most, while
 #: all is where it was: the PGs are clean at another time, or the monitors refuse what is wanted.
 _PACE_SECONDS, _LONGEST_SECONDS = 600.0, 21_600.0
-#: Between two checkpoints: about a millisecond.
+#: Before it gives way again: about a millisecond.
 _PGS_A_PIECE = 2000
 
 
@@ -51,7 +50,7 @@ class AutomaticReads:
         options = automatic_options(settings, snapshot, frozenset())
         if not self._is_due(_mark(snapshot, options)):
             return step
-        plan = _worthwhile(read_plan(snapshot, options, TimeSlice()))
+        plan = _worthwhile(read_plan(snapshot, options))
         if plan is None:
             return step
         return NextStep(plan=plan, reason="primaries are uneven:"
@@ -74,7 +73,7 @@ def _mark(snapshot: Snapshot, options: PlanOptions) -> int:
                   snapshot.crush_version, snapshot.stale_osds, tuple(
                       (osd.id, osd.up, osd.is_in, osd.reweight, osd.drained, osd.primary_affinity)
                       for osd in snapshot.osds.values())))
-    for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, TimeSlice()):
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         found = hash((found, pg.up))
     return found
 

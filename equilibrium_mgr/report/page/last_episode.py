@@ -22,7 +22,7 @@ def history_section(facts: PageFacts) -> Html:
     return section("Last episodes", table(
         "Last episodes", ["STARTED (UTC)", "TOOK", "SHARDS", "SENT", "%MAX", "OUTCOME", "WHY"],
         [LEFT, RIGHT, RIGHT, RIGHT, "text", "text", "text"],
-        (list(_cells(entry, now)) for entry in reversed(entries)), facts.checkpoint), is_short=True)
+        (list(_cells(entry, now)) for entry in reversed(entries))), is_short=True)
 
 
 def _cells(entry: Mapping[str, Any], now: float) -> Iterator[str]:

@@ -24,8 +24,8 @@ def limits_section(facts: PageFacts) -> Html:
     """Options with the values that hold now."""
     rows = list(_rows(facts))
     return section("Limits in force", table(
-        "Limits in force", ["OPTION", "IN FORCE", "WHAT IT LIMITS"], ["text", "text", "text"], rows,
-        facts.checkpoint), is_short=True)
+        "Limits in force", ["OPTION", "IN FORCE", "WHAT IT LIMITS"], ["text", "text", "text"],
+        rows), is_short=True)
 
 
 def _rows(facts: PageFacts) -> Iterator[List[str]]:

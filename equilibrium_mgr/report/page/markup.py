@@ -4,9 +4,9 @@ from __future__ import annotations
 import html
 from typing import Iterable, List, Optional, Sequence
 
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import piecewise
 
-_ROWS_AT_ONCE = 50   # between two checkpoints
+_ROWS_AT_ONCE = 50   # before it gives way again
 #: Names of more characters are broken over several lines.
 _LONG = 30
 #: HTML elements that have no end tag.
@@ -40,15 +40,15 @@ def shape(name: str, /, **attributes: object) -> Html:
     return element(name, **attributes)
 
 
-def table(label: str, header: Sequence[str], kinds: Sequence[str], rows: Iterable[Sequence[str]],
-          checkpoint: Checkpoint) -> Html:
+def table(label: str, header: Sequence[str], kinds: Sequence[str],
+          rows: Iterable[Sequence[str]]) -> Html:
     """A table that scrolls sideways where it is too wide. `kinds`: LEFT or RIGHT, or another class
     of the cells, for each column; the first cell of a row is its head."""
     head = element("thead", element("tr", *[
         element("th", title, scope="col", class_=kind or None)
         for title, kind in zip(header, kinds)]))
     body: List[str] = []
-    for row in with_checkpoints(rows, _ROWS_AT_ONCE, checkpoint):
+    for row in piecewise(rows, _ROWS_AT_ONCE):
         cells = [element("td" if column else "th", cell, scope=None if column else "row",
                          class_=_class_of(cell, kind))
                  for column, (cell, kind) in enumerate(zip(row, kinds))]

@@ -5,8 +5,8 @@ from typing import Any, Dict, List
 
 from ...observation.states import OFF
 from ...planner.planner import CONVERGED
-from ...runtime.checkpoints import Checkpoint
 from ...runtime.formatting import format_duration, format_time
+from ...runtime.time_slice import give_way
 from ...version import VERSION
 from ..command_answer import CommandAnswer
 from .last_episode import history_section
@@ -23,9 +23,9 @@ from .utilization import fill_section, utilization_section
 from .verdict import verdict, verdict_block, warnings
 
 
-def report_page(sources: PageSources, checkpoint: Checkpoint) -> CommandAnswer:
+def report_page(sources: PageSources) -> CommandAnswer:
     """The page; in JSON it stands beside its verdict and all commands of the rollback."""
-    facts = gather(sources, checkpoint)
+    facts = gather(sources)
     page = _page(facts)
     standing, identity = facts.standing, sources.identity
     data: Dict[str, Any] = {
@@ -62,7 +62,7 @@ def _body(facts: PageFacts, title: str) -> List[Html]:
     for part in (verdict_block, utilization_section, pools_section, fill_section, moves_section,
                  limits_section, staying_section, history_section, rollback_section):
         parts.append(part(facts))
-        facts.checkpoint()
+        give_way()
     return parts
 
 

@@ -97,7 +97,7 @@ def _largest(facts: PageFacts, moves: Sequence[Move]) -> Html:
              else f"The {len(largest)} largest of {len(moves)} moves")
     return Html(element("h3", title) + table(
         title, ["PG", "POOL", "FROM", "HOST", "TO", "HOST", "SIZE"],
-        [LEFT, LEFT, LEFT, LEFT, LEFT, LEFT, RIGHT], rows, facts.checkpoint))
+        [LEFT, LEFT, LEFT, LEFT, LEFT, LEFT, RIGHT], rows))
 
 
 def _host(osds: Mapping[int, Osd], osd: int) -> str:

@@ -69,4 +69,4 @@ def _table(facts: PageFacts, label: str, rows: Sequence[Dict[str, Any]]) -> Html
               format_percent(row["percent_used"]), format_known(row["free_bytes"]),
               format_osd(row["limiting_osd"]), *[format_known(row["planned_free_bytes"])] * later,
               format_known(row["max_avail"])] for row in rows)
-    return table(label, header, kinds, cells, facts.checkpoint)
+    return table(label, header, kinds, cells)

@@ -25,8 +25,7 @@ def staying_section(facts: PageFacts) -> Html:
         return section("What stays, and why", paragraph(
             "Nothing is left out: every PG may be moved, and every OSD may take shards."))
     return section("What stays, and why", table(
-        "What stays, and why", ["WHAT", "WHY", "WHAT TO DO"], [LEFT, "text", "text"], rows,
-        facts.checkpoint))
+        "What stays, and why", ["WHAT", "WHY", "WHAT TO DO"], [LEFT, "text", "text"], rows))
 
 
 def _options(facts: PageFacts) -> Iterator[List[str]]:

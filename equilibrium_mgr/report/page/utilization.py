@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import List, Sequence
 
 from ...runtime.formatting import format_bytes, format_percent, plural
+from ...runtime.time_slice import give_way
 from .drawings.axis import Drawing
 from .facts.fill import Fill, host_fills
 from .markup import LEFT, RIGHT, Html, element, folded, joined, paragraph, section, table
@@ -61,9 +62,9 @@ def class_title(name: str, osds: Sequence[Fill]) -> str:
 def _class_drawings(facts: PageFacts, name: str, osds: Sequence[Fill]) -> Html:
     title = class_title(name, osds)
     strip = class_strip(facts, name, osds)
-    facts.checkpoint()
+    give_way()
     profile = fill_profile(title, osds, facts.later.label, facts.levels(name))
-    facts.checkpoint()
+    give_way()
     return joined([
         element("h3", title),
         element("figure", strip.svg(), element(
@@ -84,8 +85,7 @@ def _class_table(facts: PageFacts) -> Html:
              format_percent(row["bound_utilization"])]
             for row in facts.classes]
     return joined([
-        table("Utilization by device class", header, [LEFT] + [RIGHT] * (len(header) - 1), rows,
-              facts.checkpoint),
+        table("Utilization by device class", header, [LEFT] + [RIGHT] * (len(header) - 1), rows),
         paragraph("%USE, %MAX, %MIN and STDDEV are of now, as OSDs report them; %SOON is the"
                   " fullest OSD when what moves has arrived, %PLAN with the plan; %BOUND is the"
                   " lowest that the CRUSH rules allow.", class_="note")])
@@ -100,7 +100,7 @@ def _fill_table(facts: PageFacts, label: str, fills: Sequence[Fill], by_host: bo
              format_bytes(fill.size_bytes), format_percent(fill.max_now)]
             + [format_percent(fill.max_later)] * len(later) + [_bars(fill)] for fill in fills)
     header, kinds = [*header, *later, "0% TO 100%"], [*kinds, *[RIGHT] * len(later), "bar"]
-    return table(label, header, kinds, rows, facts.checkpoint)
+    return table(label, header, kinds, rows)
 
 
 def _bars(fill: Fill) -> Html:

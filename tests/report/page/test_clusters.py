@@ -9,7 +9,6 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.page.page import report_page
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 from .html_reader import Page
 from .views import page_of, sources_of, view_of
@@ -105,7 +104,7 @@ def test_history_of_another_release() -> None:
          "outcome": "completed", "max_before": {"hdd": 0.87, "ssd": "?"},
          "max_after": {"hdd": 0.6}}]
     status = sources.status._replace(history=odd)
-    found = Page(report_page(sources._replace(status=status), no_checkpoint).plain)
+    found = Page(report_page(sources._replace(status=status)).plain)
     rows = found.table("STARTED (UTC)")
     assert rows[0]["STARTED (UTC)"] == "1970-01-01 00:01" and rows[0]["TOOK"] == "1h00m"
     assert rows[0]["%MAX"] == "hdd 87.00 → 60.00, ssd ?" and rows[0]["SENT"] == "1 GiB"

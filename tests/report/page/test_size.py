@@ -10,7 +10,7 @@ from tests.benchmark.made.scale import large_reading
 from equilibrium_mgr.observation.cluster_view import ClusterView
 from equilibrium_mgr.plan.model import Move, PgChange, Plan
 from equilibrium_mgr.report.page.page import report_page
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.builder import build_snapshot
 
 from .html_reader import Page
@@ -46,7 +46,7 @@ def large_plan(view: ClusterView) -> Plan:
 def test_the_page_of_a_thousand_osds(large_view: ClusterView) -> None:
     sources = sources_of(large_view, ("p", large_plan(large_view)))
     began = time.process_time()
-    answer = report_page(sources, no_checkpoint)
+    answer = report_page(sources)
     seconds = time.process_time() - began
     assert len(answer.plain.encode()) <= MOST_BYTES
     assert seconds <= 1.0
@@ -64,10 +64,11 @@ def test_it_is_made_in_slices(large_view: ClusterView) -> None:
     """Other threads get their turn: the longest piece takes a small part of all."""
     moments: List[float] = [time.process_time()]
 
-    def checkpoint(_moves: object = None) -> bool:
+    def note(_moves: int) -> bool:
         moments.append(time.process_time())
         return True
-    report_page(sources_of(large_view, ("p", large_plan(large_view))), checkpoint)
+    with giving_way(note):
+        report_page(sources_of(large_view, ("p", large_plan(large_view))))
     moments.append(time.process_time())
     longest = max(b - a for a, b in zip(moments, moments[1:]))
     assert len(moments) > 20

@@ -13,7 +13,6 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.report.page.facts.sources import ClusterIdentity, PageSources
 from equilibrium_mgr.report.page.page import report_page
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot.model import Snapshot
 
@@ -39,4 +38,4 @@ def sources_of(view: ClusterView, plan: Optional[Tuple[str, Plan]] = None,
 def page_of(cluster: Cluster, plan: Optional[Tuple[str, Plan]] = None, **options: Any) -> Page:
     """The parsed page about a small cluster."""
     sources = sources_of(view_of(cluster.snapshot()), plan, **options)
-    return Page(report_page(sources, no_checkpoint).plain)
+    return Page(report_page(sources).plain)

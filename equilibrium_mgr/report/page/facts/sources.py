@@ -9,7 +9,7 @@ from ....gateway.pool_space import PoolSpaceNow
 from ....observation.planned_placement import planned_placement
 from ....plan.model import PgChange, Plan, Room
 from ....plan.usage import counted_usage
-from ....runtime.checkpoints import Checkpoint
+from ....runtime.time_slice import give_way
 from ....settings import Settings
 from ...cluster.class_figures import class_rows
 from ...cluster.pool_figures import PoolFigures, figures_of_usage
@@ -56,7 +56,6 @@ class PageFacts(NamedTuple):
     pools: PoolFigures
     osds: List[Fill]                # the fullest first
     later: Later                    # what the later figures are for
-    checkpoint: Checkpoint
 
     @property
     def view(self) -> ClusterView:
@@ -92,7 +91,7 @@ class PageFacts(NamedTuple):
         return dict(sorted(classes.items()))
 
 
-def gather(sources: PageSources, checkpoint: Checkpoint) -> PageFacts:
+def gather(sources: PageSources) -> PageFacts:
     """Computes the facts: a pass over the OSDs, the pools and the plan's changes, none over PGs."""
     view, status = sources.view, sources.status
     standing: Optional[PlanStanding] = None
@@ -106,16 +105,15 @@ def gather(sources: PageSources, checkpoint: Checkpoint) -> PageFacts:
         wanted, later = status.wanted, Later("when the plan under way is done", "%PLAN")
     elif view.in_flight_moves:
         later_bytes, later = view.used_soon, Later("when what moves has arrived", "%SOON")
-    checkpoint()
+    give_way()
     planned = planned_placement(view, wanted) if wanted is not None else None
-    checkpoint()
+    give_way()
     usage = None
     if planned is not None:
         later_bytes = planned.used
         usage = counted_usage(view.snapshot, planned.used, planned.shards)
     pools = figures_of_usage(view, sources.pool_space, view.usage_now(), usage)
-    checkpoint()
+    give_way()
     classes = class_rows(view, planned.used if planned is not None else None)
-    checkpoint()
-    return PageFacts(sources, standing, wanted, classes, pools, osd_fills(view, later_bytes),
-                     later, checkpoint)
+    give_way()
+    return PageFacts(sources, standing, wanted, classes, pools, osd_fills(view, later_bytes), later)
