@@ -23,6 +23,7 @@ from .commands.operations.upmap_commands import UpmapCommands
 from .compat import keyword_arguments, read_command, write_command
 from .report.cluster.osds import OsdSelection
 from .report.command_answer import CommandAnswer, CommandResult, run_command
+from .runtime.time_slice import giving_way
 
 
 class Commands:
@@ -45,7 +46,8 @@ class Commands:
 
     def _answer(self, output_format: str, command: Callable[..., CommandAnswer],
                 *arguments: Any) -> CommandResult:
-        return run_command(partial(command, *arguments), output_format, self.log)
+        with giving_way():
+            return run_command(partial(command, *arguments), output_format, self.log)
 
     @read_command("equilibrium status")
     def _cmd_status(self, format: str = "plain") -> CommandResult:

@@ -24,6 +24,7 @@ from .report.health_monitor import HealthMonitor
 from .report.progress_event import ProgressEvents
 from .runtime.backoff import Backoff
 from .runtime.job_thread import JobRunner, JobThread
+from .runtime.time_slice import giving_way
 from .settings import LOCAL_OPTIONS, OPTIONS, Settings, read_settings
 
 _FIRST_BACKOFF_SECONDS = 15.0
@@ -85,10 +86,11 @@ class Module(Commands, MgrModule):
 
     def serve(self) -> None:
         """The loop of the serve thread; returns only at shutdown."""
-        while not self._stopping:
-            delay = self.step()
-            self.wakeup.wait(delay)
-            self.wakeup.clear()
+        with giving_way():
+            while not self._stopping:
+                delay = self.step()
+                self.wakeup.wait(delay)
+                self.wakeup.clear()
 
     def step(self) -> float:
         """One round; never raises. Returns the seconds until the next one is due."""

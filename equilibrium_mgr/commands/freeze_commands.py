@@ -12,7 +12,6 @@ from ..plan.model import Plan
 from ..plan.topology import pool_pgs, topology_mark, topology_of
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.freeze import FreezeReport, report_freeze
-from ..runtime.time_slice import TimeSlice
 from ..snapshot.model import Snapshot, pool_of
 from .current_view import CurrentView
 from .module_parts import ModuleParts
@@ -39,7 +38,7 @@ class FreezeCommands:
             if execution is not None and execution.name:
                 raise CommandError(errno.EBUSY, f"plan '{execution.name}' is being executed{stops}")
         view = self._present_view()
-        found = freeze(view.snapshot, TimeSlice())
+        found = freeze(view.snapshot)
         name = None
         if found.plan.changes and not dry_run:
             name = keep_and_execute(self._parts, FREEZE, _with_figures(found, view))

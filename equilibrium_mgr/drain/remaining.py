@@ -5,7 +5,7 @@ from typing import Any, Dict, FrozenSet, Iterable, NamedTuple, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..runtime.amended_map import stored_rows
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot
 
 _UP, _ACTING, _HOLDERS, _SIZE = map(
@@ -13,7 +13,7 @@ _UP, _ACTING, _HOLDERS, _SIZE = map(
 _POOL = Pg._fields.index("pool")
 #: States of a PG with all its copies; `clean` excludes degraded, undersized and remapped.
 _WHOLE = frozenset(("active", "clean"))
-#: Between two checkpoints: about a millisecond.
+#: Before it gives way again: about a millisecond.
 _PGS_A_PIECE = 1000
 
 
@@ -26,15 +26,14 @@ class Remaining(NamedTuple):
 
 
 def remaining_shards(snapshot: Snapshot, osds: FrozenSet[int],
-                     sent: Iterable[Tuple[str, Iterable[int]]] = (),
-                     checkpoint: Checkpoint = no_checkpoint) -> Dict[int, Remaining]:
+                     sent: Iterable[Tuple[str, Iterable[int]]] = ()) -> Dict[int, Remaining]:
     """OSD id → what is left there, of every OSD that is asked for. A pass over all PGs.
 
     `sent`: (pgid, OSDs that lose a shard) of moves that have not been seen to arrive. While such a
     PG peers, no set of it may show that its data is still on the OSD that it is to leave.
     """
     found = {osd: Remaining() for osd in osds}
-    for row in with_checkpoints(stored_rows(snapshot.pgs), _PGS_A_PIECE, checkpoint):
+    for row in piecewise(stored_rows(snapshot.pgs), _PGS_A_PIECE):
         if osds.isdisjoint(row[_UP]) and osds.isdisjoint(row[_ACTING]) and (
                 osds.isdisjoint(row[_HOLDERS])):
             continue
@@ -49,13 +48,12 @@ def remaining_shards(snapshot: Snapshot, osds: FrozenSet[int],
     return found
 
 
-def may_lack_copies(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> bool:
+def may_lack_copies(snapshot: Snapshot) -> bool:
     """True unless every PG has all its shards where it wants them and has said so: else an OSD that
     is down may have the only copy of something. Ends at the first PG that does not."""
     if snapshot.unsettled_seconds > 0.0:
         return True
-    return any(not _is_whole(pg, snapshot) for pg in with_checkpoints(
-        snapshot.pgs.values(), _PGS_A_PIECE, checkpoint))
+    return any(not _is_whole(pg, snapshot) for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE))
 
 
 def _is_whole(pg: Pg, snapshot: Snapshot) -> bool:

@@ -10,7 +10,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 from ..plan.kinds import BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR
 from ..plan.model import PgChange
 from ..plan import kinds
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
 from ..snapshot.model import Osd, Pg, Snapshot
 from ..snapshot.pg_checks import untrusted_state
@@ -20,7 +20,7 @@ from .throttle import deferral_of
 from .throttle_state import Candidate, ThrottleLimits, ThrottleState
 from .urgency import by_urgency
 
-_CHANGES_PER_CHECKPOINT = 40   # about a millisecond
+_CHANGES_A_PIECE = 40   # about a millisecond
 #: Obstacles of an OSD that end soon; a change waits for these and is dropped for the others.
 _TRANSIENT_OBSTACLES = frozenset(("down", "without statistics"))
 
@@ -75,7 +75,7 @@ class Decision(NamedTuple):
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleLimits,
                blocked: Mapping[int, str], traffic: Optional[OsdTraffic] = None,
-               checkpoint: Checkpoint = no_checkpoint, kind: str = BALANCE) -> Decision:
+               kind: str = BALANCE) -> Decision:
     """Chooses what may be sent without passing a limit.
 
     `blocked`: pool id → why none of its PGs may be moved. `traffic` is what is in flight, our own
@@ -85,7 +85,7 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
     traffic = traffic if traffic is not None else osd_traffic(snapshot, {})
     selection = _Selection(snapshot, ThrottleState(snapshot, limits, blocked, traffic), kind)
     ranked = by_urgency(snapshot, traffic, wanted)
-    for change in with_checkpoints(ranked.changes, _CHANGES_PER_CHECKPOINT, checkpoint):
+    for change in piecewise(ranked.changes, _CHANGES_A_PIECE):
         selection.add(change, ranked.urgent.get(change.pgid))
     return selection.decision(wanted)
 

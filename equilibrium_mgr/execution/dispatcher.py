@@ -11,7 +11,6 @@ from ..gateway.gateway import Gateway, NotReady
 from ..plan.kinds import UNDO, moves_nothing, takes_back
 from ..plan.model import PgChange
 from ..runtime.backoff import Backoff
-from ..runtime.time_slice import TimeSlice
 from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pool, Snapshot, pool_of
@@ -59,8 +58,7 @@ class UpmapDispatcher:
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
-        self._time_slice = TimeSlice()
-        self._prediction = PredictionCheck(self._time_slice)
+        self._prediction = PredictionCheck()
         self._inactive = InactivePools()
         self._recovered: Optional[Dict[str, float]] = None   # pgid → when the last mgr sent it
         self._recovered_epoch = 0   # of the osdmap before that
@@ -149,7 +147,7 @@ class UpmapDispatcher:
         limits = self._limits(execution, snapshot, settings, max_misplaced_ratio, blocked)
         return next_batch(snapshot, execution.wanted, limits,
                           {pool: block.reason for pool, block in blocked.items()},
-                          self.osd_traffic(snapshot), self._time_slice, execution.kind)
+                          self.osd_traffic(snapshot), execution.kind)
 
     def _limits(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                 max_misplaced_ratio: float, blocked: Mapping[int, PoolGuard]) -> ThrottleLimits:

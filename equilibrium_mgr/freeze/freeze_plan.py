@@ -7,11 +7,11 @@ from ..crush.placement import NO_OSD
 from ..plan.kinds import FREEZE
 from ..plan.model import PgChange, Plan, Usage
 from ..plan.options import AIMS
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot, shard_changes
 from .pins import Obstacle, Pin, pin_of
 
-#: Pins found between two checkpoints: about a millisecond.
+#: Pins found before it gives way again: about a millisecond.
 _PGS_A_PIECE = 20
 
 _ALL_LOOKED_AT = "every remapped PG was looked at"
@@ -38,14 +38,14 @@ class Freeze(NamedTuple):
     unpinned: Tuple[Unpinned, ...]
 
 
-def freeze(snapshot: Snapshot, checkpoint: Checkpoint = no_checkpoint) -> Freeze:
+def freeze(snapshot: Snapshot) -> Freeze:
     """Pins every PG that is in flight, as far as it can be. The plan has no usage yet."""
     changes: List[PgChange] = []
     unpinned: List[Unpinned] = []
     shards = pinned_bytes = copies = pinned_copies = 0
     remapped = snapshot.in_flight()
     given: Dict[int, int] = {}   # OSD → bytes that leave an exchange for it
-    for pg in with_checkpoints(remapped.values(), _PGS_A_PIECE, checkpoint):
+    for pg in piecewise(remapped.values(), _PGS_A_PIECE):
         pin = pin_of(snapshot, pg, given)
         copies += _misplaced_shards(pg, snapshot.pools[pg.pool].erasure) * pg.objects
         if pin.shards:

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from typing import Collection, Dict, Iterable, Tuple
 
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.model import pg_number, pool_of
 from .mgr_api import OsdMapApi
 
-_MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
+_MAPPED_A_PIECE = 50   # before it gives way again: about a millisecond
 
 
-def up_sets_without(osdmap: OsdMapApi, osds: Collection[int], pgids: Iterable[str],
-                    checkpoint: Checkpoint) -> Dict[str, Tuple[int, ...]]:
+def up_sets_without(osdmap: OsdMapApi, osds: Collection[int],
+                    pgids: Iterable[str]) -> Dict[str, Tuple[int, ...]]:
     """pgid → up set with these OSDs out, of PGs whose pool the map has."""
     incremental = osdmap.new_incremental()
     incremental.set_osd_reweights({osd: 0.0 for osd in osds})
-    checkpoint()
+    give_way()
     after = osdmap.apply_incremental(incremental)
     up: Dict[str, Tuple[int, ...]] = {}
-    for pgid in with_checkpoints(pgids, _MAPPED_A_PIECE, checkpoint):
+    for pgid in piecewise(pgids, _MAPPED_A_PIECE):
         try:
             mapped = after.pg_to_up_acting_osds(pool_of(pgid), pg_number(pgid))
         except SystemError:   # Ceph raises it for a pool that is gone

@@ -12,8 +12,6 @@ from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
 from ..plan.kinds import is_same_placement
 from ..plan.model import PgChange
-from ..runtime.checkpoints import Checkpoint
-from ..runtime.time_slice import TimeSlice
 from ..runtime.work_counters import Counts, WorkCounters
 from ..settings import Settings, default_settings
 from ..snapshot.model import NO_CLASS, Snapshot, pg_number, pool_of
@@ -64,8 +62,7 @@ class Gateway:
 
     def __init__(self, mgr: MgrApi, clock: Callable[[], float],
                  settings: Callable[[], Settings] = default_settings,
-                 monotonic: Callable[[], float] = time.monotonic,
-                 checkpoint: Optional[Checkpoint] = None) -> None:
+                 monotonic: Callable[[], float] = time.monotonic) -> None:
         self._mgr = mgr
         self._clock = clock
         self.counters = WorkCounters()
@@ -74,10 +71,8 @@ class Gateway:
         self._summaries = SummaryReader(mgr, self._get, self._monitors, clock, self.counters,
                                         self._reports)
         self._lock = threading.Lock()
-        if checkpoint is None:
-            checkpoint = TimeSlice()   # all modules share one interpreter
         self._snapshots = SnapshotReader(mgr, self._get, clock, settings, self.counters,
-                                         self._reports, checkpoint)
+                                         self._reports)
         self._builtin_was_active = False   # since pop_builtin_was_active
 
     def snapshot(self, fresh: bool = False) -> Snapshot:
@@ -120,11 +115,11 @@ class Gateway:
         """The osdmap's epoch now; takes microseconds."""
         return int(self._mgr.get_osdmap().get_epoch())
 
-    def up_sets_without(self, osds: Collection[int], pgids: Iterable[str],
-                        checkpoint: Checkpoint) -> Dict[str, Tuple[int, ...]]:
+    def up_sets_without(self, osds: Collection[int],
+                        pgids: Iterable[str]) -> Dict[str, Tuple[int, ...]]:
         """pgid → the up set that the newest osdmap gives a PG once these OSDs are out; no monitor
         has cleaned its upmap items. PGs of pools that are gone are left out."""
-        return up_sets_without(self._mgr.get_osdmap(), osds, pgids, checkpoint)
+        return up_sets_without(self._mgr.get_osdmap(), osds, pgids)
 
     def ceph_version(self) -> str:
         """The release of this mgr, as `ceph version` tells it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Collection, Dict, Mapping, NamedTuple, Optional
 
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import give_way, piecewise
 from ..runtime.work_counters import WorkCounters
 from ..snapshot.model import pg_number, pool_of
 from .mgr_api import MgrApi, OsdMapApi
 from .up_sets import Osds, UpSetReader, UpSets
 
-_MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
+_MAPPED_A_PIECE = 50   # before it gives way again: about a millisecond
 
 
 class OsdMapReading(NamedTuple):
@@ -23,13 +23,12 @@ class OsdMapReading(NamedTuple):
 
 
 class OsdMapReader:
-    """Remembers the last reading. `checkpoint` is called between small pieces of work."""
+    """Remembers the last reading."""
 
-    def __init__(self, mgr: MgrApi, counters: WorkCounters, checkpoint: Checkpoint) -> None:
+    def __init__(self, mgr: MgrApi, counters: WorkCounters) -> None:
         self._mgr = mgr
         self._counters = counters
-        self._checkpoint = checkpoint
-        self._up_sets = UpSetReader(checkpoint)
+        self._up_sets = UpSetReader()
         self._last: Optional[OsdMapReading] = None
 
     def read(self) -> OsdMapReading:
@@ -42,7 +41,7 @@ class OsdMapReader:
     def _dumped(self, osdmap: OsdMapApi) -> OsdMapReading:
         self._counters.add("osdmap_dumps")
         osd_map = osdmap.dump()
-        self._checkpoint()
+        give_way()
         up = self._up_sets.read(osdmap, osd_map["pools"])
         temporary = [entry["pgid"] for entry in osd_map.get("pg_temp", ())]
         return OsdMapReading(osd_map, osdmap.get_crush().dump(), up,
@@ -52,7 +51,7 @@ class OsdMapReader:
                      up: Mapping[str, Osds]) -> Dict[str, Osds]:
         """pgid → acting set, in the order of the shards, of PGs where it is not the up set."""
         acting: Dict[str, Osds] = {}
-        for pgid in with_checkpoints(pgids, _MAPPED_A_PIECE, self._checkpoint):
+        for pgid in piecewise(pgids, _MAPPED_A_PIECE):
             if pgid in up:
                 osds = tuple(osdmap.pg_to_up_acting_osds(
                     pool_of(pgid), pg_number(pgid))["acting"])

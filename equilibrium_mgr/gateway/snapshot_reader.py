@@ -10,7 +10,7 @@ import logging
 from typing import (
     Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
-from ..runtime.checkpoints import Checkpoint, release, with_checkpoints
+from ..runtime.time_slice import piecewise, release
 from ..runtime.work_counters import WorkCounters
 from ..settings import Settings
 from ..snapshot.amend.differences import differences
@@ -28,7 +28,7 @@ _FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
 #: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
 _CHANGED_RATIO = 0.01
 _GIB = 1 << 30
-_ROWS_A_PIECE = 4000   # between two checkpoints: about a millisecond
+_ROWS_A_PIECE = 4000   # before it gives way again: about a millisecond
 #: Amended snapshots after which one is held against a full one.
 LOOKS_BETWEEN_CHECKS = 100
 #: Differences that are logged one by one.
@@ -57,21 +57,20 @@ class SnapshotReader:
 
     def __init__(self, mgr: MgrApi, get: Callable[[str], Mapping[str, Any]],
                  clock: Callable[[], float], settings: Callable[[], Settings],
-                 counters: WorkCounters, reports: OsdReports, checkpoint: Checkpoint) -> None:
+                 counters: WorkCounters, reports: OsdReports) -> None:
         self._get = get
         self._clock = clock
         self._settings = settings
         self.counters = counters
         self._osd_reports = reports
-        self._checkpoint = checkpoint
         self._log = logging.getLogger(__name__)
-        self._pg_reports = PgReports(checkpoint)
-        self._statistics = PgStatistics(checkpoint)
+        self._pg_reports = PgReports()
+        self._statistics = PgStatistics()
         self._statistics_read_at: Optional[float] = None
         self._statistics_totals: _PoolTotals = {}
-        self._builder = SnapshotBuilder(checkpoint)
+        self._builder = SnapshotBuilder()
         self._looks = 0   # since the last one that was built in full
-        self._maps = OsdMapReader(mgr, counters, checkpoint)
+        self._maps = OsdMapReader(mgr, counters)
         self.measured: Mapping[int, float] = {}   # pool id → bytes per object, see Reading
         self.drained: FrozenSet[int] = frozenset()   # OSDs that are to be emptied
         self.sent: FrozenSet[str] = frozenset()   # PGs that the last mgr had moved, see Reading
@@ -117,7 +116,7 @@ class SnapshotReader:
         """Reading and snapshot to go on with: what was built in full where the amended snapshot is
         another, which is logged and counted."""
         expected = builder.build(full.reading)
-        found = differences(amended, expected, self._checkpoint)
+        found = differences(amended, expected)
         if not found:
             return reading, amended
         for difference in found[:_DIFFERENCES_LOGGED]:
@@ -152,12 +151,12 @@ class SnapshotReader:
             acting=maps.acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
             changed_at=modified_at(maps.osd_map), drained=self.drained, sent=self.sent,
-            pool_statfs=_pool_statfs(osds, self._checkpoint))
+            pool_statfs=_pool_statfs(osds))
         full = None if statistics is None else _FullReading(
             statistics, reading._replace(records=statistics.records(*arguments)))
         held: List[Any] = [*pgs.values(), *pgs]
         del arguments, pgs, progress
-        release(held, self._checkpoint)
+        release(held)
         return reading, full
 
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
@@ -180,10 +179,10 @@ def _max_avail(pools: Sequence[Mapping[str, Any]]) -> Dict[int, int]:
     return {p["id"]: p["stats"]["max_avail"] for p in pools if "max_avail" in p.get("stats", {})}
 
 
-def _pool_statfs(osds: Mapping[str, Any], checkpoint: Checkpoint) -> List[PoolStatfs]:
+def _pool_statfs(osds: Mapping[str, Any]) -> List[PoolStatfs]:
     """Of `get('osd_stats')`; none where OSDs do not tell their pools apart."""
     return [(row["poolid"], row["osd"], row.get("allocated", 0), row.get("data_stored", 0))
-            for row in with_checkpoints(osds.get("pool_statfs", ()), _ROWS_A_PIECE, checkpoint)]
+            for row in piecewise(osds.get("pool_statfs", ()), _ROWS_A_PIECE)]
 
 
 def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..runtime.amended_map import AmendedMap
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import give_way, piecewise
 from .mgr_api import OsdMapApi
 
 Osds = Tuple[int, ...]
@@ -14,14 +14,13 @@ UpSets = AmendedMap[Osds]   # pgid → up set
 #: Pools with more PGs than this are mapped PG by PG, so that the interpreter's lock is given up in
 #: between: 512 PGs at once take 4 ms, and a command of another module needs the lock several times.
 MAP_WHOLE_POOL_PGS = 64
-_MAPPED_A_PIECE = 50   # between two checkpoints: about a millisecond
+_MAPPED_A_PIECE = 50   # before it gives way again: about a millisecond
 
 
 class UpSetReader:
     """Remembers the up sets that it has read last."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self._pools: List[Tuple[int, int]] = []   # (id, pg_num) at the last reading
         self._last: UpSets = AmendedMap({})
 
@@ -38,7 +37,7 @@ class UpSetReader:
     def _all(self, osdmap: OsdMapApi, shapes: Sequence[Tuple[int, int]]) -> UpSets:
         up: Dict[str, Osds] = {}
         for pool, pg_num in shapes:
-            self._checkpoint()
+            give_way()
             for pgid, osds in self._mapped(osdmap, pool, pg_num):
                 new, old = tuple(osds), self._last.get(pgid)
                 up[pgid] = new if old is None or old != new else old
@@ -49,7 +48,7 @@ class UpSetReader:
         if pg_num <= MAP_WHOLE_POOL_PGS:
             yield from osdmap.map_pool_pgs_up(pool).items()
             return
-        for ps in with_checkpoints(range(pg_num), _MAPPED_A_PIECE, self._checkpoint):
+        for ps in piecewise(range(pg_num), _MAPPED_A_PIECE):
             yield f"{pool}.{ps:x}", osdmap.pg_to_up_acting_osds(pool, ps)["up"]
 
     def _amended(self, osdmap: OsdMapApi,
@@ -60,7 +59,7 @@ class UpSetReader:
         names, before = iter(self._last), self._last.stored()
         for pool, pg_num in shapes:
             for start in range(0, pg_num, _length(pg_num)):
-                self._checkpoint()
+                give_way()
                 end = min(pg_num, start + _length(pg_num))
                 pgids, old = list(islice(names, end - start)), list(islice(before, end - start))
                 if pg_num <= MAP_WHOLE_POOL_PGS:
@@ -74,9 +73,9 @@ class UpSetReader:
                 if new != old:
                     changes.update((pgid, osds) for pgid, osds, was in zip(pgids, new, old)
                                    if osds != was)
-        return self._last.amended(changes, self._checkpoint)
+        return self._last.amended(changes)
 
 
 def _length(pg_num: int) -> int:
-    """How many PGs of a pool are mapped between two checkpoints."""
+    """How many PGs of a pool are mapped before it gives way again."""
     return pg_num if pg_num <= MAP_WHOLE_POOL_PGS else _MAPPED_A_PIECE

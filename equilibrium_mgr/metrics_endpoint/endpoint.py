@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Callable, Optional, Tuple
 
+from ..runtime.time_slice import giving_way
 from .http_server import MetricsServer
 
 #: For every address of the host; where that has no IPv6, the other one means the same.
@@ -103,7 +104,8 @@ class _KeptText:
             now = time.monotonic()
             if self._made_at is None or now - self._made_at >= _KEPT_SECONDS:
                 try:
-                    self._text = self._render()
+                    with giving_way():
+                        self._text = self._render()
                 except Exception:
                     self._log.exception("the metrics cannot be rendered")
                     raise

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Tuple
 
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.model import Snapshot
 from .placement_counts import PlacementCounts
 
 #: The ratio of an OSD's size by which the bytes that stay on it may differ, and of a pool's bytes
 #: by which these may: no bound is off by more than a twentieth of a point.
 _NEAR = 1.0 / 4096.0
-_OSDS_A_PIECE = 1000   # between two checkpoints: a millisecond or two
+_OSDS_A_PIECE = 1000   # before it gives way again: a millisecond or two
 
 
 class BoundInputs(NamedTuple):
@@ -24,7 +24,7 @@ class BoundInputs(NamedTuple):
     pool_bytes: Mapping[int, int]        # pool id → bytes of one shard of each PG
     immovable: Mapping[str, int]         # reason → PGs: these raise the limits of their rule
 
-    def is_near(self, later: BoundInputs, checkpoint: Checkpoint) -> bool:
+    def is_near(self, later: BoundInputs) -> bool:
         """True where bounds of these inputs are as good as those of later ones."""
         if self[:4] != later[:4] or self.immovable != later.immovable:
             return False
@@ -34,15 +34,13 @@ class BoundInputs(NamedTuple):
                 abs(count - later.pool_bytes[pool]) > _NEAR * min(count, later.pool_bytes[pool])
                 for pool, count in self.pool_bytes.items()):
             return False
-        checkpoint()
+        give_way()
         sizes = {entry[0]: entry[1] for entry in self.osds}
         return all(abs(count - later.fixed_bytes[osd]) <= _NEAR * sizes[osd]
-                   for osd, count in with_checkpoints(self.fixed_bytes.items(), _OSDS_A_PIECE,
-                                                      checkpoint))
+                   for osd, count in piecewise(self.fixed_bytes.items(), _OSDS_A_PIECE))
 
 
-def bound_inputs(snapshot: Snapshot, counts: PlacementCounts,
-                 checkpoint: Checkpoint) -> BoundInputs:
+def bound_inputs(snapshot: Snapshot, counts: PlacementCounts) -> BoundInputs:
     """The inputs of the bounds of a snapshot."""
     shard_bytes = counts.bytes
     return BoundInputs(
@@ -50,8 +48,8 @@ def bound_inputs(snapshot: Snapshot, counts: PlacementCounts,
         tuple((pool.id, pool.size, pool.rule, pool.pg_num, pool.data_shards,
                pool.position_ratios, pool.osd_ratios) for pool in snapshot.pools.values()),
         tuple([(osd.id, osd.size_bytes, osd.device_class, osd.unusable_reason(), osd.share,
-                osd.is_in, osd.spared_bytes) for osd in with_checkpoints(
-                    snapshot.osds.values(), _OSDS_A_PIECE, checkpoint)]),
+                osd.is_in, osd.spared_bytes)
+               for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE)]),
         {osd.id: osd.target_bytes - shard_bytes.get(osd.id, 0)
-         for osd in with_checkpoints(snapshot.osds.values(), _OSDS_A_PIECE, checkpoint)},
+         for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE)},
         counts.pool_bytes, snapshot.skipped)

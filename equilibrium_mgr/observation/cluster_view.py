@@ -11,7 +11,7 @@ from ..plan.model import ClassUsage, Usage
 from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.lazy import Lazy
-from ..runtime.time_slice import TimeSlice
+from ..runtime.time_slice import give_way
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Snapshot
 from .movements import Movement, MovingTotals, movements, moving_totals
@@ -69,7 +69,7 @@ class ClusterView(NamedTuple):
         Computed when it is asked for: that is a pass over all pools and OSDs."""
         return counted_usage(self.snapshot, self.used_now, self.shards_now,
                              self.growth_now.value if self.growth_now is not None else None,
-                             self.classes_now or None, TimeSlice())
+                             self.classes_now or None)
 
     @property
     def has_drifted(self) -> bool:
@@ -111,27 +111,26 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     `counts`: the snapshot's, where they are known."""
     if counts is None:
         counts = amended_counts(snapshot, before)
-    time_slice = TimeSlice()
     moving = in_flight(snapshot, pending.entries)
     uncounted = pending.uncounted_copies(snapshot, as_degraded=False)
-    time_slice()
+    give_way()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
-    time_slice()
+    give_way()
     target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     flying = movements(snapshot, snapshot.in_flight().values(), pending.entries, sent,
                        before.movements if before is not None else (),
                        before.snapshot if before is not None else None)
-    time_slice()
-    classes_now = class_usage(snapshot, used, time_slice, with_drained=True)
+    give_way()
+    classes_now = class_usage(snapshot, used, with_drained=True)
     is_same = target == used and not any(osd.drained for osd in snapshot.osds.values())
-    classes_soon = classes_now if is_same else class_usage(snapshot, target, time_slice)
-    time_slice()
-    growth_soon = Lazy(partial(growth_bytes, snapshot, counts.soon, time_slice))
+    classes_soon = classes_now if is_same else class_usage(snapshot, target)
+    give_way()
+    growth_soon = Lazy(partial(growth_bytes, snapshot, counts.soon))
     growth_now = growth_soon if _is_same(counts.now, counts.soon) else Lazy(
-        partial(growth_bytes, snapshot, counts.now, time_slice))
+        partial(growth_bytes, snapshot, counts.now))
     return ClusterView(
         snapshot=snapshot, classes_soon=classes_soon, soon=Lazy(lambda: counted_usage(
-            snapshot, target, counts.soon, growth_soon.value, classes_soon, time_slice)),
+            snapshot, target, counts.soon, growth_soon.value, classes_soon)),
         utilization_bounds=bounds, counts=counts,
         in_flight_moves=moving.moves, in_flight_bytes=moving.bytes, builtin_active=builtin_active,
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, uncounted),
@@ -147,8 +146,8 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
 def amended_counts(snapshot: Snapshot, before: Optional[ClusterView]) -> PlacementCounts:
     """The counts of a snapshot, amended from those of the last view."""
     if before is None:
-        return count_placement(snapshot, None, PlacementCounts(), TimeSlice())
-    return count_placement(snapshot, before.snapshot, before.counts, TimeSlice())
+        return count_placement(snapshot, None, PlacementCounts())
+    return count_placement(snapshot, before.snapshot, before.counts)
 
 
 def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]

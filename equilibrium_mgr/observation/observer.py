@@ -14,8 +14,6 @@ from ..gateway.gateway import Gateway
 from ..plan.model import Usage
 from ..plan.usage import ShardCounts
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
-from ..runtime.checkpoints import Checkpoint
-from ..runtime.time_slice import TimeSlice
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .bound_inputs import BoundInputs, bound_inputs
@@ -51,7 +49,6 @@ class ClusterObserver:
         self._clock = clock
         self._log = log
         self.compute_bounds: BoundsFunction = cluster_bounds
-        self.time_slice: Callable[[], Checkpoint] = TimeSlice
         self.change_detector = ChangeDetector(clock)
         self._meter = RateMeter()
         self._bounds_last: Optional[UtilizationBounds] = None
@@ -136,7 +133,7 @@ class ClusterObserver:
         """Replaces the view. Our own moves leave the bounds as they are (`same_bounds`)."""
         counts = amended_counts(snapshot, self.view)
         bounds = self.view.utilization_bounds if same_bounds and self.view is not None else (
-            self._bounds_of(snapshot, bound_inputs(snapshot, counts, self.time_slice())))
+            self._bounds_of(snapshot, bound_inputs(snapshot, counts)))
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
@@ -181,7 +178,7 @@ class ClusterObserver:
     def _bounds_of(self, snapshot: Snapshot, inputs: BoundInputs) -> Optional[UtilizationBounds]:
         """The last bounds while they are as good as new ones."""
         if self._bounds_last is None or self._bounds_from is None or (
-                not self._bounds_from.is_near(inputs, self.time_slice())):
+                not self._bounds_from.is_near(inputs)):
             self._bounds_last, self._bounds_from = self._bounds(snapshot), inputs
         return self._bounds_last
 
@@ -189,7 +186,7 @@ class ClusterObserver:
                 fixed_pools: FrozenSet[int] = frozenset()) -> Optional[UtilizationBounds]:
         """Computes the bounds; None where that fails, which stops no moves: they are only shown."""
         try:
-            return self.compute_bounds(snapshot, fixed_pools, checkpoint=self.time_slice())
+            return self.compute_bounds(snapshot, fixed_pools)
         except Exception:
             self._log.exception("how even the cluster could be cannot be computed")
             return None

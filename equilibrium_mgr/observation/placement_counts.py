@@ -6,10 +6,10 @@ from typing import (Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, O
 
 from ..plan.usage import ShardCounts, shard_weight
 from ..runtime.amended_map import AmendedRows
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot, pg_number, pool_of
 
-_PGS_A_PIECE = 200   # counted between two checkpoints: about a millisecond
+_PGS_A_PIECE = 200   # counted before it gives way again: about a millisecond
 _POOL, _UP, _ACTING, _SIZE, _STATE = map(
     Pg._fields.index, ("pool", "up", "acting", "shard_bytes", "state"))
 
@@ -126,20 +126,20 @@ class _Counter:
             self._too_full.discard(pg.pgid)
 
 
-def count_placement(snapshot: Snapshot, earlier: Optional[Snapshot], before: PlacementCounts,
-                    checkpoint: Checkpoint) -> PlacementCounts:
+def count_placement(snapshot: Snapshot, earlier: Optional[Snapshot],
+                    before: PlacementCounts) -> PlacementCounts:
     """The counts of a snapshot. `earlier` and `before`: the last one and its counts, of which is
     used what has not changed; None and no counts at the first."""
     now, then = snapshot.pgs, earlier.pgs if earlier is not None else None
-    changed = _changed(snapshot, earlier, checkpoint)
+    changed = _changed(snapshot, earlier)
     moving = snapshot.in_flight().values()
     if changed is None or not (isinstance(now, AmendedRows) and isinstance(then, AmendedRows)):
         counter = _Counter(snapshot, PlacementCounts())
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint):
+        for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
             counter.add(pg)
         return counter.counts(moving)
     counter = _Counter(snapshot, before)
-    for pgid in with_checkpoints(changed, _PGS_A_PIECE, checkpoint):
+    for pgid in piecewise(changed, _PGS_A_PIECE):
         counter.replace_row(then.row(pgid), now.row(pgid))
     return counter.counts(moving)
 
@@ -149,15 +149,14 @@ def in_order(pgids: Iterable[str]) -> List[str]:
     return sorted(pgids, key=lambda pgid: (pool_of(pgid), pg_number(pgid)))
 
 
-def _changed(snapshot: Snapshot, earlier: Optional[Snapshot],
-             checkpoint: Checkpoint) -> Optional[Sequence[str]]:
+def _changed(snapshot: Snapshot, earlier: Optional[Snapshot]) -> Optional[Sequence[str]]:
     """pgids of PGs that are not as they were; None where all are to be counted."""
     if earlier is None or _shapes(snapshot) != _shapes(earlier):
         return None
     now, then = snapshot.pgs, earlier.pgs
     if not (isinstance(now, AmendedRows) and isinstance(then, AmendedRows)):
         return None
-    found: Optional[List[str]] = now.changed_since(then, checkpoint)
+    found: Optional[List[str]] = now.changed_since(then)
     return found
 
 

@@ -7,7 +7,6 @@ from ..execution.cooldown import ExcludedPgs
 from ..plan.options import PlanOptions
 from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
 from ..planner.refusal_census import Census, RefusalCensus
-from ..runtime.checkpoints import Checkpoint
 from ..runtime.formatting import plural
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Osd
@@ -109,13 +108,13 @@ def settled_code(census: Census, rest_code: str) -> str:
 
 
 def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPgs,
-                   rest_code: str, checkpoint: Checkpoint) -> Optional[Refusals]:
+                   rest_code: str) -> Optional[Refusals]:
     """Counts for the fullest OSD what refuses its shards, with the options of automatic plans;
     None where the bounds are not known, or where the reason of the state is none to be counted."""
     bounds, fullest = view.utilization_bounds, fullest_osds(view, options.device_classes)
     if bounds is None or not fullest or rest_code not in COUNTED:
         return None
-    census = RefusalCensus(view.snapshot, options, bounds, excluded.codes, checkpoint).of_osd(
+    census = RefusalCensus(view.snapshot, options, bounds, excluded.codes).of_osd(
         fullest[0].osd.id, MOST_PAIRS)
     code = (bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
             else settled_code(census, rest_code))

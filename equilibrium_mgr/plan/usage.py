@@ -6,7 +6,7 @@ from math import inf
 from operator import truediv
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.model import Pg, Pool, Snapshot, pg_number, pool_of
 from .model import ClassUsage, PgChange, PoolSpace, Room, Usage
 
@@ -17,7 +17,7 @@ _HISTOGRAM_BINS = 10
 #: What rounding may leave of a sum of weights.
 _NO_SHARD = 1e-9
 
-#: Counted between two checkpoints: a few milliseconds.
+#: Counted before it gives way again: a few milliseconds.
 _PGS_A_PIECE, _OSDS_A_PIECE = 1000, 1000
 
 
@@ -59,8 +59,7 @@ def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[Pg, Sequence[int]]
 
 def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: ShardCounts,
                   growth: Optional[Mapping[int, float]] = None,
-                  classes: Optional[Mapping[str, ClassUsage]] = None,
-                  checkpoint: Checkpoint = no_checkpoint) -> Usage:
+                  classes: Optional[Mapping[str, ClassUsage]] = None) -> Usage:
     """Utilization and free space for used bytes per OSD id and the shards of each pool on it.
     `growth` and `classes`: `growth_bytes` of the shards and `class_usage` of the bytes, where they
     are known already."""
@@ -68,30 +67,28 @@ def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: Sha
         osd.id: max(0.0, osd.size_bytes * snapshot.full_ratio - used_bytes[osd.id])
         for osd in snapshot.osds.values() if osd.has_statistics})
     pools = {pool.name: _pool_space(pool, counts[pool.id], free)
-             for pool in with_checkpoints(
-                 sorted(snapshot.pools.values(), key=lambda p: p.id), 1, checkpoint)}
+             for pool in piecewise(sorted(snapshot.pools.values(), key=lambda p: p.id), 1)}
     if growth is None:
-        growth = growth_bytes(snapshot, counts, checkpoint)
-    checkpoint()
+        growth = growth_bytes(snapshot, counts)
+    give_way()
     return Usage(dict(classes) if classes is not None
-                 else class_usage(snapshot, used_bytes, checkpoint),
+                 else class_usage(snapshot, used_bytes),
                  pools, _room(snapshot, growth, free))
 
 
 def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
-                           changes: Iterable[PgChange],
-                           checkpoint: Checkpoint = no_checkpoint) -> Tuple[Usage, Usage]:
+                           changes: Iterable[PgChange]) -> Tuple[Usage, Usage]:
     """The usage of the cluster once everything in flight has arrived, and that after some changes,
     which lead to `used_bytes` per OSD id. Every PG is counted once, the changes on top of that."""
     counts: Dict[int, Dict[int, float]] = shard_counts(snapshot, (
         (pg, pg.up)
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
+        for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)))
     before = counted_usage(snapshot, {osd.id: osd.target_bytes for osd in snapshot.osds.values()},
-                           counts, checkpoint=checkpoint)
-    for change in with_checkpoints(changes, _PGS_A_PIECE, checkpoint):
+                           counts)
+    for change in piecewise(changes, _PGS_A_PIECE):
         pool = snapshot.pools[pool_of(change.pgid)]
         recount(counts[pool.id], pool, change.pgid, change.up_before, change.up_after)
-    return before, counted_usage(snapshot, used_bytes, counts, checkpoint=checkpoint)
+    return before, counted_usage(snapshot, used_bytes, counts)
 
 
 def recount(shards: Dict[int, float], pool: Pool, pgid: str, before: Sequence[int],
@@ -112,13 +109,12 @@ def _growth_on(pool: Pool, weight: float, osd: int, osds: Sequence[int]) -> floa
 
 
 def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
-                checkpoint: Checkpoint = no_checkpoint,
                 with_drained: bool = False) -> Dict[str, ClassUsage]:
     """Per device class; OSDs that are out or without statistics do not count. OSDs that are being
     drained do where the figures are of now (`with_drained`), as `ceph osd df` has them: what is
     to be is asked of those that take data."""
     members: Dict[str, List[Tuple[float, int]]] = {}
-    for osd in with_checkpoints(snapshot.osds.values(), _OSDS_A_PIECE, checkpoint):
+    for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE):
         if osd.has_statistics and (osd.is_for_data or with_drained and osd.is_in):
             members.setdefault(osd.device_class, []).append(
                 (used_bytes[osd.id] / osd.size_bytes, osd.id))
@@ -127,12 +123,12 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
         ratios = sorted(members[name])
         mean = sum(u for u, _ in ratios) / len(ratios)
         variance = sum((u - mean) ** 2 for u, _ in ratios) / len(ratios)
-        checkpoint()
+        give_way()
         bins = [0] * _HISTOGRAM_BINS
         for u, _ in ratios:
             # below 0 where a device reports less than what has just been moved off it
             bins[max(0, min(_HISTOGRAM_BINS - 1, int(u * _HISTOGRAM_BINS)))] += 1
-        checkpoint()
+        give_way()
         usage[name] = ClassUsage(
             osds=len(ratios),
             size_bytes=sum(snapshot.osds[o].device_size for _, o in ratios),
@@ -167,12 +163,11 @@ def _first_full(shards: Mapping[int, float], free: _FreeBytes) -> Optional[int]:
     return min(osd for osd, ratio in zip(shards, each) if ratio == least)
 
 
-def growth_bytes(snapshot: Snapshot, counts: ShardCounts,
-                 checkpoint: Checkpoint = no_checkpoint) -> Mapping[int, float]:
+def growth_bytes(snapshot: Snapshot, counts: ShardCounts) -> Mapping[int, float]:
     """OSD id → raw bytes that come to it when all pools double."""
     growth: Dict[int, float] = defaultdict(float)
     for pool in snapshot.pools.values():
-        checkpoint()
+        give_way()
         shard_bytes = pool.stored_bytes / (pool.pg_num * pool.data_shards)
         for osd, count in counts[pool.id].items():
             growth[osd] += count * shard_bytes

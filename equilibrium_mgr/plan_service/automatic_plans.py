@@ -8,15 +8,14 @@ from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..planner.planner import CONVERGED
 from ..planner.replanning import FormerPlan, plan_result, replan
-from ..runtime.checkpoints import Checkpoint
 from ..snapshot.model import Snapshot
 
 
 class Planner(Protocol):
     """planner.make_plan, or what stands in for it."""
 
-    def __call__(self, snapshot: Snapshot, options: PlanOptions, checkpoint: Checkpoint, /) -> Plan:
-        """Makes a plan; ends early with what it has where `checkpoint` returns False."""
+    def __call__(self, snapshot: Snapshot, options: PlanOptions, /) -> Plan:
+        """Makes a plan; ends early with what it has where `give_way` tells it to."""
 
 
 class AutomaticPlan:
@@ -29,22 +28,20 @@ class AutomaticPlan:
         self._log = log
         self.basis: Optional[FormerPlan] = None
 
-    def __call__(self, snapshot: Snapshot, options: PlanOptions, checkpoint: Checkpoint,
-                 /) -> Plan:
+    def __call__(self, snapshot: Snapshot, options: PlanOptions, /) -> Plan:
         """Makes the plan: from what was wanted where that is possible, else from scratch."""
-        plan = self._from_wanted(snapshot, options, checkpoint)
+        plan = self._from_wanted(snapshot, options)
         if plan is None:
-            plan = self._from_scratch(snapshot, options, checkpoint)
-            self.basis = self._basis(snapshot, options, plan, checkpoint)
+            plan = self._from_scratch(snapshot, options)
+            self.basis = self._basis(snapshot, options, plan)
         return plan
 
-    def _from_wanted(self, snapshot: Snapshot, options: PlanOptions,
-                     checkpoint: Checkpoint) -> Optional[Plan]:
+    def _from_wanted(self, snapshot: Snapshot, options: PlanOptions) -> Optional[Plan]:
         former = self._former
         if former is None:
             return None
         try:
-            made = replan(snapshot, options, former, checkpoint)
+            made = replan(snapshot, options, former)
         except Exception:   # a plan from scratch does without what the former one wanted
             self._log.exception("planning from the wanted placement failed")
             return None
@@ -57,13 +54,12 @@ class AutomaticPlan:
                        made.dropped or "none")
         return made.plan
 
-    def _basis(self, snapshot: Snapshot, options: PlanOptions, plan: Plan,
-               checkpoint: Checkpoint) -> Optional[FormerPlan]:
+    def _basis(self, snapshot: Snapshot, options: PlanOptions, plan: Plan) -> Optional[FormerPlan]:
         """What the next plan can start from; None where this one has no moves or was cut short."""
         if not plan.changes or plan.stop_reason != CONVERGED:
             return None
         try:
-            return FormerPlan(plan.changes, plan_result(snapshot, options, plan, checkpoint))
+            return FormerPlan(plan.changes, plan_result(snapshot, options, plan))
         except Exception:   # the plan itself is sound
             self._log.exception("the plan's result cannot be kept for the next plan")
             return None

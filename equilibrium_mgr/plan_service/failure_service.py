@@ -5,15 +5,15 @@ import logging
 import threading
 from collections import OrderedDict
 from functools import partial
-from typing import Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Set
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Set
 
 from ..gateway.gateway import Gateway
 from ..plan.store import PlanStore
 from ..runtime.job_thread import JobRunner
-from ..runtime.time_slice import TimeSlice
+from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
 from ..what_if.failure import Failure
-from ..what_if.placement import Osds, PgsByOsd, Placement, placement
+from ..what_if.placement import PgsByOsd, Placement, placement
 from ..what_if.recovery import FailureFigures, failure_figures, usage_of
 from ..what_if.worst import TypeFailures, recovery_from, worst_failures
 
@@ -47,7 +47,7 @@ class FailureAnswer(NamedTuple):
 
 
 class _Stopped(Exception):
-    """Raised at a checkpoint of a job when the module shuts down."""
+    """Raised where a job gives way when the module shuts down."""
 
 
 class FailureService:
@@ -69,7 +69,7 @@ class FailureService:
         self._stopping = False
 
     def stop(self) -> None:
-        """Ends the running job at its next checkpoint."""
+        """Ends the running job where it next gives way."""
         self._stopping = True
 
     def known(self, question: FailureQuestion) -> Optional[FailureAnswer]:
@@ -134,8 +134,8 @@ class FailureService:
         changes = () if question.plan is None else self._plan_store.get(question.plan).changes
         for _ in range(_ATTEMPTS):
             snapshot = self._gateway.snapshot()
-            placed = placement(snapshot, changes, self._checkpoint())
-            answer = self._answer_of(question, placed, snapshot)
+            with giving_way(self._until_shutdown()):
+                answer = self._answer_of(question, placement(snapshot, changes), snapshot)
             # all failure domains one after the other take too long to be done three times
             if question.failure is None or self._gateway.epoch() == snapshot.epoch:
                 break
@@ -143,29 +143,26 @@ class FailureService:
 
     def _answer_of(self, question: FailureQuestion, placed: Placement,
                    snapshot: Snapshot) -> FailureAnswer:
-        checkpoint, failure = self._checkpoint(), question.failure
-        figures, worst = None, None
+        failure, figures, worst = question.failure, None, None
         if failure is None:
-            worst = worst_failures(placed, self._up_sets_without, checkpoint)
+            worst = worst_failures(placed, self._gateway.up_sets_without)
         else:
-            recovery = recovery_from(placed, failure, PgsByOsd(placed, checkpoint),
-                                     self._up_sets_without, checkpoint)
-            figures = failure_figures(placed, recovery, usage_of(placed, checkpoint), checkpoint)
+            recovery = recovery_from(placed, failure, PgsByOsd(placed),
+                                     self._gateway.up_sets_without)
+            figures = failure_figures(placed, recovery, usage_of(placed))
         return FailureAnswer(
             snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
             snapshot.osds, sum(states.inactive + states.degraded
                                for states in snapshot.pool_states.values()), figures, worst)
 
-    def _up_sets_without(self, osds: Sequence[int], pgids: Sequence[str]) -> Dict[str, Osds]:
-        return self._gateway.up_sets_without(osds, pgids, self._checkpoint())
-
-    def _checkpoint(self) -> Callable[..., bool]:
-        """A checkpoint that yields, and ends the job at shutdown."""
+    def _until_shutdown(self) -> AskToGoOn:
+        """How a job gives way, which ends at shutdown. Never while the gateway reads the cluster:
+        an exception there would leave half a reading."""
         time_slice = TimeSlice()
 
-        def checkpoint(_moves: Optional[int] = None) -> bool:
+        def ask(_moves: int) -> bool:
             time_slice.yield_if_due()
             if self._stopping:
                 raise _Stopped
             return True
-        return checkpoint
+        return ask

@@ -68,7 +68,7 @@ class PlanQueue:
                 del self._jobs[job.progress.plan]
 
     def cancel(self, name: str) -> bool:
-        """Takes a job out, which ends at its next checkpoint; False where there is none."""
+        """Takes a job out, which ends where it next gives way; False where there is none."""
         with self._lock:
             job = self._jobs.pop(name, None)
             if job is not None:

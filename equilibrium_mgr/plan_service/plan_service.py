@@ -15,9 +15,8 @@ from ..plan.topology import pool_pgs, topology_of
 from ..planner.planner import make_plan
 from ..planner.replanning import FormerPlan
 from ..planner.rule_repair import repair_plan
-from ..runtime.checkpoints import Checkpoint
 from ..runtime.job_thread import JobRunner
-from ..runtime.time_slice import TimeSlice
+from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Snapshot, pool_of
 from .automatic_plans import AutomaticPlan, Planner
 from .plan_queue import Failures, PlanJob, PlanProgress, PlanQueue
@@ -75,7 +74,7 @@ class PlanService:
             self._comparisons.forget(name)
 
     def cancel(self, name: str) -> bool:
-        """Cancels a plan in progress: at once, or at its next checkpoint where it is being made.
+        """Cancels a plan in progress: at once, or where it next gives way while it is being made.
 
         False where no plan of that name is in progress.
         """
@@ -116,7 +115,7 @@ class PlanService:
         return comparison
 
     def stop(self) -> None:
-        """Ends the running plan at its next checkpoint."""
+        """Ends the running plan where it next gives way."""
         self._stopping = True
 
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
@@ -185,8 +184,9 @@ class PlanService:
               is_wanted: Callable[[int], bool], planner: Optional[Planner] = None) -> Plan:
         self._gateway.counters.add("plans")
         planner = planner or (repair_plan if options.repair else self.planner)
-        plan = planner(snapshot, self._within_ceph_limits(options),
-                            self._checkpoint(max_seconds, is_wanted))
+        options = self._within_ceph_limits(options)
+        with giving_way(self._limited(max_seconds, is_wanted)):
+            plan = planner(snapshot, options)
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
         return plan._replace(
             limited_to=options.limited_to, topology=topology_of(snapshot),
@@ -215,22 +215,19 @@ class PlanService:
         soft, hard = self._gateway.max_pg_shards()
         return options._replace(max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
 
-    def _checkpoint(self, max_seconds: float,
-                    is_wanted: Callable[[int], bool]) -> Checkpoint:
-        """A checkpoint that ends after `max_seconds`, at shutdown, or where a plan is not wanted.
-
-        `is_wanted` is called with the moves found so far, each time that the checkpoint yields.
-        """
+    def _limited(self, max_seconds: float, is_wanted: Callable[[int], bool]) -> AskToGoOn:
+        """How a plan in the making gives way. It ends after `max_seconds`, at shutdown, or where it
+        is not wanted: `is_wanted` is called with the moves found so far, at each yield."""
         time_slice, started = self.time_slice(), self.monotonic()
-        going_on = True
+        still_wanted = True
 
-        def checkpoint(moves: Optional[int] = None) -> bool:
-            nonlocal going_on
+        def ask(moves: int) -> bool:
+            nonlocal still_wanted
             if time_slice.yield_if_due():
-                going_on = is_wanted(moves or 0)
-            return (going_on and not self._stopping
+                still_wanted = is_wanted(moves)
+            return (still_wanted and not self._stopping
                     and self.monotonic() - started < max_seconds)
-        return checkpoint
+        return ask
 
 
 def _figures(name: str, plan: Plan, now: float) -> Dict[str, Any]:

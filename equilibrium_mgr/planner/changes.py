@@ -3,11 +3,10 @@ from __future__ import annotations
 
 from typing import FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
 
-from ..runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_checkpoints,
-                                   with_checkpoints)
+from ..runtime.time_slice import piecewise, sorted_piecewise
 from .state.placement_state import PlacementState
 
-#: Between two checkpoints, a few milliseconds.
+#: Before it gives way again, a few milliseconds.
 _CHANGES_A_PIECE = 500
 _SORTED_AT_ONCE = 10_000
 
@@ -28,12 +27,11 @@ class ChangeGroup(NamedTuple):
     changes: Tuple[Change, ...]
 
 
-def wanted_changes(placement: PlacementState,
-                   checkpoint: Checkpoint = no_checkpoint) -> List[Change]:
+def wanted_changes(placement: PlacementState) -> List[Change]:
     """Returns a change for every PG whose up set differs from the initial one."""
     changes: List[Change] = []
-    moved = sorted_with_checkpoints(placement.moved_pgs, _SORTED_AT_ONCE, checkpoint)
-    for pg in with_checkpoints(moved, _CHANGES_A_PIECE, checkpoint):
+    moved = sorted_piecewise(placement.moved_pgs, _SORTED_AT_ONCE)
+    for pg in piecewise(moved, _CHANGES_A_PIECE):
         initial, up = placement.initial_up[pg], placement.up[pg]
         groups = placement.groups_of_pool[placement.pool_of_pg[pg]]
         if placement.groups[groups[0]].pool.erasure:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.options import PlanOptions
-from ..runtime.checkpoints import Checkpoint
+from ..runtime.time_slice import give_way
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
 from .changes import Change
@@ -59,14 +59,13 @@ class _CurvePoint(NamedTuple):
 
 
 def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                      beginning: Sequence[Change],
-                      checkpoint: Checkpoint) -> Optional[PlacementState]:
+                      beginning: Sequence[Change]) -> Optional[PlacementState]:
     """Returns the placement that a limited search finds, or None where `beginning`, the changes of
     a whole plan up to the limits, lowers the highest utilizations further."""
-    placement = PlacementState(snapshot, options, checkpoint)
-    search = LimitedSearch(placement, bounds, options, checkpoint)
+    placement = PlacementState(snapshot, options)
+    search = LimitedSearch(placement, bounds, options)
     free = pool_free_bytes(placement, search.data_groups)
-    other = PlacementState(snapshot, options, checkpoint)
+    other = PlacementState(snapshot, options)
     for change in beginning:
         for source, target in change.moves:
             other.move(change.pg, source, target)
@@ -87,18 +86,16 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
 class LimitedSearch:
     """One search over a placement on which no moves have been made."""
 
-    def __init__(self, placement: PlacementState, bounds: UtilizationBounds, options: PlanOptions,
-                 checkpoint: Checkpoint) -> None:
+    def __init__(self, placement: PlacementState, bounds: UtilizationBounds,
+                 options: PlanOptions) -> None:
         self._placement = placement
         self._options = options
-        self._stopped = False
         self._best_fit = False   # shards go where they just fit, to keep the emptiest for others
-        self._outer_checkpoint = checkpoint
-        search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0], checkpoint)
+        search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
         self.sets: List[OsdSetState] = search.sets
         self.data_groups = search.data_groups
         self.near_free_bytes = search.near_free_bytes()
-        self._limits = SearchConstraints(placement, search.data_groups, self._checkpoint)
+        self._limits = SearchConstraints(placement, search.data_groups)
         self._repair: Repair = search.repair(self._limits)
         self._targets = search.targets
         self._shard_index = search.shard_index
@@ -121,11 +118,6 @@ class LimitedSearch:
         for step in point.steps:
             self._placement.move(*step)
         return spent.plus(point.cost)
-
-    def _checkpoint(self, _moves: Optional[int] = None) -> bool:
-        if not self._stopped and not self._outer_checkpoint(len(self._placement.moved_pgs)):
-            self._stopped = True
-        return not self._stopped
 
     # -- utilizations of one set -----------------------------------------------------------------
 
@@ -201,7 +193,7 @@ class LimitedSearch:
         `cost` with theirs, or None where that is not possible within the limits."""
         placement = self._placement
         while self._excess(osd, utilization) > 0.0:
-            if not (placement.is_source[osd] and self._checkpoint()):
+            if not (placement.is_source[osd] and give_way()):
                 return None
             found = (self._single(osd, self._excess(osd, utilization))
                      or self._repair_moves(osd, osd_set, utilization))
@@ -270,7 +262,7 @@ class LimitedSearch:
             for osd in sorted(osd_set.osds,
                               key=lambda i: (-placement.capacity_utilization(i), i)):
                 wanted = placement.capacity_utilization(osd) - osd_set.typical_shard / 4.0
-                if wanted <= osd_set.bound or not self._checkpoint():
+                if wanted <= osd_set.bound or not give_way():
                     break
                 self._limits.set_max_utilization(
                     osd_set.osds, min(wanted, osd_set.max_utilization(placement)))

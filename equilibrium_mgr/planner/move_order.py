@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from typing import Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import give_way, piecewise
 from .changes import (
     Change, ChangeGroup, draining, initial_shard_counts, initial_used_bytes)
 from .state.placement_state import PlacementState
@@ -31,17 +31,16 @@ _EMPTIER_STEP = 0.1
 
 _ROUNDING = 1e-12
 
-#: Between two checkpoints, a few milliseconds.
+#: Before it gives way again, a few milliseconds.
 _CHANGES_A_PIECE = 500
 
-def order_changes(placement: PlacementState, changes: Sequence[Change],
-                  checkpoint: Checkpoint) -> List[ChangeGroup]:
-    """Sorts the changes into groups. The checkpoint's answer is ignored: the order is not cut."""
+def order_changes(placement: PlacementState, changes: Sequence[Change]) -> List[ChangeGroup]:
+    """Sorts the changes into groups. Does not end early: the order is not cut."""
     cycles: List[Tuple[int, ...]] = []
     best: Optional[Tuple[int, List[ChangeGroup]]] = None
     for _ in range(_PASSES):
-        sorter = _Sorter(placement, changes, cycles, checkpoint)
-        groups = sorter.run(checkpoint)
+        sorter = _Sorter(placement, changes, cycles)
+        groups = sorter.run()
         if best is None or len(sorter.late_cycles) < best[0]:
             best = len(sorter.late_cycles), groups
         if not sorter.late_cycles:
@@ -60,32 +59,28 @@ class _Sorter:
     """
 
     def __init__(self, placement: PlacementState, changes: Sequence[Change],
-                 cycles: Sequence[Tuple[int, ...]], checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+                 cycles: Sequence[Tuple[int, ...]]) -> None:
         self._cycles = list(cycles)
         self.late_cycles: List[Tuple[int, ...]] = []
         self._size = placement.size_bytes
         self._fill_limit = placement.fill_limit_bytes
-        self._used = initial_used_bytes(
-            placement, with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint))
+        self._used = initial_used_bytes(placement, piecewise(changes, _CHANGES_A_PIECE))
         self._max_shards = placement.max_shards
-        self._shard_counts = initial_shard_counts(
-            placement, with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint))
+        self._shard_counts = initial_shard_counts(placement, piecewise(changes, _CHANGES_A_PIECE))
         self._class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
         self._changes = changes
         #: changes that take a shard off an OSD that is being drained, and those that help them
         self._draining = draining(placement, changes)
         self._waiting: Set[int] = set(range(len(changes)))
         self._giving: Dict[int, List[int]] = {}       # OSD → changes that take a shard off it
-        for number, change in enumerate(
-                with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint)):
+        for number, change in enumerate(piecewise(changes, _CHANGES_A_PIECE)):
             for source, _ in change.moves:
                 self._giving.setdefault(source, []).append(number)
         #: class → heap of (-utilization, OSD): of sources whose turn may have come, and of all
         self._sources: Dict[str, List[Tuple[float, int]]] = {}
         self._osds: Dict[str, List[Tuple[float, int]]] = {}
         self._blocked_by: Dict[int, Set[int]] = {}    # full target → sources that wait for it
-        self._fill_heaps(checkpoint)
+        self._fill_heaps()
         self._groups_made = 0
         #: OSD → groups that had been made when all that it gives was found to have to wait
         self._found_waiting: Dict[int, int] = {}
@@ -97,24 +92,24 @@ class _Sorter:
             for name, heap in self._osds.items()}
         self._total_bytes = dict.fromkeys(self._sources, 0)
         self._moved_bytes = dict.fromkeys(self._sources, 0)
-        for change in with_checkpoints(changes, _CHANGES_A_PIECE, checkpoint):
+        for change in piecewise(changes, _CHANGES_A_PIECE):
             self._total_bytes[self._class_of_change(change)] += change.bytes * len(change.moves)
 
-    def _fill_heaps(self, checkpoint: Checkpoint) -> None:
-        for osd in with_checkpoints(range(len(self._size)), _CHANGES_A_PIECE, checkpoint):
+    def _fill_heaps(self) -> None:
+        for osd in piecewise(range(len(self._size)), _CHANGES_A_PIECE):
             entry = (-self._utilization(osd), osd)
             self._osds.setdefault(self._class_of[osd], []).append(entry)
             if osd in self._giving:
                 self._sources.setdefault(self._class_of[osd], []).append(entry)
         for heap in list(self._sources.values()) + list(self._osds.values()):
             heapq.heapify(heap)
-            checkpoint()
+            give_way()
 
-    def run(self, checkpoint: Checkpoint) -> List[ChangeGroup]:
-        groups = self._evacuation(checkpoint)
+    def run(self) -> List[ChangeGroup]:
+        groups = self._evacuation()
         classes = sorted(self._sources)
         while self._waiting:
-            checkpoint()
+            give_way()
             groups += self._due_cycles()
             active = [name for name in classes if self._sources[name]]
             if not active:
@@ -124,7 +119,7 @@ class _Sorter:
                 continue
             name = min(active, key=lambda c: (
                 self._moved_bytes[c] / max(1, self._total_bytes[c]), c))
-            number = self._next_change(name, checkpoint)
+            number = self._next_change(name)
             if number is not None:
                 groups.append(self._make((number,)))
         return groups
@@ -173,27 +168,27 @@ class _Sorter:
 
     # -- evacuation ----------------------------------------------------------------------------
 
-    def _evacuation(self, checkpoint: Checkpoint) -> List[ChangeGroup]:
+    def _evacuation(self) -> List[ChangeGroup]:
         """Makes what drains OSDs and fits now, that first whose targets end lowest."""
         groups: List[ChangeGroup] = []
         due = self._draining
         while due:
-            groups += self._emptiest_first(due, checkpoint)
-            due = self._making_room(checkpoint)
+            groups += self._emptiest_first(due)
+            due = self._making_room()
             self._draining |= due
         return groups
 
-    def _emptiest_first(self, numbers: FrozenSet[int], checkpoint: Checkpoint) -> List[ChangeGroup]:
+    def _emptiest_first(self, numbers: FrozenSet[int]) -> List[ChangeGroup]:
         """Makes those of the changes that fit now."""
         groups: List[ChangeGroup] = []
         heap: List[Tuple[float, int]] = []
-        for number in with_checkpoints(numbers & self._waiting, _CHANGES_A_PIECE, checkpoint):
+        for number in piecewise(numbers & self._waiting, _CHANGES_A_PIECE):
             reached = self._target_utilization(number)
             if reached is not None:
                 heap.append((reached, number))
         heapq.heapify(heap)
         while heap:
-            checkpoint()
+            give_way()
             known, number = heapq.heappop(heap)
             reached = self._target_utilization(number)
             if reached is not None and reached > known:
@@ -202,22 +197,22 @@ class _Sorter:
                 groups.append(self._make((number,)))
         return groups
 
-    def _making_room(self, checkpoint: Checkpoint) -> FrozenSet[int]:
+    def _making_room(self) -> FrozenSet[int]:
         """Changes that take shards off OSDs which are too full for what drains others, and that
         with them; empty where there are none but those known."""
         blocked = self._draining & self._waiting
-        found = {number for draining in with_checkpoints(blocked, _CHANGES_A_PIECE, checkpoint)
+        found = {number for draining in piecewise(blocked, _CHANGES_A_PIECE)
                  for _, target in self._changes[draining].moves
                  for number in self._giving.get(target, ()) if number in self._waiting}
         return frozenset(found | blocked) if found - self._draining else frozenset()
 
     # -- single changes ------------------------------------------------------------------------
 
-    def _next_change(self, name: str, checkpoint: Checkpoint) -> Optional[int]:
+    def _next_change(self, name: str) -> Optional[int]:
         """The next change of a class, or None where all of its OSDs have to wait."""
         heap = self._sources[name]
         while heap:
-            checkpoint()
+            give_way()
             key, osd = heapq.heappop(heap)
             if self._found_waiting.get(osd) == self._groups_made:
                 continue
@@ -347,7 +342,7 @@ class _Sorter:
     def _cycle(self) -> List[int]:
         """Numbers of a cycle: changes that free space, then the change that needs it, which is the
         one whose targets end lowest."""
-        waiting = with_checkpoints(self._waiting, _CHANGES_A_PIECE, self._checkpoint)
+        waiting = piecewise(self._waiting, _CHANGES_A_PIECE)
         first = min(waiting, key=lambda n: (
             max((self._used[t] + self._changes[n].bytes) / self._size[t]
                 for _, t in self._changes[n].moves), n))

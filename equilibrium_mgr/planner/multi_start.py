@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Optional, Tuple
 
 from ..plan.options import PlanOptions
-from ..runtime.checkpoints import Checkpoint
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
@@ -23,27 +22,21 @@ MAX_CANDIDATES = 860_000
 
 
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                       checkpoint: Checkpoint, max_candidates: int = MAX_CANDIDATES
-                       ) -> Tuple[PlacementState, bool]:
-    """Returns the best placement found, and False where the checkpoint ended a search."""
+                       max_candidates: int = MAX_CANDIDATES) -> Tuple[PlacementState, bool]:
+    """Returns the best placement found, and False where a search was told to end."""
     best: Optional[Tuple[float, PlacementState]] = None
-    examined = most_moves = 0
-
-    def counted(moves: Optional[int] = None) -> bool:
-        nonlocal most_moves
-        most_moves = max(most_moves, moves or 0)
-        return checkpoint(most_moves)
+    examined = 0
     variants = AIM_WEIGHTS[options.aim][:1 if options.drain_only else None]
     for number, weights in enumerate(variants, start=1):
-        placement = PlacementState(snapshot, options, counted)
-        search = Search(placement, bounds, weights, counted)
-        free = pool_free_bytes(placement, search.data_groups, counted)
+        placement = PlacementState(snapshot, options)
+        search = Search(placement, bounds, weights)
+        free = pool_free_bytes(placement, search.data_groups)
         near = search.near_free_bytes()
         finished = search.run(options.drain_only)
         placement.observers.clear()    # they refer back to it and would keep it in memory
         search.release()
         score = score_placement(placement, search.sets, search.data_groups, free, near, variants[0],
-                                AIM_SCORE_WEIGHTS[options.aim], counted)
+                                AIM_SCORE_WEIGHTS[options.aim])
         if best is None or (finished and score > best[0]):
             best = score, placement
         examined += placement.candidates_examined

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Tuple
 
 from ..plan.kinds import BALANCE, DRAIN
 from ..plan.model import Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import usage_before_and_after
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import UtilizationBounds, utilization_bounds
@@ -19,7 +19,7 @@ from .multi_start import multi_start_search
 from .search.evacuation import stuck_shards
 from .state.placement_state import PlacementState
 
-#: Between two checkpoints, a few milliseconds: PGs counted, changes written down.
+#: Before it gives way again, a few milliseconds: PGs counted, changes written down.
 _CHANGES_A_PIECE = 100
 
 # Values of Plan.stop_reason.
@@ -29,69 +29,60 @@ BYTE_LIMIT = "the limit of bytes is reached"
 INTERRUPTED = "the time limit is reached"
 
 
-def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
-              checkpoint: Checkpoint = no_checkpoint) -> Plan:
+def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """Plans the moves from the snapshot's target state to a better placement.
 
-    The same snapshot and options give the same plan. `checkpoint` is called with the number of
-    moves found so far between pieces of work of a few milliseconds; when it returns False the plan
-    ends there, with what it has.
+    The same snapshot and options give the same plan. Where `give_way` tells the thread's work to
+    end, the plan ends there, with what it has.
     """
-    found = 0
-
-    def counted(moves: Optional[int] = None) -> bool:
-        nonlocal found
-        found = found if moves is None else moves
-        return checkpoint(found)
     if not options.respect_weights:
         snapshot = without_shares(snapshot)
     fixed = (frozenset() if options.pool_ids is None
              else frozenset(snapshot.pools) - options.pool_ids)
-    bounds = utilization_bounds(snapshot, fixed, checkpoint=counted)
-    placement, finished = multi_start_search(snapshot, options, bounds, counted)
-    groups = order_changes(placement, wanted_changes(placement, counted), counted)
-    stop_reason, kept = _within_limits(groups, options, counted)
+    bounds = utilization_bounds(snapshot, fixed)
+    placement, finished = multi_start_search(snapshot, options, bounds)
+    groups = order_changes(placement, wanted_changes(placement))
+    stop_reason, kept = _within_limits(groups, options)
     if len(kept) < len(groups):
-        placement, kept = _limited(snapshot, options, bounds, placement, kept, counted)
+        placement, kept = _limited(snapshot, options, bounds, placement, kept)
     plan = finished_plan(placement, kept, stop_reason if finished else INTERRUPTED, snapshot,
-                         options, bounds, counted)
-    placement.release(counted)
+                         options, bounds)
+    placement.release()
     return plan
 
 
 def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-             placement: PlacementState, kept: List[ChangeGroup],
-             checkpoint: Checkpoint) -> Tuple[PlacementState, List[ChangeGroup]]:
+             placement: PlacementState,
+             kept: List[ChangeGroup]) -> Tuple[PlacementState, List[ChangeGroup]]:
     """The placement and changes of a search within the limits; those given if they are better."""
     beginning = [change for group in kept for change in group.changes]
     if draining(placement, beginning):
         return placement, kept   # what is to leave goes first, whatever else would gain more
-    limited = limited_placement(snapshot, options, bounds, beginning, checkpoint)
+    limited = limited_placement(snapshot, options, bounds, beginning)
     if limited is None:
         return placement, kept
-    groups = order_changes(limited, wanted_changes(limited), checkpoint)
-    return limited, _within_limits(groups, options, checkpoint)[1]
+    groups = order_changes(limited, wanted_changes(limited))
+    return limited, _within_limits(groups, options)[1]
 
 
 def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_reason: str,
-                  snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                  checkpoint: Checkpoint) -> Plan:
+                  snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
     """The plan of a finished placement, for its changes in their order."""
-    used, moves, changes = _replayed(placement, groups, checkpoint)
-    before, after = usage_before_and_after(snapshot, used, changes, checkpoint)
+    used, moves, changes = _replayed(placement, groups)
+    before, after = usage_before_and_after(snapshot, used, changes)
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
                 changes=tuple(changes), before=before, after=after,
-                skipped=skipped(snapshot, checkpoint),
+                skipped=skipped(snapshot),
                 min_compat_client=snapshot.min_compat_client, aim=options.aim,
-                bounds=bounds.classes, stuck=stuck_shards(placement, options, checkpoint),
+                bounds=bounds.classes, stuck=stuck_shards(placement, options),
                 kind=DRAIN if options.drain_only else BALANCE)
 
 
-def _within_limits(groups: List[ChangeGroup], options: PlanOptions,
-                   checkpoint: Checkpoint) -> Tuple[str, List[ChangeGroup]]:
+def _within_limits(groups: List[ChangeGroup],
+                   options: PlanOptions) -> Tuple[str, List[ChangeGroup]]:
     """The stop reason, and the first groups that keep the limits; moves of no bytes are free."""
     moves = moved_bytes = 0
-    for number, group in enumerate(with_checkpoints(groups, 10 * _CHANGES_A_PIECE, checkpoint)):
+    for number, group in enumerate(piecewise(groups, 10 * _CHANGES_A_PIECE)):
         moves += sum(len(change.moves) for change in group.changes if change.bytes)
         moved_bytes += sum(len(change.moves) * change.bytes for change in group.changes)
         if options.max_moves is not None and moves > options.max_moves:
@@ -101,13 +92,13 @@ def _within_limits(groups: List[ChangeGroup], options: PlanOptions,
     return CONVERGED, groups
 
 
-def _replayed(placement: PlacementState, groups: List[ChangeGroup], checkpoint: Checkpoint
+def _replayed(placement: PlacementState, groups: List[ChangeGroup]
               ) -> Tuple[Dict[int, int], List[Move], List[PgChange]]:
     """Used bytes per OSD id in the end, and the moves and changes in the plan's form."""
     used = {osd.id: osd.target_bytes for osd in placement.snapshot.osds.values()}
     moves: List[Move] = []
     changes: List[PgChange] = []
-    for group in with_checkpoints(groups, _CHANGES_A_PIECE, checkpoint):
+    for group in piecewise(groups, _CHANGES_A_PIECE):
         for change in group.changes:
             moves += _moves(placement, change, used)
             changes.append(_pg_change(placement, change))
@@ -150,10 +141,10 @@ def _pg_change(placement: PlacementState, change: Change) -> PgChange:
                     uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted))
 
 
-def skipped(snapshot: Snapshot, checkpoint: Checkpoint) -> Dict[str, int]:
+def skipped(snapshot: Snapshot) -> Dict[str, int]:
     """Reason → how many PGs or OSDs are left out of the plan for it."""
     found = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
-    for osd in with_checkpoints(snapshot.osds.values(), 10 * _CHANGES_A_PIECE, checkpoint):
+    for osd in piecewise(snapshot.osds.values(), 10 * _CHANGES_A_PIECE):
         reason = osd.unusable_reason()
         if reason:
             found[f"OSD: {reason}"] += 1

@@ -9,7 +9,7 @@ from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional
 from ..crush.placement import NO_OSD
 from ..plan.options import PlanOptions
 from ..plan.weight_shares import share_limits_within
-from ..runtime.checkpoints import Checkpoint
+from ..runtime.time_slice import give_way
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Pg, Snapshot, without_shares
 from .bound.lower_bound import UtilizationBounds
@@ -67,13 +67,12 @@ class RefusalCensus:
     """
 
     def __init__(self, snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                 code_of: Mapping[str, str], checkpoint: Checkpoint) -> None:
+                 code_of: Mapping[str, str]) -> None:
         snapshot = snapshot if options.respect_weights else without_shares(snapshot)
         self._snapshot = snapshot
         self._options = options
         self._code_of = code_of
-        self._checkpoint = checkpoint
-        self._placement = PlacementState(snapshot, options, checkpoint)
+        self._placement = PlacementState(snapshot, options)
         self._placement.set_share_limits(share_limits_within(snapshot, bounds.utilizations))
         self._bound = dict(bounds.utilizations)
         for osd_set in bounds.sets:
@@ -86,7 +85,7 @@ class RefusalCensus:
         """The census of the shards of an OSD, of one pool only where it is given."""
         found: List[PgShard] = []
         for pg in self._snapshot.pgs.values():
-            self._checkpoint()
+            give_way()
             if osd in pg.up and (pool is None or pg.pool == pool):
                 found.append((pg, osd))
         return self.of_shards(found, most_pairs)
@@ -106,7 +105,7 @@ class RefusalCensus:
             size = self._snapshot.shard_bytes(pg, source, pg.up)
             ask, given_up = self._refusal_of(pg, source), self._fall(source, size)
             for target in self._targets(pg, source):
-                self._checkpoint()
+                give_way()
                 pairs += 1
                 gain = given_up - self._rise(target, self._size_there(pg, source, target))
                 code = ask(target) or self._code_of_allowed(gain, pg, source, target)

@@ -12,7 +12,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..plan.model import PgChange, Plan
 from ..plan.options import PlanOptions
-from ..runtime.checkpoints import Checkpoint, no_checkpoint
+from ..runtime.time_slice import told_to_end
 from ..snapshot.model import Snapshot, without_shares
 from .bound.lower_bound import OsdSet, UtilizationBounds, utilization_bounds
 from .foreseen import ForeseenOsd, foreseen_osds, osds_as_foreseen
@@ -75,15 +75,14 @@ class Replanned(NamedTuple):
     dropped: Dict[str, int]   # reason → wanted moves that are no longer possible
 
 
-def plan_result(snapshot: Snapshot, options: PlanOptions, plan: Plan,
-                checkpoint: Checkpoint = no_checkpoint) -> PlanResult:
+def plan_result(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> PlanResult:
     """The result of a plan that was made from this snapshot with these options."""
-    start = _Start(snapshot, options, plan.changes, checkpoint)
+    start = _Start(snapshot, options, plan.changes)
     placement, search = start.placement, start.search
     above = {_name(osd_set): (state.max_utilization(placement) - state.bound)
              / max(1e-9, state.typical_shard)
              for osd_set, state in zip(start.bounds.sets, search.sets)}
-    limits = SearchConstraints(placement, search.data_groups, checkpoint)
+    limits = SearchConstraints(placement, search.data_groups)
     pressures: Dict[int, float] = {}
     for group, highest in limits.max_pressure.items():
         pool, least = placement.groups[group].pool.id, search.costs.min_pressure[group]
@@ -92,18 +91,17 @@ def plan_result(snapshot: Snapshot, options: PlanOptions, plan: Plan,
     return PlanResult(above, pressures, foreseen_osds(placement))
 
 
-def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
-           checkpoint: Checkpoint = no_checkpoint) -> Optional[Replanned]:
+def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan) -> Optional[Replanned]:
     """Plans from what the former plan wanted; None where a plan from scratch is to be made.
 
     The moves are those from the snapshot's target state, as always: what the former plan wanted
-    and was not sent may go elsewhere at no cost. `checkpoint` is that of `make_plan`; where it
-    returns False the plan ends with what it has.
+    and was not sent may go elsewhere at no cost. As `make_plan` it ends with what it has where the
+    thread's work is told to end.
     """
     if former.replans >= MAX_REPLANS or options.max_moves is not None or (
             options.max_bytes is not None) or options.drain_only:
         return None
-    start = _Start(snapshot, options, former.changes, checkpoint)
+    start = _Start(snapshot, options, former.changes)
     placement, search = start.placement, start.search
     goals = _goals(start, former.result)
     if goals is None:
@@ -113,34 +111,34 @@ def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan,
         search.evacuate()   # its bytes are not to be saved: they count as wanted
     most_bytes = (_MOST_OF_WANTED * _displaced_bytes(placement)
                   + _MOST_OF_ABOVE * _bytes_above(start, goals))
-    repair = GoalRepair(placement, search, goals, checkpoint)
+    repair = GoalRepair(placement, search, goals)
     repair.run()
-    if not repair.was_stopped:
+    was_stopped = told_to_end()
+    if not was_stopped:
         if _displaced_bytes(placement) > most_bytes or (
                 not _is_reached(start, goals, repair)) or (
                 not drains and start.score() < start.initial_score):
             return None
     placement.observers.clear()
-    groups = order_changes(placement, wanted_changes(placement), checkpoint)
-    stop_reason = INTERRUPTED if repair.was_stopped else CONVERGED
+    groups = order_changes(placement, wanted_changes(placement))
+    stop_reason = INTERRUPTED if was_stopped else CONVERGED
     return Replanned(finished_plan(placement, groups, stop_reason, start.snapshot, options,
-                                   start.bounds, checkpoint), start.dropped)
+                                   start.bounds), start.dropped)
 
 
 class _Start:
     """The wanted placement as far as it is legal, and a search over it that has not begun."""
 
-    def __init__(self, snapshot: Snapshot, options: PlanOptions, changes: Tuple[PgChange, ...],
-                 checkpoint: Checkpoint) -> None:
+    def __init__(self, snapshot: Snapshot, options: PlanOptions,
+                 changes: Tuple[PgChange, ...]) -> None:
         self.snapshot = snapshot if options.respect_weights else without_shares(snapshot)
         self._options = options
         fixed = (frozenset() if options.pool_ids is None
                  else frozenset(snapshot.pools) - options.pool_ids)
-        self.bounds: UtilizationBounds = utilization_bounds(
-            self.snapshot, fixed, checkpoint=checkpoint)
-        self.placement = PlacementState(self.snapshot, options, checkpoint)
+        self.bounds: UtilizationBounds = utilization_bounds(self.snapshot, fixed)
+        self.placement = PlacementState(self.snapshot, options)
         self._weights = AIM_WEIGHTS[options.aim][0]
-        self.search = Search(self.placement, self.bounds, self._weights, checkpoint)
+        self.search = Search(self.placement, self.bounds, self._weights)
         self._initial_free = pool_free_bytes(self.placement, self.search.data_groups)
         self.initial_score = self.score()
         #: reason → moves of the wanted placement that were dropped

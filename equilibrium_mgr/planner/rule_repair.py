@@ -13,7 +13,7 @@ from ..plan.kinds import REPAIR
 from ..plan.model import Move, PgChange, Plan
 from ..plan.options import PlanOptions, effective_fill_limit
 from ..plan.usage import usage_before_and_after
-from ..runtime.checkpoints import Checkpoint, no_checkpoint
+from ..runtime.time_slice import give_way, told_to_end
 from ..snapshot.immovable_reasons import OF_RULE
 from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, shard_changes
 from ..snapshot.upmap_items import items_for, keep_raw_positions
@@ -39,14 +39,12 @@ def broken_pgs(snapshot: Snapshot) -> List[Pg]:
     return sorted(found, key=lambda pg: (pg.pool, pg_number(pg.pgid)))
 
 
-def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
-                checkpoint: Checkpoint = no_checkpoint) -> Plan:
-    """A plan that mends what can be mended, within the options. `checkpoint`: as of make_plan."""
-    mending = _Mending(snapshot, options, checkpoint)
+def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
+    """A plan that mends what can be mended, within the options; ends as make_plan does."""
+    mending = _Mending(snapshot, options)
     stop_reason, unmended = CONVERGED, 0
     for pg in broken_pgs(snapshot):
-        if not checkpoint(len(mending.moves)):
-            stop_reason = INTERRUPTED
+        if not give_way(len(mending.moves)):
             break
         if options.pool_ids is not None and pg.pool not in options.pool_ids:
             continue
@@ -59,16 +57,16 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions(),
             stop_reason = over
             break
         mending.add(pg, wanted)
-    if mending.has_ended:
+    if told_to_end():
         stop_reason = INTERRUPTED
-    before, after = usage_before_and_after(snapshot, mending.used, mending.changes, checkpoint)
-    left_out = skipped(snapshot, checkpoint)
+    before, after = usage_before_and_after(snapshot, mending.used, mending.changes)
+    left_out = skipped(snapshot)
     if unmended:
         left_out[NOT_MENDED] = unmended
     return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(mending.moves),
                 changes=tuple(mending.changes), before=before, after=after, skipped=left_out,
                 min_compat_client=snapshot.min_compat_client, aim=options.aim,
-                bounds=utilization_bounds(snapshot, checkpoint=checkpoint).classes, kind=REPAIR)
+                bounds=utilization_bounds(snapshot).classes, kind=REPAIR)
 
 
 class _Way(NamedTuple):
@@ -83,14 +81,13 @@ class _Way(NamedTuple):
 class _Mending:
     """Collects the changes, and the used bytes per OSD id that they lead to."""
 
-    def __init__(self, snapshot: Snapshot, options: PlanOptions, checkpoint: Checkpoint) -> None:
-        self._snapshot, self._options, self._checkpoint = snapshot, options, checkpoint
+    def __init__(self, snapshot: Snapshot, options: PlanOptions) -> None:
+        self._snapshot, self._options = snapshot, options
         self._fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
         self.used: Dict[int, int] = {o.id: o.target_bytes for o in snapshot.osds.values()}
         self.moves: List[Move] = []
         self.changes: List[PgChange] = []
         self._shards = self._bytes = 0
-        self.has_ended = False   # whether the checkpoint has ended the search
         self._targets_of: Dict[Tuple[int, bool], List[int]] = {}   # of the PG that is looked at
 
     def wanted(self, pg: Pg) -> Optional[Tuple[int, ...]]:
@@ -104,19 +101,18 @@ class _Mending:
             return min(found).up
         for count in range(1, _MOST_SHARDS + 1):
             found += self._ways(pg, pool, count)
-            if self.has_ended or any(way.shards <= count for way in found):
+            if told_to_end() or any(way.shards <= count for way in found):
                 break
         return min(found).up if found else None
 
     def _ways(self, pg: Pg, pool: Pool, count: int) -> Iterator[_Way]:
         """Ways with so many positions changed, those first that upmap items have changed; ends
-        where the checkpoint says so."""
+        where it is told to."""
         positions = sorted(range(pool.size), key=lambda i: pg.up[i] == pg.raw[i])
         ups = (up for some in combinations(positions, count)
                for up in self._filled(pg, pool, list(pg.up), some, count == 1))
         for up in islice(ups, _MOST_WAYS):
-            if not self._checkpoint():
-                self.has_ended = True
+            if not give_way():
                 return
             way = self._way(pg, pool, up)
             if way is not None:

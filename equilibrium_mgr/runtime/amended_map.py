@@ -12,14 +12,14 @@ from operator import is_not
 from typing import (Any, Callable, Dict, ItemsView, Iterable, Iterator, List, Mapping, Optional,
                     Tuple, Type, TypeVar, ValuesView, cast)
 
-from .checkpoints import Checkpoint, no_checkpoint
+from .time_slice import give_way
 
 V = TypeVar("V")
 T = TypeVar("T", bound=Tuple[Any, ...])
 
 #: A new dict is made once more than this ratio of the entries, and more than so many, differ.
 _MOST_CHANGED, _FEW = 1.0 / 16.0, 1000
-#: Entries that built-in functions go over between two checkpoints: about a millisecond.
+#: Entries that built-in functions go over before it gives way again: about a millisecond.
 _A_PIECE = 10_000
 
 
@@ -68,8 +68,7 @@ class AmendedMap(Mapping[str, V]):
         """The values, in the order of the keys."""
         return self.stored()
 
-    def changed_dicts(self, changes: Mapping[str, V],
-                      checkpoint: Checkpoint) -> Tuple[Dict[str, V], Dict[str, V]]:
+    def changed_dicts(self, changes: Mapping[str, V]) -> Tuple[Dict[str, V], Dict[str, V]]:
         """(base, changes) of this mapping with `changes`."""
         merged = {**self.changes, **changes}
         if len(merged) <= max(_FEW, _MOST_CHANGED * len(self.base)):
@@ -78,20 +77,18 @@ class AmendedMap(Mapping[str, V]):
         everything = zip(self.base, AmendedMap(self.base, merged).stored())
         while len(base) < len(self.base):
             base.update(islice(everything, _A_PIECE))
-            checkpoint()
+            give_way()
         return base, {}
 
-    def amended(self, changes: Mapping[str, V],
-                checkpoint: Checkpoint = no_checkpoint) -> AmendedMap[V]:
+    def amended(self, changes: Mapping[str, V]) -> AmendedMap[V]:
         """With other values for some of its keys; this one itself where there are none."""
-        return AmendedMap(*self.changed_dicts(changes, checkpoint)) if changes else self
+        return AmendedMap(*self.changed_dicts(changes)) if changes else self
 
-    def changed_since(self, earlier: AmendedMap[V],
-                      checkpoint: Checkpoint = no_checkpoint) -> Optional[List[str]]:
+    def changed_since(self, earlier: AmendedMap[V]) -> Optional[List[str]]:
         """The keys whose value is not the very one of `earlier`; None where the keys or their
         order differ. Both are made by `amended`, or compared one by one."""
         if self.base is not earlier.base:
-            return self._compared(earlier, checkpoint)
+            return self._compared(earlier)
         if self.changes is earlier.changes:
             return []
         found, before, base = [], earlier.changes, self.base
@@ -102,7 +99,7 @@ class AmendedMap(Mapping[str, V]):
         return found + [key for key in before.keys() - self.changes.keys()
                         if before[key] is not base[key]]
 
-    def _compared(self, earlier: AmendedMap[V], checkpoint: Checkpoint) -> Optional[List[str]]:
+    def _compared(self, earlier: AmendedMap[V]) -> Optional[List[str]]:
         if len(self) != len(earlier):
             return None
         found: List[str] = []
@@ -114,7 +111,7 @@ class AmendedMap(Mapping[str, V]):
                 return None
             found.extend(compress(piece, map(is_not, islice(values, _A_PIECE),
                                              islice(old_values, _A_PIECE))))
-            checkpoint()
+            give_way()
         return found
 
 
@@ -151,17 +148,15 @@ class AmendedRows(AmendedMap[T]):
         """The values, in the order of the keys."""
         return map(self._make, self.stored())
 
-    def amended(self, changes: Mapping[str, T],
-                checkpoint: Checkpoint = no_checkpoint) -> AmendedRows[T]:
+    def amended(self, changes: Mapping[str, T]) -> AmendedRows[T]:
         """With other rows for some of its keys; this one itself where there are none."""
-        return self.amended_rows({key: tuple(row) for key, row in changes.items()}, checkpoint)
+        return self.amended_rows({key: tuple(row) for key, row in changes.items()})
 
-    def amended_rows(self, changes: Mapping[str, Tuple[Any, ...]],
-                     checkpoint: Checkpoint = no_checkpoint) -> AmendedRows[T]:
+    def amended_rows(self, changes: Mapping[str, Tuple[Any, ...]]) -> AmendedRows[T]:
         """As `amended`, with rows as they are stored."""
         if not changes:
             return self
-        base, merged = self.changed_dicts(cast(Mapping[str, T], changes), checkpoint)
+        base, merged = self.changed_dicts(cast(Mapping[str, T], changes))
         return AmendedRows(self._kind, cast(Dict[str, Tuple[Any, ...]], base),
                            cast(Dict[str, Tuple[Any, ...]], merged))
 
@@ -193,11 +188,11 @@ class _Items(ItemsView[str, V]):
         return zip(self._of, self._of.read())
 
 
-def in_pieces(items: Iterable[V], length: int, checkpoint: Checkpoint) -> Iterator[List[V]]:
-    """Yields the items in lists of at most `length`, and calls `checkpoint` before each."""
+def in_pieces(items: Iterable[V], length: int) -> Iterator[List[V]]:
+    """Yields the items in lists of at most `length`, and gives way before each."""
     rest = iter(items)
     while True:
-        checkpoint()
+        give_way()
         piece = list(islice(rest, length))
         if not piece:
             return

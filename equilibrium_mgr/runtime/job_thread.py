@@ -6,6 +6,8 @@ import queue
 import threading
 from typing import Callable, Optional, Protocol, Tuple
 
+from .time_slice import giving_way
+
 Job = Callable[[], None]
 
 
@@ -68,6 +70,7 @@ class JobThread:
                 return
             name, job = item
             try:
-                job()
+                with giving_way():
+                    job()
             except Exception:
                 self._log.exception("job %s failed", name)

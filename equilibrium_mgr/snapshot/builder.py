@@ -9,7 +9,6 @@ from collections import Counter
 from typing import Iterable, Mapping, Optional
 
 from ..crush.hierarchy import CrushHierarchy
-from ..runtime.checkpoints import Checkpoint, no_checkpoint
 from .amend.look import Look, take_look
 from .amend.pg_table import PgTable
 from .model import Pg, Pool, Snapshot, SnapshotPgs, transfers
@@ -26,17 +25,16 @@ class SnapshotBuilder:
 
     The CRUSH hierarchy and the rules stay valid for one CRUSH version. PGs are amended
     (amend/pg_table.py) where the reading's up sets and records are such as cannot be changed in
-    place. `checkpoint` is called between small pieces of work.
+    place.
     """
 
-    def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self._crush_version: Optional[int] = None
         self._crush: Optional[CrushHierarchy] = None
         self._pools = PoolReader()
-        self._osds = OsdReader(checkpoint)
-        self._table = PgTable(checkpoint)
-        self._scale = ShardScale(checkpoint)
+        self._osds = OsdReader()
+        self._table = PgTable()
+        self._scale = ShardScale()
 
     @property
     def has_amended(self) -> bool:
@@ -50,8 +48,7 @@ class SnapshotBuilder:
         alike = self._pools.read(reading, crush)
 
         def look_at(pools: Mapping[int, Pool], shard_ratios: ShardRatios) -> Look:
-            return take_look(reading, crush, pools, osds, shard_ratios, self._table.last_look,
-                             self._checkpoint)
+            return take_look(reading, crush, pools, osds, shard_ratios, self._table.last_look)
         pools = self._scale.fit(reading, alike, lambda shard_ratios: self._table.metadata_ratios(
             look_at(alike, shard_ratios)))
         look = look_at(pools, self._scale.shard_ratios)
@@ -65,7 +62,7 @@ class SnapshotBuilder:
     def copy(self) -> SnapshotBuilder:
         """One that remembers the same of the cluster's past, and builds all PGs at its next
         reading: what the amended ones are to be equal to."""
-        copied = SnapshotBuilder(self._checkpoint)
+        copied = SnapshotBuilder()
         copied._crush_version, copied._crush = self._crush_version, self._crush
         copied._pools, copied._table = self._pools, self._table.copy()
         copied._scale = self._scale.copy()

@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import give_way, piecewise
 from .model import NO_CLASS, Osd
 from .operator_weights import with_shares
 from .reading import Reading
 
-_OSDS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+_OSDS_A_PIECE = 1000   # before it gives way again: about a millisecond
 
 
 class FullRatios(NamedTuple):
@@ -53,8 +53,7 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
 class OsdReader:
     """Reads the OSDs of one look after the other; those of which nothing has changed are kept."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self._dump: Any = None    # the osdmap's list that the OSDs are from
         self._crush: Any = None
         self._osds: Dict[int, Osd] = {}
@@ -67,16 +66,16 @@ class OsdReader:
         is_same_map = dump is self._dump and crush is self._crush
         if not is_same_map:
             self._osds = read_osds(reading.osd_map, crush, ())
-            self._checkpoint()
+            give_way()
         osds = self._with_usage(reading.osd_stats)
         sizes = [osd.size_bytes for osd in osds.values()]
         if not is_same_map or sizes != self._sizes:
-            self._checkpoint()
+            give_way()
             held = with_shares(osds, crush)
             self._held = {osd.id: (osd.share, osd.held_by) for osd in held.values()
                           if osd.share < 1.0}
         self._dump, self._crush, self._osds, self._sizes = dump, crush, osds, sizes
-        self._checkpoint()
+        give_way()
         changed = {number: osds[number]._replace(drained=True)
                    for number in reading.drained if number in osds}
         if reading.respect_weights:
@@ -85,10 +84,10 @@ class OsdReader:
         return {**osds, **changed} if changed else osds
 
     def _with_usage(self, osd_stats: Sequence[Mapping[str, Any]]) -> Dict[int, Osd]:
-        usage = {stats["osd"]: _size_and_used(stats) for stats in with_checkpoints(
-            osd_stats, _OSDS_A_PIECE, self._checkpoint)}
+        usage = {stats["osd"]: _size_and_used(stats) for stats in piecewise(
+            osd_stats, _OSDS_A_PIECE)}
         osds: Dict[int, Osd] = {}
-        for number, osd in with_checkpoints(self._osds.items(), _OSDS_A_PIECE, self._checkpoint):
+        for number, osd in piecewise(self._osds.items(), _OSDS_A_PIECE):
             size, used = usage.get(number, (0, 0))
             if size != osd.size_bytes or used != osd.used_bytes:
                 osd = osd._replace(size_bytes=size, used_bytes=used, has_statistics=size > 0)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import AbstractSet, Callable, Dict, FrozenSet, Mapping, Tuple
 
-from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from .acting_sets import acting_sets
 from .model import Pool, pool_of
 from .reading import PgRecord, Reading
@@ -13,7 +13,7 @@ from .sizes.position_ratios import ALIKE, PoolObjects, PositionRatios, layout_of
 #: Seconds between two fits: those of OSDs go over all pools of each, those by position over the PGs
 #: of pools that have such sizes.
 _FIT_SECONDS = 600.0
-_PGS_A_PIECE = 1000   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 _NO_FIGURES: Mapping[str, int] = {}
 _NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 #: Metadata that differs by less than this ratio of a shard's bytes is kept.
@@ -25,8 +25,7 @@ MetadataOf = Callable[[ShardRatios], Mapping[int, float]]
 class ShardScale:
     """`fit` with each reading; what is as good as before is kept, so that PGs stay as they are."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self._factors: OsdFactors = NO_FACTORS
         self._positions: Dict[int, PositionRatios] = {}      # pool id → those of optimized pools
         self._metadata: Dict[int, float] = {}                # as ShardRatios has it
@@ -36,7 +35,7 @@ class ShardScale:
 
     def copy(self) -> ShardScale:
         """One that remembers the same."""
-        copied = ShardScale(self._checkpoint)
+        copied = ShardScale()
         copied._factors, copied._osds_fitted = self._factors, self._osds_fitted
         copied._positions, copied._fitted_at = dict(self._positions), dict(self._fitted_at)
         copied._metadata = self._metadata
@@ -76,7 +75,7 @@ class ShardScale:
 
     def _fit_osds(self, reading: Reading, kept: OsdFactors) -> None:
         self._factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, kept,
-                                        self._checkpoint, self._metadata)
+                                        self._metadata)
 
     def _has_other_metadata(self, metadata_of: MetadataOf) -> bool:
         """Asks for the metadata where it matters; True where it is not what it was."""
@@ -113,15 +112,14 @@ class ShardScale:
         objects = {number: PoolObjects(layout_of(dumps[number], pools[number].data_shards))
                    for number in sorted(due)}
         acting = acting_sets(reading)
-        for pgid in with_checkpoints(reading.up, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(reading.up, _PGS_A_PIECE):
             of_pool = objects.get(pool_of(pgid))
             if of_pool is not None:
                 record = reading.records.get(pgid, _NO_RECORD)
                 of_pool.add(acting.get(pgid) or reading.up[pgid], record.num_bytes,
                             record.num_objects)
         stored: Dict[int, Dict[int, int]] = {number: {} for number in objects}
-        for pool, osd, _, count in with_checkpoints(reading.pool_statfs, _PGS_A_PIECE,
-                                                    self._checkpoint):
+        for pool, osd, _, count in piecewise(reading.pool_statfs, _PGS_A_PIECE):
             if pool in stored:
                 stored[pool][osd] = count
         return {number: of_pool.ratios(stored[number]) for number, of_pool in objects.items()}

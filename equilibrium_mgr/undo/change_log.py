@@ -17,7 +17,7 @@ from typing import (
 
 from ..plan.kinds import BALANCE, KINDS
 from ..runtime.buffered_kv_store import CHANGES, BufferedKvStore
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import UpmapItems
 
 MOST_ROWS = 50_000
@@ -89,13 +89,10 @@ class ChangeLog:
         """True while a batch is on its way to the monitors."""
         return self._sent_at is not None and 0.0 <= now - self._sent_at < _SENDING_SECONDS
 
-    def rows(self, checkpoint: Checkpoint = no_checkpoint,
-             may_begin: Callable[[PartIndex], bool] = lambda index: True) -> List[ChangeRow]:
-        """All rows, the oldest first, from the first part on of which `may_begin` holds.
-        `checkpoint` is called every few milliseconds."""
+    def rows(self, may_begin: Callable[[PartIndex], bool] = lambda index: True) -> List[ChangeRow]:
+        """All rows, the oldest first, from the first part on of which `may_begin` holds."""
         parts = dropwhile(lambda part: not may_begin(part.about), self._parts)
-        return [row for part in with_checkpoints(parts, 1, checkpoint)
-                for row in _unpacked(part.packed)]
+        return [row for part in piecewise(parts, 1) for row in _unpacked(part.packed)]
 
     def episodes(self) -> List[LoggedEpisode]:
         """What there are rows of, by the last row of each, the oldest first."""

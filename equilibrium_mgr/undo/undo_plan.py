@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from ..plan.kinds import CANCEL, UNDO, is_same_placement, moves_nothing, takes_back
 from ..plan.model import Move, PgChange, Plan, Usage
 from ..plan.options import AIMS
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
 from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
@@ -18,7 +18,7 @@ REMAPPED = "CRUSH maps the PG differently now"
 DRAINED = "an OSD that it would return to is being drained"
 NEARFULL = "an OSD that it would return to is nearfull"
 _AWAY = {False: "an OSD that it would return to is out", True: "one of its former OSDs is gone"}
-#: Between two checkpoints, a few milliseconds.
+#: Before it gives way again, a few milliseconds.
 _PGS_A_PIECE = 40
 #: States of a PG of which data is being copied.
 _RUNNING = ("backfilling", "recovering")
@@ -57,27 +57,24 @@ class UndoResult(NamedTuple):
 Goal = Union[UpmapItems, Obstacle, None]
 
 
-def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
-              checkpoint: Checkpoint = no_checkpoint) -> UndoResult:
+def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
     """Restores the upmap items that each PG had before the first of the chosen rows.
 
     `rows`: all of the log, the oldest first. What has not begun to move comes first in the plan,
-    then what is being copied, then what has arrived, the newest first. `checkpoint` is called every
-    few milliseconds.
+    then what is being copied, then what has arrived, the newest first.
     """
-    goals = {pgid: _before_all(snapshot, of_pg, chosen) for pgid, of_pg in with_checkpoints(
-        rows_by_pg(rows).items(), _PGS_A_PIECE, checkpoint)}
-    return _plan(snapshot, goals, UNDO, rows, checkpoint)
+    goals = {pgid: _before_all(snapshot, of_pg, chosen) for pgid, of_pg in piecewise(
+        rows_by_pg(rows).items(), _PGS_A_PIECE)}
+    return _plan(snapshot, goals, UNDO, rows)
 
 
-def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen,
-                checkpoint: Checkpoint = no_checkpoint) -> UndoResult:
+def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
     """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
     stays where its data is."""
     goals = {pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
-             for pgid, of_pg in with_checkpoints(rows_by_pg(rows).items(), _PGS_A_PIECE, checkpoint)
+             for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)
              if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}
-    return _plan(snapshot, goals, CANCEL, rows, checkpoint)
+    return _plan(snapshot, goals, CANCEL, rows)
 
 
 def has_not_begun(pg: Pg) -> bool:
@@ -156,13 +153,12 @@ def _up_with(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Tuple[int, ...]:
         or snapshot.osds[osd].reweight <= 0.0))
 
 
-def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str, rows: Sequence[ChangeRow],
-          checkpoint: Checkpoint) -> UndoResult:
+def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
+          rows: Sequence[ChangeRow]) -> UndoResult:
     newest = {row.pgid: number for number, row in enumerate(rows)}
     changes: List[PgChange] = []
     not_restored: NotRestored = []
-    for pgid in with_checkpoints(sorted(goals, key=lambda pgid: -newest[pgid]), _PGS_A_PIECE,
-                                 checkpoint):
+    for pgid in piecewise(sorted(goals, key=lambda pgid: -newest[pgid]), _PGS_A_PIECE):
         goal = goals[pgid]
         found = goal if goal is None or isinstance(goal, Obstacle) else _change(
             snapshot, snapshot.pgs[pgid], goal)

@@ -7,12 +7,12 @@ from ..crush.placement import NO_OSD
 from ..plan.kinds import is_same_placement
 from ..plan.model import PgChange
 from ..plan.usage import ShardCounts, shard_counts
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems, shard_changes
 
 Osds = Tuple[int, ...]
 
-_PGS_A_PIECE = 500   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 
 
 class Placement(NamedTuple):
@@ -34,8 +34,7 @@ class Placement(NamedTuple):
         return self.snapshot.upmap_items.get(pgid, ()) if change is None else change.items
 
 
-def placement(snapshot: Snapshot, changes: Iterable[PgChange] = (),
-              checkpoint: Checkpoint = no_checkpoint) -> Placement:
+def placement(snapshot: Snapshot, changes: Iterable[PgChange] = ()) -> Placement:
     """The placement after the changes; those of PGs that are elsewhere by now are left out."""
     applied: Dict[str, PgChange] = {}
     for change in changes:
@@ -45,9 +44,9 @@ def placement(snapshot: Snapshot, changes: Iterable[PgChange] = (),
             applied[change.pgid] = change
     shards = shard_counts(snapshot, (
         (pg, pg.up if pg.pgid not in applied else applied[pg.pgid].up_after)
-        for pg in with_checkpoints(snapshot.pgs.values(), _PGS_A_PIECE, checkpoint)))
+        for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)))
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    for change in with_checkpoints(applied.values(), _PGS_A_PIECE, checkpoint):
+    for change in piecewise(applied.values(), _PGS_A_PIECE):
         pg = snapshot.pgs[change.pgid]
         move_shards(used, pg, pg.up, change.up_after, snapshot.pools[pg.pool])
     return Placement(snapshot, applied, used, shards)
@@ -73,11 +72,11 @@ class PgsByOsd:
     PGs that lack an OSD are among them always: it may be the one that has failed already.
     """
 
-    def __init__(self, placed: Placement, checkpoint: Checkpoint = no_checkpoint) -> None:
+    def __init__(self, placed: Placement) -> None:
         self._pgids: Dict[int, List[str]] = {}
         self._short: List[str] = []
         pools = placed.snapshot.pools
-        for pg in with_checkpoints(placed.snapshot.pgs.values(), _PGS_A_PIECE, checkpoint):
+        for pg in piecewise(placed.snapshot.pgs.values(), _PGS_A_PIECE):
             for osd in {*pg.raw, *pg.up, *placed.up(pg)}:
                 self._pgids.setdefault(osd, []).append(pg.pgid)
             if NO_OSD in pg.up or len(pg.up) < pools[pg.pool].size:

@@ -7,7 +7,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 from ..crush.placement import NO_OSD
 from ..plan.model import Usage
 from ..plan.usage import ShardCounts, class_usage, counted_usage, recount
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Snapshot
 from .failure import Failure
 from .placement import Osds, Placement, move_shards
@@ -15,7 +15,7 @@ from .up_sets import UpSetsAfter
 
 Arrival = Tuple[str, int]   # pgid, bytes of the shard that comes
 
-_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 200   # before it gives way again: about a millisecond
 
 
 class Recovery(NamedTuple):
@@ -41,8 +41,7 @@ class Recovery(NamedTuple):
                 len(self.too_full), sum(self.undersized.values()))
 
 
-def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
-            checkpoint: Checkpoint = no_checkpoint) -> Recovery:
+def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> Recovery:
     """What follows from a failure. `mapped`: the up sets that the mgr's map gives under it, of at
     least the PGs that it can change, with the present upmap items."""
     snapshot = placed.snapshot
@@ -53,7 +52,7 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds],
     undersized: Counter[int] = Counter()   # by pool id, as the other two
     lost: Counter[int] = Counter()
     inactive: Counter[int] = Counter()
-    for pgid, osds in with_checkpoints(mapped.items(), _PGS_A_PIECE, checkpoint):
+    for pgid, osds in piecewise(mapped.items(), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         pool, before = snapshot.pools[pg.pool], placed.up(pg)
         after = up_sets.up(pg, osds, placed.items(pgid))
@@ -117,26 +116,24 @@ class FailureFigures(NamedTuple):
     after: Usage
 
 
-def failure_figures(placed: Placement, recovery: Recovery, before: Usage,
-                    checkpoint: Checkpoint = no_checkpoint) -> FailureFigures:
+def failure_figures(placed: Placement, recovery: Recovery, before: Usage) -> FailureFigures:
     """The usage of the OSDs that are left. `before`: `usage_of` the placement."""
     snapshot, failed = placed.snapshot, recovery.failure.osds
     shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
-    for pgid, up in with_checkpoints(recovery.up.items(), _PGS_A_PIECE, checkpoint):
+    for pgid, up in piecewise(recovery.up.items(), _PGS_A_PIECE):
         pg = snapshot.pgs[pgid]
         recount(shards[pg.pool], snapshot.pools[pg.pool], pgid, placed.up(pg), up)
     left = snapshot._replace(osds={
         osd.id: osd for osd in snapshot.osds.values() if osd.id not in failed})
-    return FailureFigures(recovery, before, _usage(left, recovery.used, shards, checkpoint))
+    return FailureFigures(recovery, before, _usage(left, recovery.used, shards))
 
 
-def usage_of(placed: Placement, checkpoint: Checkpoint = no_checkpoint) -> Usage:
+def usage_of(placed: Placement) -> Usage:
     """The usage of the placement before the failure."""
-    return _usage(placed.snapshot, placed.used, placed.shards, checkpoint)
+    return _usage(placed.snapshot, placed.used, placed.shards)
 
 
-def _usage(snapshot: Snapshot, used: Mapping[int, int], shards: ShardCounts,
-           checkpoint: Checkpoint) -> Usage:
+def _usage(snapshot: Snapshot, used: Mapping[int, int], shards: ShardCounts) -> Usage:
     """OSDs that are being drained count: CRUSH places on them what is recovered."""
-    return counted_usage(snapshot, used, shards, checkpoint=checkpoint, classes=class_usage(
-        snapshot, used, checkpoint, with_drained=True))
+    return counted_usage(snapshot, used, shards, classes=class_usage(
+        snapshot, used, with_drained=True))

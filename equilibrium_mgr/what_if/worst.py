@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
-from ..runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ..runtime.time_slice import piecewise
 from .failure import Failure, failure_domains
 from .placement import Osds, PgsByOsd, Placement
 from .recovery import FailureFigures, Recovery, failure_figures, recover, usage_of
@@ -14,7 +14,7 @@ KEPT_FAILURES = 5
 #: Of each type so many are computed: for each the mgr copies its map, and a cluster may have 10,000
 #: OSDs.
 MOST_COMPUTED = 200
-_PGS_A_PIECE = 500   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 
 #: (OSDs that fail, pgids) → up sets under that failure, as the mgr's map gives them.
 UpSetsWithout = Callable[[Sequence[int], Sequence[str]], Mapping[str, Osds]]
@@ -30,41 +30,38 @@ class TypeFailures(NamedTuple):
 
 
 def recovery_from(placed: Placement, failure: Failure, pgs: PgsByOsd,
-                  up_sets_without: UpSetsWithout,
-                  checkpoint: Checkpoint = no_checkpoint) -> Recovery:
+                  up_sets_without: UpSetsWithout) -> Recovery:
     """What follows from a failure of the placement."""
     mapped = up_sets_without(sorted(failure.osds), pgs.of(failure.osds))
     return recover(placed, failure, {pgid: up for pgid, up in mapped.items()
-                                     if pgid in placed.snapshot.pgs}, checkpoint)
+                                     if pgid in placed.snapshot.pgs})
 
 
-def worst_failures(placed: Placement, up_sets_without: UpSetsWithout,
-                   checkpoint: Checkpoint = no_checkpoint) -> Dict[str, TypeFailures]:
+def worst_failures(placed: Placement, up_sets_without: UpSetsWithout) -> Dict[str, TypeFailures]:
     """By type, the failures of hosts and of what the rules keep shards apart by."""
-    pgs, before = PgsByOsd(placed, checkpoint), usage_of(placed, checkpoint)
+    pgs, before = PgsByOsd(placed), usage_of(placed)
     found: Dict[str, TypeFailures] = {}
     for type_name, failures in failure_domains(placed.snapshot).items():
         worst: List[Recovery] = []
-        computed = _ranked(placed, failures, checkpoint)[:MOST_COMPUTED]
+        computed = _ranked(placed, failures)[:MOST_COMPUTED]
         for failure in computed:
-            worst.append(recovery_from(placed, failure, pgs, up_sets_without, checkpoint))
+            worst.append(recovery_from(placed, failure, pgs, up_sets_without))
             worst.sort(key=Recovery.severity, reverse=True)
             del worst[KEPT_FAILURES:]
         found[type_name] = TypeFailures(type_name, len(failures), tuple(
-            failure_figures(placed, recovery, before, checkpoint) for recovery in worst),
+            failure_figures(placed, recovery, before) for recovery in worst),
             len(computed))
     return found
 
 
-def _ranked(placed: Placement, failures: Sequence[Failure],
-            checkpoint: Checkpoint) -> Sequence[Failure]:
+def _ranked(placed: Placement, failures: Sequence[Failure]) -> Sequence[Failure]:
     """The failures by what can be told without CRUSH, the worst first: PGs of which too few shards
     are left, and bytes that have to go elsewhere. As they are where all are computed."""
     if len(failures) <= MOST_COMPUTED:
         return failures
     number_of = {osd: number for number, failure in enumerate(failures) for osd in failure.osds}
     lost, pools = [0] * len(failures), placed.snapshot.pools
-    for pg in with_checkpoints(placed.snapshot.pgs.values(), _PGS_A_PIECE, checkpoint):
+    for pg in piecewise(placed.snapshot.pgs.values(), _PGS_A_PIECE):
         held = [osd for osd in placed.up(pg) if osd != NO_OSD]
         numbers = [number_of[osd] for osd in held if osd in number_of]
         for number in set(numbers):

@@ -152,8 +152,8 @@ def scale_table(result: Result) -> str:
         [f"first {result['first_moves']} moves after (s)",
          seconds_text(result["first_moves_seconds"])],
         ["whole plan (s)", seconds_text(result["plan_seconds"])],
-        ["longest between checkpoints (s)",
-         f"{result['longest_between_checkpoints_seconds']:.3f}"],
+        ["longest without giving way (s)",
+         f"{result['longest_busy_seconds']:.3f}"],
         ["moves", str(result["moves"])], ["moved (TiB)", tib_text(result["bytes"])],
         ["stopped", result["stop_reason"] + (
             f" (limit of {result['limit_seconds']:g} s)" if result["ended_by_limit"] else "")]]

@@ -9,7 +9,6 @@ from tests.snapshot.amend.random_changes import Changes
 
 from equilibrium_mgr.execution.size_check.held_pgs import HeldPgs
 from equilibrium_mgr.gateway.snapshot_reader import NotReady
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
@@ -20,7 +19,7 @@ def held_by(osds: List[int], snapshot: Snapshot) -> Dict[int, Set[str]]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_kept_is_what_a_pass_over_all_pgs_finds(seed: int) -> None:
-    changes, held = Changes(seed), HeldPgs(no_checkpoint)
+    changes, held = Changes(seed), HeldPgs()
     reader, watched = open_reader(changes.mgr, changes.clock), [changes.osd()]
     found = 0
     for _ in range(60):
@@ -40,7 +39,7 @@ def test_kept_is_what_a_pass_over_all_pgs_finds(seed: int) -> None:
 
 
 def test_other_mappings_than_those_of_readers_are_gone_over_each_time() -> None:
-    changes, held = Changes(0), HeldPgs(no_checkpoint)
+    changes, held = Changes(0), HeldPgs()
     snapshot = open_reader(changes.mgr, changes.clock).snapshot(False)
     plain = dict(snapshot.pgs)
     pgid = next(iter(plain))

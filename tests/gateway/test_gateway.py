@@ -1,7 +1,7 @@
 """The gateway: how often it reads the structures of the mgr, and what it does without them."""
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List
 
 import pytest
 from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, small
@@ -10,6 +10,7 @@ from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.gateway.gateway import Gateway, NotReady
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.runtime.work_counters import Counts
 
 
@@ -40,12 +41,13 @@ def test_large_pools_are_mapped_in_slices() -> None:
         cluster.pg(f"1.{ps:x}", [ps % 4, (ps + 1) % 4])
     cluster.pg("2.0", [0, 1])
     mgr = FakeMgr(cluster)
-    mapped: List[int] = []   # PGs at each checkpoint
+    mapped: List[int] = []   # PGs each time that it gives way
 
-    def checkpoint(_moves: Optional[int] = None) -> bool:
+    def note(_moves: int) -> bool:
         mapped.append(mgr.calls.get("pg_to_up_acting_osds", 0))
         return True
-    snapshot = Gateway(mgr, Clock(), checkpoint=checkpoint).snapshot()
+    with giving_way(note):
+        snapshot = Gateway(mgr, Clock()).snapshot()
     gaps = [later - earlier for earlier, later in zip(mapped, mapped[1:])]
     assert 0 < max(gaps) <= 50          # the interpreter is given up now and then
     assert mgr.calls["pg_to_up_acting_osds"] == 1100 and mgr.calls["map_pool_pgs_up"] == 1

@@ -109,7 +109,7 @@ def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
     placed = places.placement(snapshot, changes)
     failed = failure.Failure("", "", frozenset(osds))
     pgids = places.PgsByOsd(placed).of(failed.osds)
-    mapped = gateway.up_sets_without(failed.osds, pgids, lambda _moves=None: True)
+    mapped = gateway.up_sets_without(failed.osds, pgids)
     after = up_sets.UpSetsAfter(snapshot, failed.osds)
     found: Ups = {pg.pgid: placed.up(pg) for pg in snapshot.pgs.values()}
     found.update((pgid, after.up(snapshot.pgs[pgid], up, placed.items(pgid)))

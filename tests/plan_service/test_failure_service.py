@@ -12,6 +12,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.failure_service import (
     MAX_ANSWERS, FailureQuestion, FailureService)
+from equilibrium_mgr.runtime.time_slice import give_way
 from equilibrium_mgr.what_if.failure import Failure
 from mgr_stub.host.inline_jobs import InlineJobs
 
@@ -44,10 +45,10 @@ class Case:
             self.gateway, PlanStore({}), jobs,   # type: ignore[arg-type]
             lambda: self.now, logging.getLogger("test"))
 
-    def up_sets_without(self, osds: Sequence[int], pgids: Iterable[str],
-                        checkpoint: Callable[[], bool]) -> Dict[str, Tuple[int, ...]]:
+    def up_sets_without(self, osds: Sequence[int],
+                        pgids: Iterable[str]) -> Dict[str, Tuple[int, ...]]:
         self.asked.append(osds)
-        checkpoint()
+        give_way()
         self.while_mapping()
         return {pgid: tuple(3 if osd in osds else osd for osd in self.gateway.cluster.up[pgid])
                 for pgid in pgids}

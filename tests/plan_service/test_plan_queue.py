@@ -10,6 +10,7 @@ from tests.support.fakes import Harness
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.runtime.time_slice import give_way
 
 OPTIONS = PlanOptions()
 
@@ -19,13 +20,13 @@ class Planner:
 
     def __init__(self, harness: Harness) -> None:
         self.made: List[Any] = []
-        self.during: Any = lambda checkpoint: None
+        self.during: Any = lambda: None
         harness.planning.planner = self
 
-    def __call__(self, snapshot: Any, options: PlanOptions, checkpoint: Any) -> Any:
+    def __call__(self, snapshot: Any, options: PlanOptions) -> Any:
         self.made.append(options.max_moves)
-        self.during(checkpoint)
-        return make_plan(snapshot, options, checkpoint)
+        self.during()
+        return make_plan(snapshot, options)
 
 
 def numbered(number: int) -> PlanOptions:
@@ -70,19 +71,19 @@ def test_a_plan_that_waits_is_cancelled_at_once(mocker: Any) -> None:
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_plan_that_is_made_is_cancelled_at_its_next_checkpoint(mocker: Any, again: bool) -> None:
+def test_a_plan_that_is_made_is_cancelled_where_it_next_gives_way(mocker: Any, again: bool) -> None:
     harness = Harness(random_cluster(1))
     planner = Planner(harness)
     went_on: List[bool] = []
 
-    def cancel(checkpoint: Any) -> None:
-        planner.during = lambda checkpoint: None
+    def cancel() -> None:
+        planner.during = lambda: None
         assert harness.planning.cancel("p")
         assert harness.planning.plans_in_progress() == {}
         if again:
             assert harness.planning.submit_named("p", numbered(2), 10.0)
         threading.Event().wait(0.01)    # past the next turn of others
-        went_on.append(checkpoint(5))
+        went_on.append(give_way(5))
     planner.during = cancel
     harness.planning.submit_named("p", numbered(1), 10.0)
     harness.jobs.run()

@@ -13,13 +13,13 @@ from equilibrium_mgr.plan.aim_comparison import MAX_COMPARISONS, AimComparison
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.runtime.time_slice import TimeSlice
+from equilibrium_mgr.runtime.time_slice import TimeSlice, give_way
 
 OPTIONS = PlanOptions()
 
 
 def set_clock(harness: Harness, monotonic: Callable[[], float]) -> List[float]:
-    """Has the service use a clock; returns the sleeps of its checkpoints, in seconds."""
+    """Has the service use a clock; returns the sleeps in which it gives way, in seconds."""
     sleeps: List[float] = []
     harness.planning.monotonic = monotonic
     harness.planning.time_slice = lambda: TimeSlice(monotonic, sleeps.append)
@@ -134,11 +134,11 @@ def test_progress_tells_the_moves_so_far(mocker: Any) -> None:
     harness = open_harness()
     seen: List[int] = []
 
-    def slow(snapshot: Any, options: Any, checkpoint: Any) -> Plan:
-        assert checkpoint(0) and not sleeps      # not yet worth a pause
+    def slow(snapshot: Any, options: Any) -> Plan:
+        assert give_way() and not sleeps       # not yet worth a pause
         for moves in (3, 8):
             now.append(now[-1] + 1.0)
-            assert checkpoint(moves)
+            assert give_way(moves)
             seen.append(harness.planning.plans_in_progress()["p"].moves)
         return make_plan(snapshot, options)
     now, sleeps = [50.0], set_clock(harness, lambda: now[-1])
@@ -163,12 +163,12 @@ class Planner:
         self.meanwhile: Callable[[], None] = lambda: None
         harness.planning.planner = self
 
-    def __call__(self, snapshot: Any, options: PlanOptions, checkpoint: Any) -> Plan:
+    def __call__(self, snapshot: Any, options: PlanOptions) -> Plan:
         self.asked.append(options)
         self.meanwhile()
         if options.aim in self.failing:
             raise RuntimeError("no plan\nfor you")
-        return make_plan(snapshot, options, checkpoint)
+        return make_plan(snapshot, options)
 
 
 def harness_with_plan(name: str = "p", options: PlanOptions = LIMITED) -> Harness:
@@ -384,12 +384,12 @@ def test_comparison_lets_others_have_their_turn_and_ends_at_shutdown(mocker: Any
     harness = harness_with_plan()
     went_on: List[bool] = []
 
-    def slow(snapshot: Any, options: Any, checkpoint: Any) -> Plan:
+    def slow(snapshot: Any, options: Any) -> Plan:
         for _ in range(2):
             now.append(now[-1] + 1.0)
-            went_on.append(checkpoint(1))
+            went_on.append(give_way(1))
         harness.planning.stop()
-        went_on.append(checkpoint(1))
+        went_on.append(give_way(1))
         return make_plan(snapshot, options)
     now, sleeps = [50.0], set_clock(harness, lambda: now[-1])
     harness.planning.planner = slow

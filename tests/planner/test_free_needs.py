@@ -8,7 +8,6 @@ from tests.support.clusters.random_clusters import random_cluster
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 
 def fits(limits: SearchConstraints, placement: PlacementState, osd: int, more: float, plus: int,
@@ -28,7 +27,7 @@ def test_as_by_a_pass_over_all_pools() -> None:
     rng = random.Random(11)
     placement = PlacementState(random_cluster(2, True).snapshot(), PlanOptions())
     groups = [group.index for group in placement.groups]
-    limits = SearchConstraints(placement, groups, no_checkpoint)
+    limits = SearchConstraints(placement, groups)
     answers = set()
     for _ in range(3000):
         osd = rng.randrange(len(placement.size_bytes))

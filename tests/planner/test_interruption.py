@@ -1,35 +1,22 @@
-"""Plans that end early: they are legal, do no harm, and the checkpoint is asked often enough."""
+"""Plans that end early: they are legal, do no harm, and give way often enough."""
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.few import few
+from tests.support.giving_way import Asked
 from tests.support.plan_legality import assert_legal
 from tests.support.replay import Replay, classes_of
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.model import Pg
 
 _INTERRUPTED = "the time limit is reached"
 _NAMES = ["demo", "uneven", "hybrid"]
-
-
-class Stopwatch:
-    """A checkpoint that says no after so many calls, and notes what it is told."""
-
-    def __init__(self, calls: int = 1 << 60) -> None:
-        self.left = calls
-        self.told: List[int] = []
-
-    def __call__(self, moves: Optional[int] = None) -> bool:
-        assert moves is not None
-        self.told.append(moves)
-        self.left -= 1
-        return self.left >= 0
 
 
 class Counted(Dict[str, Pg]):
@@ -52,15 +39,17 @@ class Counted(Dict[str, Pg]):
             yield one
 
 
-def interrupted(name: str, calls: int) -> Tuple[Plan, Stopwatch]:
-    watch = Stopwatch(calls)
-    return make_plan(snapshot_of(name), PlanOptions(), watch), watch
+def interrupted(name: str, calls: int) -> Tuple[Plan, Asked]:
+    asked = Asked(calls)
+    with giving_way(asked):
+        return make_plan(snapshot_of(name)), asked
 
 
 def calls_of_whole_plan(name: str) -> int:
-    watch = Stopwatch()
-    make_plan(snapshot_of(name), PlanOptions(), watch)
-    return len(watch.told)
+    asked = Asked()
+    with giving_way(asked):
+        make_plan(snapshot_of(name))
+    return len(asked)
 
 
 @pytest.mark.parametrize("name", few(_NAMES, 1))
@@ -83,7 +72,7 @@ def test_an_interrupted_plan_is_legal_and_does_no_harm(name: str) -> None:
     assert len(found) > 8 and found[0] == 0 and max(found) > len(whole.changes) // 2
 
 
-def test_a_checkpoint_that_never_agrees_gives_an_empty_plan() -> None:
+def test_a_no_from_the_beginning_gives_an_empty_plan() -> None:
     plan, _ = interrupted("demo", 0)
     assert plan.moves == () and plan.changes == () and plan.before == plan.after
     assert plan.stop_reason == _INTERRUPTED
@@ -102,23 +91,24 @@ def test_more_time_gives_more(name: str) -> None:
 def test_the_search_ends_soon_after_the_no(name: str) -> None:
     """What is still asked then is for others to have their turn while the plan is put in order."""
     calls = calls_of_whole_plan(name)
-    plan, watch = interrupted(name, calls // 2)
+    plan, asked = interrupted(name, calls // 2)
     assert plan.stop_reason == _INTERRUPTED
-    assert len(watch.told) - calls // 2 <= 10 + 20 * len(plan.changes)
+    assert len(asked) - calls // 2 <= 10 + 20 * len(plan.changes)
 
 
 @pytest.mark.parametrize("name", few(_NAMES, 1))
-def test_the_checkpoint_is_told_the_moves_found(name: str) -> None:
+def test_the_moves_found_are_told(name: str) -> None:
     """From none upwards, with no more than one change of a few shards between two calls."""
-    watch = Stopwatch()
-    plan = make_plan(snapshot_of(name), PlanOptions(), watch)
+    asked = Asked()
+    with giving_way(asked):
+        plan = make_plan(snapshot_of(name))
     assert plan == plan_of_cluster(name)
-    assert watch.told[0] == 0 and watch.told == sorted(watch.told)
-    assert watch.told[-1] >= len(plan.moves)
-    assert len(watch.told) >= watch.told[-1], "asked less often than once per move"
+    assert asked[0] == 0 and asked == sorted(asked)
+    assert asked[-1] >= len(plan.moves)
+    assert len(asked) >= asked[-1], "asked less often than once per move"
 
 
-def test_the_checkpoint_is_asked_while_the_pgs_are_loaded() -> None:
+def test_it_gives_way_while_the_pgs_are_loaded() -> None:
     """On an average after 500 PGs that are looked at, and at once where they are placed."""
     snapshot = snapshot_of("uneven")
     pgs = Counted(snapshot.pgs)
@@ -129,12 +119,13 @@ def test_the_checkpoint_is_asked_while_the_pgs_are_loaded() -> None:
     gaps: List[int] = []
     seen = 0
 
-    def until_the_first_move(moves: Optional[int] = None) -> bool:
+    def until_the_first_move(moves: int) -> bool:
         nonlocal seen
         if not moves:
             gaps.append(pgs.handed_out - seen)
             seen = pgs.handed_out
         return not moves
-    make_plan(snapshot._replace(pgs=pgs), PlanOptions(), until_the_first_move)
+    with giving_way(until_the_first_move):
+        make_plan(snapshot._replace(pgs=pgs))
     assert sum(gaps) >= len(pgs) == 1500
     assert len(gaps) >= sum(gaps) / 500, f"{len(gaps)} calls, {sum(gaps)} PGs"

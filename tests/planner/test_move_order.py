@@ -16,7 +16,6 @@ from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.changes import wanted_changes
 from equilibrium_mgr.planner.move_order import order_changes
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SAME = 1e-9
@@ -166,7 +165,7 @@ def test_what_waits_for_each_other_goes_while_the_maximum_is_still_high() -> Non
         for source, target in change.moves:
             used[source] += change.bytes
             used[target] -= change.bytes
-    steps = order_changes(placement, changes, no_checkpoint)
+    steps = order_changes(placement, changes)
     assert sorted(change for step in steps for change in step.changes) == sorted(changes)
     for step in steps:
         for change in step.changes:
@@ -186,5 +185,5 @@ def test_what_cannot_go_without_passing_the_highest_at_the_start_is_left_out() -
     placement = PlacementState(cluster.snapshot(), PlanOptions())
     placement.move(0, 0, 1)
     placement.move(2, 1, 0)
-    assert [c for step in order_changes(placement, wanted_changes(placement), no_checkpoint)
+    assert [c for step in order_changes(placement, wanted_changes(placement))
             for c in step.changes] == []

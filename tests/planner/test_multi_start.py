@@ -18,7 +18,7 @@ from equilibrium_mgr.planner.placement_score import pool_free_bytes, score_place
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.state.osd_sets import OsdSetState
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
+from equilibrium_mgr.runtime.time_slice import giving_way
 
 
 def values_of(mocker: Any) -> List[float]:
@@ -35,7 +35,7 @@ def values_of(mocker: Any) -> List[float]:
 def best(name: str, max_candidates: int = multi_start.MAX_CANDIDATES) -> PlacementState:
     snapshot = snapshot_of(name)
     found, finished = multi_start.multi_start_search(
-        snapshot, PlanOptions(), utilization_bounds(snapshot), no_checkpoint, max_candidates)
+        snapshot, PlanOptions(), utilization_bounds(snapshot), max_candidates)
     assert finished
     return found
 
@@ -73,11 +73,12 @@ def test_no_second_attempt_where_nothing_is_to_be_done(mocker: Any) -> None:
 def test_ended_in_a_later_attempt_the_plan_is_the_best_before(mocker: Any) -> None:
     """Time is up as soon as the second search begins: what the first one found stands."""
     seen = values_of(mocker)
-    plan = make_plan(snapshot_of("demo"), PlanOptions(), lambda _moves=None: len(seen) < 1)
+    with giving_way(lambda _moves: len(seen) < 1):
+        plan = make_plan(snapshot_of("demo"))
     assert plan.stop_reason == "the time limit is reached" and len(seen) == 2
+    assert plan_of_cluster("demo").stop_reason == "converged"
     mocker.patch.dict(AIM_WEIGHTS, {"space": AIM_WEIGHTS["space"][:1]})
     assert plan.changes == make_plan(snapshot_of("demo")).changes
-    assert plan_of_cluster("demo").stop_reason == "converged"
 
 
 def scored(used_gib: List[int], moved: bool = False) -> float:

@@ -11,7 +11,6 @@ from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.refusal_census import Census, RefusalCensus
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 MOST = 100_000
@@ -28,8 +27,7 @@ def uneven(shards: int = 20, size: int = GIB) -> Cluster:
 def census(cluster: Cluster, osd: int = 0, most: int = MOST,
            code_of: Mapping[str, str] = {}, **options: Any) -> Census:
     snapshot = cluster.snapshot()
-    asked = RefusalCensus(snapshot, PlanOptions(**options), utilization_bounds(snapshot), code_of,
-                          no_checkpoint)
+    asked = RefusalCensus(snapshot, PlanOptions(**options), utilization_bounds(snapshot), code_of)
     return asked.of_osd(osd, most)
 
 
@@ -108,7 +106,7 @@ def test_the_planners_answer_is_the_same_function() -> None:
     """A move that the census calls allowed is legal for the planner, and no other one."""
     cluster = uneven()
     snapshot = cluster.snapshot()
-    asked = RefusalCensus(snapshot, PlanOptions(), utilization_bounds(snapshot), {}, no_checkpoint)
+    asked = RefusalCensus(snapshot, PlanOptions(), utilization_bounds(snapshot), {})
     placement = asked._placement
     for number, pg in enumerate(placement.pgs):
         for target in range(5):

@@ -16,7 +16,6 @@ from tests.support.units import GIB
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.observation.states import BALANCED
 from equilibrium_mgr.planner.bound.whole_shards import pg_num_advice
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 #: What the model may be off by, a ratio: see the docstring of whole_shards.py.
 STATED = 0.015
@@ -53,7 +52,7 @@ def test_splitting_comes_to_what_the_model_says(tmp_path: Path, seed: int) -> No
 def advised(cluster: Cluster, pool: int = 1) -> Tuple[float, ...]:
     snapshot = cluster.snapshot()
     (osd_set,) = utilization_bounds(snapshot).sets
-    found = pg_num_advice(snapshot, osd_set, pool, 0, no_checkpoint)
+    found = pg_num_advice(snapshot, osd_set, pool, 0)
     return tuple(x for one in found for x in (one.pg_num, one.now, one.then))
 
 

@@ -13,7 +13,6 @@ from equilibrium_mgr.planner.placement_score import pool_free_bytes, score_place
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
@@ -42,7 +41,7 @@ def score_rises(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> bool:
              else frozenset(snapshot.pools) - options.pool_ids)
     weights = AIM_WEIGHTS[options.aim][0]
     placement = PlacementState(snapshot, options)
-    search = Search(placement, utilization_bounds(snapshot, fixed), weights, no_checkpoint)
+    search = Search(placement, utilization_bounds(snapshot, fixed), weights)
     free = pool_free_bytes(placement, search.data_groups)
 
     def score() -> float:

@@ -17,7 +17,6 @@ from equilibrium_mgr.planner.search.descent import Descent
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.search.tightening import Tightening
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _SAME = 1e-9
@@ -89,7 +88,7 @@ def search_once(case: Planned) -> None:
     """The first of the searches, without the others."""
     placement = PlacementState(case.snapshot, case.options)
     assert Search(placement, utilization_bounds(case.snapshot),
-                  AIM_WEIGHTS[case.options.aim][0], no_checkpoint).run()
+                  AIM_WEIGHTS[case.options.aim][0]).run()
 
 
 @pytest.mark.every(4)

@@ -13,7 +13,6 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.sizes.osd_factors import (
@@ -37,7 +36,7 @@ def fitted(ratios: Dict[Tuple[int, int], float], kept: OsdFactors = NO_FACTORS,
     stats = [{"osd": osd, "statfs": {
         "total": SIZE, "allocated": allocated[osd],
         "available": SIZE - (used or {}).get(osd, allocated[osd] + GIB)}} for osd in range(OSDS)]
-    return fit_osd_factors(found, stats, kept, no_checkpoint)
+    return fit_osd_factors(found, stats, kept)
 
 
 def two_pools(small: float, large: float, odd: int = 3) -> Dict[Tuple[int, int], float]:

@@ -54,6 +54,12 @@ class Package:
                     inner = (target + "." if target else "") + alias.name
                     yield inner if inner in self._names else target
 
+    def taken_from(self, path: Path, name: str) -> Set[str]:
+        """What a file imports from another one, which is given by its dotted name, or that file."""
+        return {alias.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+                if isinstance(node, ast.ImportFrom) for alias in node.names
+                if name in (node.module, f"{node.module}.{alias.name}")}
+
     def upward_imports(self, name: str) -> List[str]:
         """What a file imports from higher layers."""
         own = self.layer_of(name)

@@ -10,11 +10,12 @@ from tests.support.replay import Replay, by_change
 from equilibrium_mgr.plan.model import PgChange, Plan
 from equilibrium_mgr.plan.options import PlanOptions, effective_fill_limit
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.model import Pool, Snapshot
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 
-#: Calls of the checkpoint per shard after which a plan cannot be in earnest any more: small plans
+#: Calls of `give_way` per shard after which a plan cannot be in earnest any more: small plans
 #: that end need up to 120, of six searches whose repairs call it between their pieces too.
 _CALLS_PER_SHARD = 300
 
@@ -23,12 +24,13 @@ def ended_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan
     """The whole plan; fails, by counting and not by a clock, where the search does not end."""
     left = 1000 + _CALLS_PER_SHARD * sum(len(pg.up) for pg in snapshot.pgs.values())
 
-    def checkpoint(moves: Optional[int] = None) -> bool:
+    def count(moves: int) -> bool:
         nonlocal left
         left -= 1
         assert left > 0, f"the search goes on and on: {moves} moves"
         return True
-    return make_plan(snapshot, options, checkpoint)
+    with giving_way(count):
+        return make_plan(snapshot, options)
 
 
 def never_out(_osd: int) -> bool:

@@ -7,6 +7,7 @@ import pickle
 from typing import Any, Callable, Dict
 
 import pytest
+from tests.support.giving_way import give_way
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import INTERRUPTED
@@ -22,12 +23,12 @@ class RememberedPlans:
         self._make_plan = make_plan
         self._plans: Dict[bytes, bytes] = {}
 
-    def __call__(self, snapshot: Any, options: Any, checkpoint: Callable[..., bool]) -> Plan:
+    def __call__(self, snapshot: Any, options: Any) -> Plan:
         key = pickle.dumps((snapshot, options))
-        if key in self._plans and checkpoint(0):
+        if key in self._plans and give_way():
             known: Plan = pickle.loads(self._plans[key])
             return known
-        plan = self._make_plan(snapshot, options, checkpoint)
+        plan = self._make_plan(snapshot, options)
         if plan.stop_reason != INTERRUPTED:
             self._plans[key] = pickle.dumps(plan)
         return plan

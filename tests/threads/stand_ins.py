@@ -7,6 +7,7 @@ from typing import Any, Callable, Optional, Set, Tuple
 
 from mgr_stub.console.threaded_session import ThreadedSession
 from mgr_stub.mgr.mgr_process import MgrDied
+from tests.support.giving_way import give_way
 
 _POLL_SECONDS = 0.002
 #: The module's files in whose lines another thread may come in between.
@@ -30,16 +31,16 @@ class HeldPlanner:
     def let_go(self) -> None:
         self._open.set()
 
-    def __call__(self, snapshot: Any, options: Any, checkpoint: Any) -> Any:
+    def __call__(self, snapshot: Any, options: Any) -> Any:
         self.plans += 1
         session = self.session
         if session is not None and not self._open.is_set():
             mgr = session.mgr
             with session.host.holding_job():
-                while not self._open.wait(_POLL_SECONDS) and checkpoint(0):
+                while not self._open.wait(_POLL_SECONDS) and give_way():
                     if mgr.process.is_dead:
                         raise MgrDied("make_plan")
-        return self._make_plan(snapshot, options, checkpoint)
+        return self._make_plan(snapshot, options)
 
 
 class BetweenLines:

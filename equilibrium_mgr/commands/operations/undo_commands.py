@@ -12,7 +12,6 @@ from ...plan.kinds import CANCEL, CLEAN_UP, DRAIN, UNDO, command_of
 from ...report.command_answer import CommandAnswer, CommandError
 from ...report.undo import UndoReport, drained_again, report_undo
 from ...runtime.formatting import format_time, parse_span
-from ...runtime.time_slice import TimeSlice
 from ...snapshot.model import Snapshot
 from ...undo.change_log import MOST_ROWS, ChangeLog, Chosen, PartIndex
 from ...undo.undo_plan import UndoResult, cancel_plan, undo_plan
@@ -53,8 +52,7 @@ class UndoCommands:
         scope = self._since(since, log) if since is not None else _of_plan(log, plan)
 
         def make(snapshot: Snapshot) -> UndoResult:
-            return undo_plan(snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
-                             TimeSlice())
+            return undo_plan(snapshot, log.rows(scope.may_begin), scope.chosen)
         stopped = self._stop(scope, UNDO, dry_run, make)
         view = self._fresh_view(UNDO, stopped)
         result = make(view.snapshot)
@@ -71,8 +69,7 @@ class UndoCommands:
                  else _Scope(lambda row: True, lambda part: True, "what was sent", None))
 
         def make(snapshot: Snapshot) -> UndoResult:
-            return cancel_plan(snapshot, log.rows(TimeSlice(), scope.may_begin), scope.chosen,
-                               TimeSlice())
+            return cancel_plan(snapshot, log.rows(scope.may_begin), scope.chosen)
         stopped = self._stop(scope, CANCEL, dry_run, make)
         view = self._fresh_view(CANCEL, stopped)
         return self._answer(CANCEL, scope, make(view.snapshot), view, stopped, dry_run)

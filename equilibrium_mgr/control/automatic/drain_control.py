@@ -13,7 +13,6 @@ from ...gateway.gateway import Gateway
 from ...observation.states import OFF, STUCK, WAITING
 from ...plan.osd_filter import OsdFilter
 from ...runtime.formatting import format_deadline
-from ...runtime.time_slice import TimeSlice
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
@@ -136,9 +135,9 @@ class DrainControl:
         if before - osds:
             self._changed()   # this round still has the snapshot in which they are drained
         remaining = remaining_shards(snapshot, osds, [
-            (pgid, entry.sources) for pgid, entry in list(pending.items())], TimeSlice())
+            (pgid, entry.sources) for pgid, entry in list(pending.items())])
         down = frozenset(osd for osd in osds if osd in snapshot.osds and not snapshot.osds[osd].up)
-        lacking = not down or may_lack_copies(snapshot, TimeSlice())
+        lacking = not down or may_lack_copies(snapshot)
         with self._lock:
             if self.status.drains.osds == osds:   # else a command has just changed it
                 self.status = self.status._replace(remaining=remaining, down=down,

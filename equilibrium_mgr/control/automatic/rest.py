@@ -12,7 +12,6 @@ from ...observation.observer import ClusterObserver
 from ...observation.refusals import COUNTED, count_refusals
 from ...observation.states import STUCK, WAITING
 from ...planner.bound.lower_bound import UtilizationBounds
-from ...runtime.time_slice import TimeSlice
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
@@ -66,5 +65,5 @@ def _rest_outcome(step: NextStep, view: ClusterView, bounds: Optional[Utilizatio
     found = idle_state(view, bounds, settings.device_classes, why, settings.pool_ids is not None)
     if found.state == STUCK and found.code in COUNTED:
         options = automatic_options(settings, view.snapshot, excluded.rejected, max_pg_shards)
-        found = found.with_refusals(count_refusals(view, options, excluded, step.code, TimeSlice()))
+        found = found.with_refusals(count_refusals(view, options, excluded, step.code))
     return RoundOutcome(found.state, found.reason, found.code, refusals=found.refusals)

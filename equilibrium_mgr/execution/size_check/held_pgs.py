@@ -4,18 +4,17 @@ from __future__ import annotations
 from typing import AbstractSet, Collection, Dict, Mapping, Optional, Set, Tuple
 
 from ...runtime.amended_map import AmendedRows
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import piecewise
 from ...snapshot.model import Pg
 
-_PGS_PER_CHECKPOINT = 1000   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 _UP, _HOLDERS = Pg._fields.index("up"), Pg._fields.index("holders")
 
 
 class HeldPgs:
     """Costs what has changed, and a pass over all PGs where other OSDs are asked for."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self._pgids: Dict[int, Set[str]] = {}   # OSD id → its PGs, of the OSDs asked for last
         self._pgs: Optional[AmendedRows[Pg]] = None   # those of the last snapshot, if it is kept
 
@@ -27,7 +26,7 @@ class HeldPgs:
             del self._pgids[osd]
         new: Dict[int, Set[str]] = {osd: set() for osd in osds if osd not in self._pgids}
         if new:
-            for pg in with_checkpoints(pgs.values(), _PGS_PER_CHECKPOINT, self._checkpoint):
+            for pg in piecewise(pgs.values(), _PGS_A_PIECE):
                 for osd in _osds(pg.up, pg.holders):
                     if osd in new:
                         new[osd].add(pg.pgid)
@@ -44,10 +43,10 @@ class HeldPgs:
         before = self._pgs
         if before is None or not isinstance(pgs, AmendedRows):
             return False
-        changed = pgs.changed_since(before, self._checkpoint)
+        changed = pgs.changed_since(before)
         if changed is None:
             return False
-        for pgid in with_checkpoints(changed, _PGS_PER_CHECKPOINT, self._checkpoint):
+        for pgid in piecewise(changed, _PGS_A_PIECE):
             old, new = before.row(pgid), pgs.row(pgid)
             # as rows, since all PGs change together where other sizes are believed
             if old[_UP] is not new[_UP] or old[_HOLDERS] is not new[_HOLDERS]:

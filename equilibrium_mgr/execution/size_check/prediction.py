@@ -14,7 +14,7 @@ from typing import (AbstractSet, Collection, Dict, Iterable, List, Mapping, Name
 
 from ...plan.model import PgChange
 from ...runtime.amended_map import AmendedRows
-from ...runtime.checkpoints import Checkpoint, no_checkpoint
+from ...runtime.time_slice import give_way
 from ...snapshot.model import Osd, Pg, Snapshot
 from .held_pgs import HeldPgs
 from .recent_arrivals import RecentArrivals
@@ -105,12 +105,11 @@ class _Growth(NamedTuple):
 
 
 class PredictionCheck:
-    """Kept by the serve thread. `checkpoint` is called between small pieces of work."""
+    """Kept by the serve thread."""
 
-    def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self._windows: Dict[int, _Window] = {}
-        self._held = HeldPgs(checkpoint)
+        self._held = HeldPgs()
         self._unconfirmed: Dict[int, float] = {}   # OSD → since when it has grown too much
         self._all_used: Dict[int, int] = {}
         self._all_used_at = float("-inf")   # seconds since the epoch
@@ -166,7 +165,7 @@ class PredictionCheck:
         if not bad:
             return Findings()
         per_object = _fit([(_clear_excess(growth), growth.arrived) for growth in growths
-                           if _is_informative(growth)], self._checkpoint)
+                           if _is_informative(growth)])
         found = [misprediction for growth in bad
                  for misprediction in _concerned(growth, per_object, now)]
         pools = {misprediction.pool for misprediction in found}
@@ -221,14 +220,14 @@ class PredictionCheck:
 
     def _whole_shards(self, osd: int, held: Collection[str], before: Snapshot) -> Dict[str, int]:
         """pgid → bytes of the shard that the OSD holds whole, of those it is to keep."""
-        self._checkpoint()
+        give_way()
         pgs = map(before.pgs.__getitem__, held)
         return {pg.pgid: _bytes_there(before, pg, osd) for pg in pgs
                 if osd in pg.up and osd in pg.holders}
 
     def _growth(self, number: int, held: AbstractSet[str], snapshot: Snapshot,
                 pending: Collection[str], of_others: float) -> _Growth:
-        self._checkpoint()
+        give_way()
         osd, window = snapshot.osds[number], self._windows[number]
         stayed, hidden = _stayed_and_left(window.shards, held, snapshot, number)
         arrived: Dict[int, int] = {}
@@ -268,7 +267,7 @@ class PredictionCheck:
                 device_class = snapshot.osds[number].device_class
                 key = (id(window.all_used), device_class)
                 if key not in grown:
-                    self._checkpoint()
+                    give_way()
                     grown[key] = _median_growth(quiet.get(device_class, ()), window.all_used)
                 found[number] = grown[key]
         return found
@@ -335,8 +334,7 @@ def _is_informative(growth: _Growth) -> bool:
             or growth.excess + growth.hidden <= 0)
 
 
-def _fit(points: Sequence[Tuple[int, Mapping[int, int]]],
-         checkpoint: Checkpoint) -> Dict[int, float]:
+def _fit(points: Sequence[Tuple[int, Mapping[int, int]]]) -> Dict[int, float]:
     """Pool → bytes per object, none below 0, that explain the excess of OSDs best.
 
     Expectation maximization over (excess, pool → objects that have come): each OSD's excess is
@@ -347,7 +345,7 @@ def _fit(points: Sequence[Tuple[int, Mapping[int, int]]],
     fitted = dict.fromkeys(pools, 1.0)
     objects = {pool: sum(arrived.get(pool, 0) for _, arrived in points) for pool in pools}
     for _ in range(_FIT_ROUNDS):
-        checkpoint()
+        give_way()
         before, shares = fitted, dict.fromkeys(pools, 0.0)
         for excess, arrived in points:
             explained = sum(fitted[pool] * count for pool, count in arrived.items() if count)

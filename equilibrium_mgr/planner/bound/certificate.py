@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Tuple
 
 from ...crush.placement import PlacementBlock
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Snapshot
 from .demand import OSDS_AT_ONCE, MovableBytes, PoolDemand, binding_domains, most_shards
 
@@ -51,24 +51,23 @@ def full_bytes(snapshot: Snapshot, osd: int) -> int:
     return max(int(entry.size_bytes * snapshot.full_ratio) + 1, entry.target_bytes)
 
 
-def cuts_of(snapshot: Snapshot, movable: MovableBytes, sets: Iterable[FrozenSet[int]],
-            checkpoint: Checkpoint) -> Dict[FrozenSet[int], Cut]:
+def cuts_of(snapshot: Snapshot, movable: MovableBytes,
+            sets: Iterable[FrozenSet[int]]) -> Dict[FrozenSet[int], Cut]:
     """The sums of each set of OSDs."""
     cuts: Dict[FrozenSet[int], Cut] = {}
-    for osds in with_checkpoints(sets, 1, checkpoint):
+    for osds in piecewise(sets, 1):
         if osds not in cuts:
-            cuts[osds] = _cut(snapshot, movable, osds, checkpoint)
+            cuts[osds] = _cut(snapshot, movable, osds)
     return cuts
 
 
-def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int],
-         checkpoint: Checkpoint) -> Cut:
+def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int]) -> Cut:
     elsewhere: Dict[PlacementBlock, int] = {}   # block → most_elsewhere
     kept: List[KeptBytes] = []
-    for _, parts in with_checkpoints(sorted(movable.pools.items()), 10, checkpoint):
+    for _, parts in piecewise(sorted(movable.pools.items()), 10):
         for part in parts:
             if part.block not in elsewhere:
-                checkpoint()
+                give_way()
                 domains = binding_domains(part.block)
                 elsewhere[part.block] = most_shards(domains, [
                     tuple([domain.bucket_of[osd] for domain in domains])
@@ -77,7 +76,7 @@ def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int],
             if entry.kept_bytes > 0:
                 kept.append(entry)
     size = used = full = there = 0
-    for osd in with_checkpoints(osds, OSDS_AT_ONCE, checkpoint):
+    for osd in piecewise(osds, OSDS_AT_ONCE):
         size += snapshot.osds[osd].size_bytes
         used += snapshot.osds[osd].target_bytes
         full += full_bytes(snapshot, osd)

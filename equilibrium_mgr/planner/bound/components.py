@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import piecewise
 from .demand import OSDS_AT_ONCE, Demand
 
 #: A demand with a smaller ratio of all bytes may exceed its limit per OSD: that does not show in
@@ -22,10 +22,10 @@ class Component(NamedTuple):
         return sum(demand.all_bytes for demand in self.demands)
 
 
-def components(demands: Iterable[Demand], checkpoint: Checkpoint) -> List[Component]:
+def components(demands: Iterable[Demand]) -> List[Component]:
     """The demands, those together that share OSDs, however indirectly."""
     found: List[Component] = []
-    for demand in with_checkpoints(demands, 1, checkpoint):
+    for demand in piecewise(demands, 1):
         joined = Component([demand], set(demand.osds))
         others: List[Component] = []
         for component in found:
@@ -43,15 +43,14 @@ def components(demands: Iterable[Demand], checkpoint: Checkpoint) -> List[Compon
 OsdKind = Tuple[Tuple[Optional[Tuple[int, ...]], ...], Optional[int]]
 
 
-def alike_osds(component: Component, most: Mapping[int, float],
-               checkpoint: Checkpoint) -> Dict[OsdKind, List[int]]:
+def alike_osds(component: Component, most: Mapping[int, float]) -> Dict[OsdKind, List[int]]:
     """OSDs grouped by what demands can tell apart. `most`: OSD → bytes that it can take at most."""
     negligible = component.all_bytes() * _NEGLIGIBLE
     tight = [demand for demand in component.demands
              if demand.osd_limit_counts() and demand.all_bytes > negligible]
     groups: Dict[OsdKind, List[int]] = {}
     at_once = OSDS_AT_ONCE // len(component.demands) + 1
-    for osd in with_checkpoints(sorted(component.osds), at_once, checkpoint):
+    for osd in piecewise(sorted(component.osds), at_once):
         paths = tuple([demand.paths.get(osd) for demand in component.demands])
         alone = any(demand.single_bytes < most[osd] for demand in tight if osd in demand.osds)
         groups.setdefault((paths, osd if alone else None), []).append(osd)

@@ -18,10 +18,10 @@ from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, S
 from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
 from ...runtime.amended_map import stored_rows
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Pg, Pool, Snapshot
 
-#: Items between two checkpoints: a few milliseconds at most.
+#: Items before it gives way again: a few milliseconds at most.
 _PGS_AT_ONCE = 500
 _PGID, _POOL, _UP, _SIZE, _IMMOVABLE = map(
     Pg._fields.index, ("pgid", "pool", "up", "shard_bytes", "immovable"))
@@ -133,18 +133,17 @@ def binding_domains(block: PlacementBlock) -> List[FailureDomain]:
     return [d for d in block.domains if d.shards_per_bucket < block.positions]
 
 
-def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int],
-                  checkpoint: Checkpoint) -> MovableBytes:
+def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableBytes:
     """The demands of all pools except the fixed ones and those whose rule is not understood."""
     usable = frozenset(
-        osd.id for osd in with_checkpoints(snapshot.osds.values(), OSDS_AT_ONCE, checkpoint)
+        osd.id for osd in piecewise(snapshot.osds.values(), OSDS_AT_ONCE)
         if osd.unusable_reason() is None)
     drained = snapshot.drained_osds
-    demands = _pool_demands(snapshot, fixed_pools, usable, checkpoint)
+    demands = _pool_demands(snapshot, fixed_pools, usable)
     uneven = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
     outside: Dict[int, int] = {}
-    for row in with_checkpoints(stored_rows(snapshot.pgs), _PGS_AT_ONCE, checkpoint):
+    for row in piecewise(stored_rows(snapshot.pgs), _PGS_AT_ONCE):
         pool, up, shard_bytes = row[_POOL], row[_UP], row[_SIZE]   # a NamedTuple takes longer
         weight = 1.0 if pool not in uneven else shard_weight(snapshot.pools[pool], row[_PGID])
         if not snapshot.pools[pool].is_uniform:
@@ -200,8 +199,8 @@ def _add_uneven(demands: Sequence[PoolDemand], row: Tuple[Any, ...], pool: Pool,
         demand.single_weight += excess * weight * most
 
 
-def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int], usable: FrozenSet[int],
-                  checkpoint: Checkpoint) -> Dict[int, List[PoolDemand]]:
+def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int],
+                  usable: FrozenSet[int]) -> Dict[int, List[PoolDemand]]:
     """Pool → one demand per take, without bytes yet."""
     osds: Dict[PlacementBlock, FrozenSet[int]] = {}
     demands: Dict[int, List[PoolDemand]] = {}
@@ -210,7 +209,7 @@ def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int], usable: Froze
             continue
         for block in pool.rule.blocks:
             if block not in osds:
-                checkpoint()
+                give_way()
                 osds[block] = usable.intersection(block.weights)
             demands.setdefault(pool.id, []).append(PoolDemand(pool.id, block, osds[block]))
     return demands

@@ -12,7 +12,7 @@ from typing import (
     Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ...plan.weight_shares import share_utilizations
-from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Osd, Snapshot, without_shares
 from .certificate import Cut, cuts_of
 from .components import Component, alike_osds, components
@@ -29,7 +29,7 @@ FIXED = "fixed bytes"
 _SAME = 1e-9
 #: Factor of the size of OSDs that are to take anything.
 _WITHOUT_LIMIT = 1 << 40
-_SINKS_AT_ONCE = 100   # between two checkpoints
+_SINKS_AT_ONCE = 100   # before it gives way again
 
 
 class BindingConstraint(NamedTuple):
@@ -116,68 +116,64 @@ class _ComponentNetwork:
                 for head, _ in self.network.edges[tail] if head in lower]
 
 
-def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
-                       checkpoint: Checkpoint = no_checkpoint) -> UtilizationBounds:
-    """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are.
-
-    `checkpoint` is called every few milliseconds; its answer is ignored.
-    """
-    movable = movable_bytes(snapshot, fixed_pools, checkpoint)
-    return _utilization_bounds(snapshot, movable, checkpoint)
+def utilization_bounds(snapshot: Snapshot,
+                       fixed_pools: FrozenSet[int] = frozenset()) -> UtilizationBounds:
+    """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are."""
+    movable = movable_bytes(snapshot, fixed_pools)
+    return _utilization_bounds(snapshot, movable)
 
 
-def cluster_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(), *,
-                   checkpoint: Checkpoint = no_checkpoint) -> UtilizationBounds:
+def cluster_bounds(snapshot: Snapshot,
+                   fixed_pools: FrozenSet[int] = frozenset()) -> UtilizationBounds:
     """As utilization_bounds, with those of the pools' free space, and what proves them all.
 
     That OSDs are held to a share is an operator's wish, which proves nothing: the class cuts are
     those of the sizes alone.
     """
-    movable = movable_bytes(snapshot, fixed_pools, checkpoint)
-    bounds = _utilization_bounds(snapshot, movable, checkpoint)
-    checkpoint()
+    movable = movable_bytes(snapshot, fixed_pools)
+    bounds = _utilization_bounds(snapshot, movable)
+    give_way()
     by_size = without_shares(snapshot)
     class_cuts = bounds.class_cuts if by_size is snapshot else _utilization_bounds(
-        by_size, movable, checkpoint).class_cuts
-    pool_space = pool_space_bounds(snapshot, movable, checkpoint)
+        by_size, movable).class_cuts
+    pool_space = pool_space_bounds(snapshot, movable)
     proofs = [*class_cuts.values(), *[bound.osds for bound in pool_space.values()]]
     return bounds._replace(epoch=snapshot.epoch, class_cuts=class_cuts, pool_space=pool_space,
-                           cuts=cuts_of(snapshot, movable, proofs, checkpoint))
+                           cuts=cuts_of(snapshot, movable, proofs))
 
 
-def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes,
-                        checkpoint: Checkpoint) -> UtilizationBounds:
+def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBounds:
     demands, on_osd = movable.demands, movable.on_osd
     parts = {osd: _part(snapshot.osds[osd], moved)
-             for osd, moved in with_checkpoints(on_osd.items(), OSDS_AT_ONCE, checkpoint)}
+             for osd, moved in piecewise(on_osd.items(), OSDS_AT_ONCE)}
     utilizations = {
-        number: osd.target_utilization or 0.0 for number, osd in with_checkpoints(
-            sorted(snapshot.osds.items()), OSDS_AT_ONCE, checkpoint)
+        number: osd.target_utilization or 0.0 for number, osd in piecewise(
+            sorted(snapshot.osds.items()), OSDS_AT_ONCE)
         if osd.has_statistics and osd.size_bytes > 0}
-    checkpoint()
+    give_way()
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
     of_class = dict(utilizations)   # OSD → what cannot be less while its own class is to be even
-    for component in components(demands, checkpoint):
-        network, tiers = _solved(snapshot, component, parts, checkpoint)
-        fair = _fair_utilizations(network, tiers, parts, checkpoint)
+    for component in components(demands):
+        network, tiers = _solved(snapshot, component, parts)
+        fair = _fair_utilizations(network, tiers, parts)
         above = {osd: shares[osd] / fair[osd] for osd in component.osds
                  if osd in shares and fair[osd] > shares[osd] > parts[osd].fixed_utilization}
         if above:   # their buckets would have them hold more of their capacity than others
             for osd, factor in above.items():
                 parts[osd] = parts[osd]._replace(
                     size_bytes=max(1, int(parts[osd].size_bytes * factor)))
-            network, tiers = _solved(snapshot, component, parts, checkpoint)
-            fair = _fair_utilizations(network, tiers, parts, checkpoint)
-        for osd, utilization in with_checkpoints(fair.items(), OSDS_AT_ONCE, checkpoint):
+            network, tiers = _solved(snapshot, component, parts)
+            fair = _fair_utilizations(network, tiers, parts)
+        for osd, utilization in piecewise(fair.items(), OSDS_AT_ONCE):
             utilizations[osd] = _of_size(snapshot.osds[osd], parts[osd], utilization)
-        of_class.update(_levels_by_class(snapshot, component, parts, fair, checkpoint))
-        checkpoint()
+        of_class.update(_levels_by_class(snapshot, component, parts, fair))
+        give_way()
         sets.append(_osd_set(snapshot, component, network, tiers, utilizations))
-    checkpoint()
+    give_way()
     classes = _highest_by_class(snapshot, of_class)
     return UtilizationBounds(tuple(sorted(sets, key=lambda s: s.osds)), utilizations, classes,
-                             _class_cuts(snapshot, of_class, classes, checkpoint))
+                             _class_cuts(snapshot, of_class, classes))
 
 
 def _part(osd: Osd, moved: int) -> SinkPart:
@@ -186,7 +182,7 @@ def _part(osd: Osd, moved: int) -> SinkPart:
 
 
 def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
-            checkpoint: Checkpoint, limited: Optional[Iterable[int]] = None,
+            limited: Optional[Iterable[int]] = None
             ) -> Tuple[_ComponentNetwork, List[UtilizationTier]]:
     """`limited`: the OSDs whose utilization counts; None for all."""
     osds = [snapshot.osds[osd] for osd in (component.osds if limited is None else limited)]
@@ -194,16 +190,16 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
     drained_bytes = sum(osd.target_bytes for osd in snapshot.osds.values() if osd.drained)
     if drained_bytes:   # all of it may have to go to one OSD
         ceiling += drained_bytes / min(parts[osd.id].size_bytes for osd in osds)
-    checkpoint()
-    network = _build_network(component, parts, ceiling, checkpoint)
-    return network, max_min_levels(network.network, checkpoint)
+    give_way()
+    network = _build_network(component, parts, ceiling)
+    return network, max_min_levels(network.network)
 
 
 def _fair_utilizations(network: _ComponentNetwork, tiers: Sequence[UtilizationTier],
-                       parts: Mapping[int, SinkPart], checkpoint: Checkpoint) -> Dict[int, float]:
+                       parts: Mapping[int, SinkPart]) -> Dict[int, float]:
     """OSD → its utilization in the fairest placement, a ratio of its capacity."""
     fair: Dict[int, float] = {}
-    for tier in with_checkpoints(tiers, 1, checkpoint):
+    for tier in piecewise(tiers, 1):
         for node in tier.nodes:
             for osd in network.osds_of.get(node, ()):
                 fair[osd] = max(tier.utilization, parts[osd].fixed_utilization)
@@ -211,7 +207,7 @@ def _fair_utilizations(network: _ComponentNetwork, tiers: Sequence[UtilizationTi
 
 
 def _levels_by_class(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
-                     fair: Mapping[int, float], checkpoint: Checkpoint) -> Dict[int, float]:
+                     fair: Mapping[int, float]) -> Dict[int, float]:
     """OSD → utilization, a ratio of its size, the highest of each class being its bound.
 
     In a component of several classes each is made even by itself, while OSDs of the others take
@@ -225,11 +221,11 @@ def _levels_by_class(snapshot: Snapshot, component: Component, parts: Mapping[in
         own = frozenset(osds)
         sinks = {osd: parts[osd] if osd in own else SinkPart(
             0, parts[osd].size_bytes * _WITHOUT_LIMIT) for osd in component.osds}
-        network, tiers = _solved(snapshot, component, sinks, checkpoint, osds)
-        even = _fair_utilizations(network, tiers, sinks, checkpoint)
+        network, tiers = _solved(snapshot, component, sinks, osds)
+        even = _fair_utilizations(network, tiers, sinks)
         levels.update({osd: even[osd] for osd in osds})
     return {osd: _of_size(snapshot.osds[osd], parts[osd], level)
-            for osd, level in with_checkpoints(levels.items(), OSDS_AT_ONCE, checkpoint)}
+            for osd, level in piecewise(levels.items(), OSDS_AT_ONCE)}
 
 
 def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
@@ -249,24 +245,24 @@ def _highest_by_class(snapshot: Snapshot, utilizations: Mapping[int, float]) -> 
 
 
 def _class_cuts(snapshot: Snapshot, utilizations: Mapping[int, float],
-                classes: Mapping[str, float], checkpoint: Checkpoint) -> Dict[str, FrozenSet[int]]:
+                classes: Mapping[str, float]) -> Dict[str, FrozenSet[int]]:
     """Device class → its OSDs that are at the class's bound."""
     found: Dict[str, List[int]] = {name: [] for name in classes}
-    for osd, utilization in with_checkpoints(utilizations.items(), OSDS_AT_ONCE, checkpoint):
+    for osd, utilization in piecewise(utilizations.items(), OSDS_AT_ONCE):
         entry = snapshot.osds[osd]
         if entry.is_for_data and utilization >= classes[entry.device_class] * (1.0 - _SAME):
             found[entry.device_class].append(osd)
     return {name: frozenset(osds) for name, osds in found.items()}
 
 
-def _build_network(component: Component, parts: Mapping[int, SinkPart], ceiling: float,
-                   checkpoint: Checkpoint) -> _ComponentNetwork:
+def _build_network(component: Component, parts: Mapping[int, SinkPart],
+                   ceiling: float) -> _ComponentNetwork:
     """The component's network; no OSD can end above the ceiling (a ratio of capacity)."""
     built = _ComponentNetwork()
     roots = [(built.add_demand(demand), demand) for demand in component.demands]
     most = {osd: ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes for osd in component.osds}
-    alike = alike_osds(component, most, checkpoint)
-    for (paths, single), osds in with_checkpoints(alike.items(), _SINKS_AT_ONCE, checkpoint):
+    alike = alike_osds(component, most)
+    for (paths, single), osds in piecewise(alike.items(), _SINKS_AT_ONCE):
         sink = built.add_sink(tuple(osds), [parts[osd] for osd in osds])
         if single is not None:
             built.item_of[sink] = single

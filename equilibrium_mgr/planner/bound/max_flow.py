@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from typing import List
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 
-#: Between two checkpoints: a few milliseconds.
+#: Before it gives way again: a few milliseconds.
 _NODES_AT_ONCE = 1000
 _STEPS_AT_ONCE = 2000
 
@@ -35,11 +35,11 @@ class FlowNetwork:
             self._head.append(other)
             self._residual.append(residual)
 
-    def max_flow(self, source: int, sink: int, checkpoint: Checkpoint) -> int:
+    def max_flow(self, source: int, sink: int) -> int:
         """Computes a maximum flow from `source` to `sink`; returns its value."""
         flow = 0
-        while self._measure_depths(source, sink, checkpoint):
-            flow += self._saturate_shortest_paths(source, sink, checkpoint)
+        while self._measure_depths(source, sink):
+            flow += self._saturate_shortest_paths(source, sink)
         return flow
 
     def on_source_side(self, node: int) -> bool:
@@ -49,7 +49,7 @@ class FlowNetwork:
         """
         return self._depth[node] >= 0
 
-    def _measure_depths(self, source: int, sink: int, checkpoint: Checkpoint) -> bool:
+    def _measure_depths(self, source: int, sink: int) -> bool:
         """Measures distances from the source; False if the sink is out of reach, and then every
         node within reach has its depth."""
         edges_of, head, residual = self._edges_of, self._head, self._residual
@@ -59,7 +59,7 @@ class FlowNetwork:
         seen = 0
         while queue:
             if seen % _NODES_AT_ONCE == 0:
-                checkpoint()
+                give_way()
             seen += 1
             node = queue.popleft()
             if node == sink:
@@ -71,8 +71,7 @@ class FlowNetwork:
                     queue.append(head[edge])
         return False
 
-    def _saturate_shortest_paths(self, source: int, sink: int,
-                                 checkpoint: Checkpoint) -> int:
+    def _saturate_shortest_paths(self, source: int, sink: int) -> int:
         """Sends a blocking flow over the edges that lead one step farther from the source."""
         edges_of, head, residual, depth = self._edges_of, self._head, self._residual, self._depth
         current = [0] * len(edges_of)   # per node the index of its first edge that is not exhausted
@@ -81,7 +80,7 @@ class FlowNetwork:
         while True:
             steps += 1
             if steps % _STEPS_AT_ONCE == 0:
-                checkpoint()
+                give_way()
             if node == sink:
                 flow += self._augment(path)
                 node = self._retreat(path)

@@ -18,12 +18,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import piecewise
 from .max_flow import FlowNetwork
 
 #: Part of the demand (2^-40) that may go unserved, as utilizations are floats.
 _TOLERANCE_SHIFT = 40
-_NODES_AT_ONCE = 200   # between two checkpoints
+_NODES_AT_ONCE = 200   # before it gives way again
 
 
 class SinkPart(NamedTuple):
@@ -103,7 +103,7 @@ class _Piece(NamedTuple):
         return sum(self.inflow.values()) - sum(self.outflow.values())
 
 
-def max_min_levels(network: CapacityNetwork, checkpoint: Checkpoint) -> List[UtilizationTier]:
+def max_min_levels(network: CapacityNetwork) -> List[UtilizationTier]:
     """Returns tiers from the highest to the lowest; they share no node and hold every sink."""
     nodes = list(range(len(network.demands)))
     unsolved = [_Piece(nodes, {n: network.demands[n] for n in nodes if network.demands[n]}, {})]
@@ -114,7 +114,7 @@ def max_min_levels(network: CapacityNetwork, checkpoint: Checkpoint) -> List[Uti
         if not sinks:
             continue  # what flows in there has nowhere to go at any utilization
         utilization = equal_utilization(sinks, piece.need())
-        upper = _upper_nodes(network, piece, utilization, checkpoint)
+        upper = _upper_nodes(network, piece, utilization)
         if not upper or len(upper) == len(piece.nodes):
             tiers.append(UtilizationTier(utilization, piece.nodes))
         else:
@@ -142,14 +142,13 @@ def equal_utilization(sinks: Sequence[Sink], need: int) -> float:
     return utilization
 
 
-def _upper_nodes(network: CapacityNetwork, piece: _Piece, utilization: float,
-                 checkpoint: Checkpoint) -> Set[int]:
+def _upper_nodes(network: CapacityNetwork, piece: _Piece, utilization: float) -> Set[int]:
     """Nodes that cannot pass on their inflow if no sink is fuller; empty if all can."""
     place = {node: index for index, node in enumerate(piece.nodes)}
     source, target = len(place), len(place) + 1
     flows = FlowNetwork(len(place) + 2)
     sinks = 0
-    for node in with_checkpoints(piece.nodes, _NODES_AT_ONCE, checkpoint):
+    for node in piecewise(piece.nodes, _NODES_AT_ONCE):
         index = place[node]
         if node in piece.inflow:
             flows.add_edge(source, index, piece.inflow[node])
@@ -162,7 +161,7 @@ def _upper_nodes(network: CapacityNetwork, piece: _Piece, utilization: float,
             sinks += 1
             flows.add_edge(index, target, network.sinks[node].capacity_at(utilization))
     inflow = sum(piece.inflow.values())
-    unserved = inflow - flows.max_flow(source, target, checkpoint)
+    unserved = inflow - flows.max_flow(source, target)
     if unserved <= sinks + (inflow >> _TOLERANCE_SHIFT):  # capacities are rounded by a byte each
         return set()
     return {node for node in piece.nodes if flows.on_source_side(place[node])}

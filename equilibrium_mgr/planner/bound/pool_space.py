@@ -17,7 +17,7 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Pool, Snapshot
 from .certificate import full_bytes
 from .components import Component, alike_osds, components
@@ -65,23 +65,22 @@ class _Cut(NamedTuple):
     kept_shards: float
 
 
-def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes,
-                      checkpoint: Checkpoint = no_checkpoint) -> Dict[int, PoolSpaceBound]:
+def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, PoolSpaceBound]:
     """Pool id → its bound; without pools whose rule is not understood, and those without shards
     where it places any."""
-    room = _room(snapshot, movable, checkpoint)
-    whole = WholeShardSpace(room, checkpoint)
+    room = _room(snapshot, movable)
+    whole = WholeShardSpace(room)
     cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
     bounds: Dict[int, PoolSpaceBound] = {}
-    for number, parts in with_checkpoints(sorted(movable.pools.items()), 1, checkpoint):
+    for number, parts in piecewise(sorted(movable.pools.items()), 1):
         pool = snapshot.pools[number]
         growths = _growths(parts)
         key = tuple([(*growth.part.growth_shape(), growth.all, growth.single)
                      for growth in growths])
         if key not in cuts:
-            cuts[key] = _least_cut(movable, growths, room, checkpoint) if growths else None
+            cuts[key] = _least_cut(movable, growths, room) if growths else None
         cut = cuts[key]
-        checkpoint()
+        give_way()
         if cut is not None:
             bounds[number] = _bound(pool, growths, cut, whole)
     return bounds
@@ -95,10 +94,10 @@ def _growths(parts: Sequence[PoolDemand]) -> List[_Growth]:
             for part in placed]
 
 
-def _room(snapshot: Snapshot, movable: MovableBytes, checkpoint: Checkpoint) -> Dict[int, int]:
+def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
     """Usable OSD → bytes of demands that it can hold. Shards outside their rule leave it."""
     room: Dict[int, int] = {}
-    for osd, moved in with_checkpoints(movable.on_osd.items(), OSDS_AT_ONCE, checkpoint):
+    for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
         room[osd] = (full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
                      + movable.outside.get(osd, 0))
     return room
@@ -124,8 +123,8 @@ def _client_bytes(pool: Pool, growth: float) -> int:
     return int(max(0.0, growth) * pool.data_shards * (1.0 + _SAME)) + 1
 
 
-def _least_cut(movable: MovableBytes, growths: Sequence[_Growth], room: Mapping[int, int],
-               checkpoint: Checkpoint) -> Optional[_Cut]:
+def _least_cut(movable: MovableBytes, growths: Sequence[_Growth],
+               room: Mapping[int, int]) -> Optional[_Cut]:
     """The cut that allows the least growth; None where nothing limits it."""
     demands = list(movable.demands)
     by_shape = {demand.shape: demand for demand in demands}
@@ -137,20 +136,20 @@ def _least_cut(movable: MovableBytes, growths: Sequence[_Growth], room: Mapping[
             demands.append(by_shape[shape])
         before = grown.get(shape, (0.0, 0.0))
         grown[shape] = before[0] + growth.all, before[1] + growth.single
-    cuts = [_cut_of_component(component, grown, room, checkpoint)
-            for component in components(demands, checkpoint)
+    cuts = [_cut_of_component(component, grown, room)
+            for component in components(demands)
             if any(demand.shape in grown for demand in component.demands)]
     return min((cut for cut in cuts if cut is not None), key=lambda cut: cut.growth, default=None)
 
 
 def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, float]],
-                      room: Mapping[int, int], checkpoint: Checkpoint) -> Optional[_Cut]:
+                      room: Mapping[int, int]) -> Optional[_Cut]:
     """Newton's method: the growth that a cut allows is tried, until it fits."""
     best: Optional[_Cut] = None
     osds = frozenset(component.osds)
     for _ in range(_MOST_CUTS):
         cut = _cut(component, grown, room, osds)
-        checkpoint()
+        give_way()
         if cut is None or (best is not None and cut.growth >= best.growth * (1.0 - _SAME)):
             return best
         best = cut
@@ -160,7 +159,7 @@ def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], T
             demands.append(demand.with_bytes(
                 demand.all_bytes + int(max(0.0, cut.growth) * more[0]),
                 demand.single_bytes + int(max(0.0, cut.growth) * more[1]) + 1))
-        osds = _full_osds(Component(demands, component.osds), room, checkpoint)
+        osds = _full_osds(Component(demands, component.osds), room)
         if not osds:
             return best
     return best
@@ -183,10 +182,9 @@ def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, f
     return _Cut(left / confined_growth, osds, confined_growth)
 
 
-def _full_osds(component: Component, room: Mapping[int, int],
-               checkpoint: Checkpoint) -> FrozenSet[int]:
+def _full_osds(component: Component, room: Mapping[int, int]) -> FrozenSet[int]:
     """OSDs that cannot hold what has to be on them; none if all bytes find a place."""
-    groups = list(alike_osds(component, room, checkpoint).items())
+    groups = list(alike_osds(component, room).items())
     roots = range(len(component.demands))
     source, sink = len(component.demands) + len(groups), len(component.demands) + len(groups) + 1
     flows = FlowNetwork(sink + 1)
@@ -201,8 +199,8 @@ def _full_osds(component: Component, room: Mapping[int, int],
                 flows.add_edge(_bucket(flows, buckets, root, demand, path), group, min(
                     demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes)
     needed = component.all_bytes()
-    unplaced = needed - flows.max_flow(source, sink, checkpoint)
-    checkpoint()
+    unplaced = needed - flows.max_flow(source, sink)
+    give_way()
     if unplaced <= len(groups) + (needed >> _TOLERANCE_SHIFT):
         return frozenset()
     return frozenset(osd for group, (_, osds) in enumerate(groups, start=len(component.demands))

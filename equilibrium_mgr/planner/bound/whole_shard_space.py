@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Dict, Mapping, Tuple
 
 from ...crush.placement import PlacementBlock
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import piecewise
 from ...snapshot.model import Pool
 from .demand import OSDS_AT_ONCE, PoolDemand, binding_domains
 
@@ -25,9 +25,8 @@ _RoomOf = Dict[Tuple[int, ...], Dict[int, int]]
 class WholeShardSpace:
     """`room`: usable OSD → bytes of pools that it can hold."""
 
-    def __init__(self, room: Mapping[int, int], checkpoint: Checkpoint) -> None:
+    def __init__(self, room: Mapping[int, int]) -> None:
         self._room = room
-        self._checkpoint = checkpoint
         self._step = max(1, max(room.values(), default=0) // _STEPS)
         self._known: Dict[PlacementBlock, _RoomOf] = {}
 
@@ -69,7 +68,7 @@ class WholeShardSpace:
         if part.block not in self._known:
             domains = binding_domains(part.block)
             found: _RoomOf = {}
-            for osd in with_checkpoints(part.osds, OSDS_AT_ONCE, self._checkpoint):
+            for osd in piecewise(part.osds, OSDS_AT_ONCE):
                 inside = found.setdefault(tuple([d.bucket_of[osd] for d in domains]), {})
                 room = -(-max(0, self._room[osd]) // self._step) * self._step
                 inside[room] = inside.get(room, 0) + 1

@@ -11,7 +11,7 @@ import heapq
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ...crush.placement import PlacementBlock
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 from ...snapshot.model import Snapshot
 from .lower_bound import OsdSet
 
@@ -43,14 +43,14 @@ class _PoolShards(NamedTuple):
     sizes: List[int]    # bytes of one shard, one entry for each PG
 
 
-def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int, max_shards: int,
-                  checkpoint: Checkpoint) -> Tuple[PgNumAdvice, ...]:
+def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int,
+                  max_shards: int) -> Tuple[PgNumAdvice, ...]:
     """The least pg_num that brings the set near its bound, or as near as a pg_num can; empty where
     none helps by a tenth of a point. `max_shards`: PG shards per OSD that Ceph allows, 0: unknown.
     """
     members = [_shards_of(snapshot, osd_set, number) for number in sorted(snapshot.pools)]
     parts = [part for found in members for part in found]
-    now = highest_with_whole_shards(snapshot, osd_set, parts, {}, checkpoint)
+    now = highest_with_whole_shards(snapshot, osd_set, parts, {})
     best = PgNumAdvice(pool, snapshot.pools[pool].pg_num, now, now)
     present = sum(part.shards * len(part.sizes) for part in parts)
     own = sum(part.shards * len(part.sizes) for part in parts if part.pool == pool)
@@ -58,7 +58,7 @@ def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int, max_shards: in
     while times <= _MOST_TIMES:
         if present + own * (times - 1) > (max_shards or _MOST_SHARDS) * len(osd_set.osds):
             break
-        then = highest_with_whole_shards(snapshot, osd_set, parts, {pool: times}, checkpoint)
+        then = highest_with_whole_shards(snapshot, osd_set, parts, {pool: times})
         if then < best.then - 0.001:
             best = PgNumAdvice(pool, snapshot.pools[pool].pg_num * times, now, then)
         if then - osd_set.bound < _NEAR:
@@ -68,7 +68,7 @@ def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int, max_shards: in
 
 
 def highest_with_whole_shards(snapshot: Snapshot, osd_set: OsdSet, parts: Sequence[_PoolShards],
-                              times: Mapping[int, int], checkpoint: Checkpoint) -> float:
+                              times: Mapping[int, int]) -> float:
     """The highest utilization by the model. `times`: pool → factor of its pg_num."""
     used = _fixed_bytes(snapshot, osd_set)
     size = {osd: snapshot.osds[osd].size_bytes for osd in osd_set.osds}
@@ -85,7 +85,7 @@ def highest_with_whole_shards(snapshot: Snapshot, osd_set: OsdSet, parts: Sequen
         heapq.heapify(heap)
         for shard in sorted(part.sizes, reverse=True):
             for _ in range(split):
-                checkpoint()
+                give_way()
                 for osd in _place(heap, part.shards, domain):
                     used[osd] += shard / split
                     highest = max(highest, used[osd] / size[osd])

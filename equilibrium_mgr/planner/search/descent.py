@@ -8,12 +8,12 @@ from __future__ import annotations
 import heapq
 from typing import List, Sequence
 
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise
 from ..state.cost_model import CostModel
 from .joint_moves import JointMoves
 from .single_moves import SingleMoves
 
-_OSDS_A_PIECE = 2000   # looked at between two checkpoints: a few milliseconds
+_OSDS_A_PIECE = 2000   # looked at before it gives way again: a few milliseconds
 
 
 class Descent:
@@ -32,19 +32,19 @@ class Descent:
         self._budgets = budgets
         self._budget_of = budget_of
 
-    def run(self, price: float, checkpoint: Checkpoint) -> bool:
+    def run(self, price: float) -> bool:
         """Moves at this price until no OSD has a move that gains; False if asked to end before."""
         placement, target = self._placement, self._costs.bound_utilization
         used, size = placement.used_bytes, placement.size_bytes
         heap = [(target[i] - used[i] / size[i], i)
-                for i in with_checkpoints(range(len(used)), _OSDS_A_PIECE, checkpoint)
+                for i in piecewise(range(len(used)), _OSDS_A_PIECE)
                 if placement.shards[i] and placement.is_source[i]]
         heapq.heapify(heap)
-        checkpoint()
+        give_way()
         queued = [bool(placement.shards[i]) and placement.is_source[i]
-                  for i in with_checkpoints(range(len(used)), _OSDS_A_PIECE, checkpoint)]
+                  for i in piecewise(range(len(used)), _OSDS_A_PIECE)]
         while heap:
-            if not checkpoint():
+            if not give_way(placement.moves_made):
                 return False
             key, source = heapq.heappop(heap)
             now = target[source] - used[source] / size[source]

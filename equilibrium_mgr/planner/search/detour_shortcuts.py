@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import AbstractSet, Optional, Sequence, Tuple
 
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import NOISE, CostModel
 from ..state.placement_state import ShardMove
@@ -30,13 +30,13 @@ class DetourShortcuts:
         self._limits = limits
         self._price = price
 
-    def shorten(self, checkpoint: Checkpoint, pgs: Optional[AbstractSet[int]] = None) -> int:
+    def shorten(self, pgs: Optional[AbstractSet[int]] = None) -> int:
         """Tries each displaced shard once, or those of some PGs, the largest first; returns how
         many have returned."""
         placement = self._placement
         returned = 0
-        for _, pg, osd, group in self._shard_index.all_displaced(checkpoint, pgs):
-            if not checkpoint():
+        for _, pg, osd, group in self._shard_index.all_displaced(pgs):
+            if not give_way():
                 break
             if osd in placement.up[pg]:
                 steps = self._best(pg, osd, group)

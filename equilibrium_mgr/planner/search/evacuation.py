@@ -16,7 +16,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from ...plan.model import StuckShards
 from ...plan.options import PlanOptions
 from ...runtime.amended_map import stored_rows
-from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Pg, Snapshot
 from ..state.constraints import SearchConstraints
@@ -29,9 +29,9 @@ from .repair import OverfullOsd, Repair
 
 #: Legal targets examined for a shard before the best of them is taken.
 _TARGETS = 6
-#: Targets asked between two checkpoints: a millisecond.
+#: Targets asked before it gives way again: a millisecond.
 _TARGETS_A_PIECE = 100
-#: PGs looked at between two checkpoints: a millisecond.
+#: PGs looked at before it gives way again: a millisecond.
 _PGS_A_PIECE = 1000
 
 _UP = Pg._fields.index("up")
@@ -53,22 +53,21 @@ class Evacuation:
     """Moves shards off the drained OSDs as far as it can. Used once."""
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
-                 joint_moves: JointMoves, checkpoint: Checkpoint) -> None:
+                 joint_moves: JointMoves) -> None:
         self._costs = costs
         self._placement = costs.placement
         self._targets = targets
         self._joint_moves = joint_moves
-        self._checkpoint = checkpoint
         self._repair = Repair(
             costs, targets, shard_index, joint_moves,
-            SearchConstraints(costs.placement, (), checkpoint), costs.weights.tightening_price)
+            SearchConstraints(costs.placement, ()), costs.weights.tightening_price)
 
     def run(self) -> None:
-        """Makes the moves; a checkpoint that returns False ends it."""
+        """Makes the moves, or as many as it can until it is told to end."""
         drained = drained_osds(self._placement)
         for step in (self._return, self._move_away, self._move_together):
             for pg, source in self._shards(drained):
-                if not self._checkpoint():
+                if not give_way(self._placement.moves_made):
                     return
                 step(pg, source)
         for source in drained:
@@ -126,7 +125,7 @@ class Evacuation:
         seen = 0
         for number, (_, target) in enumerate(self._targets.candidates(group, source)):
             if number % _TARGETS_A_PIECE == 0:
-                self._checkpoint()
+                give_way()
             if not placement.has_room(target, size) or not placement.is_legal(pg, source, target):
                 continue
             gain = (costs.utilization_gain(source, target, size)
@@ -162,7 +161,7 @@ class Evacuation:
         placement = self._placement
         goal = OverfullOsd(tuple(i for i, takes in enumerate(placement.is_target) if takes),
                            0.0, 0.0)
-        while placement.shards[source] and self._checkpoint():
+        while placement.shards[source] and give_way(placement.moves_made):
             chain = self._repair.find_chain(source, goal)
             if chain is None:
                 return
@@ -170,21 +169,19 @@ class Evacuation:
                 placement.move(*step)
 
 
-def stuck_shards(placement: PlacementState, options: PlanOptions,
-                 checkpoint: Checkpoint = no_checkpoint) -> Tuple[StuckShards, ...]:
+def stuck_shards(placement: PlacementState, options: PlanOptions) -> Tuple[StuckShards, ...]:
     """The shards on drained OSDs that the plan has no other place for, by OSD and reason; of a PG
     that must not be moved for now the reason is that."""
     found: Dict[Tuple[int, str], List[str]] = {}
     sizes: Counter[Tuple[int, str]] = Counter()
-    for osd, code, pgid, size in _stuck(placement, options, checkpoint):
+    for osd, code, pgid, size in _stuck(placement, options):
         found.setdefault((osd, code), []).append(pgid)
         sizes[osd, code] += size
     return tuple(StuckShards(osd, code, len(pgids), sizes[osd, code], min(pgids))
                  for (osd, code), pgids in sorted(found.items()))
 
 
-def _stuck(placement: PlacementState, options: PlanOptions,
-           checkpoint: Checkpoint) -> Iterator[Tuple[int, str, str, int]]:
+def _stuck(placement: PlacementState, options: PlanOptions) -> Iterator[Tuple[int, str, str, int]]:
     """Yields (OSD id, reason code, pgid, bytes) of each."""
     snapshot = placement.snapshot
     drained = snapshot.drained_osds
@@ -192,11 +189,11 @@ def _stuck(placement: PlacementState, options: PlanOptions,
         return
     for i in drained_osds(placement):
         for pg in placement.shards[i]:
-            refusal = _refusal_of_all(placement, pg, i, checkpoint)
+            refusal = _refusal_of_all(placement, pg, i)
             if refusal is not None:
                 yield (placement.osd_ids[i], refusal, placement.pgs[pg].pgid,
                        placement.pg_bytes[pg])
-    for row in with_checkpoints(stored_rows(snapshot.pgs), _PGS_A_PIECE, checkpoint):
+    for row in piecewise(stored_rows(snapshot.pgs), _PGS_A_PIECE):
         for osd in () if drained.isdisjoint(row[_UP]) else drained.intersection(row[_UP]):
             pg_now = Pg(*row)
             code = _kept_where_it_is(snapshot, pg_now, options)
@@ -212,12 +209,11 @@ def _kept_where_it_is(snapshot: Snapshot, pg: Pg, options: PlanOptions) -> Optio
     return codes.COOLDOWN if code == codes.REJECTED and pg.pgid in options.cooling_pgs else code
 
 
-def _refusal_of_all(placement: PlacementState, pg: int, source: int,
-                    checkpoint: Checkpoint) -> Optional[str]:
+def _refusal_of_all(placement: PlacementState, pg: int, source: int) -> Optional[str]:
     """The reason for which no OSD takes a shard; None where one would: the search had no time."""
     group = placement.groups[placement.group_of(pg, source)]
     seen = set()
-    for target in with_checkpoints(group.osds, _TARGETS_A_PIECE, checkpoint):
+    for target in piecewise(group.osds, _TARGETS_A_PIECE):
         if target != source:
             code = (placement.refusal(pg, source, target)
                     or placement.room_refusal(target, placement.pg_bytes[pg]))

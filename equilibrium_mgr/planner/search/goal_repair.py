@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way, told_to_end
 from ..state.constraints import SearchConstraints
 from ..state.osd_sets import OsdSetState
 from ..state.placement_state import PlacementState, ShardMove
@@ -56,15 +56,12 @@ class Goals(NamedTuple):
 class GoalRepair:
     """Lowers what is above the goals, as far as it can."""
 
-    def __init__(self, placement: PlacementState, search: Search, goals: Goals,
-                 checkpoint: Checkpoint) -> None:
+    def __init__(self, placement: PlacementState, search: Search, goals: Goals) -> None:
         self._placement = placement
         self._search = search
         self._goals = goals
-        self._outer_checkpoint = checkpoint
-        self.was_stopped = False   # by the checkpoint
         #: in the end those of the placement as it is
-        self.limits = SearchConstraints(placement, search.data_groups, self._checkpoint)
+        self.limits = SearchConstraints(placement, search.data_groups)
         self._repair = search.repair(self.limits)
         self._receivers = Receivers(placement, search.targets, self.limits)
         self._failures = 0
@@ -86,15 +83,10 @@ class GoalRepair:
         self._placement.observers.append(lambda pg, *_: moved_pgs.add(pg))
         reached = all(self._lower_to(level) for level in _LEVELS)
         self.limits.tighten_to_current(0.0)
-        if not self.was_stopped and self._search.weights.return_value:
+        if not told_to_end() and self._search.weights.return_value:
             few = len(self._moved_pgs) < _FEW_MOVED * len(self._placement.moved_pgs)
             self._search.reduce_moves(self.limits, 1, self._moved_pgs if few else None)
         return reached
-
-    def _checkpoint(self, _moves: Optional[int] = None) -> bool:
-        if not self.was_stopped and not self._outer_checkpoint(self._search.moves):
-            self.was_stopped = True
-        return not self.was_stopped
 
     def _lower_to(self, level: float) -> bool:
         """Relieves what is so many typical shards above the goals; False where that fails."""
@@ -132,7 +124,8 @@ class GoalRepair:
         stuck: List[int] = []
         for osd in self.above(osd_set.osds, most):
             while self._is_above(osd, wanted):
-                step = self._single_move(osd, osd_set, most) if self._checkpoint() else None
+                step = (self._single_move(osd, osd_set, most)
+                        if give_way(placement.moves_made) else None)
                 if step is None:
                     stuck.append(osd)
                     break
@@ -204,7 +197,8 @@ class GoalRepair:
         """Relieves one OSD by whatever operation there is; False where it must end."""
         placement = self._placement
         while self._is_above(osd, wanted):
-            if placement.candidates_examined >= self._last_candidate or not self._checkpoint():
+            if placement.candidates_examined >= self._last_candidate or (
+                    not give_way(placement.moves_made)):
                 return False
             found = self._repair.find(osd, wanted)
             if found is None:

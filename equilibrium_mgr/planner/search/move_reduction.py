@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import AbstractSet, Optional, Tuple
 
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
@@ -12,7 +12,7 @@ from .joint_moves import JointMoves
 
 
 def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves,
-                          limits: SearchConstraints, price: float, checkpoint: Checkpoint,
+                          limits: SearchConstraints, price: float,
                           pgs: Optional[AbstractSet[int]] = None) -> None:
     """Returns displaced shards, or those of some PGs, to their initial OSDs where all limits hold
     and little is lost.
@@ -20,13 +20,13 @@ def revert_unneeded_moves(costs: CostModel, shard_index: ShardIndex, joint_moves
     `price` is that of a displaced byte (utilization): a byte that returns may cost as much.
     """
     placement = costs.placement
-    displaced = shard_index.all_displaced(checkpoint, pgs)
+    displaced = shard_index.all_displaced(pgs)
 
     def pays(steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
         return (joint_moves.gain(steps, price) > 0.0
                 and all(limits.fits(initial, size, group, -1) for _, _, initial in steps))
     for negative, pg, source, group in displaced:
-        if not checkpoint():
+        if not give_way():
             break
         if source not in placement.up[pg]:
             continue  # it has returned in a joint move

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
@@ -34,12 +34,12 @@ class PinExchanges:
             for pg, target in pinned:
                 self._held.setdefault((osd, target), []).append(pg)
 
-    def run(self, checkpoint: Checkpoint) -> int:
+    def run(self) -> int:
         """Tries each displaced shard once, the largest first; returns how many have returned."""
         placement = self._placement
         returned = 0
-        for _, pg, osd, group in self._shard_index.all_displaced(checkpoint):
-            if not checkpoint():
+        for _, pg, osd, group in self._shard_index.all_displaced():
+            if not give_way():
                 break
             if osd in placement.up[pg] and osd not in placement.raw_up[pg]:
                 steps = self._best(pg, osd, group)

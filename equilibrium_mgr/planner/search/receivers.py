@@ -10,6 +10,7 @@ from bisect import bisect_left
 from itertools import islice
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
+from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
 from ..state.placement_state import PlacementState
 from ..state.target_index import SortedOsds, TargetEntry, TargetIndex
@@ -83,9 +84,8 @@ class Receivers:
             plain = size == placement.capacity_bytes[i] and not placement.spared_bytes[i]
             shift = max(0, size.bit_length() - _SIZE_BITS - 1)
             members.setdefault((size >> shift) << shift if plain else 0, []).append(i)
-        self._limits.checkpoint()
-        return [_OfOneSize(SortedOsds(placement, same, placement.capacity_utilization,
-                                      self._limits.checkpoint),
+        give_way()
+        return [_OfOneSize(SortedOsds(placement, same, placement.capacity_utilization),
                            max(placement.size_bytes[i] for i in same) if key else 0)
                 for key, same in sorted(members.items())]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
@@ -26,7 +27,7 @@ _PARTNERS = 4
 _NEAR = 4
 _ALL = 1 << 30
 
-_TARGETS_A_PIECE = 16   # asked between two checkpoints: a millisecond
+_TARGETS_A_PIECE = 16   # asked before it gives way again: a millisecond
 
 _ANY_GROUP = -1
 
@@ -125,7 +126,7 @@ class Repair:
         improved = 0
         for number, target in enumerate(self._receiving_osds(source, goal, least)):
             if number % _TARGETS_A_PIECE == 0:
-                limits.checkpoint()
+                give_way()
             free = limits.max_used_bytes[target] - placement.used_bytes[target]
             if free < least or target == source:
                 continue
@@ -237,7 +238,7 @@ class Repair:
                       else self._shard_index.by_size(partner))
             if theirs and offers:
                 if tried % _PARTNERS == 0:
-                    self._limits.checkpoint()
+                    give_way()
                 best = self._swap_with(source, partner, offers, sizes, theirs, goal, best)
                 tried += 1
             if best is not None and tried >= _PARTNERS:
@@ -321,7 +322,7 @@ class Repair:
                 seen += 1
                 if seen > _TARGETS:
                     break
-                self._limits.checkpoint()
+                give_way()
                 counts = count_gain, self._costs.count_loss_on_enter(group, middle)
                 for size, pg in (lists[0] + lists[1])[::-1][:2 * _NEAR]:
                     relief = self._relief(source, goal, size, group, -1)
@@ -355,7 +356,7 @@ class Repair:
         over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
         for group, lists in self._shard_index.by_group(middle).items():
-            limits.checkpoint()
+            give_way()
             count_gain = self._costs.count_gain_on_leave(group, middle)
             seen = 0
             for target in self._receivers.for_group(group, middle, over):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import AbstractSet, Dict, List, Optional
 
 from ...plan.weight_shares import share_limits_within
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
 from ..objective import Phase, Weights, holds_data
 from ..state.constraints import SearchConstraints
@@ -44,39 +44,20 @@ _DETOUR_PASSES = 3
 _FINE_PRICES = 2
 
 
-class _SearchCheckpoint:
-    """Tells the outer checkpoint how many moves were made, and remembers that it has ended.
-
-    An object apart from the search: what the search owns holds it, and would hold the search in a
-    circle otherwise.
-    """
-
-    def __init__(self, placement: PlacementState, outer: Checkpoint) -> None:
-        self._change_log = placement.change_log
-        self._outer = outer
-        self.has_ended = False
-
-    def __call__(self, _moves: Optional[int] = None) -> bool:
-        if not self.has_ended and not self._outer(len(self._change_log) // 2):
-            self.has_ended = True
-        return not self.has_ended
-
-
 class Search:
     """One search over a placement, which it changes. `weights` are those of the objective."""
 
-    def __init__(self, placement: PlacementState, bounds: UtilizationBounds, weights: Weights,
-                 checkpoint: Checkpoint) -> None:
+    def __init__(self, placement: PlacementState, bounds: UtilizationBounds,
+                 weights: Weights) -> None:
         self._placement = placement
         self._weights = weights
-        self._checkpoint = _SearchCheckpoint(placement, checkpoint)
         self.sets = [OsdSetState(placement, osd_set, bounds)
-                     for osd_set in with_checkpoints(bounds.sets, 1, self._checkpoint)]
-        self._checkpoint()
+                     for osd_set in piecewise(bounds.sets, 1)]
+        give_way()
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
-        self._checkpoint()
+        give_way()
         self._costs = self._cost_model(bounds)
-        self.targets = TargetIndex(self._costs, self._checkpoint)
+        self.targets = TargetIndex(self._costs)
         self.shard_index = ShardIndex(placement)
         self._joint_moves = JointMoves(self._costs, self.targets, self.shard_index)
         #: indices of the groups of pools whose free space matters
@@ -99,7 +80,7 @@ class Search:
             targets[i] = limit / placement.size_bytes[i]
             free[i] = max(0.0, full * placement.capacity_bytes[i]
                           + placement.spared_bytes[i] - limit)
-        return CostModel(placement, self._weights, targets, free, typical, self._checkpoint)
+        return CostModel(placement, self._weights, targets, free, typical)
 
     def near_free_bytes(self) -> Dict[int, float]:
         """Data pool's id → the free space, in client bytes, below which it is far from what it can
@@ -110,11 +91,6 @@ class Search:
             free = pool.pg_num * pool.data_shards / self._costs.far_pressure[index]
             near[pool.id] = min(near.get(pool.id, free), free)
         return near
-
-    @property
-    def moves(self) -> int:
-        """Shard moves made so far, including those that were reverted or passed on."""
-        return len(self._placement.change_log) // 2
 
     @property
     def costs(self) -> CostModel:
@@ -128,30 +104,29 @@ class Search:
 
     def evacuate(self) -> None:
         """Moves shards off the OSDs that are being drained."""
-        Evacuation(self._costs, self.targets, self.shard_index, self._joint_moves,
-                   self._checkpoint).run()
+        Evacuation(self._costs, self.targets, self.shard_index, self._joint_moves).run()
 
     def run(self, drain_only: bool = False) -> bool:
-        """Searches to the end; False where the checkpoint ended it before. `drain_only`: nothing
+        """Searches to the end; False where it was told to end before. `drain_only`: nothing
         but the evacuation."""
         if drained_osds(self._placement):
             self.evacuate()
         if drain_only:
-            return not self._checkpoint.has_ended
-        if self._checkpoint():
+            return not told_to_end()
+        if give_way():
             self._descend()
-        if not self._checkpoint.has_ended:
+        if not told_to_end():
             limits = self._tighten()
             if self._weights.return_value:
                 self.reduce_moves(limits, _DETOUR_PASSES)
                 if self._placement.pinned:
                     PinExchanges(self._costs, self.shard_index, limits,
-                                 self._weights.return_value).run(self._checkpoint)
-        return not self._checkpoint.has_ended
+                                 self._weights.return_value).run()
+        return not told_to_end()
 
     def release(self) -> None:
         """Frees most of its memory. Nothing is asked of it any more."""
-        self.shard_index.release(self._checkpoint)
+        self.shard_index.release()
         self.targets.release()
 
     def repair(self, limits: SearchConstraints) -> Repair:
@@ -175,9 +150,9 @@ class Search:
             if (number >= len(prices) - _FINE_PRICES and not self._placement.change_log
                     and all(osd_set.is_near_bound(self._placement) for osd_set in self.sets)):
                 break
-            if not descent.run(price, self._checkpoint):
+            if not descent.run(price):
                 return
-        moves.forget(self._checkpoint)
+        moves.forget()
         for osd_set in self.sets:
             osd_set.update_needs_tightening(self._placement)
 
@@ -185,15 +160,15 @@ class Search:
 
     def _tighten(self) -> SearchConstraints:
         """Tightens the limits in turn; returns them as they are in the end."""
-        limits = SearchConstraints(self._placement, self.data_groups, self._checkpoint)
+        limits = SearchConstraints(self._placement, self.data_groups)
         for osd_set in self.sets:
             limits.set_max_utilization(osd_set.osds, osd_set.max_utilization(self._placement))
         tightening = Tightening(self._placement, self.repair(limits), limits,
-                                self._weights.tightening_price, self._checkpoint)
+                                self._weights.tightening_price)
         self._enforce_shares(tightening, limits)
         budgets = [osd_set.excess_bytes * self._weights.pool_space_budget for osd_set in self.sets]
         for phase in self._weights.phases:
-            if self._checkpoint.has_ended:
+            if told_to_end():
                 break
             if phase is Phase.PRESSURE:
                 self._lower_pressures(tightening, limits, budgets)
@@ -235,7 +210,7 @@ class Search:
             groups = [group for group in self.data_groups
                       if not self._placement.groups[group].members.isdisjoint(osd_set.members)]
             for left, group in zip(range(len(groups), 0, -1), groups):
-                if not self._checkpoint():
+                if not give_way():
                     return
                 weight, part = costs.pool_weights[group], budgets[number] / left
                 tightening.lower_pool_pressure(
@@ -248,7 +223,7 @@ class Search:
     def _lower_max_utilizations(self, tightening: Tightening) -> None:
         weights = self._weights
         for osd_set in self.sets:
-            if not self._checkpoint():
+            if not give_way():
                 return
             if not osd_set.needs_tightening:
                 continue
@@ -265,9 +240,8 @@ class Search:
         """Reverts moves that were not needed and shortens detours, within the limits; those of some
         PGs alone where they are given."""
         price = self._weights.return_value
-        revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, price,
-                              self._checkpoint, pgs)
+        revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, price, pgs)
         detours = DetourShortcuts(self._costs, self.shard_index, limits, price)
         for _ in range(detour_passes):
-            if not detours.shorten(self._checkpoint, pgs):
+            if not detours.shorten(pgs):
                 break

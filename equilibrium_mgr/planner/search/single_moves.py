@@ -4,7 +4,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
-from ...runtime.checkpoints import Checkpoint
 from ..state.cost_model import NOISE, CostModel
 from ..state.shard_index import Shards, ShardsByGroup, ShardIndex
 from ..state.target_index import TargetEntry, TargetIndex
@@ -55,9 +54,9 @@ class SingleMoves:
         self._shard_index = shard_index
         self._sources = SourceGroups(costs, targets, shard_index)
 
-    def forget(self, checkpoint: Checkpoint) -> None:
+    def forget(self) -> None:
         """Frees what is kept for further questions. Asked once no more follow."""
-        self._sources.forget(checkpoint)
+        self._sources.forget()
 
     def best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
         """Returns the best single move off an OSD, or None where none lowers the objective."""

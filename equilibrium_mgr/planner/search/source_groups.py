@@ -8,14 +8,14 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Dict, List, Tuple
 
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import piecewise
 from ..state.cost_model import CostModel
 from ..state.shard_index import ShardIndex
 from ..state.target_index import TargetIndex
 
 RankedGroup = Tuple[float, int]   # (-gain of its count when a shard leaves, group), best first
 
-_SOURCES_A_PIECE = 200   # freed between two checkpoints: a few milliseconds
+_SOURCES_A_PIECE = 200   # freed before it gives way again: a few milliseconds
 
 
 class SharingGroups:
@@ -41,10 +41,10 @@ class SourceGroups:
         self._known: Dict[int, Dict[int, SharingGroups]] = {}   # source → list's id → groups
         self._placement.observers.append(self._on_move)
 
-    def forget(self, checkpoint: Checkpoint) -> None:
+    def forget(self) -> None:
         """Frees what is kept, in pieces, and follows no more moves."""
         self._placement.observers.remove(self._on_move)
-        for source in with_checkpoints(list(self._known), _SOURCES_A_PIECE, checkpoint):
+        for source in piecewise(list(self._known), _SOURCES_A_PIECE):
             del self._known[source]
 
     def of(self, source: int) -> List[SharingGroups]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
 from ..state.placement_state import PlacementState, ShardMove
 from .repair import OverfullOsd, Repair, RepairGoal, TooManyShards
@@ -38,7 +38,7 @@ _MOST_OPERATIONS = 24
 #: A step is broken off when its cost is so many times its value.
 _MAX_COST_RATIO = 1.2
 
-_MOVES_A_PIECE = 50   # reverted between two checkpoints: a few milliseconds
+_MOVES_A_PIECE = 50   # reverted before it gives way again: a few milliseconds
 
 
 class _Step(NamedTuple):
@@ -60,12 +60,11 @@ class Tightening:
     """
 
     def __init__(self, placement: PlacementState, repair: Repair, limits: SearchConstraints,
-                 price: float, checkpoint: Checkpoint) -> None:
+                 price: float) -> None:
         self._placement = placement
         self._repair = repair
         self._limits = limits
         self._price = price
-        self._checkpoint = checkpoint
         effort = max(placement.candidates_examined, min(
             _LEAST_EFFORT, _EFFORT_PER_SHARD_AND_OSD * len(placement.size_bytes)
             * sum(placement.shard_counts)))
@@ -120,7 +119,8 @@ class Tightening:
             sizes = sorted(filter(None, [placement.size_on(pg, osd)
                                          for pg in placement.shards[osd]]))
             if not sizes or placement.used_bytes[osd] - max_bytes < sizes[len(sizes) // 2] or (
-                    placement.candidates_examined >= self._effort_end or not self._checkpoint()):
+                    placement.candidates_examined >= self._effort_end or (
+                        not give_way(placement.moves_made))):
                 break
             found = self._repair.find(osd, goal)
             if found is None:
@@ -184,7 +184,7 @@ class Tightening:
             left_here = _MOST_OPERATIONS
             while step.measure(source) > step.wanted * (1 + 1e-12):
                 found = self._repair.find(source, step.goal) if (
-                    operations and left_here and self._checkpoint()
+                    operations and left_here and give_way(self._placement.moves_made)
                     and self._placement.candidates_examined < self._effort_end) else None
                 if found is None:
                     self._revert_after(kept_moves, kept_bytes)
@@ -218,8 +218,8 @@ class Tightening:
 
     def _revert_after(self, kept_moves: int, kept_bytes: int) -> None:
         """Reverts all but the first moves, which displaced `kept_bytes`."""
-        for pg, source, target in with_checkpoints(
-                reversed(self._moves_made[kept_moves:]), _MOVES_A_PIECE, self._checkpoint):
+        for pg, source, target in piecewise(reversed(self._moves_made[kept_moves:]),
+                                            _MOVES_A_PIECE):
             self._placement.move(pg, target, source)
         del self._moves_made[kept_moves:]
         self._displaced_bytes += kept_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Dict, List, Sequence, Tuple
 
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 from .placement_state import PlacementState
 from .shard_groups import ShardGroup
 
@@ -16,7 +16,7 @@ PressureCache = Dict[Tuple[int, int], float]
 
 
 def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float],
-                 known: PressureCache, checkpoint: Checkpoint) -> float:
+                 known: PressureCache) -> float:
     """The least M so that M shards per free byte, rounded down, place all shards of the group.
 
     No OSD need hold more than M × its free bytes, whatever the failure domains. This is D'Hondt's
@@ -25,18 +25,18 @@ def min_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[fl
     """
     key = (id(group.block), group.shard_count)
     if key not in known:
-        known[key] = _search(placement, group, free, checkpoint)
+        known[key] = _search(placement, group, free)
     return known[key]
 
 
 def even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[float],
-                  known: PressureCache, checkpoint: Checkpoint) -> float:
+                  known: PressureCache) -> float:
     """The highest pressure where each OSD has its part of the group's shards by size, rounded up:
     about what balancing PG counts alone comes to. Failure domains are not counted."""
     key = (id(group.block), group.shard_count)
     if key not in known:
         known[key] = _even_pressure(placement, group, free)
-        checkpoint()
+        give_way()
     return known[key]
 
 
@@ -48,27 +48,26 @@ def _even_pressure(placement: PlacementState, group: ShardGroup, free: Sequence[
                 for i, size in sizes.items()), default=0.0)
 
 
-def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float],
-            checkpoint: Checkpoint) -> float:
+def _search(placement: PlacementState, group: ShardGroup, free: Sequence[float]) -> float:
     osds = [i for i in group.osds if placement.is_usable[i] and free[i] > 0.0]
     if not osds or not group.shard_count:
         return 0.0
-    checkpoint()
+    give_way()
     domains = _Domains(placement, group, osds)
-    checkpoint()
+    give_way()
     low = group.shard_count / sum(free[i] for i in osds)
     high = low
     most = 4.0 * group.shard_count / min(free[i] for i in osds)
     while high < most and domains.placed(free, high) < group.shard_count:
         low, high = high, high * 1.5
-        checkpoint()
+        give_way()
     while high - low > _PRECISION * high:
         middle = (low + high) / 2.0
         if domains.placed(free, middle) >= group.shard_count:
             high = middle
         else:
             low = middle
-        checkpoint()
+        give_way()
     return high
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 from .placement_state import PlacementState
 from .target_index import SortedOsds
 
@@ -28,10 +28,8 @@ _UNKNOWN = _FreeNeed((-1, -1), 0.0, -1, 0.0)
 class SearchConstraints:
     """Maximum used bytes per OSD, and maximum pressure per group of a pool that holds data."""
 
-    def __init__(self, placement: PlacementState, data_groups: Sequence[int],
-                 checkpoint: Checkpoint) -> None:
+    def __init__(self, placement: PlacementState, data_groups: Sequence[int]) -> None:
         self._placement = placement
-        self.checkpoint = checkpoint
         full = placement.snapshot.full_ratio
         self.usable_bytes: List[float] = [full * size for size in placement.size_bytes]
         self.max_used_bytes: List[float] = [float(most) for most in placement.fill_limit_bytes]
@@ -46,7 +44,7 @@ class SearchConstraints:
         self._by_pressure: Optional[Tuple[int, SortedOsds]] = None   # of the group last asked for
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]   # per OSD
         for group in data_groups:
-            checkpoint()
+            give_way()
             for i in placement.groups[group].osds:
                 self._data_groups[i].append(group)
             self.set_max_pressure(group, self._highest_pressure(group), 0.0)
@@ -59,11 +57,10 @@ class SearchConstraints:
         """The OSDs by the negative pressure of a group: those first on which it is highest."""
         if self._by_pressure is None or self._by_pressure[0] != group or (
                 self._by_pressure[1].osds != osds):
-            self.checkpoint()
+            give_way()
             placement, usable = self._placement, self.usable_bytes   # not self: no circle
             self._by_pressure = group, SortedOsds(
-                placement, osds, lambda osd: -_pressure(placement, group, usable[osd], osd),
-                self.checkpoint)
+                placement, osds, lambda osd: -_pressure(placement, group, usable[osd], osd))
         return self._by_pressure[1]
 
     def _highest_pressure(self, group: int) -> float:
@@ -85,12 +82,12 @@ class SearchConstraints:
     def tighten_to_current(self, slack: float) -> None:
         """Allows each data group its present highest pressure, and `slack` (a ratio) more."""
         for group in self.max_pressure:
-            self.checkpoint()
+            give_way()
             self.set_max_pressure(group, self._highest_pressure(group), slack)
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
         """Allows these OSDs this utilization (a ratio of size), at most their fill limit."""
-        self.checkpoint()
+        give_way()
         self.utilization_version += 1
         for i in osds:
             self.max_used_bytes[i] = min(float(self._placement.fill_limit_bytes[i]),

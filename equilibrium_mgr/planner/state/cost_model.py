@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Sequence
 
-from ...runtime.checkpoints import Checkpoint
 from ..objective import Weights, holds_data, pool_weight
 from .apportionment import PressureCache, even_pressure, min_pressure
 from .placement_state import PlacementState
@@ -22,7 +21,7 @@ class CostModel:
 
     def __init__(self, placement: PlacementState, weights: Weights,
                  bound_utilization: Sequence[float], free: Sequence[float],
-                 typical: Sequence[float], checkpoint: Checkpoint) -> None:
+                 typical: Sequence[float]) -> None:
         self.placement = placement
         self.weights = weights
         self._count_weight = weights.count_weight
@@ -42,8 +41,8 @@ class CostModel:
         for group in placement.groups:
             least = far = 0.0
             if self.pool_weights[group.index]:
-                least = min_pressure(placement, group, free, known, checkpoint)
-                far = _far_pressure(least, even_pressure(placement, group, free, even, checkpoint),
+                least = min_pressure(placement, group, free, known)
+                far = _far_pressure(least, even_pressure(placement, group, free, even),
                                     weights.near_space)
             self.min_pressure.append(least)
             self.far_pressure.append(far)

@@ -10,15 +10,14 @@ from typing import (Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequ
 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
 from ...runtime.amended_map import stored_rows
-from ...runtime.checkpoints import (Checkpoint, no_checkpoint, sorted_with_checkpoints,
-                                    with_checkpoints)
 from ...runtime.row_store import RowsByNumber
+from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Snapshot, pg_number
 from .pinned_shards import has_exchange, is_expressible, pinned_shards
 from .shard_groups import ShardGroup, build_groups
 
-#: Between two checkpoints, a few milliseconds: PGs added, PGs or OSDs freed.
+#: Before it gives way again, a few milliseconds: PGs added, PGs or OSDs freed.
 _PGS_A_PIECE = 500
 _FREED_AT_ONCE = 5000
 
@@ -35,8 +34,7 @@ class PlacementState:
     A shard that is not on its initial OSD is displaced: it costs its bytes once, wherever it is.
     """
 
-    def __init__(self, snapshot: Snapshot, options: PlanOptions,
-                 checkpoint: Checkpoint = no_checkpoint) -> None:
+    def __init__(self, snapshot: Snapshot, options: PlanOptions) -> None:
         self.snapshot = snapshot
         #: OSD index → OSD id, and the reverse; OSDs without statistics have no index
         self.osd_ids: List[int] = sorted(o.id for o in snapshot.osds.values() if o.has_statistics)
@@ -72,7 +70,7 @@ class PlacementState:
         self._upmap_pairs_left = upmap_pairs_left(
             options.max_upmap_items, len(snapshot.pgs),
             sum(len(items) for items in snapshot.upmap_items.values()))
-        self._add_pgs(options, checkpoint)
+        self._add_pgs(options)
         self.max_shards = self._shard_limits(options)
 
     def _load_osds(self, osds: List[Osd], options: PlanOptions) -> None:
@@ -295,6 +293,11 @@ class PlacementState:
         for observe in self.observers:
             observe(pg, source, target, group.index)
 
+    @property
+    def moves_made(self) -> int:
+        """Shard moves made so far, including those that were reverted or passed on."""
+        return len(self.change_log) // 2
+
     # -- building ------------------------------------------------------------------------------
 
     def _shard_limits(self, options: PlanOptions) -> Optional[List[int]]:
@@ -305,14 +308,14 @@ class PlacementState:
         return [int(HARD_SHARE * hard) if hard and count > most else most
                 for count in self.shard_counts]
 
-    def _add_pgs(self, options: PlanOptions, checkpoint: Checkpoint) -> None:
+    def _add_pgs(self, options: PlanOptions) -> None:
         """One pass over the PGs, in an order that does not depend on a dictionary's."""
         get, shard_counts = self.index_of.get, self.shard_counts
-        for pool_id, rows in _in_order(self.snapshot, checkpoint):
+        for pool_id, rows in _in_order(self.snapshot):
             size = self.snapshot.pools[pool_id].size if pool_id in self.snapshot.pools else -1
             groups = self.groups_of_pool.get(pool_id)
             excluded = options.pool_ids is not None and pool_id not in options.pool_ids
-            for row in with_checkpoints(rows, _PGS_A_PIECE, checkpoint):
+            for row in piecewise(rows, _PGS_A_PIECE):
                 up = tuple([get(osd, -1) for osd in row[_UP]])
                 for i in up:
                     if i >= 0:
@@ -369,11 +372,11 @@ class PlacementState:
             if self.groups[index].domain_bits:
                 self.groups[index].add_reachable_domains(up)
 
-    def release(self, checkpoint: Checkpoint) -> None:
+    def release(self) -> None:
         """Frees its lists in pieces: all at once takes long. Nothing is asked of it any more."""
         for numbers in (self.up, self.initial_up, self.raw_up, self.shards, self.pg_bytes):
             while numbers:
-                checkpoint()
+                give_way()
                 del numbers[-_FREED_AT_ONCE:]
 
 
@@ -386,14 +389,12 @@ def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
     return codes.REJECTED if pg.pgid in options.rejected_pgs else None
 
 
-def _in_order(snapshot: Snapshot,
-              checkpoint: Checkpoint) -> Iterator[Tuple[int, Iterator[Tuple[Any, ...]]]]:
+def _in_order(snapshot: Snapshot) -> Iterator[Tuple[int, Iterator[Tuple[Any, ...]]]]:
     """Yields each pool's id and its PGs by number, as they are stored. Sorted pool by pool: one
     long sort would not yield."""
     by_pool: Dict[int, List[Tuple[int, Tuple[Any, ...]]]] = {}
-    for row in with_checkpoints(stored_rows(snapshot.pgs), 2 * _PGS_A_PIECE, checkpoint):
+    for row in piecewise(stored_rows(snapshot.pgs), 2 * _PGS_A_PIECE):
         by_pool.setdefault(row[_POOL], []).append((pg_number(row[_PGID]), row))
     for pool in sorted(by_pool):
-        checkpoint()
-        yield pool, (row for _, row in sorted_with_checkpoints(
-            by_pool.pop(pool), 10 * _PGS_A_PIECE, checkpoint))
+        give_way()
+        yield pool, (row for _, row in sorted_piecewise(by_pool.pop(pool), 10 * _PGS_A_PIECE))

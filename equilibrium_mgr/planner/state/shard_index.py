@@ -4,7 +4,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import AbstractSet, Dict, Iterator, List, Optional, Tuple
 
-from ...runtime.checkpoints import Checkpoint, sorted_with_checkpoints, with_checkpoints
+from ...runtime.time_slice import piecewise, sorted_piecewise
 from .placement_state import PlacementState
 
 Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
@@ -12,7 +12,8 @@ Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
 #: not search: an OSD has one entry for each of its pools.
 ShardsByGroup = Dict[int, Tuple[Shards, Shards]]
 
-#: Between two checkpoints, a few milliseconds: OSDs whose shards are gone over, PGs, shards sorted.
+#: Before it gives way again, a few milliseconds: OSDs whose shards are gone over, PGs, shards
+#: sorted.
 _OSDS_A_PIECE = 30
 _PGS_A_PIECE = 1000
 _SORTED_AT_ONCE = 2000
@@ -71,21 +72,20 @@ class ShardIndex:
             self._displaced[osd] = (self._placement.change_counts[osd], shards)
         return shards
 
-    def all_displaced(self, checkpoint: Checkpoint, pgs: Optional[AbstractSet[int]] = None
+    def all_displaced(self, pgs: Optional[AbstractSet[int]] = None
                       ) -> Iterator[Tuple[int, int, int, int]]:
         """(-bytes, PG, OSD, group) of the displaced shards that there are now, the largest first,
         whatever moves while they are gone over; of these PGs alone where they are given."""
         placement = self._placement
-        return sorted_with_checkpoints((
+        return sorted_piecewise((
             (-placement.size_on(pg, osd), pg, osd, placement.group_of(pg, osd))
-            for pg in with_checkpoints(placement.moved_pgs if pgs is None else pgs, _PGS_A_PIECE,
-                                       checkpoint)
+            for pg in piecewise(placement.moved_pgs if pgs is None else pgs, _PGS_A_PIECE)
             for osd in placement.up[pg] if osd not in placement.initial_up[pg]),
-            _SORTED_AT_ONCE, checkpoint)
+            _SORTED_AT_ONCE)
 
-    def release(self, checkpoint: Checkpoint) -> None:
+    def release(self) -> None:
         """Frees what is kept, in pieces: all of it at once takes long."""
-        for osd in with_checkpoints(range(len(self._grouped)), _OSDS_A_PIECE, checkpoint):
+        for osd in piecewise(range(len(self._grouped)), _OSDS_A_PIECE):
             self._grouped[osd] = None
             self._by_size[osd] = self._displaced[osd] = (-1, [])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
+from ...runtime.time_slice import give_way, piecewise
 from .cost_model import CostModel
 from .placement_state import PlacementState
 from .shard_groups import ShardGroup
@@ -20,7 +20,7 @@ _OWN_LISTS = 200_000
 _PATIENCE_OWN = 2
 _PATIENCE_SHARED = 12
 
-_KEYS_A_PIECE = 1000   # computed between two checkpoints: a few milliseconds
+_KEYS_A_PIECE = 1000   # computed before it gives way again: a few milliseconds
 
 
 class TargetIndex:
@@ -30,9 +30,8 @@ class TargetIndex:
     OSD's utilization.
     """
 
-    def __init__(self, costs: CostModel, checkpoint: Checkpoint = no_checkpoint) -> None:
+    def __init__(self, costs: CostModel) -> None:
         placement = costs.placement
-        self._checkpoint = checkpoint
         self._placement = placement
         self._costs = costs
         self.has_own_lists = sum(len(group.osds) for group in placement.groups) <= _OWN_LISTS
@@ -43,13 +42,11 @@ class TargetIndex:
         self._by_group: List[Dict[int, SortedOsds]] = []
         for group in placement.groups:
             if self.has_own_lists:
-                self._by_group.append(_by_zone(
-                    placement, group, _cost_of(costs, group), checkpoint))
+                self._by_group.append(_by_zone(placement, group, _cost_of(costs, group)))
                 continue
             key = (id(group.osds), id(group.zone))
             if key not in shared:
-                shared[key] = _by_zone(
-                    placement, group, placement.capacity_utilization, checkpoint)
+                shared[key] = _by_zone(placement, group, placement.capacity_utilization)
             self._by_group.append(shared[key])
 
     def candidates(self, group: int, source: int) -> List[TargetEntry]:
@@ -62,7 +59,7 @@ class TargetIndex:
         while self._by_group:
             for known in self._by_group.pop().values():
                 known.clear()
-                self._checkpoint()
+                give_way()
 
     def list_id(self, group: int, source: int) -> int:
         """A number that tells the list of `candidates`: groups with the same number share it."""
@@ -76,8 +73,7 @@ class TargetIndex:
             osds = [osd for osd in members.osds if members.joint.bucket_of[osd] == bucket]
             self._by_bucket[group, bucket] = _targets(
                 self._placement, osds, _cost_of(self._costs, members)
-                if self.has_own_lists else self._placement.capacity_utilization,
-                self._checkpoint)
+                if self.has_own_lists else self._placement.capacity_utilization)
         return self._by_bucket[group, bucket].entries()
 
     def list_of(self, group: int, source: int) -> Optional[SortedOsds]:
@@ -90,8 +86,7 @@ class SortedOsds:
     """OSDs sorted by a key that depends on what they hold."""
 
     def __init__(self, placement: PlacementState, osds: Sequence[int],
-                 key: Callable[[int], float], checkpoint: Checkpoint = no_checkpoint) -> None:
-        self._checkpoint = checkpoint
+                 key: Callable[[int], float]) -> None:
         self._placement = placement
         self.osds = osds
         self._key = key
@@ -112,10 +107,9 @@ class SortedOsds:
         changed = self._placement.change_log
         seen = self._changes_seen
         if seen < 0 or len(changed) - seen > len(self.osds) // 2 + 8:
-            self._keys = {osd: self._key(osd) for osd in with_checkpoints(
-                self.osds, _KEYS_A_PIECE, self._checkpoint)}
+            self._keys = {osd: self._key(osd) for osd in piecewise(self.osds, _KEYS_A_PIECE)}
             self._entries = sorted([(key, osd) for osd, key in self._keys.items()])
-            self._checkpoint()
+            give_way()
         elif seen < len(changed):
             self._update(set(changed[seen:]))
         self._changes_seen = len(changed)
@@ -132,17 +126,16 @@ class SortedOsds:
 
 
 def _by_zone(placement: PlacementState, group: ShardGroup,
-             key: Callable[[int], float], checkpoint: Checkpoint) -> Dict[int, SortedOsds]:
+             key: Callable[[int], float]) -> Dict[int, SortedOsds]:
     members: Dict[int, List[int]] = {}
     for osd in group.osds:
         members.setdefault(0 if group.zone is None else group.zone[osd], []).append(osd)
-    return {zone: _targets(placement, osds, key, checkpoint) for zone, osds in members.items()}
+    return {zone: _targets(placement, osds, key) for zone, osds in members.items()}
 
 
 def _targets(placement: PlacementState, osds: Sequence[int],
-             key: Callable[[int], float], checkpoint: Checkpoint) -> SortedOsds:
-    return SortedOsds(placement, [osd for osd in osds if placement.is_target[osd]], key,
-                      checkpoint)
+             key: Callable[[int], float]) -> SortedOsds:
+    return SortedOsds(placement, [osd for osd in osds if placement.is_target[osd]], key)
 
 
 def _cost_of(costs: CostModel, group: ShardGroup) -> Callable[[int], float]:

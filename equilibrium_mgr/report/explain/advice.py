@@ -7,7 +7,6 @@ from ...planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
 from ...planner.bound.whole_shards import pg_num_advice
 from ...planner.refusal_census import Census
 from ...runtime.formatting import format_bytes, format_percent
-from ...runtime.time_slice import TimeSlice
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd
 from .reason import ExplainContext, Reason
@@ -40,8 +39,7 @@ def pg_num_advice_of(census: Census, osd_set: OsdSet,
         return ()
     snapshot = context.snapshot
     for pool in sorted(found.pools, key=lambda number: (-found.pools[number], number))[:2]:
-        for better in pg_num_advice(snapshot, osd_set, pool, context.max_pg_shards[0],
-                                    TimeSlice()):
+        for better in pg_num_advice(snapshot, osd_set, pool, context.max_pg_shards[0]):
             now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
             then = max(osd_set.bound, min(better.then, now))
             if now - then < _WORTH:

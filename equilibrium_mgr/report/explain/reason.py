@@ -14,7 +14,6 @@ from ...observation.states import BALANCED, STUCK
 from ...plan.options import PlanOptions
 from ...planner.refusal_census import Census, RefusalCensus
 from ...runtime.formatting import plural, wrap
-from ...runtime.time_slice import TimeSlice
 from ...settings import Settings
 from ...snapshot.model import Snapshot
 from ..status.waiting_text import waits_for
@@ -63,8 +62,7 @@ class ExplainContext(NamedTuple):
         bounds = self.view.utilization_bounds
         if bounds is None:
             return None
-        return RefusalCensus(self.snapshot, self.plan_options(), bounds, self.excluded.codes,
-                             TimeSlice())
+        return RefusalCensus(self.snapshot, self.plan_options(), bounds, self.excluded.codes)
 
 
 class CountRow(NamedTuple):

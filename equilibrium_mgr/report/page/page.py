@@ -9,7 +9,6 @@ from ...observation.states import OFF
 from ...plan.kinds import BALANCE, is_same_placement
 from ...plan.model import Move, PgChange, Plan
 from ...planner.planner import CONVERGED, skipped
-from ...runtime.checkpoints import no_checkpoint
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural)
 from ...snapshot import reason_codes as codes
@@ -329,7 +328,7 @@ def _options(status: Mapping[str, Any]) -> Markup:
 def _left_out(facts: _Facts) -> Markup:
     """Counted reasons, and sentences on what is not counted."""
     sources, status = facts.sources, facts.sources.status
-    counts = skipped(sources.snapshot, no_checkpoint) if sources.plan is None else (
+    counts = skipped(sources.snapshot) if sources.plan is None else (
         sources.plan.skipped)
     rows = [[reason, str(count)] for reason, count in sorted(
         counts.items(), key=lambda item: (-item[1], item[0]))]

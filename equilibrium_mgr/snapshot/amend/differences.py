@@ -5,14 +5,14 @@ from itertools import islice
 from typing import Any, Iterator, List, Mapping, NamedTuple, Tuple
 
 from ...runtime.amended_map import AmendedMap
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 from ..model import Snapshot
 
 #: Fields that are compared entry by entry.
 _MAPS = ("osds", "pools", "pgs", "upmap_items", "pool_states", "skipped")
 #: The CRUSH map is the mgr's own; no part of it is amended.
 _NOT_COMPARED = ("crush",)
-_A_PIECE = 1000   # entries between two checkpoints: about a millisecond
+_A_PIECE = 1000   # entries before it gives way again: about a millisecond
 
 
 class Difference(NamedTuple):
@@ -28,25 +28,24 @@ class Difference(NamedTuple):
         return f"{self.field}{of} is {self.amended!r}, should be {self.full!r}"
 
 
-def differences(amended: Snapshot, full: Snapshot, checkpoint: Checkpoint) -> List[Difference]:
+def differences(amended: Snapshot, full: Snapshot) -> List[Difference]:
     """All differences; empty where there are none."""
     found: List[Difference] = []
     for field in Snapshot._fields:
         one, other = getattr(amended, field), getattr(full, field)
         if field in _MAPS:
-            found += [difference for key, before, after in _unequal(one, other, checkpoint)
+            found += [difference for key, before, after in _unequal(one, other)
                       for difference in _of_entry(field, key, before, after)]
         elif field not in _NOT_COMPARED and one != other:
             found.append(Difference(field, "", one, other))
     return found
 
 
-def _unequal(one: Mapping[Any, Any], other: Mapping[Any, Any],
-             checkpoint: Checkpoint) -> Iterator[Tuple[Any, Any, Any]]:
+def _unequal(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> Iterator[Tuple[Any, Any, Any]]:
     """(key, value in `one`, value in `other`) where these differ, None for a missing one."""
     mine, theirs = _entries(one), _entries(other)
     while True:
-        checkpoint()
+        give_way()
         piece, expected = list(islice(mine, _A_PIECE)), list(islice(theirs, _A_PIECE))
         if piece != expected:   # or in another order, which no field promises
             for key in dict.fromkeys([key for key, _ in piece + expected]):

@@ -6,7 +6,7 @@ from typing import (Any, Callable, FrozenSet, List, Mapping, NamedTuple, Optiona
 
 from ...crush.hierarchy import CrushHierarchy
 from ...runtime.amended_map import AmendedMap
-from ...runtime.checkpoints import Checkpoint
+from ...runtime.time_slice import give_way
 from ..acting_sets import acting_sets
 from ..model import Osd, Pool, UpmapItems
 from ..osds import full_ratios, smaller_than
@@ -71,12 +71,11 @@ class Look(NamedTuple):
 
 
 def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool],
-              osds: Mapping[int, Osd], shard_ratios: ShardRatios, before: Optional[Look],
-              checkpoint: Checkpoint) -> Look:
+              osds: Mapping[int, Osd], shard_ratios: ShardRatios, before: Optional[Look]) -> Look:
     """`before`: the last look, of which is used what stands on the very same parts of an osdmap."""
     osd_map = reading.osd_map
     with_statistics = frozenset([osd.id for osd in osds.values() if osd.has_statistics])
-    checkpoint()
+    give_way()
     small = smaller_than(osds, reading.min_omap_osd_bytes) if reading.min_omap_osd_bytes else (
         frozenset())
     nearfull = full_ratios(osd_map).nearfull
@@ -89,14 +88,14 @@ def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool]
         else frozenset(), is_reported_late(osd_map), dict(reading.measured), shard_ratios,
         {pool.id: (pool.position_ratios, pool.osd_ratios) for pool in pools.values()
          if not pool.is_uniform})
-    checkpoint()
+    give_way()
     is_same_map = before is not None and _same(before.reading.osd_map, osd_map, "pg_upmap_items")
     items = before.items if before is not None and is_same_map else items_by_pg(osd_map)
     return Look(reading, pools, osds, items, acting_sets(reading),
                 placed_by_others(osd_map, pools), surroundings)
 
 
-def changed_pgs(before: Look, now: Look, checkpoint: Checkpoint) -> Optional[Set[str]]:
+def changed_pgs(before: Look, now: Look) -> Optional[Set[str]]:
     """pgids of PGs whose own figures have changed; None where any PG may be another one."""
     if before.surroundings != now.surroundings:
         return None
@@ -105,7 +104,7 @@ def changed_pgs(before: Look, now: Look, checkpoint: Checkpoint) -> Optional[Set
                      (before.reading.records, now.reading.records)):
         if not (isinstance(old, AmendedMap) and isinstance(new, AmendedMap)):
             return None   # somebody may change them in place
-        found: Optional[List[str]] = new.changed_since(old, checkpoint)
+        found: Optional[List[str]] = new.changed_since(old)
         if found is None:
             return None
         changed.update(found)

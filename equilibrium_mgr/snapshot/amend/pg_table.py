@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Collection, Dict, List, Optional, Set, Tuple
 
 from ...runtime.amended_map import AmendedRows
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ...runtime.row_store import Rows
+from ...runtime.time_slice import piecewise
 from ..in_flight import InFlightTracker
 from ..model import Pg, pool_of
 from ..pools import CopyCounts
@@ -22,17 +22,16 @@ from .pg_totals import PgTotals
 from .resize import Row, resized
 from .sizes_kept import KeptSizes, SizeRules
 
-_PGS_A_PIECE = 200   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 200   # before it gives way again: about a millisecond
 
 
 class PgTable:
     """The PGs of the last look: `update` with each look, then read `pgs`, `totals` and `copies`."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self.tracker = InFlightTracker()
         self.leftovers = Leftovers()
-        self._sizes = KeptSizes(checkpoint)
+        self._sizes = KeptSizes()
         self._look: Optional[Look] = None   # the last one; None where all is to be built
         self._notes = PgNotes()
         self._pgids: Dict[int, List[str]] = {}   # pool id → its PGs
@@ -44,7 +43,7 @@ class PgTable:
     def copy(self) -> PgTable:
         """One that remembers the same of the cluster's past, and builds all PGs at its next
         update."""
-        copied = PgTable(self._checkpoint)
+        copied = PgTable()
         copied.tracker, copied.leftovers = self.tracker.copy(), self.leftovers.copy()
         copied._sizes = self._sizes.copy()
         return copied
@@ -62,7 +61,7 @@ class PgTable:
     def update(self, look: Look) -> None:
         """Builds what has changed since the last update."""
         last, self._look = self._look, None
-        changed = changed_pgs(last, look, self._checkpoint) if last is not None else None
+        changed = changed_pgs(last, look) if last is not None else None
         self.is_amended = last is not None and changed is not None
         self.tracker.begin(look.reading)
         self.copies = CopyCounts()
@@ -85,7 +84,7 @@ class PgTable:
         self._sizes.fit(None, look, pgids, self._pgids, self.leftovers)
         builder = self._builder(look, last)
         pgs: Rows[Pg] = Rows(Pg)
-        for pgid in with_checkpoints(pgids, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(pgids, _PGS_A_PIECE):
             pg, omap_bytes = builder.build(pgid, known.get(pgid))
             pgs[pgid] = pg
             self.totals.add(pg, look.pools[pg.pool], omap_bytes, 1)
@@ -96,7 +95,7 @@ class PgTable:
         """PGs whose pool is known, all of them and by pool id."""
         pgids: List[str] = []
         by_pool: Dict[int, List[str]] = {}
-        for pgid in with_checkpoints(look.reading.up, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(look.reading.up, _PGS_A_PIECE):
             pool = pool_of(pgid)
             if pool in look.pools:
                 pgids.append(pgid)
@@ -109,7 +108,7 @@ class PgTable:
         sizes, (pgids, by_pool) = self._sizes.copy(), self._known_pgids(look)
         sizes.start(look)
         sizes.fit(None, look, pgids, by_pool, self.leftovers)
-        return {pool: metadata_ratio(look, sizes.rules, by_pool.get(pool, ()), self._checkpoint)
+        return {pool: metadata_ratio(look, sizes.rules, by_pool.get(pool, ()))
                 for pool in look.surroundings.shard_ratios.pools if pool in look.pools}
 
     def _amend(self, look: Look, last: Look, changed: Set[str]) -> None:
@@ -121,7 +120,7 @@ class PgTable:
             fitted, *[self._pgids.get(pool, ()) for pool in changed_pools(last, look)])
         builder = self._builder(look, last)
         rows: Dict[str, Row] = {}
-        for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(dirty, _PGS_A_PIECE):
             old = self.pgs[pgid]
             pg, omap_bytes = builder.build(pgid, old)
             old_omap = _omap_bytes(last, pgid, rules) if pgid in fitted else omap_bytes
@@ -132,12 +131,12 @@ class PgTable:
                 self.totals.add(pg, look.pools[pg.pool], omap_bytes, 1)
         if self._sizes.rules.factors != rules.factors:
             self._resize(look, dirty, rows)
-        self.pgs = self.pgs.amended_rows(rows, self._checkpoint)
+        self.pgs = self.pgs.amended_rows(rows)
 
     def _resize(self, look: Look, built: Collection[str], rows: Dict[str, Row]) -> None:
         """Adds to `rows` the PGs that other factors alone give another size. `built`: those that
         have been built anew."""
-        found = resized(self.pgs, self._pgids, built, look, self._sizes.rules, self._checkpoint)
+        found = resized(self.pgs, self._pgids, built, look, self._sizes.rules)
         self.totals.grow(found.grown)
         rows.update(found.rows)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any, Collection, Dict, Iterable, Mapping, Tuple
 
 from ...runtime.amended_map import AmendedRows
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import piecewise
 from ..model import Pg, Pool
 from ..sizes.shard_inputs import NO_RECORD
 from .look import Look
 from .sizes_kept import SizeRules
 
-_PGS_A_PIECE = 300   # between two checkpoints: about a millisecond
+_PGS_A_PIECE = 300   # before it gives way again: about a millisecond
 _SIZE = Pg._fields.index("shard_bytes")
 _UP, _ACTING = Pg._fields.index("up"), Pg._fields.index("acting")
 
@@ -40,14 +40,14 @@ class Resized:
 
 
 def resized(pgs: AmendedRows[Pg], pgids: Mapping[int, Iterable[str]], built: Collection[str],
-            look: Look, rules: SizeRules, checkpoint: Checkpoint) -> Resized:
+            look: Look, rules: SizeRules) -> Resized:
     """PGs whose size is another by `rules`. `pgids`: pool id → its PGs; `built`: those to leave out
     as they have been built anew."""
     found, (rows, changes) = Resized(), pgs.plain()
     records, size_of, input_of = look.reading.records, rules.model.shard_bytes, rules.inputs.of
     for pool, members in pgids.items():
         of_pool = look.pools[pool]
-        for pgid in with_checkpoints(members, _PGS_A_PIECE, checkpoint):
+        for pgid in piecewise(members, _PGS_A_PIECE):
             if pgid not in built:
                 row = changes.get(pgid) or rows[pgid]
                 size = size_of(input_of(of_pool, records.get(pgid, NO_RECORD), row[_ACTING])[0])

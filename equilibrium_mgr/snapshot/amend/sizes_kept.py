@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
 from ...runtime.steady import is_near
+from ...runtime.time_slice import give_way, piecewise
 from ..model import pool_of
 from ..sizes.omap import OmapEstimate, allocated_omap
 from ..sizes.shard_inputs import InputRules
@@ -14,7 +14,7 @@ from .leftovers import Leftovers
 from .look import Look
 from .size_sums import SizeSums, different_keys
 
-_PGS_A_PIECE, _OSDS_A_PIECE = 200, 1000   # between two checkpoints: about a millisecond
+_PGS_A_PIECE, _OSDS_A_PIECE = 200, 1000   # before it gives way again: about a millisecond
 
 
 class SizeRules(NamedTuple):
@@ -32,8 +32,7 @@ _NO_RULES = SizeRules(InputRules({}, {}, False, {}), {}, {}, SizeModel({}, {}, {
 class KeptSizes:
     """Fits the sizes of one look after the other."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self._sums = SizeSums(())
         self.rules = _NO_RULES
         #: of the last look before shards had left OSDs; those at which they have count these twice
@@ -46,7 +45,7 @@ class KeptSizes:
 
     def copy(self) -> KeptSizes:
         """One that knows the factors and has no sums."""
-        copied = KeptSizes(self._checkpoint)
+        copied = KeptSizes()
         copied.rules, copied._before = self.rules, self._before
         return copied
 
@@ -58,7 +57,7 @@ class KeptSizes:
         `changed`: PGs whose own figures may be others than in `before`, all where that is None;
         `pgids`: pool id → its PGs.
         """
-        for pgid in with_checkpoints(changed, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(changed, _PGS_A_PIECE):
             if before is not None:
                 self._add_record(before, pgid, -1)
             self._add_record(look, pgid, 1)
@@ -70,20 +69,20 @@ class KeptSizes:
             pools = {*different_keys(old.inputs.omap, estimates),
                      *different_keys(old.allocation, allocation)}
             dirty = set(changed).union(*[pgids.get(pool, ()) for pool in pools])
-        self._checkpoint()
+        give_way()
         rules = old._replace(allocation=allocation, inputs=InputRules(
             look.pools, estimates, look.surroundings.omap_is_late, {}))
-        for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(dirty, _PGS_A_PIECE):
             if before is not None:
                 self._add_shards(before, pgid, old, -1)
             if not look.record(pgid).is_unknown:
                 self._add_shards(look, pgid, rules, 1)
         rules = rules._replace(inputs=rules.inputs._replace(means=self._sums.means(pgids)))
-        for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(dirty, _PGS_A_PIECE):
             if look.record(pgid).is_unknown:
                 self._add_shards(look, pgid, rules, 1)
         factors = self._class_factors(look, leftovers)
-        self._checkpoint()
+        give_way()
         self._before = self._before if leftovers.undeleted.new_pools else old
         self.rules = rules._replace(factors=factors, model=SizeModel(
             allocation, factors, {osd: look.osds[osd].device_class
@@ -139,11 +138,11 @@ class KeptSizes:
                     if osd in look.osds}
         before = self._before if leftovers.undeleted.new_pools else self.rules
         devices: Dict[str, List[DeviceInput]] = {}
-        for osd in with_checkpoints(look.osds.values(), _OSDS_A_PIECE, self._checkpoint):
+        for osd in piecewise(look.osds.values(), _OSDS_A_PIECE):
             if osd.has_statistics:
                 devices.setdefault(osd.device_class, []).append(DeviceInput(
                     max(0, osd.used_bytes - beside.get(osd.id, 0)), sums.own_bytes[osd.id],
                     sums.objects[osd.id], sums.explained_bytes[osd.id]))
         return {name: before.factors[name] if name in doubtful and name in before.factors
                 else class_factors(members, self.rules.factors.get(name))
-                for name, members in with_checkpoints(devices.items(), 1, self._checkpoint)}
+                for name, members in piecewise(devices.items(), 1)}

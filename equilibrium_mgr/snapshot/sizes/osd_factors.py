@@ -15,7 +15,7 @@ from __future__ import annotations
 from math import exp, log
 from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from ...runtime.checkpoints import Checkpoint, with_checkpoints
+from ...runtime.time_slice import piecewise
 from ..reading import PoolStatfs
 
 #: A pool that has less than this ratio of an OSD's size there says nothing of the OSD.
@@ -37,7 +37,7 @@ _PARTS = 1024.0   # a power of two
 #: (allocated ÷ stored, OSD id, stored bytes) of one pool. Plain: the garbage collector would go
 #: over as many named ones as there are pools times OSDs.
 _Stored = Tuple[float, int, int]
-_ROWS_A_PIECE = 1500   # between two checkpoints: about a millisecond
+_ROWS_A_PIECE = 1500   # before it gives way again: about a millisecond
 
 
 class OsdFactors(NamedTuple):
@@ -95,7 +95,7 @@ def exact_ratio(ratio: float) -> float:
 
 
 def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mapping[str, Any]],
-                    kept: OsdFactors, checkpoint: Checkpoint,
+                    kept: OsdFactors,
                     metadata: Mapping[int, float] = {}) -> OsdFactors:
     """Both readings are of the same moment; `kept`: the last factors; `metadata`: as ShardRatios
     has it."""
@@ -104,8 +104,7 @@ def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mappi
     allocation: Dict[int, Dict[int, float]] = {}
     expected: Dict[int, float] = {}   # OSD → bytes, as on usual OSDs
     found: Dict[int, float] = {}      # and as it has them
-    for pool, rows in with_checkpoints(_by_pool(pool_statfs, statfs, checkpoint).items(), 1,
-                                       checkpoint):
+    for pool, rows in piecewise(_by_pool(pool_statfs, statfs).items(), 1):
         usual, factors = _of_pool(rows, kept.allocation.get(pool, _NONE))
         if factors:
             allocation[pool] = factors
@@ -124,16 +123,16 @@ def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mappi
     return OsdFactors(allocation, drives, osds) if osds else NO_FACTORS
 
 
-def _by_pool(pool_statfs: Sequence[PoolStatfs], statfs: Mapping[int, Mapping[str, Any]],
-             checkpoint: Checkpoint) -> Dict[int, List[_Stored]]:
+def _by_pool(pool_statfs: Sequence[PoolStatfs],
+             statfs: Mapping[int, Mapping[str, Any]]) -> Dict[int, List[_Stored]]:
     """Pool id → what OSDs have of it, where that can be and is enough to tell something."""
     sizes = {osd: figures.get("total", 0) for osd, figures in statfs.items()}
     found: Dict[int, List[_Stored]] = {}
-    for pool, osd, allocated, stored in with_checkpoints(pool_statfs, _ROWS_A_PIECE, checkpoint):
+    for pool, osd, allocated, stored in piecewise(pool_statfs, _ROWS_A_PIECE):
         size, most = sizes.get(osd, 0), max(allocated, stored)
         if stored > 0 < allocated <= _MOST_RATIO * size and most >= _LEAST_RATIO * size:
             found.setdefault(pool, []).append((allocated / stored, osd, stored))
-    for pool, rows in with_checkpoints(found.items(), 1, checkpoint):
+    for pool, rows in piecewise(found.items(), 1):
         usual = _usual([ratio for ratio, _, _ in rows])
         if not all(_is_within(ratio / usual, _MOST_RATIO) for ratio, _, _ in rows):
             found[pool] = [row for row in rows if _is_within(row[0] / usual, _MOST_RATIO)]

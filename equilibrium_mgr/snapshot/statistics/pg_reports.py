@@ -11,11 +11,11 @@ from itertools import compress, islice
 from operator import ne
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set
 
-from ...runtime.checkpoints import Checkpoint, no_checkpoint
+from ...runtime.time_slice import give_way
 
 Reports = Mapping[str, Mapping[str, Any]]   # get('pg_progress')['pgs']
 
-_A_PIECE = 2000   # PGs between two checkpoints: less than a millisecond
+_A_PIECE = 2000   # PGs before it gives way again: less than a millisecond
 
 
 class ReportChanges(NamedTuple):
@@ -28,8 +28,7 @@ class ReportChanges(NamedTuple):
 class PgReports:
     """The reports of the last reading."""
 
-    def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
-        self._checkpoint = checkpoint
+    def __init__(self) -> None:
         self._names: List[str] = []
         self._columns: List[List[Sequence[Any]]] = []   # of each piece, see _columns
         self._recovered: Dict[str, int] = {}   # before a counter read 0, as an unreported PG's does
@@ -54,7 +53,7 @@ class PgReports:
                 for place in _different(before, now):
                     self._note(self._names[start + place], before[1][place], now, place, changed)
             start += len(piece)
-            self._checkpoint()
+            give_way()
         return ReportChanges(False, changed)
 
     def recovered_before(self, pgid: str, now: int) -> int:
@@ -84,7 +83,7 @@ class PgReports:
             for pgid, recovered in zip(own, columns[1]):
                 if not recovered and before.get(pgid):
                     self._recovered[pgid] = before[pgid]
-            self._checkpoint()
+            give_way()
         return ReportChanges(True, before)
 
     def _all_recovered(self) -> Dict[str, int]:
@@ -93,7 +92,7 @@ class PgReports:
         names = iter(self._names)
         for columns in self._columns:
             found.update(zip(names, columns[1]))
-            self._checkpoint()
+            give_way()
         found.update(self._recovered)
         return found
 
@@ -104,7 +103,7 @@ class PgReports:
         for start in range(0, len(self._names), _A_PIECE):
             if list(islice(names, _A_PIECE)) != self._names[start:start + _A_PIECE]:
                 return False
-            self._checkpoint()
+            give_way()
         return True
 
 

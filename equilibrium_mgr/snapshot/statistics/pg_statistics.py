@@ -12,14 +12,14 @@ from typing import (Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, N
 
 from ...crush.placement import NO_OSD
 from ...runtime.amended_map import AmendedRows
-from ...runtime.checkpoints import Checkpoint, no_checkpoint, with_checkpoints
 from ...runtime.row_store import Rows
+from ...runtime.time_slice import piecewise
 from ..model import pool_of
 from .pg_reports import PgReports, ReportChanges, Reports
 from .pool_figures import NOTHING, PgFigures, PoolFigures, PoolRule
 from ..reading import PgRecord
 
-_PGS_A_PIECE = 200   # between two checkpoints: well below a millisecond
+_PGS_A_PIECE = 200   # before it gives way again: well below a millisecond
 
 
 class _Transfer(NamedTuple):
@@ -55,12 +55,11 @@ class PgStatistics:
     """The newest known record of every PG, kept up to date from cheap readings.
 
     A reading makes anew only the records of PGs whose report has changed, that move, or whose pool
-    has clearly other totals. `checkpoint` is called between small pieces of work.
+    has clearly other totals.
     """
 
-    def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
-        self._checkpoint = checkpoint
-        self._own_reports = PgReports(checkpoint)
+    def __init__(self) -> None:
+        self._own_reports = PgReports()
         self._full: Rows[PgFigures] = Rows(PgFigures)
         self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
@@ -72,7 +71,7 @@ class PgStatistics:
 
     def copy(self) -> PgStatistics:
         """One that remembers the same, and makes all records anew at its next reading."""
-        copied = PgStatistics(self._checkpoint)
+        copied = PgStatistics()
         copied._full, copied._counts = self._full, self._counts
         copied._transfers, copied._rules = self._transfers, self._rules
         return copied
@@ -88,7 +87,7 @@ class PgStatistics:
         counts: Counter[int] = Counter()
         holding = {pool["poolid"] for pool in pool_stats
                    if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
-        for pg in with_checkpoints(pg_stats, _PGS_A_PIECE, self._checkpoint):
+        for pg in piecewise(pg_stats, _PGS_A_PIECE):
             pool = pool_of(pg["pgid"])
             counts[pool] += 1
             stat = pg.get("stat_sum", {})
@@ -136,7 +135,7 @@ class PgStatistics:
         transfers: Dict[str, _Transfer] = {}
         before, found = self._records, {}
         made: Rows[PgRecord] = Rows(PgRecord)
-        for pgid in with_checkpoints(dirty, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(dirty, _PGS_A_PIECE):
             pg = progress[pgid]
             recovered = changes.recovered.get(pgid)
             if recovered is None:
@@ -147,8 +146,7 @@ class PgStatistics:
             elif before[pgid] != record:
                 found[pgid] = record
         self._transfers = transfers
-        self._records = made.frozen() if before is None else (
-            before.amended(found, self._checkpoint))
+        self._records = made.frozen() if before is None else before.amended(found)
         return self._records
 
     def _record(self, pgid: str, pg: Mapping[str, Any], moving: Mapping[str, Sequence[int]],
@@ -184,7 +182,7 @@ class PgStatistics:
         pgids: Dict[int, List[str]] = {}
         silent: Set[str] = set()
         self._figures = {}
-        for pgid, pg in with_checkpoints(progress.items(), _PGS_A_PIECE, self._checkpoint):
+        for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
             pool = pool_of(pgid)
             if pool not in pgids:
                 pgids[pool], self._figures[pool] = [], PoolFigures()
@@ -199,7 +197,7 @@ class PgStatistics:
         """Takes PGs out of the sums as they were, and adds them as they are."""
         assert self._records is not None
         silent = set(self._silent)
-        for pgid in with_checkpoints(changed, _PGS_A_PIECE, self._checkpoint):
+        for pgid in piecewise(changed, _PGS_A_PIECE):
             figures, full = self._figures[pool_of(pgid)], self._full.get(pgid)
             if pgid not in silent:
                 figures.add(full, self._records[pgid].num_bytes, -1)

@@ -5,6 +5,7 @@ import time
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 
 from ..made.scale import SHARDS_PER_OSD, large_reading
@@ -40,7 +41,7 @@ def both_forms(osds: int) -> Tuple[Form, Form]:
 
 
 class Pace:
-    """A planner's checkpoint that notes when moves are there; `limit` in processor seconds."""
+    """How a planner gives way: notes when moves are there; `limit` in processor seconds."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -49,9 +50,9 @@ class Pace:
         self.longest_seconds = 0.0   # between two calls: how long a mgr's thread is kept busy
         self.ended = False           # by the limit
 
-    def __call__(self, moves: Optional[int] = None) -> bool:
+    def __call__(self, moves: int) -> bool:
         now = self.note()
-        if (moves or 0) >= FIRST_MOVES and self.first_seconds is None:
+        if moves >= FIRST_MOVES and self.first_seconds is None:
             self.first_seconds = now - self._start
         self.ended = now - self._start >= self._limit
         return not self.ended
@@ -83,7 +84,8 @@ def measure_scale(form: Form, limit: float, aim: str) -> Dict[str, Any]:
     snapshot_peak = peak_bytes()
     pace = Pace(limit)
     started = time.process_time()
-    plan = make_plan(snapshot, plan_options(aim), pace)
+    with giving_way(pace):
+        plan = make_plan(snapshot, plan_options(aim))
     seconds = pace.note() - started
     return {
         "osds": form.osds, "pools": len(snapshot.pools), "pgs": len(snapshot.pgs),
@@ -91,7 +93,7 @@ def measure_scale(form: Form, limit: float, aim: str) -> Dict[str, Any]:
         "first_snapshot_seconds": first - start, "next_snapshot_seconds": built - first,
         "first_moves": FIRST_MOVES, "first_moves_seconds": pace.first_seconds,
         "plan_seconds": seconds, "limit_seconds": limit, "ended_by_limit": pace.ended,
-        "longest_between_checkpoints_seconds": pace.longest_seconds,
+        "longest_busy_seconds": pace.longest_seconds,
         "moves": len(plan.moves), "bytes": plan.bytes, "stop_reason": plan.stop_reason,
         "before": {name: usage.max for name, usage in plan.before.classes.items()},
         "after": {name: usage.max for name, usage in plan.after.classes.items()},

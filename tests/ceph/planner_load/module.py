@@ -175,7 +175,7 @@ Work = Callable[[Callable[[], bool]], None]   # one round; is told whether to go
 
 
 def planning(mgr: Any) -> Work:
-    """Plans by equilibrium's plan service in its job thread, with its checkpoints and pauses."""
+    """Plans by equilibrium's plan service in its job thread, which gives way to others."""
     from equilibrium.plan.options import PlanOptions
     from equilibrium.plan_service.plan_service import PlanService
     from equilibrium.runtime.job_thread import JobThread
@@ -206,26 +206,28 @@ def looking(_mgr: Any) -> Work:
     from equilibrium.observation.cluster_view import make_view
     from equilibrium.planner.bound.lower_bound import utilization_bounds
     from equilibrium.report.cluster.evaluation import Look, evaluate_cluster
-    from equilibrium.runtime.time_slice import TimeSlice
+    from equilibrium.runtime.time_slice import giving_way
     from equilibrium.snapshot.builder import SnapshotBuilder
-    turns, reading = TimeSlice(), _reading()
-    builder = SnapshotBuilder(turns)
+    reading, builder = _reading(), SnapshotBuilder()
 
     def work(_going_on: Callable[[], bool]) -> None:
-        snapshot = builder.build(reading)
-        bounds = utilization_bounds(snapshot, frozenset(), checkpoint=turns)
-        view = make_view(snapshot, bounds, PendingMoves(), 0.05, False)
-        evaluate_cluster(Look(view, 0.0, {}))
+        with giving_way():
+            snapshot = builder.build(reading)
+            bounds = utilization_bounds(snapshot, frozenset())
+            view = make_view(snapshot, bounds, PendingMoves(), 0.05, False)
+            evaluate_cluster(Look(view, 0.0, {}))
     return work
 
 
 def polling(mgr: Any) -> Work:
     """Equilibrium's gateway reads the mgr's own maps and statistics, and builds a snapshot."""
     from equilibrium.gateway.gateway import Gateway
+    from equilibrium.runtime.time_slice import giving_way
     gateway = Gateway(mgr, time.time)
 
     def work(_going_on: Callable[[], bool]) -> None:
-        gateway.snapshot()
+        with giving_way():
+            gateway.snapshot()
         time.sleep(1.0)
     return work
 

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from mgr_stub.console.session import Session
+from tests.support.giving_way import give_way
 
 from ..asking import ask, by, optimize, refused, run
 from ..conftest import look
@@ -65,9 +66,9 @@ def note_aims(session: Session) -> List[str]:
     service, asked = session.module.plan_service, []
     make_plan = service.planner
 
-    def noting(snapshot: Any, options: Any, checkpoint: Any) -> Any:
+    def noting(snapshot: Any, options: Any) -> Any:
         asked.append(options.aim)
-        return make_plan(snapshot, options, checkpoint)
+        return make_plan(snapshot, options)
     service.planner = noting
     return asked
 
@@ -193,10 +194,10 @@ def test_a_comparison_that_fails(session: Session, monkeypatch: pytest.MonkeyPat
     service = session.module.plan_service
     make_plan = service.planner
 
-    def fail(snapshot: Any, options: Any, checkpoint: Any) -> Any:
+    def fail(snapshot: Any, options: Any) -> Any:
         if options.aim == "even":
             raise RuntimeError("boom")
-        return make_plan(snapshot, options, checkpoint)
+        return make_plan(snapshot, options)
     with monkeypatch.context() as patch:
         patch.setattr(service, "planner", fail)
         aims = aims_of(ask(session, "eval p --aims"))
@@ -219,14 +220,14 @@ class SlowAims:
         self.ended = 0
         self._make_plan = make_plan
 
-    def __call__(self, snapshot: Any, options: Any, checkpoint: Any) -> Any:
+    def __call__(self, snapshot: Any, options: Any) -> Any:
         if options.aim != "space":
             self.started.set()
             while not self.let_go.wait(0.002):
-                if not checkpoint(7):
+                if not give_way(7):
                     self.ended += 1
                     break
-        return self._make_plan(snapshot, options, checkpoint)
+        return self._make_plan(snapshot, options)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from mgr_stub.console.session import Session
+from tests.support.giving_way import give_way
 
 from ..asking import ask, count_commands, refused, run, state
 
@@ -22,12 +23,12 @@ class SlowPlanner:
         self.let_go = threading.Event()
         self._make_plan = make_plan
 
-    def __call__(self, snapshot: Any, options: Any, checkpoint: Any) -> Any:
+    def __call__(self, snapshot: Any, options: Any) -> Any:
         self.started.set()
         while not self.let_go.wait(0.005):
-            if not checkpoint(7):
+            if not give_way(7):
                 break
-        return self._make_plan(snapshot, options, checkpoint)
+        return self._make_plan(snapshot, options)
 
 
 @pytest.fixture

@@ -113,14 +113,6 @@ def test_bounds_are_computed_once_an_observation() -> None:
     assert spy.call_count == calls
 
 
-def test_others_have_their_turn_while_bounds_are_computed() -> None:
-    harness = Harness(uneven(), active=True)
-    time_slice = Mock(return_value=True)
-    harness.balancer.observer.time_slice = lambda: time_slice
-    harness.round()
-    assert time_slice.call_count > 3
-
-
 def test_automatic_plans_have_the_aim_of_the_option() -> None:
     planner = Mock(side_effect=make_plan)
     idle(uneven(), planner, aim="even")

@@ -1,17 +1,17 @@
 """The utilization bound of clusters made by hand, and what keeps it from being lower."""
 from __future__ import annotations
 
-from typing import Optional
-
 import pytest
 from tests.support.clusters.bound_clusters import confined, fill, giant, only_set
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.giving_way import Asked
 from tests.support.rules import EC_HOST_RULE, HOST_RULE, OSD_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.usage import class_usage
-from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds, utilization_bounds
+from equilibrium_mgr.runtime.time_slice import giving_way
 
 
 def test_a_giant_host_takes_one_copy_of_everything_and_no_more() -> None:
@@ -164,15 +164,11 @@ def test_no_pools_and_no_bytes() -> None:
     assert utilization_bounds(Cluster(hosts(2)).pool(1, size=2).snapshot()).sets == ()
 
 
-def test_checkpoints_are_called() -> None:
-    calls = 0
-
-    def count(_moves: Optional[int] = None) -> bool:
-        nonlocal calls
-        calls += 1
-        return True
-    utilization_bounds(random_cluster(1).snapshot(), checkpoint=count)
-    assert calls
+def test_it_gives_way() -> None:
+    asked = Asked()
+    with giving_way(asked):
+        cluster_bounds(random_cluster(1).snapshot())
+    assert len(asked) > 3
 
 
 def mixed_classes() -> Cluster:

@@ -9,6 +9,7 @@ from tests.oracle.strict_rule import StrictRules
 from tests.support.clusters.rule_shapes import RULE_SHAPES, make
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
+from tests.support.giving_way import Asked
 from tests.support.rules import EC_HOST_RULE
 from tests.support.units import GIB
 
@@ -17,6 +18,7 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import CONVERGED, INTERRUPTED, MOVE_LIMIT, make_plan
 from equilibrium_mgr.planner.rule_repair import NOT_MENDED, broken_pgs, repair_plan
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
@@ -154,19 +156,16 @@ def far_from_its_rule() -> Cluster:
 
 def test_so_many_ways_are_tried_for_a_pg_at_most() -> None:
     """What is not mended by few moves returns to where CRUSH has it."""
-    calls: List[object] = []
-    plan = repair_plan(far_from_its_rule().snapshot(),
-                       checkpoint=lambda *moves: calls.append(moves) is None)
+    asked = Asked()
+    with giving_way(asked):
+        plan = repair_plan(far_from_its_rule().snapshot())
     assert changes(plan) == [("1.0", tuple(12 * host for host in range(11)), 4)]
-    assert plan.stop_reason == CONVERGED and 1000 < len(calls) < 15_000
+    assert plan.stop_reason == CONVERGED and 1000 < len(asked) < 15_000
 
 
-def test_the_search_ends_where_the_checkpoint_says_so() -> None:
-    calls: List[object] = []
-
-    def checkpoint(*moves: object) -> bool:
-        calls.append(moves)
-        return len(calls) < 100
-    plan = repair_plan(far_from_its_rule().snapshot(), checkpoint=checkpoint)
+def test_the_search_ends_where_it_is_told_to() -> None:
+    asked = Asked(99)
+    with giving_way(asked):
+        plan = repair_plan(far_from_its_rule().snapshot())
     assert changes(plan) == [("1.0", tuple(12 * host for host in range(11)), 4)]
-    assert plan.stop_reason == INTERRUPTED and len(calls) < 200
+    assert plan.stop_reason == INTERRUPTED and len(asked) < 200

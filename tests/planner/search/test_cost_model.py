@@ -11,7 +11,6 @@ from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 OSDS = 40
 SEEDS = range(5)
@@ -26,7 +25,7 @@ def made(seed: int) -> Tuple[PlacementState, CostModel]:
                         for _ in range(OSDS)]).snapshot(), PlanOptions())
     free = [rng.uniform(0.0, 1.0) * size for size in placement.size_bytes]
     wanted = [rng.uniform(0.05, 0.5) for _ in range(OSDS)]
-    return placement, CostModel(placement, Weights(), wanted, free, [0.0] * OSDS, no_checkpoint)
+    return placement, CostModel(placement, Weights(), wanted, free, [0.0] * OSDS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

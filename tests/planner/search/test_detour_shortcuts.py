@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import List, Tuple
 
 from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
+from tests.support.giving_way import Asked
 from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
@@ -14,13 +15,13 @@ from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.shard_index import ShardIndex
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
+from equilibrium_mgr.runtime.time_slice import giving_way
 
 
 def cost_model(placement: PlacementState, weights: Weights) -> CostModel:
     count = len(placement.size_bytes)
     return CostModel(placement, weights, [0.1] * count,
-                     [float(size) for size in placement.size_bytes], [0.0] * count, no_checkpoint)
+                     [float(size) for size in placement.size_bytes], [0.0] * count)
 
 
 def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], most: float = 0.9,
@@ -31,9 +32,9 @@ def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], most: float =
     number = {pg.pgid: i for i, pg in enumerate(placement.pgs)}
     for pgid, source, target in moves:
         placement.move(number[pgid], source, target)
-    limits = SearchConstraints(placement, [], no_checkpoint)
+    limits = SearchConstraints(placement, [])
     limits.set_max_utilization(range(len(placement.size_bytes)), most)
-    returned = DetourShortcuts(costs, ShardIndex(placement), limits, price).shorten(no_checkpoint)
+    returned = DetourShortcuts(costs, ShardIndex(placement), limits, price).shorten()
     return returned, placement
 
 
@@ -92,11 +93,12 @@ def test_utilizations_weigh_more_than_a_cheap_move() -> None:
     assert shortened(cluster, DETOUR, price=0.02)[0] == 1
 
 
-def test_it_ends_where_the_checkpoint_asks_it_to() -> None:
+def test_it_ends_where_it_is_told_to() -> None:
     placement = PlacementState(single_copies(*THREE).snapshot(), PlanOptions())
     costs = cost_model(placement, Weights())
     for pg, source, target in ((1, 1, 2), (0, 0, 1)):
         placement.move(pg, source, target)
-    limits = SearchConstraints(placement, [], no_checkpoint)
+    limits = SearchConstraints(placement, [])
     detours = DetourShortcuts(costs, ShardIndex(placement), limits, 0.02)
-    assert detours.shorten(lambda _moves=None: False) == 0
+    with giving_way(Asked(0)):
+        assert detours.shorten() == 0

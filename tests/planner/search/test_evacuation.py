@@ -6,6 +6,7 @@ from typing import Any, Dict, Set
 import pytest
 from tests.support.clusters.random_clusters import HDDS, PER_HOST, random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
+from tests.support.giving_way import Asked
 from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.units import GIB
 
@@ -16,6 +17,7 @@ from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.replanning import FormerPlan, plan_result, replan
 from equilibrium_mgr.planner.search.evacuation import stuck_shards
 from equilibrium_mgr.planner.state.placement_state import PlacementState
+from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 
@@ -178,17 +180,19 @@ def test_what_waits_for_pg_cooldown_says_so() -> None:
 
 
 def test_the_look_for_what_is_stuck_yields() -> None:
-    calls = []
+    asked = Asked()
     cluster = single_copies([1] * 2500, [], []).drain(0)
     snapshot = cluster.snapshot()
     options = PlanOptions(rejected_pgs=frozenset(cluster.up))
     placement = PlacementState(snapshot, options)
-    assert stuck_shards(placement, options, lambda _=None: calls.append(1) is None)
-    assert len(calls) >= 3
+    with giving_way(asked):
+        assert stuck_shards(placement, options)
+    assert len(asked) >= 3
 
 
 def test_what_the_search_had_no_time_for_is_not_stuck() -> None:
     """There is a place for it, which the next plan finds."""
     cluster = single_copies([10, 10], [10], []).drain(0)
-    plan = make_plan(cluster.snapshot(), PlanOptions(drain_only=True), lambda *_: False)
+    with giving_way(Asked(0)):
+        plan = make_plan(cluster.snapshot(), PlanOptions(drain_only=True))
     assert left_on(cluster, plan) and plan.stuck == ()

@@ -16,7 +16,6 @@ from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.shard_index import ShardIndex
 from equilibrium_mgr.planner.state.target_index import TargetIndex
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 _EC = "take default; choose indep 2 rack; chooseleaf indep 2 host; emit"
 _COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
@@ -67,7 +66,7 @@ def moves_of(placement: PlacementState) -> JointMoves:
     count = len(placement.size_bytes)
     costs = CostModel(
         placement, Weights(count_weight=0.0), [0.1] * count,
-        [float(size) for size in placement.size_bytes], [0.0] * count, no_checkpoint)
+        [float(size) for size in placement.size_bytes], [0.0] * count)
     return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
 
 

@@ -22,7 +22,6 @@ from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.state.apportionment import even_pressure
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
 
@@ -99,7 +98,7 @@ def test_osds_that_take_no_shards_have_no_part_of_an_even_placement() -> None:
     cluster = single_copies([1, 1, 1], [1, 1, 1], []).osd(2, up=0)
     placement = PlacementState(cluster.snapshot(), PlanOptions())
     (group,) = placement.groups
-    assert even_pressure(placement, group, [1.0] * 3, {}, no_checkpoint) == 3.0
+    assert even_pressure(placement, group, [1.0] * 3, {}) == 3.0
 
 
 def test_many_pools_do_not_move_without_end_for_their_counts() -> None:
@@ -111,7 +110,7 @@ def test_many_pools_do_not_move_without_end_for_their_counts() -> None:
         weights = AIM_WEIGHTS["space"][0]._replace(
             far_move_budget=budget, least_far_move_budget=budget, phases=())
         placement = PlacementState(snapshot, PlanOptions())
-        search = Search(placement, bounds, weights, no_checkpoint)
+        search = Search(placement, bounds, weights)
         assert search.run()
         assert search.costs.far_bytes_left > -max(placement.pg_bytes)
         displaced[budget] = sum(placement.pg_bytes[pg] for pg in placement.moved_pgs)
@@ -123,7 +122,6 @@ def test_the_budget_of_far_moves_falls_with_the_shards_of_a_cluster() -> None:
     for osds in (60, 600):
         placement = PlacementState(
             SnapshotBuilder().build(large_reading(osds, 4)), PlanOptions())
-        search = Search(placement, utilization_bounds(placement.snapshot),
-                        AIM_WEIGHTS["space"][0], no_checkpoint)
+        search = Search(placement, utilization_bounds(placement.snapshot), AIM_WEIGHTS["space"][0])
         found.append(search.costs.far_bytes_left / sum(placement.used_bytes))
     assert found == [pytest.approx(0.1), pytest.approx(3500 / 60_000, rel=0.01)]

@@ -14,7 +14,6 @@ from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.target_index import TargetIndex
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 OSDS = 60
 
@@ -31,8 +30,8 @@ def made(rng: random.Random, held: bool) -> Tuple[PlacementState, Receivers, Tar
         if held and i % 5 == 0:
             placement.capacity_bytes[i] //= 2
     costs = CostModel(placement, Weights(), [0.4] * OSDS,
-                      [float(size) for size in placement.size_bytes], [0.0] * OSDS, no_checkpoint)
-    targets, limits = TargetIndex(costs), SearchConstraints(placement, [], no_checkpoint)
+                      [float(size) for size in placement.size_bytes], [0.0] * OSDS)
+    targets, limits = TargetIndex(costs), SearchConstraints(placement, [])
     return placement, Receivers(placement, targets, limits), targets, limits
 
 

@@ -16,7 +16,6 @@ from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.shard_index import ShardIndex
 from equilibrium_mgr.planner.state.target_index import TargetIndex
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 PRICE = 0.001
 
@@ -31,8 +30,8 @@ def repair_of(placement: PlacementState, most: float,
     count = len(placement.size_bytes)
     costs = CostModel(
         placement, Weights(count_weight=0.0), [most] * count,
-        [float(size) for size in placement.size_bytes], [0.0] * count, no_checkpoint)
-    limits = SearchConstraints(placement, [], no_checkpoint)
+        [float(size) for size in placement.size_bytes], [0.0] * count)
+    limits = SearchConstraints(placement, [])
     limits.set_max_utilization(range(count), most)
     targets, shard_index = TargetIndex(costs), ShardIndex(placement)
     joint_moves = JointMoves(costs, targets, shard_index)
@@ -91,10 +90,10 @@ def test_tightening_that_does_not_pay_changes_nothing() -> None:
     placement = placement_of([30, 20], [25, 15])
     before = list(placement.up)
     repair, limits = repair_of(placement, 0.45, 1.0)
-    tightening = Tightening(placement, repair, limits, 1.0, no_checkpoint)
+    tightening = Tightening(placement, repair, limits, 1.0)
     tightening.lower_max_utilization((0, 1), 0.45, value(1.0), 0.05, 0.0)
     assert placement.up == before
     repair, limits = repair_of(placement, 0.45)
-    tightening = Tightening(placement, repair, limits, PRICE, no_checkpoint)
+    tightening = Tightening(placement, repair, limits, PRICE)
     tightening.lower_max_utilization((0, 1), 0.45, value(1e15), 0.05, 0.0)
     assert [used // GIB for used in placement.used_bytes] == [45, 45]

@@ -13,7 +13,6 @@ from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.shard_index import ShardIndex
 from equilibrium_mgr.planner.state.target_index import TargetIndex
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 
 def shown(groups: SourceGroups, source: int) -> List[Tuple[object, ...]]:
@@ -26,7 +25,7 @@ def test_follows_moves() -> None:
     placement = PlacementState(random_cluster(3).snapshot(), PlanOptions())
     count = len(placement.size_bytes)
     costs = CostModel(placement, Weights(), [0.4] * count,
-                      [0.4 * size for size in placement.size_bytes], [0.0] * count, no_checkpoint)
+                      [0.4 * size for size in placement.size_bytes], [0.0] * count)
     targets, index = TargetIndex(costs), ShardIndex(placement)
     kept = SourceGroups(costs, targets, index)
     for _ in range(200):
@@ -37,4 +36,4 @@ def test_follows_moves() -> None:
         osd = rng.randrange(count)
         fresh = SourceGroups(costs, targets, index)
         assert shown(kept, osd) == shown(fresh, osd)
-        fresh.forget(no_checkpoint)
+        fresh.forget()

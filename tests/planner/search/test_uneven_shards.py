@@ -13,7 +13,6 @@ from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.usage import usage_before_and_after
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 
 
 def utilizations(cluster: Cluster) -> Dict[int, float]:
@@ -83,7 +82,7 @@ def test_an_osd_of_shards_without_data_limits_nothing() -> None:
     settle(cluster)
     snapshot = cluster.snapshot()
     assert snapshot.pools[1].position_ratios[1] == 0.0
-    counts = count_placement(snapshot, None, PlacementCounts(), no_checkpoint)
+    counts = count_placement(snapshot, None, PlacementCounts())
     assert 13 not in counts.soon[1] and counts.shards[13] == 1
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     change = change_of(pgid, cluster.up[pgid], before)

@@ -7,7 +7,6 @@ from tests.gateway.fake_mgr import Clock, FakeMgr
 from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.gateway.snapshot_reader import NotReady, SnapshotReader
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.runtime.work_counters import WorkCounters
 from equilibrium_mgr.settings import Settings, default_settings
 from equilibrium_mgr.snapshot.statistics.osd_reports import OsdReports
@@ -54,5 +53,4 @@ def open_reader(mgr: ChangingMgr, clock: Clock) -> SnapshotReader:
 
     def settings() -> Settings:
         return mgr.settings
-    return SnapshotReader(mgr, get, clock, settings, WorkCounters(), OsdReports(),
-                          no_checkpoint)
+    return SnapshotReader(mgr, get, clock, settings, WorkCounters(), OsdReports())

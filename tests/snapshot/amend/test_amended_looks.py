@@ -16,7 +16,6 @@ from equilibrium_mgr.gateway.snapshot_reader import NotReady, SnapshotReader
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.observation.placement_counts import PlacementCounts, count_placement
 from equilibrium_mgr.plan.usage import counted_usage
-from equilibrium_mgr.runtime.checkpoints import no_checkpoint
 from equilibrium_mgr.snapshot.amend.differences import differences
 from equilibrium_mgr.snapshot.amend.pg_builder import PgBuilder
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
@@ -82,7 +81,7 @@ def test_amended_is_equal_to_full(amended_seed: int, monkeypatch: pytest.MonkeyP
         one, other = look(kept, fresh), look(full, fresh)
         assert (one is None) == (other is None)
         if one is not None and other is not None:
-            found = differences(comparable(one), comparable(other), no_checkpoint)
+            found = differences(comparable(one), comparable(other))
             assert [str(each) for each in found] == [], f"after change {number}, {name}"
             assert sums_of(kept) == sums_of(full), f"after change {number}, {name}"
             assert list(one.pgs) == list(other.pgs) and one.in_flight() == other.in_flight()
@@ -90,7 +89,7 @@ def test_amended_is_equal_to_full(amended_seed: int, monkeypatch: pytest.MonkeyP
             views = (make_view(one, None, PendingMoves(), 0.05, False, (), views[0]),
                      make_view(other, None, PendingMoves(), 0.05, False, (), views[1]))
             assert shown(views[0]) == shown(views[1]._replace(
-                counts=count_placement(other, None, PlacementCounts(), no_checkpoint))), (
+                counts=count_placement(other, None, PlacementCounts()))), (
                     f"after change {number}, {name}")
             made[("amended " if kept.has_amended else "built ") + name] += 1
     assert sum(count for name, count in made.items() if name.startswith("amended")) >= (
@@ -144,7 +143,7 @@ def test_other_factors_of_a_device_class_build_no_pg_anew(
     assert reader.has_amended and not built
     assert second.pgs["1.7"].shard_bytes == first.pgs["1.7"].shard_bytes // 2
     expected = open_reader(changes.mgr, changes.clock).snapshot(False)
-    assert not differences(comparable(second), comparable(expected), no_checkpoint)
+    assert not differences(comparable(second), comparable(expected))
 
 
 def test_a_pg_that_no_osd_has_reported_is_as_large_as_the_others_are_now() -> None:
@@ -158,7 +157,7 @@ def test_a_pg_that_no_osd_has_reported_is_as_large_as_the_others_are_now() -> No
     cluster.records["1.8"] = cluster.records["1.8"]._replace(num_bytes=1 << 40)
     full.start_over()
     now = kept.snapshot(False)
-    assert not differences(comparable(now), comparable(full.snapshot(False)), no_checkpoint)
+    assert not differences(comparable(now), comparable(full.snapshot(False)))
     assert kept.has_amended and now.pgs["1.7"].shard_bytes > before.pgs["1.7"].shard_bytes
     assert sums_of(kept) == sums_of(full)
 
@@ -208,7 +207,7 @@ def test_placements_are_checked_again_where_an_osd_id_is_used_again() -> None:
     cluster.epoch += 1
     amended = reader.snapshot(False)
     reader.start_over()
-    assert differences(amended, reader.snapshot(False), no_checkpoint) == []
+    assert differences(amended, reader.snapshot(False)) == []
 
 
 def test_a_new_crush_map_at_a_check_is_no_difference(
