@@ -37,7 +37,7 @@ class _Count(NamedTuple):
 
 _COUNTS = (
     _Count("--random-clusters", 10, 200, "check the properties of plans on N random clusters"),
-    _Count("--amended-looks", 100, 500, "hold N amended snapshots against full ones"),
+    _Count("--cached-looks", 100, 500, "hold N snapshots against those made without a cache"),
     _Count("--event-streams", 3, 60, "play N random event streams"),
     _Count("--drift-streams", 4, 30, "play N random streams of drift"),
     _Count("--asked-streams", 1, 20, "play N random streams once more while commands read"),

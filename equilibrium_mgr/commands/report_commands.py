@@ -72,7 +72,7 @@ class ReportCommands:
             parts.balancer.request_observation()
         return report_metrics(MetricSources(
             status, parts.balancer.totals, parts.clock(), parts.settings().active, view,
-            parts.last_round_at(), parts.gateway.counts.snapshot_differences))
+            parts.last_round_at()))
 
     def history(self, limit: Optional[int] = None) -> CommandAnswer:
         """What has been moved."""

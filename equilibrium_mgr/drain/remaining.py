@@ -1,16 +1,12 @@
 """What is still on the OSDs that are being drained."""
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, NamedTuple, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, NamedTuple, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
-from ..runtime.amended_map import stored_rows
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot
 
-_UP, _ACTING, _HOLDERS, _SIZE = map(
-    Pg._fields.index, ("up", "acting", "holders", "shard_bytes"))
-_POOL = Pg._fields.index("pool")
 #: States of a PG with all its copies; `clean` excludes degraded, undersized and remapped.
 _WHOLE = frozenset(("active", "clean"))
 #: Before it gives way again: about a millisecond.
@@ -33,18 +29,17 @@ def remaining_shards(snapshot: Snapshot, osds: FrozenSet[int],
     PG peers, no set of it may show that its data is still on the OSD that it is to leave.
     """
     found = {osd: Remaining() for osd in osds}
-    for row in piecewise(stored_rows(snapshot.pgs), _PGS_A_PIECE):
-        if osds.isdisjoint(row[_UP]) and osds.isdisjoint(row[_ACTING]) and (
-                osds.isdisjoint(row[_HOLDERS])):
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        if osds.isdisjoint(pg.up) and osds.isdisjoint(pg.acting) and osds.isdisjoint(pg.holders):
             continue
-        for osd in osds.intersection((*row[_UP], *row[_ACTING], *row[_HOLDERS])):
-            size = _bytes_on(snapshot, row, osd, row[_UP] if osd in row[_UP] else row[_HOLDERS])
-            found[osd] = _with_shard(found[osd], size, osd not in row[_UP])
+        for osd in osds.intersection((*pg.up, *pg.acting, *pg.holders)):
+            size = _bytes_on(snapshot, pg, osd, pg.up if osd in pg.up else pg.holders)
+            found[osd] = _with_shard(found[osd], size, osd not in pg.up)
     for pgid, sources in sent:
-        pg = snapshot.pgs.get(pgid)
+        moving = snapshot.pgs.get(pgid)
         for osd in osds.intersection(sources):
-            if pg is not None and osd not in (*pg.up, *pg.acting, *pg.holders):
-                found[osd] = _with_shard(found[osd], _bytes_on(snapshot, pg, osd, ()), True)
+            if moving is not None and osd not in (*moving.up, *moving.acting, *moving.holders):
+                found[osd] = _with_shard(found[osd], _bytes_on(snapshot, moving, osd, ()), True)
     return found
 
 
@@ -63,9 +58,9 @@ def _is_whole(pg: Pg, snapshot: Snapshot) -> bool:
             and len(pg.up) >= snapshot.pools[pg.pool].size)
 
 
-def _bytes_on(snapshot: Snapshot, row: Sequence[Any], osd: int, osds: Sequence[int]) -> int:
+def _bytes_on(snapshot: Snapshot, pg: Pg, osd: int, osds: Sequence[int]) -> int:
     """Bytes of a PG's shard on the device of an OSD; `osds`: by position, as far as known."""
-    size = snapshot.pools[row[_POOL]].bytes_on(row[_SIZE], osd, osds)
+    size = snapshot.shard_bytes(pg, osd, osds)
     return snapshot.osds[osd].device_bytes(size) if osd in snapshot.osds else size
 
 

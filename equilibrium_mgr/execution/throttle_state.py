@@ -11,7 +11,6 @@ from ..plan.kinds import moves_nothing
 from ..plan.model import PgChange
 from ..plan.options import effective_fill_limit
 from ..plan.weight_shares import share_limits
-from ..runtime.amended_map import stored_rows
 from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
 from .osd_traffic import OsdTraffic
 from .urgency import ReliefReservation
@@ -19,7 +18,6 @@ from .urgency import ReliefReservation
 #: Of the misplaced limit, as a ratio: left free for what clients write to PGs that are in flight,
 #: and for what the statistics of a PG do not show yet.
 _MISPLACED_MARGIN = 0.05
-_UP_OF = itemgetter(Pg._fields.index("up"))
 
 
 class ThrottleLimits(NamedTuple):
@@ -184,7 +182,8 @@ class ThrottleState:
 
 
 def _count_shards(snapshot: Snapshot) -> Counter[int]:
-    counts: Counter[int] = Counter(chain.from_iterable(map(_UP_OF, stored_rows(snapshot.pgs))))
+    counts: Counter[int] = Counter(chain.from_iterable(
+        [pg.up for pg in snapshot.pgs.values()]))
     for pg in snapshot.in_flight().values():
         counts.update(osd for osd in pg.holders if osd not in pg.up and osd != NO_OSD)
     return counts

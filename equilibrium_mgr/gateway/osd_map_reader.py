@@ -8,7 +8,7 @@ from ..runtime.time_slice import give_way, piecewise
 from ..runtime.work_counters import WorkCounters
 from ..snapshot.model import pg_number, pool_of
 from .mgr_api import MgrApi, OsdMapApi
-from .up_sets import Osds, UpSetReader, UpSets
+from .up_sets import Osds, UpSets, read_up_sets
 
 _MAPPED_A_PIECE = 50   # before it gives way again: about a millisecond
 
@@ -28,7 +28,6 @@ class OsdMapReader:
     def __init__(self, mgr: MgrApi, counters: WorkCounters) -> None:
         self._mgr = mgr
         self._counters = counters
-        self._up_sets = UpSetReader()
         self._last: Optional[OsdMapReading] = None
 
     def read(self) -> OsdMapReading:
@@ -42,7 +41,7 @@ class OsdMapReader:
         self._counters.add("osdmap_dumps")
         osd_map = osdmap.dump()
         give_way()
-        up = self._up_sets.read(osdmap, osd_map["pools"])
+        up = read_up_sets(osdmap, osd_map["pools"], self._last.up if self._last is not None else {})
         temporary = [entry["pgid"] for entry in osd_map.get("pg_temp", ())]
         return OsdMapReading(osd_map, osdmap.get_crush().dump(), up,
                              self._acting_sets(osdmap, temporary, up))

@@ -15,7 +15,7 @@ from ..runtime.time_slice import give_way
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Snapshot
 from .movements import Movement, MovingTotals, movements, moving_totals
-from .placement_counts import PlacementCounts, count_placement, in_order
+from .placement_counts import PlacementCounts, count_placement
 from .too_full import TooFull, find_too_full
 from .transfer_rates import TransferRates
 
@@ -104,13 +104,10 @@ class ClusterView(NamedTuple):
 
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
               max_misplaced_ratio: float, builtin_active: bool, sent: Container[str] = (),
-              before: Optional[ClusterView] = None,
-              counts: Optional[PlacementCounts] = None) -> ClusterView:
+              before: Optional[ClusterView] = None) -> ClusterView:
     """`pending`: what we have sent, some of which Ceph's own counts may not show yet. `sent`: PGs
-    that were sent a while ago, by the last mgr too. `before`: the view that this one replaces.
-    `counts`: the snapshot's, where they are known."""
-    if counts is None:
-        counts = amended_counts(snapshot, before)
+    that were sent a while ago, by the last mgr too. `before`: the view that this one replaces."""
+    counts = count_placement(snapshot)
     moving = in_flight(snapshot, pending.entries)
     uncounted = pending.uncounted_copies(snapshot, as_degraded=False)
     give_way()
@@ -135,19 +132,12 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         in_flight_moves=moving.moves, in_flight_bytes=moving.bytes, builtin_active=builtin_active,
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, uncounted),
         max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
-        too_full=find_too_full(snapshot, in_order(counts.too_full)),
+        too_full=find_too_full(snapshot, counts.too_full),
         uncounted_copies=uncounted, used_now=used, movements=flying, moving=moving_totals(flying),
         used_soon=_used_soon(snapshot, target, pending.entries), growth_now=growth_now,
         device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
                          if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, before.troubles if before is not None else {}))
-
-
-def amended_counts(snapshot: Snapshot, before: Optional[ClusterView]) -> PlacementCounts:
-    """The counts of a snapshot, amended from those of the last view."""
-    if before is None:
-        return count_placement(snapshot, None, PlacementCounts())
-    return count_placement(snapshot, before.snapshot, before.counts)
 
 
 def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]

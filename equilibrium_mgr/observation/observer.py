@@ -16,9 +16,8 @@ from ..plan.usage import ShardCounts
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
 from ..snapshot.model import Snapshot
-from .bound_inputs import BoundInputs, bound_inputs
 from .change_detection import ChangeDetector, has_moved
-from .cluster_view import ClusterView, amended_counts, make_view, with_misplaced
+from .cluster_view import ClusterView, make_view, with_misplaced
 from .movements import Movement
 from .transfer_rates import RateMeter, TransferRates
 
@@ -51,8 +50,6 @@ class ClusterObserver:
         self.compute_bounds: BoundsFunction = cluster_bounds
         self.change_detector = ChangeDetector(clock)
         self._meter = RateMeter()
-        self._bounds_last: Optional[UtilizationBounds] = None
-        self._bounds_from: Optional[BoundInputs] = None   # what these were computed from
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # when last seen; None before
         self._target_ratio: Optional[float] = None   # Ceph's own limit, read once a round
@@ -131,14 +128,12 @@ class ClusterObserver:
     def update_view(self, snapshot: Snapshot, settings: Settings,
                     same_bounds: bool = False) -> None:
         """Replaces the view. Our own moves leave the bounds as they are (`same_bounds`)."""
-        counts = amended_counts(snapshot, self.view)
         bounds = self.view.utilization_bounds if same_bounds and self.view is not None else (
-            self._bounds_of(snapshot, bound_inputs(snapshot, counts)))
+            self._bounds(snapshot))
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
-                              self._cooldown.moved.keys() | self._pending.sent_before, self.view,
-                              counts)
+                              self._cooldown.moved.keys() | self._pending.sent_before, self.view)
         self.view = self.view._replace(
             rates=self._rates(snapshot, self.view.movements),
             statistics_at=self._statistics_at, stale_osds=self._stale_osds)
@@ -174,13 +169,6 @@ class ClusterObserver:
         if movable_pools is None:
             return self.view.utilization_bounds if self.view is not None else None
         return self._bounds(snapshot, frozenset(snapshot.pools) - movable_pools)
-
-    def _bounds_of(self, snapshot: Snapshot, inputs: BoundInputs) -> Optional[UtilizationBounds]:
-        """The last bounds while they are as good as new ones."""
-        if self._bounds_last is None or self._bounds_from is None or (
-                not self._bounds_from.is_near(inputs)):
-            self._bounds_last, self._bounds_from = self._bounds(snapshot), inputs
-        return self._bounds_last
 
     def _bounds(self, snapshot: Snapshot,
                 fixed_pools: FrozenSet[int] = frozenset()) -> Optional[UtilizationBounds]:

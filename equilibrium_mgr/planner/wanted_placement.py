@@ -27,7 +27,7 @@ def restore_wanted(placement: PlacementState, changes: Sequence[PgChange]) -> Di
     Moves that have been made meanwhile are no moves any more and count as nothing.
     """
     dropped: Counter[str] = Counter()
-    index_of_pg = {pgid: index for index, pgid in enumerate(placement.pgs.keys)}
+    index_of_pg = {pg.pgid: index for index, pg in enumerate(placement.pgs)}
     left: List[List[ShardMove]] = []
     for change in changes:
         pg = index_of_pg.get(change.pgid)

@@ -5,8 +5,7 @@ A long loop calls `give_way` between pieces of work of a few milliseconds, or go
 `piecewise`. What that does is up to the thread: nothing, or what `giving_way` has bound to it. The
 same work with the same input has the same result either way, unless it is told to end.
 
-From Ceph 20 on modules share a garbage collector as well. That one is left alone; what would make
-its passes long is made small instead (row_store.py).
+From Ceph 20 on modules share a garbage collector as well. That one is left alone.
 """
 from __future__ import annotations
 

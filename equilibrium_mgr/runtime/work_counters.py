@@ -14,7 +14,6 @@ class Counts(NamedTuple):
     summaries: int = 0      # cheap readings, see gateway/cluster_summary.py
     kv_writes: int = 0      # values written to the key-value store: a monitor commit each
     mon_commands: int = 0   # commands to the monitors, upmaps and others
-    snapshot_differences: int = 0   # values of a kept snapshot that a full one has shown as wrong
     plans: int = 0          # plans begun, including those that compare aims
 
 

@@ -6,26 +6,35 @@ that is counted.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Iterable, Mapping, Optional
+from typing import Dict, Iterable, Mapping, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from .amend.look import Look, take_look
-from .amend.pg_table import PgTable
-from .model import Pg, Pool, Snapshot, SnapshotPgs, transfers
+from ..crush.placement import NO_OSD
+from ..runtime.time_slice import piecewise
+from .in_flight import InFlightTracker, PgContext
+from .look import Look, PlacementRules, take_look
+from .model import Osd, Pg, Pool, Snapshot, SnapshotPgs, pool_of, shard_changes, transfers
 from .operator_weights import with_base_bytes
 from .osds import OsdReader, full_ratios, scaled, with_transfers
-from .pools import PoolReader
-from .reading import Reading
+from .pg_checks import (CheckedPlacement, check_placement, omap_on_small_osd, osd_not_reported,
+                        untrusted_state)
+from .pg_totals import PgTotals
+from .pools import CopyCounts, PoolReader
+from .reading import PgRecord, Reading
 from .shard_scale import ShardScale
+from .sizes.kept_sizes import KeptSizes
+from .sizes.leftovers import Leftovers
+from .sizes.metadata import metadata_ratios
 from .sizes.osd_factors import ShardRatios
+from .sizes.shard_sizes import ShardInput
+
+_PGS_A_PIECE = 150   # before it gives way again: about a millisecond
 
 
 class SnapshotBuilder:
-    """Builds snapshots, and keeps from one to the next what has not changed.
-
-    The CRUSH hierarchy and the rules stay valid for one CRUSH version. PGs are amended
-    (amend/pg_table.py) where the reading's up sets and records are such as cannot be changed in
-    place.
+    """Builds each snapshot anew, top to bottom, but for what takes long and depends on little: the
+    CRUSH hierarchy and the rules of one CRUSH version, and for each PG the check of its placement,
+    which stays right while its up set and upmap items are the same.
     """
 
     def __init__(self) -> None:
@@ -33,13 +42,12 @@ class SnapshotBuilder:
         self._crush: Optional[CrushHierarchy] = None
         self._pools = PoolReader()
         self._osds = OsdReader()
-        self._table = PgTable()
         self._scale = ShardScale()
-
-    @property
-    def has_amended(self) -> bool:
-        """True where the last snapshot was made of the one before."""
-        return self._table.is_amended
+        self._sizes = KeptSizes()
+        self._leftovers = Leftovers()
+        self._tracker = InFlightTracker()
+        self._placement: Optional[PlacementRules] = None   # that what follows was checked by
+        self._placements: Dict[str, CheckedPlacement] = {}
 
     def build(self, reading: Reading) -> Snapshot:
         """A snapshot of one reading. Raises KeyError where maps lack what every Ceph map has."""
@@ -48,34 +56,106 @@ class SnapshotBuilder:
         alike = self._pools.read(reading, crush)
 
         def look_at(pools: Mapping[int, Pool], shard_ratios: ShardRatios) -> Look:
-            return take_look(reading, crush, pools, osds, shard_ratios, self._table.last_look)
-        pools = self._scale.fit(reading, alike, lambda shard_ratios: self._table.metadata_ratios(
+            return take_look(reading, crush, pools, osds, shard_ratios)
+        pools = self._scale.fit(reading, alike, lambda shard_ratios: self._metadata_ratios(
             look_at(alike, shard_ratios)))
         look = look_at(pools, self._scale.shard_ratios)
-        self._table.update(look)
-        return self._snapshot(look)
+        if look.surroundings.placement != self._placement:
+            self._placement, self._placements = look.surroundings.placement, {}
+        self._sizes.fit(look, self._leftovers)
+        self._tracker.begin(reading)
+        pgs, totals, copies = self._build_pgs(look)
+        self._tracker.end()
+        self._leftovers.update(look, totals, pgs)
+        return self._snapshot(look, pgs, totals, copies)
 
     def fit_factors_anew(self) -> None:
         """Has the next reading tell again what shards take on each OSD, see ShardScale."""
         self._scale.fit_anew()
 
-    def copy(self) -> SnapshotBuilder:
-        """One that remembers the same of the cluster's past, and builds all PGs at its next
-        reading: what the amended ones are to be equal to."""
-        copied = SnapshotBuilder()
-        copied._crush_version, copied._crush = self._crush_version, self._crush
-        copied._pools, copied._table = self._pools, self._table.copy()
-        copied._scale = self._scale.copy()
-        return copied
+    def _hierarchy(self, reading: Reading) -> CrushHierarchy:
+        version = reading.osd_map.get("crush_version")
+        if self._crush is None or version is None or version != self._crush_version:
+            self._crush = CrushHierarchy(reading.crush)
+            self._crush_version = version
+        return self._crush
 
-    def _snapshot(self, look: Look) -> Snapshot:
-        reading, table, pools = look.reading, self._table, look.pools
-        osd_map, pg_status, totals = reading.osd_map, reading.pg_status, table.totals
+    def _metadata_ratios(self, look: Look) -> Dict[int, float]:
+        """Pool id → metadata and omap of its shards ÷ all their bytes, of the pools of which data
+        alone takes more or less."""
+        sizes = self._sizes.copy()
+        sizes.fit(look, self._leftovers)
+        return metadata_ratios(look, sizes.rules)
+
+    def _build_pgs(self, look: Look) -> Tuple[SnapshotPgs, PgTotals, CopyCounts]:
+        reading, rules = look.reading, self._sizes.rules
+        is_out, small = look.is_out(), look.surroundings.small
+        # an OSD that is out is meant to hold nothing, and the mgr shows zeros for it
+        awaited = frozenset([osd for osd in look.osds.keys() - look.surroundings.with_statistics
+                             if not is_out(osd)])
+        nearfull = full_ratios(reading.osd_map).nearfull
+        pgs, totals, copies = SnapshotPgs(), PgTotals(), CopyCounts()
+        placements: Dict[str, CheckedPlacement] = {}
+        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
+            up, items, record = reading.up[pgid], look.items.get(pgid, ()), look.record(pgid)
+            pool, acting = look.pools[pool_of(pgid)], look.acting_set(pgid)
+            shard, unknown = rules.inputs.of(pool, record, acting)
+            placed = self._placements.get(pgid)
+            if placed is None or placed.up != up or placed.items != items:
+                placed = check_placement(pool, tuple(up), items, is_out)
+            placements[pgid] = placed
+            immovable = (look.pinned.get(pgid) or pool.immovable or unknown or placed.immovable
+                         or osd_not_reported(up, awaited) or untrusted_state(record.state)
+                         or (omap_on_small_osd(shard, up, look.osds, nearfull)
+                             if small and not small.isdisjoint(up) else None))
+            holders, doubtful = self._holders(placed, shard, pgid, record, pool, copies)
+            pg = pgs[pgid] = Pg(
+                pgid, pool.id, placed.raw, placed.up, tuple(acting),
+                rules.model.shard_bytes(shard), _objects(shard, unknown is not None),
+                record.uncopied_ratio, record.state, record.reported_epoch, immovable, holders,
+                doubtful)
+            totals.add(pg, pool, shard.omap_bytes)
+        self._placements = placements
+        pgs.set_moving(totals.moving)
+        return pgs, totals, copies
+
+    def _holders(self, placed: CheckedPlacement, shard: ShardInput, pgid: str, record: PgRecord,
+                 pool: Pool, copies: CopyCounts) -> Tuple[Tuple[int, ...], bool]:
+        """OSDs that hold the PG's shards, and whether that is doubtful. Counts missing copies and
+        what has left OSDs as well."""
+        up, acting, model = placed.up, tuple(shard.acting), self._sizes.rules.model
+        if acting == up and len(up) >= pool.size and self._tracker.is_at_rest(
+                pgid, up, record.state):
+            return up, False
+        location = self._tracker.locate(
+            PgContext(pgid, up, acting, placed.items, record, pool.size, pool.erasure))
+        copies.add(pool.id, location)
+        data_bytes = model.shard_bytes(shard._replace(omap_bytes=0, objects=0))
+        uncompacted, undeleted = self._leftovers.uncompacted, self._leftovers.undeleted
+        if location.holders is not up:
+            if shard.omap_bytes:
+                uncompacted.begin_move(pgid, shard.omap_bytes,
+                                       model.shard_bytes(shard._replace(data_bytes=0)))
+            undeleted.begin_move(pgid, data_bytes)
+        elif location.left_behind:
+            before = location.left_behind
+            left = shard_changes(before, up, pool.erasure)[1]
+            if shard.omap_bytes:
+                uncompacted.end_move(pgid, pool.id, left, record.omap_bytes or shard.omap_bytes)
+            undeleted.end_move(pgid, pool.id, [(osd, pool.ratio_on(osd, before)) for osd in left
+                                               if osd != NO_OSD], data_bytes)
+        return location.holders, location.doubtful
+
+    def _snapshot(self, look: Look, pgs: SnapshotPgs, totals: PgTotals,
+                  copies: CopyCounts) -> Snapshot:
+        reading, pools = look.reading, look.pools
+        osd_map, pg_status = reading.osd_map, reading.pg_status
         ratios = full_ratios(osd_map)
-        factors = look.surroundings.shard_ratios.factors
-        osds = with_transfers(scaled(look.osds, factors.osds), totals.inbound, totals.outbound,
-                              table.leftovers.uncompacted.bytes_by_osd(),
-                              table.leftovers.undeleted.bytes_by_osd())
+        osds: Mapping[int, Osd] = scaled(look.osds, look.surroundings.shard_ratios.factors.osds)
+        silent = [pgs[pgid] for pgid in totals.moving if look.record(pgid).is_unknown]
+        osds = with_transfers(osds, totals.inbound, totals.outbound,
+                              self._leftovers.uncompacted.bytes_by_osd(),
+                              self._leftovers.undeleted.bytes_by_osd())
         return Snapshot(
             epoch=osd_map["epoch"], taken_at=reading.taken_at,
             flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),
@@ -85,26 +165,17 @@ class SnapshotBuilder:
             osd_release=osd_map.get("require_osd_release", ""),
             crush=look.surroundings.placement.crush,
             crush_version=osd_map.get("crush_version", 0),
-            osds=with_base_bytes(osds, totals.up_bytes), pools=dict(pools),
-            pgs=SnapshotPgs(table.pgs, totals.moving), upmap_items=dict(look.items),
-            pool_states=table.copies.corrected_states(pg_status),
+            osds=with_base_bytes(osds, totals.up_bytes), pools=dict(pools), pgs=pgs,
+            upmap_items=dict(look.items), pool_states=copies.corrected_states(pg_status),
             object_copies=pg_status.get("misplaced_total") or totals.object_copies(pools),
             misplaced_copies=(pg_status.get("misplaced_objects", 0)
-                              + _unreported_misplaced(map(table.pgs.__getitem__, table.silent),
-                                                      pools)),
-            skipped=Counter({why: count for why, count in sorted(totals.skipped.items()) if count}),
+                              + _unreported_misplaced(silent, pools)),
+            skipped=Counter(dict(sorted(totals.skipped.items()))),
             stale_osds=reading.stale_osds.intersection(
                 osd.id for osd in osds.values() if osd.up and osd.is_in),
-            unsettled_seconds=table.tracker.unsettled_seconds,
+            unsettled_seconds=self._tracker.unsettled_seconds,
             primaries={entry["pgid"]: int(entry["primary_osd"])
                        for entry in osd_map.get("pg_upmap_primaries", ())})
-
-    def _hierarchy(self, reading: Reading) -> CrushHierarchy:
-        version = reading.osd_map.get("crush_version")
-        if self._crush is None or version is None or version != self._crush_version:
-            self._crush = CrushHierarchy(reading.crush)
-            self._crush_version = version
-        return self._crush
 
 
 def build_snapshot(reading: Reading) -> Snapshot:
@@ -112,7 +183,13 @@ def build_snapshot(reading: Reading) -> Snapshot:
     return SnapshotBuilder().build(reading)
 
 
+def _objects(shard: ShardInput, unknown: bool) -> int:
+    """Objects of the PG; at least 1 unless it is known to be empty, as a PG without objects would
+    count nothing against the misplaced limit."""
+    holds = unknown or shard.data_bytes > 0 or shard.omap_bytes > 0
+    return max(shard.objects, 1 if holds else 0)
+
+
 def _unreported_misplaced(pgs: Iterable[Pg], pools: Mapping[int, Pool]) -> int:
     """Object copies in flight that Ceph does not count: those of PGs that no OSD has reported."""
-    return sum(pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0]) for pg in pgs
-               if pg.is_moving)
+    return sum(pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0]) for pg in pgs)

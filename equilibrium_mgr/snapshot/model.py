@@ -5,7 +5,6 @@ from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Seq
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
-from ..runtime.amended_map import AmendedRows
 
 UpmapItems = Tuple[Tuple[int, int], ...]
 SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
@@ -205,13 +204,15 @@ class Pg(NamedTuple):
         return self.holders is not self.up and self.holders != self.up
 
 
-class SnapshotPgs(AmendedRows[Pg]):
+class SnapshotPgs(Dict[str, Pg]):
     """pgid → PG. Knows which PGs move."""
 
-    def __init__(self, rows: AmendedRows[Pg], moving: Iterable[str]) -> None:
-        super().__init__(Pg, *rows.plain())
+    moving: Mapping[str, Pg] = {}
+
+    def set_moving(self, pgids: Iterable[str]) -> None:
+        """Names the PGs that move, of all that are here."""
         self.moving = {pgid: self[pgid] for pgid in sorted(
-            moving, key=lambda pgid: (pool_of(pgid), pg_number(pgid)))}
+            pgids, key=lambda pgid: (pool_of(pgid), pg_number(pgid)))}
 
 
 class PgStateCounts(NamedTuple):

@@ -140,6 +140,9 @@ class MadeMgr:
     def _pg_status(self) -> Any:
         return {"pgs_by_pool_state": [], "misplaced_objects": 0}
 
+    def _health(self) -> Any:
+        return {"json": "{}"}
+
     def _df(self) -> Any:
         return {"pools": [{"id": pool, "name": f"pool{pool}", "stats": {"max_avail": 1}}
                           for pool in self.by_pool]}

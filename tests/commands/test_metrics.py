@@ -71,7 +71,7 @@ def test_what_is_not_known_is_absent(open_session: Callable[..., Session]) -> No
     known = {name[len(PREFIX):] for name in found.samples}
     assert known == {"state", "active", "last_round_timestamp_seconds", "rejected_upmaps",
                      "moved_bytes_total", "moves_total", "episodes_total", "drained_osds",
-                     "snapshot_differences_total", "info"}
+                     "info"}
     assert found.by("info") == {VERSION: 1.0}
 
 
@@ -98,12 +98,6 @@ def test_what_is_left_of_drains_is_told_in_sum(session: Session) -> None:
     assert told()[-1] == 0.0
     run(session, "equilibrium drain rm 3 4")
     assert told() == [0.0, None, None, None, None]
-
-
-def test_a_wrong_snapshot_is_counted(session: Session) -> None:
-    assert metrics(session).one("snapshot_differences_total") == 0.0
-    session.module.gateway.counters.add("snapshot_differences", 3)
-    assert metrics(session).one("snapshot_differences_total") == 3.0
 
 
 def test_off_looks_once_an_hour_however_often_it_is_asked(

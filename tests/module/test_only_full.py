@@ -12,7 +12,7 @@ from tests.conftest import _COUNTS
 _ROOT = Path(__file__).parents[2]
 #: Tests marked `full`, tests with random cases, and tests that are neither.
 _SOME = ("tests/undo/test_undo_everything.py", "tests/threads/test_storm.py",
-         "tests/snapshot/amend", "tests/properties/test_plan_repeats.py",
+         "tests/snapshot/test_pg_cache.py", "tests/properties/test_plan_repeats.py",
          "tests/plan/test_usage.py")
 
 
@@ -29,7 +29,7 @@ def test_both_together_are_a_full_run() -> None:
     assert plain - rest and rest - plain
     # what every run has too is not run twice, but for random cases
     assert {line.split("::")[0] for line in plain & rest} == {
-        "tests/threads/test_storm.py", "tests/snapshot/amend/test_amended_looks.py",
+        "tests/threads/test_storm.py", "tests/snapshot/test_pg_cache.py",
         "tests/properties/test_plan_repeats.py", "tests/undo/test_undo_everything.py"}
 
 

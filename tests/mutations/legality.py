@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH_SELECTION, MSR, PG_BUILDER, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SHARD_INPUTS,
-    SNAPSHOT_LOOK, THROTTLE, UPMAP_CHECK, Edit, Mutation)
+    BATCH_SELECTION, MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SHARD_INPUTS,
+    SNAPSHOT_BUILDER, SNAPSHOT_LOOK, THROTTLE, UPMAP_CHECK, Edit, Mutation)
 
 #: The monitor is taken to keep whatever it is sent.
 _MONITOR_KEEPS_ALL = Edit(
@@ -207,13 +207,12 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "omap-that-has-left-is-forgotten",
         "omap that has left an OSD is leaving until its RocksDB has compacted", (
-            Edit(PG_BUILDER,
-                 "        if shard.omap_bytes:\n"
-                 "            self._leftovers.uncompacted.begin_move(",
-                 "        if False:\n            self._leftovers.uncompacted.begin_move("),
-            Edit(PG_BUILDER,
-                 "        if shard.omap_bytes:\n            self._leftovers.uncompacted.end_move(",
-                 "        if False:\n            self._leftovers.uncompacted.end_move(")),
+            Edit(SNAPSHOT_BUILDER,
+                 "            if shard.omap_bytes:\n                uncompacted.begin_move(",
+                 "            if False:\n                uncompacted.begin_move("),
+            Edit(SNAPSHOT_BUILDER,
+                 "            if shard.omap_bytes:\n                uncompacted.end_move(",
+                 "            if False:\n                uncompacted.end_move(")),
         ("scenario:omap_late",)),
     Mutation(
         "omap-on-small-osds-is-moved",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, PG_BUILDER, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES,
+    COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES,
     SNAPSHOT_BUILDER, SNAPSHOT_MODEL, UNDELETED_DATA, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -15,13 +15,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(UNDELETED_DATA,
                  "        return {osd: count for osd, count in sums.items() if count > 0}\n",
                  "        return {}\n"),),
-        ("snapshot/amend/test_undeleted.py",)),
+        ("snapshot/test_undeleted.py",)),
     Mutation(
         "unknown-is-movable-anywhere",
         "what has not been reported is not moved", (
-            Edit(PG_BUILDER,
-                 "pool.immovable or unknown or known.immovable",
-                 "pool.immovable or known.immovable"),
+            Edit(SNAPSHOT_BUILDER,
+                 "pool.immovable or unknown or placed.immovable",
+                 "pool.immovable or placed.immovable"),
             Edit(PG_CHECKS,
                  "    if awaited and not awaited.isdisjoint(up):\n",
                  "    if False:\n"),),
@@ -36,13 +36,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "unknown-weighs-nothing",
         "what has not been reported counts as its pool's mean", (
-            Edit(PG_BUILDER,
-                 "objects=_objects(shard, unknown is not None),\n",
-                 "objects=shard.objects if unknown is None else 0,\n"),
             Edit(SNAPSHOT_BUILDER,
-                 "                              + _unreported_misplaced("
-                 "map(table.pgs.__getitem__, table.silent),\n"
-                 "                                                      pools)),\n",
+                 "_objects(shard, unknown is not None),\n",
+                 "shard.objects if unknown is None else 0,\n"),
+            Edit(SNAPSHOT_BUILDER,
+                 "                              + _unreported_misplaced(silent, pools)),\n",
                  "                              ),\n"),),
         ("scenario:unknown_misplaced",)),
     Mutation(

@@ -151,7 +151,7 @@ def test_ratios_are_fitted_now_and_then_and_kept() -> None:
             num_bytes=8 * WIDTH * cluster.records[pgid].num_objects)
     settle(cluster, [32 * 4 * KIB] * K)
     for seconds in (60.0, 700.0):
-        looks.append(builder.copy().build(cluster.reading()._replace(
+        looks.append(builder.build(cluster.reading()._replace(
             taken_at=1000.0 + seconds)).pools[1].position_ratios)
     assert looks == [first, ()]
 
@@ -168,7 +168,7 @@ def test_what_osds_have_told_is_kept_while_they_do_not_tell() -> None:
     for stored in ([dict(row, data_stored=int(row["data_stored"] * rng.uniform(0.6, 1.4)))
                     for row in told], told[:-5]):
         cluster.stored = stored
-        moving = builder.copy().build(cluster.reading()._replace(taken_at=1700.0))
+        moving = builder.build(cluster.reading()._replace(taken_at=1700.0))
         assert moving.pools[1].is_uniform
     cluster.stored = told
     settle(cluster)

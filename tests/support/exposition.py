@@ -19,7 +19,7 @@ FAMILIES: Dict[str, Optional[str]] = {
     "room_bytes": None, "pool_free_bytes": "pool_id",
     "upmap_items": None, "rejected_upmaps": None, "statistics_age_seconds": None,
     "last_round_timestamp_seconds": None, "moved_bytes_total": None, "moves_total": None,
-    "episodes_total": "outcome", "snapshot_differences_total": None, "info": "version"}
+    "episodes_total": "outcome", "info": "version"}
 PREFIX = "ceph_equilibrium_"
 
 

@@ -13,14 +13,11 @@ from typing import (AbstractSet, Collection, Dict, Iterable, List, Mapping, Name
                     Set, Tuple)
 
 from ...plan.model import PgChange
-from ...runtime.amended_map import AmendedRows
-from ...runtime.time_slice import give_way
+from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Osd, Pg, Snapshot
-from .held_pgs import HeldPgs
 from .recent_arrivals import RecentArrivals
 
-_SIZE, _POOL = Pg._fields.index("shard_bytes"), Pg._fields.index("pool")
-
+_PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 #: Seconds after its last arrival after which an OSD has reported and compacted what it took.
 _SETTLE_SECONDS = 600.0
 #: Seconds for which an excess has to show: an OSD reports every few seconds, and the mgr may have
@@ -109,7 +106,6 @@ class PredictionCheck:
 
     def __init__(self) -> None:
         self._windows: Dict[int, _Window] = {}
-        self._held = HeldPgs()
         self._unconfirmed: Dict[int, float] = {}   # OSD → since when it has grown too much
         self._all_used: Dict[int, int] = {}
         self._all_used_at = float("-inf")   # seconds since the epoch
@@ -149,12 +145,11 @@ class PredictionCheck:
         self._arrivals.observe(snapshot)
         if not self._windows:
             self._unconfirmed = {}
-            self._held.forget()
             return Findings()
         now = snapshot.taken_at
         self._close(now, pending, snapshot)
         self._add_late(snapshot)
-        held = self._held.of(self._windows, snapshot.pgs)
+        held = _held_by(self._windows, snapshot.pgs)
         others = self._growth_of_others(snapshot)
         growths = [self._growth(osd, held[osd], snapshot, pending, others[osd])
                    for osd in sorted(self._windows) if osd in snapshot.osds
@@ -186,7 +181,7 @@ class PredictionCheck:
         known = {osd for osd in osds if osd in before.osds and before.osds[osd].has_statistics}
         if not known:
             return
-        held = self._held.of(known.union(self._windows), before.pgs)
+        held = _held_by(known, before.pgs)
         all_used = self._used_bytes(before)
         highest = before.max_utilization_by_class()
         for osd in known:
@@ -294,6 +289,16 @@ def targets_of(changes: Iterable[PgChange]) -> Dict[str, Tuple[int, ...]]:
             for change in changes}
 
 
+def _held_by(osds: Collection[int], pgs: Mapping[str, Pg]) -> Dict[int, Set[str]]:
+    """OSD → pgids of the PGs that have a shard there, or one in flight to it."""
+    found: Dict[int, Set[str]] = {osd: set() for osd in osds}
+    for pg in piecewise(pgs.values(), _PGS_A_PIECE):
+        for osd in pg.up if pg.holders is pg.up else {*pg.up, *pg.holders}:
+            if osd in found:
+                found[osd].add(pg.pgid)
+    return found
+
+
 def _bytes_there(snapshot: Snapshot, pg: Pg, osd: int) -> int:
     """Bytes of the shard that a PG has on an OSD, or is to have there."""
     return snapshot.shard_bytes(pg, osd, pg.up if osd in pg.up else pg.holders)
@@ -304,13 +309,9 @@ def _stayed_and_left(shards: Mapping[str, int], held: AbstractSet[str], snapshot
     """(bytes by which shards that have stayed on an OSD have grown, bytes of those that have left).
     `shards`: pgid → bytes before; `held`: the PGs that are there now."""
     stayed = left = 0
-    pgs, pools = snapshot.pgs, snapshot.pools
-    row = pgs.row if isinstance(pgs, AmendedRows) else pgs.__getitem__
-    for pgid, before in shards.items():   # nearly all of an OSD's PGs: as rows
+    for pgid, before in shards.items():
         if pgid in held:
-            pg = row(pgid)
-            stayed += (pg[_SIZE] if pools[pg[_POOL]].is_uniform
-                       else _bytes_there(snapshot, Pg(*pg), osd)) - before
+            stayed += _bytes_there(snapshot, snapshot.pgs[pgid], osd) - before
         else:
             left += before
     return stayed, left

@@ -13,18 +13,15 @@ them.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
-from ...runtime.amended_map import stored_rows
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Pg, Pool, Snapshot
 
 #: Items before it gives way again: a few milliseconds at most.
 _PGS_AT_ONCE = 500
-_PGID, _POOL, _UP, _SIZE, _IMMOVABLE = map(
-    Pg._fields.index, ("pgid", "pool", "up", "shard_bytes", "immovable"))
 OSDS_AT_ONCE = 1000
 
 
@@ -143,11 +140,11 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
     uneven = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
     outside: Dict[int, int] = {}
-    for row in piecewise(stored_rows(snapshot.pgs), _PGS_AT_ONCE):
-        pool, up, shard_bytes = row[_POOL], row[_UP], row[_SIZE]   # a NamedTuple takes longer
-        weight = 1.0 if pool not in uneven else shard_weight(snapshot.pools[pool], row[_PGID])
+    for pg in piecewise(snapshot.pgs.values(), _PGS_AT_ONCE):
+        pool, up, shard_bytes = pg.pool, pg.up, pg.shard_bytes
+        weight = 1.0 if pool not in uneven else shard_weight(snapshot.pools[pool], pg.pgid)
         if not snapshot.pools[pool].is_uniform:
-            _add_uneven(demands.get(pool, ()), row, snapshot.pools[pool], weight, on_osd, outside)
+            _add_uneven(demands.get(pool, ()), pg, snapshot.pools[pool], weight, on_osd, outside)
             continue
         for demand in demands.get(pool, ()):
             osds, placed = demand.osds, 0
@@ -161,7 +158,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
             if drained and not drained.isdisjoint(members):
                 placed = min(placed + sum(osd in drained for osd in members),
                              max(placed, demand.most_shards()))
-            excess = 1 if row[_IMMOVABLE] is None else _rule_excess(demand.block, members)
+            excess = 1 if pg.immovable is None else _rule_excess(demand.block, members)
             if not demand.single_shards or shard_bytes < demand.least_bytes:
                 demand.least_bytes = shard_bytes
             demand.all_bytes += placed * shard_bytes
@@ -174,16 +171,16 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
                         on_osd, demands, outside)
 
 
-def _add_uneven(demands: Sequence[PoolDemand], row: Tuple[Any, ...], pool: Pool, weight: float,
+def _add_uneven(demands: Sequence[PoolDemand], pg: Pg, pool: Pool, weight: float,
                 on_osd: Dict[int, int], outside: Dict[int, int]) -> None:
     """Adds a PG whose shards differ in size. The largest of them counts where one shard of a PG is
     a limit, which only relaxes it."""
-    up = row[_UP]
+    up = pg.up
     for demand in demands:
         members, largest, most = demand.block.members(up), 0, 0.0
-        excess = 1 if row[_IMMOVABLE] is None else _rule_excess(demand.block, members)
+        excess = 1 if pg.immovable is None else _rule_excess(demand.block, members)
         for osd in members:
-            size, ratio = pool.bytes_on(row[_SIZE], osd, up), pool.ratio_on(osd, up)
+            size, ratio = pool.bytes_on(pg.shard_bytes, osd, up), pool.ratio_on(osd, up)
             largest, most = max(largest, size), max(most, ratio)
             if osd in demand.osds:
                 on_osd[osd] += size

@@ -15,7 +15,6 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...plan.model import StuckShards
 from ...plan.options import PlanOptions
-from ...runtime.amended_map import stored_rows
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Pg, Snapshot
@@ -34,7 +33,6 @@ _TARGETS_A_PIECE = 100
 #: PGs looked at before it gives way again: a millisecond.
 _PGS_A_PIECE = 1000
 
-_UP = Pg._fields.index("up")
 
 #: Why a shard cannot leave, what an operator can change first: the first code that refuses one of
 #: its targets counts. What is not named here is too few failure domains.
@@ -193,9 +191,8 @@ def _stuck(placement: PlacementState, options: PlanOptions) -> Iterator[Tuple[in
             if refusal is not None:
                 yield (placement.osd_ids[i], refusal, placement.pgs[pg].pgid,
                        placement.pg_bytes[pg])
-    for row in piecewise(stored_rows(snapshot.pgs), _PGS_A_PIECE):
-        for osd in () if drained.isdisjoint(row[_UP]) else drained.intersection(row[_UP]):
-            pg_now = Pg(*row)
+    for pg_now in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        for osd in () if drained.isdisjoint(pg_now.up) else drained.intersection(pg_now.up):
             code = _kept_where_it_is(snapshot, pg_now, options)
             if code is not None:
                 yield osd, code, pg_now.pgid, pg_now.shard_bytes

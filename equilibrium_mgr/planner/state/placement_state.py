@@ -5,12 +5,9 @@ dictionaries of names took most of a plan's time, as measured.
 """
 from __future__ import annotations
 
-from typing import (Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set,
-                    Tuple)
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
-from ...runtime.amended_map import stored_rows
-from ...runtime.row_store import RowsByNumber
 from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Snapshot, pg_number
@@ -20,10 +17,6 @@ from .shard_groups import ShardGroup, build_groups
 #: Before it gives way again, a few milliseconds: PGs added, PGs or OSDs freed.
 _PGS_A_PIECE = 500
 _FREED_AT_ONCE = 5000
-
-#: Fields of a PG as it is stored; a NamedTuple of each takes longer.
-_PGID, _POOL, _RAW, _UP, _SIZE, _IMMOVABLE = map(
-    Pg._fields.index, ("pgid", "pool", "raw", "up", "shard_bytes", "immovable"))
 
 ShardMove = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
@@ -43,7 +36,7 @@ class PlacementState:
         #: all groups, and per pool id the group index of each position (or of all)
         self.groups, self.groups_of_pool = build_groups(snapshot, self.osd_ids)
         #: movable PGs; the lists below are by PG index
-        self.pgs: RowsByNumber[Pg] = RowsByNumber(snapshot.pgs)
+        self.pgs: List[Pg] = []
         self.pool_of_pg: List[int] = []            # pool id
         self.pg_bytes: List[int] = []              # of the mean shard
         #: group index → bytes of one of its shards by PG; of most groups that is `pg_bytes` itself
@@ -311,21 +304,18 @@ class PlacementState:
     def _add_pgs(self, options: PlanOptions) -> None:
         """One pass over the PGs, in an order that does not depend on a dictionary's."""
         get, shard_counts = self.index_of.get, self.shard_counts
-        for pool_id, rows in _in_order(self.snapshot):
+        for pool_id, pgs in _in_order(self.snapshot):
             size = self.snapshot.pools[pool_id].size if pool_id in self.snapshot.pools else -1
             groups = self.groups_of_pool.get(pool_id)
-            excluded = options.pool_ids is not None and pool_id not in options.pool_ids
-            for row in piecewise(rows, _PGS_A_PIECE):
-                up = tuple([get(osd, -1) for osd in row[_UP]])
+            for pg in piecewise(pgs, _PGS_A_PIECE):
+                up = tuple([get(osd, -1) for osd in pg.up])
                 for i in up:
                     if i >= 0:
                         shard_counts[i] += 1
                 if groups is not None and len(up) == size:
-                    self._count(up, groups, row[_SIZE])
-                    # as `pg_refusal`, which takes a Pg: to make one of each row takes longer
-                    if -1 not in up and not excluded and row[_IMMOVABLE] is None and (
-                            row[_PGID] not in options.rejected_pgs):
-                        self._add_movable(row, up, groups)
+                    self._count(up, groups, pg.shard_bytes)
+                    if -1 not in up and pg_refusal(pg, options) is None:
+                        self._add_movable(pg, up, groups)
 
     def _count(self, up: Sequence[int], groups: Sequence[int], shard_bytes: int) -> None:
         """Adds a PG's shards to their groups; -1 in `up` is an OSD without an index."""
@@ -345,21 +335,21 @@ class PlacementState:
             if i >= 0:
                 group.counts[i] += 1
 
-    def _add_movable(self, row: Tuple[Any, ...], up: Tuple[int, ...],
+    def _add_movable(self, pg: Pg, up: Tuple[int, ...],
                      groups: Sequence[int]) -> None:
         number = len(self.up)
-        self.pgs.append(row[_PGID])
-        self.pool_of_pg.append(row[_POOL])
-        self.pg_bytes.append(row[_SIZE])
+        self.pgs.append(pg)
+        self.pool_of_pg.append(pg.pool)
+        self.pg_bytes.append(pg.shard_bytes)
         for group in self._uneven_groups:   # there are none in most clusters
-            self.bytes_of[group.index].append(int(row[_SIZE] * group.size_ratio))
+            self.bytes_of[group.index].append(int(pg.shard_bytes * group.size_ratio))
         self.up.append(up)
         self.initial_up.append(up)
         # one tuple for all three where it can be: a third of what a PG takes of memory
-        if row[_RAW] == row[_UP]:
+        if pg.raw == pg.up:
             self.raw_up.append(up)
         else:
-            self.raw_up.append(tuple([self.index_of.get(osd, -1) for osd in row[_RAW]]))
+            self.raw_up.append(tuple([self.index_of.get(osd, -1) for osd in pg.raw]))
             for osd, wanted in pinned_shards(self.raw_up[number], up,
                                              self.groups[groups[0]].pool.erasure):
                 self.pinned.setdefault(osd, []).append((number, wanted))
@@ -389,12 +379,12 @@ def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
     return codes.REJECTED if pg.pgid in options.rejected_pgs else None
 
 
-def _in_order(snapshot: Snapshot) -> Iterator[Tuple[int, Iterator[Tuple[Any, ...]]]]:
-    """Yields each pool's id and its PGs by number, as they are stored. Sorted pool by pool: one
-    long sort would not yield."""
-    by_pool: Dict[int, List[Tuple[int, Tuple[Any, ...]]]] = {}
-    for row in piecewise(stored_rows(snapshot.pgs), 2 * _PGS_A_PIECE):
-        by_pool.setdefault(row[_POOL], []).append((pg_number(row[_PGID]), row))
+def _in_order(snapshot: Snapshot) -> Iterator[Tuple[int, Iterator[Pg]]]:
+    """Yields each pool's id and its PGs by number. Sorted pool by pool: one long sort would not
+    yield."""
+    by_pool: Dict[int, List[Tuple[int, Pg]]] = {}
+    for pg in piecewise(snapshot.pgs.values(), 2 * _PGS_A_PIECE):
+        by_pool.setdefault(pg.pool, []).append((pg_number(pg.pgid), pg))
     for pool in sorted(by_pool):
         give_way()
-        yield pool, (row for _, row in sorted_piecewise(by_pool.pop(pool), 10 * _PGS_A_PIECE))
+        yield pool, (pg for _, pg in sorted_piecewise(by_pool.pop(pool), 10 * _PGS_A_PIECE))

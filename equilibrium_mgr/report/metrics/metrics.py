@@ -28,7 +28,6 @@ class MetricSources(NamedTuple):
     active: bool                        # the option
     view: Optional[ClusterView]         # with figures of now; None before the first observation
     last_round_at: Optional[float]      # seconds since the epoch; None before the first round
-    snapshot_differences: int = 0       # since the mgr became active
 
 
 def report_metrics(sources: MetricSources) -> CommandAnswer:
@@ -159,7 +158,4 @@ def _of_totals(totals: Optional[Totals]) -> List[Family]:
 
 def _of_the_module(sources: MetricSources) -> List[Family]:
     return [
-        single("snapshot_differences_total", "Values that were wrong in what is known of the"
-               " cluster from one look to the next, and were healed: above 0 is a bug.",
-               sources.snapshot_differences, COUNTER),
         labelled("info", "The version of equilibrium.", "version", {VERSION: 1})]

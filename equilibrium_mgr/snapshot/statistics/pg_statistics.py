@@ -7,17 +7,15 @@ the present objects and omap of each pool.
 from __future__ import annotations
 
 from collections import Counter
-from typing import (Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple,
-                    Optional, Sequence, Set, Tuple, cast)
+from typing import (Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Sequence, Tuple)
 
 from ...crush.placement import NO_OSD
-from ...runtime.amended_map import AmendedRows
-from ...runtime.row_store import Rows
 from ...runtime.time_slice import piecewise
 from ..model import pool_of
-from .pg_reports import PgReports, ReportChanges, Reports
 from .pool_figures import NOTHING, PgFigures, PoolFigures, PoolRule
 from ..reading import PgRecord
+
+Reports = Mapping[str, Mapping[str, Any]]   # get('pg_progress')['pgs']
 
 _PGS_A_PIECE = 200   # before it gives way again: well below a millisecond
 
@@ -52,29 +50,15 @@ class _Transfer(NamedTuple):
 
 
 class PgStatistics:
-    """The newest known record of every PG, kept up to date from cheap readings.
-
-    A reading makes anew only the records of PGs whose report has changed, that move, or whose pool
-    has clearly other totals.
-    """
+    """The newest known record of every PG, made anew at each reading."""
 
     def __init__(self) -> None:
-        self._own_reports = PgReports()
-        self._full: Rows[PgFigures] = Rows(PgFigures)
+        self._full: Dict[str, PgFigures] = {}     # of the last full reading
         self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
-        self._records: Optional[AmendedRows[PgRecord]] = None   # of the last reading
-        self._silent: FrozenSet[str] = frozenset()     # PGs without a report, as of then
-        self._figures: Dict[int, PoolFigures] = {}     # pool → sums over its PGs, as of then
+        self._records: Mapping[str, PgRecord] = {}     # of the last reading
+        self._recovered: Mapping[str, int] = {}        # pgid → its counter, as of then
         self._rules: Mapping[int, PoolRule] = {}       # pool → how its totals are apportioned
-        self._pgids: Mapping[int, Sequence[str]] = {}  # pool → its PGs
-
-    def copy(self) -> PgStatistics:
-        """One that remembers the same, and makes all records anew at its next reading."""
-        copied = PgStatistics()
-        copied._full, copied._counts = self._full, self._counts
-        copied._transfers, copied._rules = self._transfers, self._rules
-        return copied
 
     def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
                   pool_stats: Iterable[Mapping[str, Any]]) -> None:
@@ -82,8 +66,7 @@ class PgStatistics:
 
         PGs that no OSD has reported yet get no figures.
         """
-        self._full = Rows(PgFigures)
-        self._transfers, self._rules, self._records = {}, {}, None
+        self._full, self._transfers, self._rules = {}, {}, {}
         counts: Counter[int] = Counter()
         holding = {pool["poolid"] for pool in pool_stats
                    if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
@@ -95,7 +78,7 @@ class PgStatistics:
                 continue
             objects = max(0, stat.get("num_objects", 0))
             self._full[pg["pgid"]] = PgFigures(objects, max(0, stat.get("num_omap_bytes", 0)),
-                                           stat.get("num_objects_omap", -1))
+                                               stat.get("num_objects_omap", -1))
             up, acting = tuple(pg.get("up", ())), pg.get("acting", ())
             moving = _moving(up, acting)
             if moving and objects:
@@ -113,41 +96,27 @@ class PgStatistics:
         return len(self._full) == sum(self._counts.values())
 
     def records(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]],
-                moving: Mapping[str, Sequence[int]], up_sets: Mapping[str, Sequence[int]] = {},
-                reports: Optional[PgReports] = None,
-                changes: Optional[ReportChanges] = None) -> AmendedRows[PgRecord]:
-        """pgid → record, from `get('pg_progress')['pgs']`.
+                moving: Mapping[str, Sequence[int]],
+                up_sets: Mapping[str, Sequence[int]] = {}) -> Mapping[str, PgRecord]:
+        """pgid → record, from `get('pg_progress')['pgs']`; the very one of the last reading where
+        it is equal.
 
         `moving`: pgid → acting set, of PGs with a pg_temp. `up_sets` (pgid → up set) distinguish a
-        movement from the next one of the same PG. `reports` and `changes`: who has compared the
-        reports, and what was found; None where that is still to be done.
+        movement from the next one of the same PG.
         """
-        if reports is None or changes is None:
-            reports = self._own_reports
-            changes = reports.read(progress)
-        if self._records is None or changes.are_other_pgs:
-            self._start(progress)
-            dirty: Collection[str] = progress
-            self._rules = self._new_rules(pool_stats)
-        else:
-            self._count_again(progress, changes.recovered)
-            dirty = self._dirty(changes, moving, pool_stats)
+        self._rules = self._new_rules(progress, pool_stats)
         transfers: Dict[str, _Transfer] = {}
-        before, found = self._records, {}
-        made: Rows[PgRecord] = Rows(PgRecord)
-        for pgid in piecewise(dirty, _PGS_A_PIECE):
-            pg = progress[pgid]
-            recovered = changes.recovered.get(pgid)
-            if recovered is None:
-                recovered = reports.recovered_before(pgid, pg.get("num_bytes_recovered", 0))
-            record = self._record(pgid, pg, moving, up_sets, recovered, transfers)
-            if before is None:
-                made[pgid] = record
-            elif before[pgid] != record:
-                found[pgid] = record
-        self._transfers = transfers
-        self._records = made.frozen() if before is None else before.amended(found)
-        return self._records
+        records: Dict[str, PgRecord] = {}
+        recovered: Dict[str, int] = {}
+        for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
+            count = pg.get("num_bytes_recovered", 0)
+            before = self._recovered.get(pgid, count)
+            record = self._record(pgid, pg, moving, up_sets, before, transfers)
+            known = self._records.get(pgid)
+            records[pgid] = known if known == record else record
+            recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
+        self._transfers, self._records, self._recovered = transfers, records, recovered
+        return records
 
     def _record(self, pgid: str, pg: Mapping[str, Any], moving: Mapping[str, Sequence[int]],
                 up_sets: Mapping[str, Sequence[int]], recovered: int,
@@ -155,7 +124,7 @@ class PgStatistics:
         """The record of one PG. `recovered`: its counter at the last reading."""
         state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
         uncopied_ratio, full = 1.0, NOTHING
-        if pgid not in self._silent:
+        if not _is_silent(pg):
             full = self._rules[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
         if pgid in moving or "clean" not in state and (
                 pgid in self._transfers or full is not NOTHING):
@@ -165,58 +134,23 @@ class PgStatistics:
         return PgRecord(num_bytes, full.num_objects, full.omap_bytes, state, uncopied_ratio,
                         pg.get("reported_epoch", 0), full.omap_objects)
 
-    def _dirty(self, changes: ReportChanges, moving: Collection[str],
-               pool_stats: Iterable[Mapping[str, Any]]) -> Set[str]:
-        """PGs whose record may be another one than at the last reading."""
-        before, self._rules = self._rules, self._new_rules(pool_stats)
-        found = {*changes.recovered, *self._transfers}
-        found.update(pgid for pgid in moving if pgid in cast(AmendedRows[PgRecord], self._records))
-        for pool, rule in self._rules.items():
-            if rule is not before.get(pool):
-                found.update(self._pgids[pool])
-        return found
-
-    def _start(self, progress: Reports) -> None:
-        """Counts all PGs anew."""
-        self._records = None
-        pgids: Dict[int, List[str]] = {}
-        silent: Set[str] = set()
-        self._figures = {}
-        for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
-            pool = pool_of(pgid)
-            if pool not in pgids:
-                pgids[pool], self._figures[pool] = [], PoolFigures()
-            pgids[pool].append(pgid)
-            if _is_silent(pg):
-                silent.add(pgid)
-            else:
-                self._figures[pool].add(self._full.get(pgid), max(0, pg.get("num_bytes", 0)))
-        self._pgids, self._silent = pgids, frozenset(silent)
-
-    def _count_again(self, progress: Reports, changed: Iterable[str]) -> None:
-        """Takes PGs out of the sums as they were, and adds them as they are."""
-        assert self._records is not None
-        silent = set(self._silent)
-        for pgid in piecewise(changed, _PGS_A_PIECE):
-            figures, full = self._figures[pool_of(pgid)], self._full.get(pgid)
-            if pgid not in silent:
-                figures.add(full, self._records[pgid].num_bytes, -1)
-            silent.discard(pgid)
-            if _is_silent(progress[pgid]):
-                silent.add(pgid)
-            else:
-                figures.add(full, max(0, progress[pgid].get("num_bytes", 0)))
-        self._silent = frozenset(silent)
-
-    def _new_rules(self, pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, PoolRule]:
+    def _new_rules(self, progress: Reports,
+                   pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, PoolRule]:
         """Pool id → how its present totals are apportioned to its PGs; the rule of the last reading
         where it is as good."""
+        figures: Dict[int, PoolFigures] = {}
+        for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
+            pool = pool_of(pgid)
+            if pool not in figures:
+                figures[pool] = PoolFigures()
+            figures[pool].pgs += 1
+            if not _is_silent(pg):
+                figures[pool].add(self._full.get(pgid), max(0, pg.get("num_bytes", 0)))
         totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
         found: Dict[int, PoolRule] = {}
-        for pool, figures in self._figures.items():
+        for pool, sums in figures.items():
             # the last full reading says nothing about PGs that were split or merged since
-            rule = figures.rule(totals.get(pool),
-                                len(self._pgids[pool]) != self._counts.get(pool))
+            rule = sums.rule(totals.get(pool), sums.pgs != self._counts.get(pool))
             kept = self._rules.get(pool)
             found[pool] = kept if kept is not None and kept.is_near(rule) else rule
         return found

@@ -94,21 +94,21 @@ class PoolFigures:
     """Sums over the PGs of one pool that have reported: `add` them, then `rule`."""
 
     def __init__(self) -> None:
+        self.pgs = 0   # of all, reported or not
         self._pgs = self._known = 0
         self._bytes = self._known_bytes = 0
         self._objects = self._omap_bytes = self._omap_objects = 0   # of the known PGs, as they were
 
-    def add(self, full: Optional[PgFigures], num_bytes: int, sign: int = 1) -> None:
-        """Adds one PG: its figures at the full reading, if there are any, and its bytes now. With
-        the sign -1 it is taken out again."""
-        self._pgs += sign
-        self._bytes += sign * num_bytes
+    def add(self, full: Optional[PgFigures], num_bytes: int) -> None:
+        """Adds one PG: its figures at the full reading, if there are any, and its bytes now."""
+        self._pgs += 1
+        self._bytes += num_bytes
         if full is not None:
-            self._known += sign
-            self._known_bytes += sign * num_bytes
-            self._objects += sign * full.num_objects
-            self._omap_bytes += sign * full.omap_bytes
-            self._omap_objects += sign * max(0, full.omap_objects)
+            self._known += 1
+            self._known_bytes += num_bytes
+            self._objects += full.num_objects
+            self._omap_bytes += full.omap_bytes
+            self._omap_objects += max(0, full.omap_objects)
 
     def rule(self, totals: Optional[Mapping[str, Any]], resized: bool) -> PoolRule:
         """`totals`: the pool's `stat_sum` now; `resized`: its pg_num has changed since."""

@@ -8,7 +8,7 @@ from tests.snapshot.test_position_ratios import optimized_cluster, settle
 from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster, change_of
 from tests.support.clusters.usages import snapshot_usage
 
-from equilibrium_mgr.observation.placement_counts import PlacementCounts, count_placement
+from equilibrium_mgr.observation.placement_counts import count_placement
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.usage import usage_before_and_after
 from equilibrium_mgr.planner.planner import make_plan
@@ -82,7 +82,7 @@ def test_an_osd_of_shards_without_data_limits_nothing() -> None:
     settle(cluster)
     snapshot = cluster.snapshot()
     assert snapshot.pools[1].position_ratios[1] == 0.0
-    counts = count_placement(snapshot, None, PlacementCounts())
+    counts = count_placement(snapshot)
     assert 13 not in counts.soon[1] and counts.shards[13] == 1
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     change = change_of(pgid, cluster.up[pgid], before)

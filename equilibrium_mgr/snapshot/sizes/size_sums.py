@@ -1,6 +1,6 @@
-"""Sums over PGs from which sizes are fitted; a PG that changes is taken out and added again.
+"""Sums over PGs from which sizes are fitted.
 
-All are whole numbers, so that the sums are those of all PGs, whatever was added in which order.
+All are whole numbers, so that the sums are the same in whatever order PGs are added.
 """
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..model import Pool
 from ..reading import PgRecord
-from ..sizes.omap import OmapEstimate, OmapSums
-from ..sizes.osd_factors import ShardRatios
-from ..sizes.shard_sizes import ShardInput
+from .omap import OmapEstimate, OmapSums
+from .osd_factors import ShardRatios
+from .shard_sizes import ShardInput
 
 
 _PARTS = 1000   # of one: factors are summed up as whole numbers of these
@@ -40,7 +40,7 @@ class _PoolSums:
 
 
 class SizeSums:
-    """`devices`: OSDs with statistics. Where `sign` is -1 a PG is taken out as it was added."""
+    """`devices`: OSDs with statistics."""
 
     def __init__(self, devices: Collection[int], shard_ratios: ShardRatios = ShardRatios()) -> None:
         self._pools: Dict[int, _PoolSums] = {}
@@ -49,41 +49,39 @@ class SizeSums:
         self.objects: Dict[int, int] = dict.fromkeys(devices, 0)
         self.explained_bytes: Dict[int, int] = dict.fromkeys(devices, 0)
 
-    def add_record(self, pool: Pool, record: PgRecord, acting: Sequence[int], up: Sequence[int],
-                   sign: int) -> None:
+    def add_record(self, pool: Pool, record: PgRecord, acting: Sequence[int],
+                   up: Sequence[int]) -> None:
         """Adds what does not depend on estimates."""
         sums = self._pools.get(pool.id)
         if sums is None:
             sums = self._pools[pool.id] = _PoolSums()
         own = self.own_bytes
-        copies = sign * sum([osd in own for osd in acting])
+        copies = sum([osd in own for osd in acting])
         sums.omap.add(record, copies)
         if record.is_unknown:
             sums.silent_shards += copies
             return
         data_bytes = -(-record.num_bytes // pool.data_shards)
-        sums.pgs += sign
-        sums.data_bytes += sign * max(0, data_bytes)
-        sums.objects += sign * max(0, record.num_objects)
+        sums.pgs += 1
+        sums.data_bytes += max(0, data_bytes)
+        sums.objects += max(0, record.num_objects)
         allocation = self._factors.allocation.get(pool.id)
-        logical = data_bytes * (_PARTS * copies if allocation is None else sign * sum(
+        logical = data_bytes * (_PARTS * copies if allocation is None else sum(
             [int(_PARTS * allocation.get(osd, 1.0)) for osd in acting if osd in own]))
         sums.logical_bytes += logical
         if acting is not up:
-            sums.coming_bytes += sign * data_bytes * _PARTS * len(set(up).difference(acting))
+            sums.coming_bytes += data_bytes * _PARTS * len(set(up).difference(acting))
         if "recover" in record.state or "degraded" in record.state:
             sums.lacking_bytes += logical
 
-    def add_omap(self, shard: ShardInput, sign: int) -> None:
+    def add_omap(self, shard: ShardInput) -> None:
         """Adds the estimated omap of a PG that was reported."""
-        self._pools[shard.pool].omap_bytes += sign * max(0, shard.omap_bytes)
+        self._pools[shard.pool].omap_bytes += max(0, shard.omap_bytes)
 
-    def add_shards(self, shard: ShardInput, allocation_ratio: float, measured: float,
-                   sign: int) -> None:
+    def add_shards(self, shard: ShardInput, allocation_ratio: float, measured: float) -> None:
         """Adds the shards of a PG to the OSDs that hold them."""
-        data, omap = sign * int(shard.data_bytes * allocation_ratio), sign * shard.omap_bytes
-        own = data + omap
-        objects = sign * shard.objects
+        data, omap = int(shard.data_bytes * allocation_ratio), shard.omap_bytes
+        own, objects = data + omap, shard.objects
         bytes_of, objects_of = self.own_bytes, self.objects
         is_uneven = bool(self._factors.osds) or shard.pool in self._positions
         for position, osd in enumerate(shard.acting):
@@ -92,7 +90,7 @@ class SizeSums:
                     self._part(data, omap, shard.pool, position, osd) if is_uneven else own)
                 objects_of[osd] += objects
                 if measured:
-                    self.explained_bytes[osd] += sign * int(shard.objects * measured)
+                    self.explained_bytes[osd] += int(shard.objects * measured)
 
     def _part(self, data: int, omap: int, pool: int, position: int, osd: int) -> int:
         """Bytes of the shard at one position, of a PG whose mean shard has `data` and `omap`; these
@@ -137,8 +135,3 @@ class SizeSums:
             if mean is not None:
                 found[pool] = mean
         return found
-
-
-def different_keys(one: Mapping[int, object], other: Mapping[int, object]) -> List[int]:
-    """The keys whose values differ, or that only one has."""
-    return [key for key in one.keys() | other.keys() if one.get(key) != other.get(key)]

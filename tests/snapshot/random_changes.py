@@ -5,8 +5,8 @@ import random
 from typing import Any, Callable, Dict
 
 from tests.gateway.fake_mgr import Clock
-from tests.snapshot.amend.kept_readers import ChangingMgr
-from tests.snapshot.amend.odd_osds import take_otherwise
+from tests.snapshot.changing_mgr import ChangingMgr
+from tests.snapshot.odd_osds import take_otherwise
 from tests.support.clusters.random_clusters import HDDS, random_cluster
 from tests.support.clusters.unit_cluster import NONE, Cluster
 from tests.support.units import GIB, MIB

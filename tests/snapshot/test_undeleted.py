@@ -119,14 +119,6 @@ def test_a_shard_that_comes_meanwhile_is_no_sign_of_what_is_left() -> None:
     assert osd.undeleted_bytes == pytest.approx(DATA, rel=0.1)
 
 
-def test_amended_looks_know_what_those_built_in_full_do() -> None:
-    cluster, builder = moved()
-    builder.build(cluster.reading())
-    told(cluster, 0, 13.5, 14)
-    copied = builder.copy()
-    assert builder.build(cluster.reading()).osds == copied.build(cluster.reading()).osds
-
-
 def five_osds_alike() -> Tuple[Cluster, SnapshotBuilder]:
     """60 PGs of one copy each, and a builder that has seen them at rest."""
     cluster, builder = Cluster(hosts(1, 5), {0: OSD_RULE}).pool(1, size=1), SnapshotBuilder()

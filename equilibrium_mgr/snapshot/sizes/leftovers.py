@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any, Collection, Container, Dict, Mapping, NamedTuple, Optional
 
-from ..sizes.uncompacted_omap import UncompactedOmap, reported_omap
-from ..sizes.undeleted_data import OsdContent, UndeletedData
-from .look import Look
-from .pg_totals import PgTotals
+from ..look import Look
+from ..pg_totals import PgTotals
+from .uncompacted_omap import UncompactedOmap, reported_omap
+from .undeleted_data import OsdContent, UndeletedData
 
 
 class _Content(NamedTuple):

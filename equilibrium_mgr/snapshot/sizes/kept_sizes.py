@@ -1,18 +1,18 @@
 """The size model of a look: the sums that it is fitted to, and its factors, kept between looks."""
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple
 
+from ...runtime.time_slice import piecewise, give_way
 from ...runtime.steady import is_near
-from ...runtime.time_slice import give_way, piecewise
+from ..look import Look
 from ..model import pool_of
-from ..sizes.omap import OmapEstimate, allocated_omap
-from ..sizes.shard_inputs import InputRules
-from ..sizes.shard_sizes import ClassFactors, DeviceInput, SizeModel, class_factors
-from ..sizes.undeleted_data import UndeletedData
 from .leftovers import Leftovers
-from .look import Look
-from .size_sums import SizeSums, different_keys
+from .omap import OmapEstimate, allocated_omap
+from .shard_inputs import InputRules
+from .shard_sizes import ClassFactors, DeviceInput, SizeModel, class_factors
+from .size_sums import SizeSums
+from .undeleted_data import UndeletedData
 
 _PGS_A_PIECE, _OSDS_A_PIECE = 200, 1000   # before it gives way again: about a millisecond
 
@@ -38,70 +38,48 @@ class KeptSizes:
         #: of the last look before shards had left OSDs; those at which they have count these twice
         self._before = _NO_RULES
 
-    def start(self, look: Look) -> None:
-        """Forgets all sums; the factors are kept while they are as good as new ones."""
-        around = look.surroundings
-        self._sums = SizeSums(around.with_statistics, around.shard_ratios)
-
     def copy(self) -> KeptSizes:
-        """One that knows the factors and has no sums."""
+        """One that knows the same factors."""
         copied = KeptSizes()
         copied.rules, copied._before = self.rules, self._before
         return copied
 
-    def fit(self, before: Optional[Look], look: Look, changed: Collection[str],
-            pgids: Mapping[int, Collection[str]], leftovers: Leftovers) -> Collection[str]:
-        """Fits the rules to a look; returns the PGs whose own part of the model may be another:
-        other factors of a device class change the sizes of all (resize.py).
-
-        `changed`: PGs whose own figures may be others than in `before`, all where that is None;
-        `pgids`: pool id → its PGs.
-        """
-        for pgid in piecewise(changed, _PGS_A_PIECE):
-            if before is not None:
-                self._add_record(before, pgid, -1)
-            self._add_record(look, pgid, 1)
+    def fit(self, look: Look, leftovers: Leftovers) -> None:
+        """Fits the rules to a look."""
+        around = look.surroundings
+        self._sums = SizeSums(around.with_statistics, around.shard_ratios)
+        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
+            up = look.reading.up[pgid]
+            self._sums.add_record(look.pools[pool_of(pgid)], look.record(pgid),
+                                  look.acting.get(pgid) or up, up)
         old, pool_stats = self.rules, look.reading.pool_stats
         estimates = self._estimates(pool_stats, leftovers)
         allocation = self._allocation(pool_stats, leftovers.undeleted)
-        dirty: Collection[str] = changed
-        if before is not None:
-            pools = {*different_keys(old.inputs.omap, estimates),
-                     *different_keys(old.allocation, allocation)}
-            dirty = set(changed).union(*[pgids.get(pool, ()) for pool in pools])
-        give_way()
         rules = old._replace(allocation=allocation, inputs=InputRules(
-            look.pools, estimates, look.surroundings.omap_is_late, {}))
-        for pgid in piecewise(dirty, _PGS_A_PIECE):
-            if before is not None:
-                self._add_shards(before, pgid, old, -1)
-            if not look.record(pgid).is_unknown:
-                self._add_shards(look, pgid, rules, 1)
-        rules = rules._replace(inputs=rules.inputs._replace(means=self._sums.means(pgids)))
-        for pgid in piecewise(dirty, _PGS_A_PIECE):
+            look.pools, estimates, around.omap_is_late, {}))
+        silent: List[str] = []
+        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
             if look.record(pgid).is_unknown:
-                self._add_shards(look, pgid, rules, 1)
+                silent.append(pgid)
+            else:
+                self._add_shards(look, pgid, rules)
+        rules = rules._replace(inputs=rules.inputs._replace(means=self._sums.means(look.pools)))
+        for pgid in piecewise(silent, _PGS_A_PIECE):
+            self._add_shards(look, pgid, rules)
         factors = self._class_factors(look, leftovers)
         give_way()
         self._before = self._before if leftovers.undeleted.new_pools else old
         self.rules = rules._replace(factors=factors, model=SizeModel(
             allocation, factors, {osd: look.osds[osd].device_class
-                                  for osd in look.surroundings.with_statistics},
-            look.reading.measured))
-        return dirty
+                                  for osd in around.with_statistics}, look.reading.measured))
 
-    def _add_record(self, look: Look, pgid: str, sign: int) -> None:
-        up = look.reading.up[pgid]
-        self._sums.add_record(look.pools[pool_of(pgid)], look.record(pgid),
-                              look.acting.get(pgid) or up, up, sign)
-
-    def _add_shards(self, look: Look, pgid: str, rules: SizeRules, sign: int) -> None:
+    def _add_shards(self, look: Look, pgid: str, rules: SizeRules) -> None:
         record, pool = look.record(pgid), look.pools[pool_of(pgid)]
         shard, _ = rules.inputs.of(pool, record, look.acting_set(pgid))
         if not record.is_unknown:
-            self._sums.add_omap(shard, sign)
+            self._sums.add_omap(shard)
         self._sums.add_shards(shard, rules.allocation.get(pool.id, 1.0),
-                              look.reading.measured.get(pool.id, 0.0), sign)
+                              look.reading.measured.get(pool.id, 0.0))
 
     def _estimates(self, pool_stats: Iterable[Mapping[str, Any]],
                    leftovers: Leftovers) -> Dict[int, OmapEstimate]:

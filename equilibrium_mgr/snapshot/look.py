@@ -1,0 +1,85 @@
+"""What PGs are built from at one look."""
+from __future__ import annotations
+
+from typing import Callable, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
+
+from ..crush.hierarchy import CrushHierarchy
+from ..runtime.time_slice import give_way, piecewise
+from .acting_sets import acting_sets
+from .model import Osd, Pool, UpmapItems, pool_of
+from .osds import full_ratios, smaller_than
+from .pg_checks import placed_by_others
+from .reading import PgRecord, Reading
+from .sizes.omap import is_reported_late
+from .sizes.osd_factors import ShardRatios
+from .sizes.shard_inputs import NO_RECORD
+from .upmap_items import items_by_pg
+
+_PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
+
+
+class PlacementRules(NamedTuple):
+    """What the check of a PG's placement depends on beside its up set and items: where it differs
+    all PGs are checked again. Such changes are few."""
+
+    crush: CrushHierarchy   # the very object: another version is another one
+    pools: Tuple[Tuple[int, int, int, bool], ...]
+    in_osds: FrozenSet[int]   # of which CRUSH may choose
+
+
+class Surroundings(NamedTuple):
+    """What any PG may depend on."""
+
+    placement: PlacementRules
+    with_statistics: FrozenSet[int]
+    small: FrozenSet[int]                 # OSDs on which omap cannot be told from RocksDB's files
+    omap_is_late: bool
+    shard_ratios: ShardRatios
+
+
+class Look(NamedTuple):
+    """A reading, and what was derived from it."""
+
+    reading: Reading
+    pgids: Sequence[str]                  # of the PGs whose pool is known
+    pools: Mapping[int, Pool]
+    osds: Mapping[int, Osd]
+    items: Mapping[str, UpmapItems]
+    acting: Mapping[str, Sequence[int]]   # pgid → acting set where it may differ from the up set
+    pinned: Mapping[str, str]             # pgid → who else has placed it
+    surroundings: Surroundings
+
+    def acting_set(self, pgid: str) -> Sequence[int]:
+        """The acting set of a PG."""
+        return self.acting.get(pgid) or tuple(self.reading.up[pgid])
+
+    def record(self, pgid: str) -> PgRecord:
+        """The statistics of a PG, NO_RECORD where there are none."""
+        return self.reading.records.get(pgid, NO_RECORD)
+
+    def is_out(self) -> Callable[[int], bool]:
+        """A function that tells of an OSD whether CRUSH may not choose it."""
+        in_osds = self.surroundings.placement.in_osds
+
+        def is_out(osd: int) -> bool:
+            return osd not in in_osds
+        return is_out
+
+
+def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool],
+              osds: Mapping[int, Osd], shard_ratios: ShardRatios) -> Look:
+    """`shard_ratios`: as they are believed."""
+    osd_map = reading.osd_map
+    with_statistics = frozenset([osd.id for osd in osds.values() if osd.has_statistics])
+    give_way()
+    small = smaller_than(osds, reading.min_omap_osd_bytes) if reading.min_omap_osd_bytes else (
+        frozenset())
+    surroundings = Surroundings(
+        PlacementRules(crush, tuple((p.id, p.size, p.rule_id, p.erasure) for p in pools.values()),
+                       frozenset([osd.id for osd in osds.values() if osd.reweight > 0.0])),
+        with_statistics, small, is_reported_late(osd_map), shard_ratios)
+    give_way()
+    pgids: List[str] = [pgid for pgid in piecewise(reading.up, _PGS_A_PIECE)
+                        if pool_of(pgid) in pools]
+    return Look(reading, pgids, pools, osds, items_by_pg(osd_map), acting_sets(reading),
+                placed_by_others(osd_map, pools), surroundings)
