@@ -7,7 +7,7 @@ from ..crush.hierarchy import CrushHierarchy
 from ..runtime.time_slice import give_way, piecewise
 from .acting_sets import acting_sets
 from .model import Osd, Pool, UpmapItems, pool_of
-from .osds import full_ratios, smaller_than
+from .osds import smaller_than
 from .pg_checks import placed_by_others
 from .reading import PgRecord, Reading
 from .sizes.omap import is_reported_late

@@ -4,7 +4,7 @@ All are whole numbers, so that the sums are the same in whatever order PGs are a
 """
 from __future__ import annotations
 
-from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Collection, Dict, Mapping, Optional, Sequence, Tuple
 
 from ..model import Pool
 from ..reading import PgRecord
