@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Tuple
 
 from ..runtime.checkpoints import Checkpoint, with_checkpoints
+from ..snapshot.immovable_reasons import Immovable
 from ..snapshot.model import Snapshot
 from .placement_counts import PlacementCounts
 
@@ -22,7 +23,7 @@ class BoundInputs(NamedTuple):
     osds: Tuple[Tuple[Any, ...], ...]
     fixed_bytes: Mapping[int, int]       # OSD id → bytes that are of no shard by the up sets
     pool_bytes: Mapping[int, int]        # pool id → bytes of one shard of each PG
-    immovable: Mapping[str, int]         # reason → PGs: these raise the limits of their rule
+    immovable: Mapping[Immovable, int]   # reason → PGs: these raise the limits of their rule
 
     def is_near(self, later: BoundInputs, checkpoint: Checkpoint) -> bool:
         """True where bounds of these inputs are as good as those of later ones."""

@@ -12,26 +12,12 @@ from ..runtime.formatting import (
     format_bytes, format_duration, format_time, plural, wrap)
 from ..settings import Settings, default_settings
 from ..snapshot import reason_codes as codes
+from ..snapshot.reason_codes import REASONS, action
 from .command_answer import CommandAnswer
-from .explain.actions import action
 from .explain.at_rest import state_action
 from .table import Column, render_table
 
 NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"
-#: Code → why shards cannot leave, as a clause.
-_WHY = {
-    codes.FAILURE_DOMAIN: "too few failure domains for another OSD to take them",
-    codes.FILL_LIMIT: "every OSD that could take them would pass its fill limit",
-    codes.REWEIGHT: "every OSD that could take them is held to a share by its weights",
-    codes.PG_COUNT: "every OSD that could take them has as many PG shards as it may",
-    codes.UPMAP_ITEMS: "the osdmap must not have more pairs of upmap items",
-    codes.EXCHANGE: "upmap items cannot exchange OSDs within a PG",
-    codes.RULE_UNKNOWN: "the CRUSH rule of their pool is not understood",
-    codes.POOL_EXCLUDED: "the plan was limited to other pools",
-    codes.OSD_EXCLUDED: "an option leaves out every OSD that could take them",
-    codes.REJECTED: "the monitor did not keep their move, or their pool is left alone for now",
-    codes.IMMOVABLE: "their PGs must not be moved for now",
-}
 _COLUMNS = (Column("OSD", is_name=True), Column("GIVEN AS", is_name=True), Column("SHARDS"),
             Column("SIZE"), Column("LEAVING"), Column("STUCK"), Column("SAFE TO STOP"))
 
@@ -100,7 +86,7 @@ def _row(osd: int, name: str, status: DrainStatus, loop: Loop) -> Dict[str, Any]
 
 def _stuck(one: StuckShards, settings: Settings) -> Dict[str, Any]:
     return {"code": one.code, "shards": one.shards, "bytes": one.bytes, "example_pg": one.example,
-            "reason": why_stuck(one.code), "action": stuck_action(one, settings)}
+            "reason": REASONS[one.code].stuck, "action": stuck_action(one, settings)}
 
 
 def stuck_action(one: StuckShards, settings: Settings) -> str:
@@ -108,11 +94,6 @@ def stuck_action(one: StuckShards, settings: Settings) -> str:
     option = "not_buckets" if settings.to_buckets is None else "to_buckets"
     return action(one.code, {"osd": one.osd,
                              **({"option": option} if one.code == codes.OSD_EXCLUDED else {})})
-
-
-def why_stuck(code: str) -> str:
-    """Why shards cannot leave an OSD, as a clause."""
-    return _WHY.get(code, "no other OSD may take them")
 
 
 def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
@@ -133,7 +114,7 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
         found = [stuck for row in rows for stuck in row["stuck"] if stuck["code"] == code]
         shards = sum(stuck["shards"] for stuck in found)
         size = format_bytes(sum(stuck["bytes"] for stuck in found))
-        lines += wrap("", f"{plural(shards, 'shard')} ({size}) cannot leave: {why_stuck(code)},"
+        lines += wrap("", f"{plural(shards, 'shard')} ({size}) cannot leave: {REASONS[code].stuck},"
                       f" such as pg {found[0]['example_pg']}; {found[0]['action']}", 0)
     if rows and data["osdmap_epoch"] is not None:
         lines.append(f"placement of osdmap e{data['osdmap_epoch']},"

@@ -11,13 +11,11 @@ from ..execution.rejections import Items
 from ..execution.size_check.size_corrections import sentence
 from ..runtime.formatting import format_duration, plural
 from ..snapshot import reason_codes as codes
-from .explain.actions import NOTHING, action
+from ..snapshot.reason_codes import BEST, NOTHING, REASONS, action
 
 PREFIX = "MGR_EQUILIBRIUM_"
 #: Seconds after which an idle state above the bound is reported.
 STUCK_SECONDS = 3600.0
-#: Nothing is wrong with the cluster or the options: the data cannot be spread better.
-_NOT_STUCK = (codes.GRANULARITY, codes.MIN_GAIN, codes.BOUND_CAPACITY, codes.BOUND_DOMAIN)
 #: Seconds after which the statistics of an OSD are called old.
 STALE_SECONDS = 300.0
 
@@ -40,7 +38,7 @@ class Circumstances(NamedTuple):
 
 def counts_as_stuck(code: str) -> bool:
     """True where an idle state above the bound for this reason is worth a warning."""
-    return code not in _NOT_STUCK
+    return REASONS[code].kind != BEST
 
 
 def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> Dict[str, Check]:

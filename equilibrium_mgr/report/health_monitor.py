@@ -11,13 +11,11 @@ from typing import Any, Dict, Mapping, Optional
 from ..control.status import BalancerStatus
 from ..observation.states import PLANNING, STUCK, WAITING
 from ..runtime.kv_store import MAX_VALUE_BYTES, KeyValueStore
-from ..snapshot import reason_codes as codes
+from ..snapshot.reason_codes import REASONS, UNDECIDED
 from .health import PREFIX, Check, counts_as_stuck
 
 KEY = "health"
 _ROUNDS = 2
-#: Reasons of states in which the loop has not yet judged the cluster.
-_UNDECIDED = (codes.START_DELAY, codes.NOT_READY, codes.PLANNING, codes.SETTLING)
 #: Conditions that are known without a look at the cluster.
 _ALWAYS_KNOWN = (PREFIX + "ERROR", PREFIX + "BAD_OPTION", PREFIX + "CONFLICT")
 
@@ -48,7 +46,7 @@ class HealthMonitor:
         """The checks to be shown, by the conditions that hold in this round."""
         raised = self._restore()
         undecided = (active or status.progress is not None) and (
-            status.view is None or status.reason_code in _UNDECIDED)
+            status.view is None or REASONS[status.reason_code].kind == UNDECIDED)
         self._seen = {code: self._seen.get(code, 0) + 1 for code in present}
         for code, check in present.items():
             if code in raised or self._seen[code] >= _ROUNDS:

@@ -29,7 +29,6 @@ OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 NOT_PURE = {"plan/store.py", "plan/aim_comparison.py"}
 
 MODULE = Package(ROOT, LAYERS)
-TESTS = Package(ROOT.parent / "tests", ())
 
 
 @pytest.mark.parametrize("name", sorted(MODULE.imports))
@@ -51,10 +50,3 @@ def test_what_plans_knows_neither_the_mgr_nor_a_clock(path: Path) -> None:
 
 def test_every_folder_says_what_lives_there() -> None:
     assert MODULE.undocumented_folders() == []
-
-
-@pytest.mark.parametrize("package", [MODULE, TESTS], ids=["module", "tests"])
-def test_folders_files_and_functions_are_short(package: Package) -> None:
-    assert package.crowded_folders() == []
-    assert package.long_files(400) == []
-    assert package.long_functions(40) == []

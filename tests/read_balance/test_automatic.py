@@ -8,6 +8,8 @@ from tests.support.clusters.unit_cluster import Cluster
 from tests.support.fakes import FakeGateway
 
 from equilibrium_mgr.control.auto_planner import NextStep
+from equilibrium_mgr.execution.verdict import Verdict
+from equilibrium_mgr.snapshot import reason_codes as codes
 from equilibrium_mgr.control.automatic import reads
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.read_balance.read_plan import read_plan
@@ -87,7 +89,8 @@ class Rounds:
         cluster.extra["require_min_compat_client"] = "reef"
         found, snapshot = None, cluster.snapshot()
         while self.now < seconds:
-            step = self.reads.next_step(NextStep(is_idle=True), snapshot, self.settings)
+            idle = NextStep(Verdict(codes.BALANCED), is_idle=True)
+            step = self.reads.next_step(idle, snapshot, self.settings)
             found = step if step.plan is not None else found
             self.now += 60.0
         return found

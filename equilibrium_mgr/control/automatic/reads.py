@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Callable, Optional
 
 from ...execution.guards import is_disturbed, primaries_refused
+from ...execution.verdict import Verdict
 from ...gateway.gateway import Gateway
 from ...plan.model import Plan
 from ...plan.options import PlanOptions
@@ -14,6 +15,7 @@ from ...runtime.formatting import plural
 from ...runtime.time_slice import TimeSlice
 from ...runtime.wait_timer import WaitTimer
 from ...settings import Settings
+from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot, pool_of
 from ..auto_planner import NextStep
 from ..balancing_scope import automatic_options
@@ -54,8 +56,8 @@ class AutomaticReads:
         plan = _worthwhile(read_plan(snapshot, options, TimeSlice()))
         if plan is None:
             return step
-        return NextStep(plan=plan, reason="primaries are uneven:"
-                        f" {plural(len(plan.changes), 'PG')} can do better")
+        return NextStep(Verdict(codes.PLANNING, "primaries are uneven:"
+                                f" {plural(len(plan.changes), 'PG')} can do better"), plan=plan)
 
     def _is_due(self, mark: int) -> bool:
         """False while all is where it was when the last plan was made, for longer each time."""

@@ -7,16 +7,17 @@ from typing import Any, Dict, Mapping, Optional
 
 from ...control.status import BalancerStatus
 from ...drain.status import DrainStatus
+from ...execution.cooldown import ExcludedPgs
 from ...execution.guards import BEFORE_QUINCY
 from ...observation.cluster_view import ClusterView
-from ...observation.refusals import Refusals
+from ...execution.verdict import Refusals
 from ...observation.states import STUCK
 from ...observation.too_full import HELD_UP
 from ...runtime.formatting import format_deadline
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
+from ...snapshot.reason_codes import FASTER, NOTHING, REASONS, action
 from ..status.waiting_text import action_numbers
-from .actions import NOTHING, action
 from .census_rows import numbers_of, silent_osd
 from .outage import find_outage
 from .reason import ExplainContext
@@ -28,8 +29,6 @@ _LONG = (codes.GRANULARITY, codes.IMMOVABLE)
 _BY_COPYING = (codes.DEGRADED, codes.PG_NUM_CHANGING, codes.IN_FLIGHT, codes.SOURCE_FULL,
                codes.NEARFULL_FIRST, codes.MOVING)
 _HOLDING = frozenset(("nobackfill", "norecover"))
-_LIMITS = (codes.MAX_BACKFILLS, codes.MAX_TRANSIT, codes.MAX_MOVES, codes.MISPLACED_LIMIT,
-           codes.MISPLACED_ONE_PG)
 
 def paused_drain(drains: DrainStatus) -> Dict[str, Any]:
     """What the action of `off` has where a drain with shards left is paused: `drained`, the names
@@ -61,7 +60,8 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
         return help_for(code, ExplainContext(view, status, settings, now=now))
     if code == codes.MIN_GAIN and refusals.rest_code != codes.MIN_GAIN:
         return NOTHING   # the option is not the cause
-    context = ExplainContext(view, status, settings, refusals.excluded, refusals.max_pg_shards, now)
+    excluded = ExcludedPgs(frozenset(), frozenset(), refusals.excluded_seconds)
+    context = ExplainContext(view, status, settings, excluded, refusals.max_pg_shards, now)
     return action(code, numbers_of(code, refusals.census.of(code), context))
 
 
@@ -79,7 +79,7 @@ def help_for(code: str, context: ExplainContext, **more: Any) -> str:
     elif code == codes.FILL_LIMIT and numbers.get("osd") in snapshot.osds and (
             not snapshot.osds[numbers["osd"]].outbound_bytes):
         numbers["osd"] = None   # nothing leaves it
-    elif code in _LIMITS:
+    elif REASONS[code].actions is FASTER:
         numbers["faster"] = _faster(numbers, context)
     elif code in _BY_COPYING:
         outage = find_outage(status, context.view)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from ...control.balancing_scope import bad_options
 from ...execution.guards import pg_num_changes
@@ -16,33 +16,10 @@ from ...runtime.formatting import format_deadline, format_percent
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
 from ...snapshot.operator_weights import BY_REWEIGHT
+from ...snapshot.reason_codes import REASONS
 from .outage import is_relieved
 from .reason import CountRow, ExplainContext, pool_counts
 
-#: Code → what the row says.
-_TEXTS: Mapping[str, str] = {
-    codes.FILL_LIMIT: "target would pass fill_limit ({fill}%)",
-    codes.REWEIGHT: "target would pass the share that its weights leave it",
-    codes.FAILURE_DOMAIN: "failure domain: {domain}",
-    codes.HOLDS_SHARD: "target holds a shard of the PG",
-    codes.TARGET_UNAVAILABLE: "target is down, out, being drained or without statistics",
-    codes.PG_COUNT: "target has all the PG shards it may have (mon_max_pg_per_osd {limit})",
-    codes.UPMAP_ITEMS: "osdmap may have no more pairs of upmap items (max_upmap_items {limit})",
-    codes.EXCHANGE: "upmap items cannot exchange OSDs within the PG",
-    codes.POOL_EXCLUDED: "{option} leaves it out",
-    codes.OSD_EXCLUDED: "{option} leaves the OSD out",
-    codes.IMMOVABLE: "the PG cannot be moved: {trouble}",
-    codes.RULE_UNKNOWN: "the CRUSH rule of the pool is not understood",
-    codes.REJECTED: "the monitor did not keep the PG's upmap items",
-    codes.GIVEN_UP: "the PG's move has waited for longer than max_wait",
-    codes.MISPREDICTED: "shards of the pool took more than predicted",
-    codes.PG_NUM_CHANGING: "pg_num of the pool, or of one on its OSDs, is changing",
-    codes.COOLDOWN: "the PG was moved less than pg_cooldown ago",
-    codes.IN_FLIGHT: "the PG is moving",
-    codes.NEARFULL: "target is nearfull",
-    codes.GRANULARITY: "a whole shard is larger than the difference",
-    codes.BALANCED: "target is as full already",
-}
 _ALLOWED = {True: "allowed, but gains less than min_gain, or than moving it costs",
             False: "allowed, and would be more even"}
 
@@ -54,7 +31,7 @@ def census_rows(census: Census, context: ExplainContext, settled: bool) -> Tuple
 
 def _row(found: RefusalCount, context: ExplainContext, settled: bool) -> CountRow:
     numbers = numbers_of(found.code, found, context)
-    text = _TEXTS.get(found.code, _ALLOWED[settled])
+    text = REASONS[found.code].counted or _ALLOWED[settled]
     if found.code == codes.BALANCED and not all(
             context.snapshot.pools[pool].stored_bytes for pool in found.pools):
         text += ", or the shard is empty"
@@ -205,14 +182,6 @@ def _misplaced(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[
             "halved": changing}
 
 
-def _flag(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
-    flags: List[str] = [flag for flag in context.snapshot.flags if f"flag {flag}" in
-                        context.status.reason or flag.startswith("pause")]
-    named = context.status.reason.rsplit("flag ", 1)[-1].split(" ")[0].strip(",;.")
-    flag = flags[0] if flags else named
-    return {"flag": "pause" if flag.startswith("pause") else flag}
-
-
 def _bad_option(_found: Optional[RefusalCount], context: ExplainContext) -> Dict[str, Any]:
     bad = bad_options(context.settings, context.snapshot)
     return {"option": bad[0].option if bad else None}
@@ -224,7 +193,7 @@ _NUMBERS: Mapping[str, Callable[[Optional[RefusalCount], ExplainContext], Dict[s
     codes.NEARFULL: _nearfull, codes.BOUND_CAPACITY: _bound, codes.BOUND_DOMAIN: _bound,
     codes.COOLDOWN: _cooldown, codes.GIVEN_UP: _cooldown, codes.STALE_STATISTICS: _stale,
     codes.TOO_FULL: _too_full, codes.MIN_GAIN: _min_gain, codes.MISPLACED_LIMIT: _misplaced,
-    codes.FLAG: _flag, codes.BAD_OPTION: _bad_option}
+    codes.BAD_OPTION: _bad_option}
 
 
 def _trouble(found: RefusalCount, context: ExplainContext) -> str:

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from ...runtime.formatting import format_bytes, plural
 from ...snapshot import reason_codes as codes
-from ..drains import is_blocked, stuck_action, why_stuck
-from .actions import action
+from ...snapshot.reason_codes import REASONS, action
+from ..drains import is_blocked, stuck_action
 from .at_rest import state_action
 from .reason import ExplainContext, Reason
 
@@ -29,7 +29,7 @@ def drained_reason(osd: int, what: str, context: ExplainContext) -> Reason:
     if drains.cooling(osd):
         said += f"; {drains.cooling_sentence}"
     stuck = sorted((one for one in drains.held if one.osd == osd), key=lambda one: -one.shards)
-    said += "".join(f"; {one.shards} cannot leave: {why_stuck(one.code)}, such as pg {one.example}"
+    said += "".join(f"; {one.shards} cannot leave: {REASONS[one.code].stuck}, such as pg {one.example}"
                     for one in stuck)
     if is_blocked(status):
         return Reason(what, status.reason_code,

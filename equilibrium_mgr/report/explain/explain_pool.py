@@ -10,7 +10,7 @@ from ...execution.rejections import Items
 from ...observation.cluster_view import ClusterView
 from ...plan.model import PoolSpace
 from ...runtime.formatting import format_percent
-from ...snapshot.immovable_reasons import OF_RULE
+from ...snapshot.immovable_reasons import OF_RULE, Immovable
 from ...snapshot.model import Pg, Pool, Snapshot
 from ..cluster.pool_figures import best_free
 from .bound_text import describe_bound, describe_space_bound
@@ -124,7 +124,7 @@ def _domain_sentence(block: Mapping[str, Any]) -> str:
             f" {' and '.join(limits)}")
 
 
-def _immovable_sentences(pool: Pool, immovable: Mapping[str, int], pgs: int) -> List[str]:
+def _immovable_sentences(pool: Pool, immovable: Mapping[Immovable, int], pgs: int) -> List[str]:
     sizes: List[str] = []
     if pool.is_optimized:
         ratios = ", ".join([f"{ratio:.2f}" for ratio in pool.position_ratios])

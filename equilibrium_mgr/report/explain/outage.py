@@ -16,7 +16,7 @@ from ...runtime.formatting import format_percent, format_time, plural
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Snapshot
-from .actions import action
+from ...snapshot.reason_codes import action
 from .reason import ExplainContext
 
 #: Flags of the osdmap that an outage is the longer for, and what each does.

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD
-from ...execution.change_outcomes import WaitingChange, waiting_groups
+from ...execution.change_outcomes import waiting_groups
+from ...execution.verdict import WaitingChange
 from ...execution.guards import blocked_pools
 from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, Fullest, bound_code, fullest_osds, settled_code)
@@ -17,7 +18,7 @@ from ...runtime.formatting import format_bytes, format_deadline, format_percent,
 from ...snapshot import immovable_reasons as immovable
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Pool
-from .actions import NOTHING, action, action_if_immovable
+from ...snapshot.reason_codes import NOTHING, action
 from .advice import WORTH_DOING, Advice, domain_advice, pg_num_advice_of
 from .at_rest import help_for, state_action
 from .bound_text import describe_bound
@@ -116,7 +117,8 @@ def _counted(what: str, code: str, census: Census, where: str, context: ExplainC
 
 def _action_for(pg: Pg, context: ExplainContext) -> str:
     pool = context.snapshot.pools[pg.pool]
-    return action_if_immovable(pg.immovable or pool.immovable or "", pg.pgid, pool.name)
+    held = pg.immovable or pool.immovable
+    return NOTHING if held is None else held.action(pg.pgid, pool.name)
 
 
 def _at_bound(what: str, osd_set: OsdSet, context: ExplainContext) -> Reason:
@@ -213,7 +215,7 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
     if pool.immovable:
         code = (codes.RULE_UNKNOWN if pool.rule is None else codes.PG_NUM_CHANGING
                 if pool.immovable == immovable.PG_NUM_CHANGING else codes.IMMOVABLE)
-        return Reason(what, code, action_if_immovable(pool.immovable, "PGID", pool.name),
+        return Reason(what, code, pool.immovable.action("PGID", pool.name),
                       f"none of its PGs can be moved: {pool.immovable}")
     if pool.id in context.status.mispredicted:
         return Reason(what, codes.MISPREDICTED, action(codes.MISPREDICTED, {}),

@@ -10,7 +10,7 @@ from ...runtime.formatting import plural
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import BEING_DRAINED
 from ...snapshot.operator_weights import BY_REWEIGHT, held_sentence
-from ..explain.actions import action, action_if_immovable
+from ...snapshot.reason_codes import action
 from .markup import LEFT, Html, paragraph, section, table
 from .facts.sources import PageFacts
 
@@ -53,12 +53,12 @@ def _pgs(facts: PageFacts) -> Iterator[List[str]]:
     snapshot = facts.view.snapshot
     for reason, count in sorted(snapshot.skipped.items(), key=lambda item: (-item[1], item[0])):
         pools = [pool.name for pool in snapshot.pools.values() if pool.immovable == reason]
-        yield [plural(count, "PG"), reason, action_if_immovable(
-            reason, "PGID", pools[0] if len(pools) == 1 else "POOL")]
+        yield [plural(count, "PG"), reason, reason.action(
+            "PGID", pools[0] if len(pools) == 1 else "POOL")]
     rejected = facts.sources.status.rejected
     reasons = Counter(item.reason for item in rejected.values())
-    for reason, count in reasons.most_common(_MOST_ROWS):
-        yield [plural(count, "PG"), f"the monitor did not keep their upmap items: {reason}",
+    for said, count in reasons.most_common(_MOST_ROWS):
+        yield [plural(count, "PG"), f"the monitor did not keep their upmap items: {said}",
                action(codes.REJECTED, {})]
 
 

@@ -7,7 +7,7 @@ from ...observation.transfer_rates import ExpectedTime, expected_time
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural
 from ...plan.model import Room
 from ...snapshot import reason_codes as codes
-from ..explain.actions import action
+from ...snapshot.reason_codes import action
 from .markup import Html, joined, paragraph
 from .facts.plan_standing import PlanStanding
 from .facts.sources import PageFacts

@@ -13,7 +13,7 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ..cluster.class_figures import class_table
 from ..cluster.growth import growth_line
-from ..explain.actions import NOTHING
+from ...snapshot.reason_codes import NOTHING
 
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 #: PGs or OSDs that a line names before it only counts the rest.

@@ -8,6 +8,7 @@ from ...crush.hierarchy import CrushHierarchy
 from ...runtime.amended_map import AmendedMap
 from ...runtime.checkpoints import Checkpoint
 from ..acting_sets import acting_sets
+from ..immovable_reasons import Immovable
 from ..model import Osd, Pool, UpmapItems, pool_of
 from ..osds import full_ratios, smaller_than
 from ..pg_checks import has_free_primaries, placed_by_others
@@ -49,7 +50,7 @@ class Look(NamedTuple):
     osds: Mapping[int, Osd]
     items: Mapping[str, UpmapItems]
     acting: Mapping[str, Sequence[int]]   # pgid → acting set where it may differ from the up set
-    pinned: Mapping[str, str]             # pgid → who else has placed it
+    pinned: Mapping[str, Immovable]       # pgid → who else has placed it
     surroundings: Surroundings
 
     def acting_set(self, pgid: str) -> Sequence[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Optional, Set, Tuple
 
 from ...crush.placement import NO_OSD
+from ..immovable_reasons import Immovable
 from ..in_flight import InFlightTracker, PgContext
 from ..model import Pg, Pool, pool_of, shard_changes
 from ..osds import full_ratios
@@ -23,7 +24,7 @@ class PgNotes:
     """What is remembered of PGs beside what a snapshot shows."""
 
     def __init__(self) -> None:
-        self.faults: Dict[str, str] = {}   # pgid → why its placement forbids moving it
+        self.faults: Dict[str, Immovable] = {}   # pgid → why its placement forbids moving it
         self.restless: Set[str] = set()    # PGs that may change although their figures do not
         self.silent: Set[str] = set()      # PGs that no OSD has reported
 
