@@ -13,8 +13,7 @@ from ..plan.model import BadPlan, Plan
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.command_answer import CommandAnswer, CommandError
-from ..report.plan_list import PlansNow, list_plans, outdated_reason
-from ..report.plans import dump_plan, show_plan
+from ..report.plans import PlansNow, dump_plan, list_plans, outdated_reason, show_plan
 from ..report.reads import plan_content
 from ..runtime.formatting import wrap
 from ..snapshot.model import pool_of

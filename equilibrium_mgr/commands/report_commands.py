@@ -9,12 +9,11 @@ from ..report.command_answer import CommandAnswer, CommandError
 from ..report.explain.explain import explain
 from ..report.explain.reason import ExplainContext
 from ..report.history import report_history
-from ..report.metrics.metrics import MetricSources, report_metrics
-from ..report.options import options_json
+from ..report.metrics import MetricSources, report_metrics
+from ..report.status import Now, options_json, report_status
 from ..report.page.page import report_page
 from ..report.page.facts.sources import ClusterIdentity, PageSources
 from ..report.state_dump import dump_state
-from ..report.status.status import Now, report_status
 from ..runtime.time_slice import TimeSlice
 from .current_view import CurrentView
 from .module_parts import ModuleParts

@@ -4,7 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Optional
 
-from ..report.cluster.df import report_df
+from ..report.cluster.pools import report_df
 from ..report.cluster.evaluation import Look
 from ..report.cluster.growth import GrowthSources, report_growth
 from ..report.cluster.moves import report_moves, select

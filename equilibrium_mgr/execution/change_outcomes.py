@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
+from ..snapshot.reason_codes import NEXT_BATCH, REASONS
 from .verdict import Verdict, WaitingChange
 
 #: Figures of a verdict that are the limit itself.
@@ -32,6 +33,32 @@ class WaitingGroup(NamedTuple):
     osds: int = 0             # for how many OSDs they wait
     numbers: Mapping[str, Any] = {}   # figures of one of them, see Verdict.numbers
     reason: str = ""          # the sentence of that one
+
+    @property
+    def waits_for(self) -> str:
+        """What the shards wait for, with the OSD at which most of them do."""
+        phrase, numbers = REASONS[self.code].waits_for, self.numbers
+        if not phrase or not numbers and self.code != NEXT_BATCH:
+            return f"because {self.reason}"
+        limit = self.limit or 0.0
+        osds = "" if self.osd is None else f" (osd.{self.osd}" + (
+            f" and {self.osds - 1} more)" if self.osds > 1 else ")")
+        return phrase.format(**{
+            "own": "", **numbers, "limit": f"{limit:g}", "percent": f"{100.0 * limit:.2f}%",
+            "end": "target" if numbers.get("direction") == "coming" else "source",
+            "misplaced_limit": "urgent misplaced limit"
+                               if self.option == "urgent_misplaced_ratio"
+                               else "misplaced limit"}) + osds
+
+    def figures(self) -> Dict[str, Any]:
+        """For its action."""
+        return {**self.numbers, "osd": self.osd, "option": self.option,
+                "limit": None if self.limit is None else f"{self.limit:g}"}
+
+    def to_json(self) -> Dict[str, Any]:
+        """All keys always."""
+        return {"code": self.code, "shards": self.shards, "option": self.option,
+                "limit": self.limit, "osd": self.osd}
 
 
 def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange], code: str,

@@ -14,7 +14,7 @@ from ..settings import Settings, default_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.reason_codes import REASONS, action
 from .command_answer import CommandAnswer
-from .explain.at_rest import state_action
+from .explain.help import state_action
 from .table import Column, render_table
 
 NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"

@@ -9,7 +9,7 @@ from tests.support.rules import OSD_RULE, SSD_FIRST
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
-from equilibrium_mgr.report.explain.explain_pool import explain_pg
+from equilibrium_mgr.report.explain.facts import explain_pg
 from equilibrium_mgr.snapshot.builder import build_snapshot
 
 

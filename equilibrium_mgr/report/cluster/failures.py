@@ -12,7 +12,7 @@ from ...what_if.recovery import FailureFigures, Recovery
 from ...what_if.worst import TypeFailures
 from ..command_answer import CommandAnswer
 from ..table import Column, Row, render_table
-from .pool_figures import format_osd, room_json
+from .pools import format_osd, room_json
 
 _POOLS = (Column("POOL", is_name=True), *map(Column, (
     "ID", "STORED", "FREE", "AFTER", "LIMITED BY", "UNDERSIZED", "LOST")))

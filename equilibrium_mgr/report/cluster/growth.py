@@ -16,7 +16,7 @@ from ...runtime.formatting import (
 from ..command_answer import CommandAnswer
 from ..table import Column, Row, render_table
 from .evaluation import Look
-from .pool_figures import format_osd
+from .pools import format_osd
 
 _DAY = 86_400.0
 #: Advice on pg_num looks so many days ahead.

@@ -11,12 +11,12 @@ from ...observation.refusals import fullest_osds
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import format_duration, format_percent, plural, wrap
 from ...snapshot.model import Pool
-from ..cluster.held_osds import held_json, held_sentences
+from ..cluster.osds import held_json, held_sentences
 from ..command_answer import CommandAnswer
 from .advice import Advice, advice_for
-from .bound_text import describe_bound
-from .explain_osd import SAME, Facts, explain_osd, set_json, set_of, utilization_now
-from .explain_pool import explain_pg, explain_pool
+from .facts import (
+    Facts, SAME, describe_bound, explain_osd, explain_pg, explain_pool, set_json, set_of,
+    utilization_now)
 from .outage import find_outage, unused_hosts
 from .reason import ExplainContext, Reason
 from .reasons import cluster_reason, osd_reason, pg_reason, pool_reason

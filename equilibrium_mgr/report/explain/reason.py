@@ -17,7 +17,6 @@ from ...runtime.formatting import plural, wrap
 from ...runtime.time_slice import TimeSlice
 from ...settings import Settings
 from ...snapshot.model import Snapshot
-from ..status.waiting_text import waits_for
 
 
 class ExplainContext(NamedTuple):
@@ -130,7 +129,7 @@ def counted_text(census: Census, where: str) -> str:
 
 def waiting_rows(groups: Sequence[WaitingGroup]) -> Tuple[CountRow, ...]:
     """The rows of shards that wait, as `status` groups them."""
-    return tuple(CountRow(group.code, group.shards, waits_for(group), group.option,
+    return tuple(CountRow(group.code, group.shards, group.waits_for, group.option,
                           group.limit, group.osd) for group in groups)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence
 
 from ...runtime.formatting import format_bytes, format_percent
-from ..cluster.pool_figures import format_known, format_osd
+from ..cluster.pools import format_known, format_osd
 from .markup import LEFT, RIGHT, Html, folded, paragraph, section, table
 from .facts.sources import PageFacts
 

@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 import pytest
 
-from equilibrium_mgr.report.plan_list import PlansNow, list_plans
+from equilibrium_mgr.report.plans import PlansNow, list_plans
 from equilibrium_mgr.runtime.formatting import WIDTH
 from mgr_stub.console.session import Session
 

@@ -11,8 +11,8 @@ from ....plan.model import PgChange, Plan, Room
 from ....plan.usage import counted_usage
 from ....runtime.checkpoints import Checkpoint
 from ....settings import Settings
-from ...cluster.class_figures import class_rows
-from ...cluster.pool_figures import PoolFigures, figures_of_usage
+from ...cluster.classes import class_rows
+from ...cluster.pools import PoolFigures, figures_of_usage
 from ..drawings.axis import Level
 from .fill import Fill, osd_fills
 from .plan_standing import PlanStanding, standing_of

@@ -4,16 +4,16 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
-from ...execution.rejections import LIFTED_BY
-from ...observation.states import MOVING, OFF
-from ...plan.kinds import MOTIONLESS, TAKE_BACK
-from ...runtime.formatting import (
+from ..execution.rejections import LIFTED_BY
+from ..observation.states import MOVING, OFF
+from ..plan.kinds import MOTIONLESS, TAKE_BACK
+from ..runtime.formatting import (
     format_bytes, format_duration, format_local, format_percent, format_time, plural, wrap)
-from ...settings import Settings
-from ...snapshot import reason_codes as codes
-from ..cluster.class_figures import class_table
-from ..cluster.growth import growth_line
-from ...snapshot.reason_codes import NOTHING
+from ..settings import Settings
+from ..snapshot import reason_codes as codes
+from .cluster.classes import class_table
+from .cluster.growth import growth_line
+from ..snapshot.reason_codes import NOTHING
 
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 #: PGs or OSDs that a line names before it only counts the rest.

@@ -1,27 +1,31 @@
 """`status`: what equilibrium does, and why."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from ...control.status import BalancerStatus
-from ...control.time_window import is_limited, is_open, next_opening, window_of
-from ...execution.guards import changing_pg_nums
-from ...execution.rejections import Items
-from ...execution.size_check.size_corrections import sentence
-from ...observation.cluster_view import ClusterView
-from ...observation.states import BALANCED, OFF, STUCK
-from ...observation.too_full import with_too_full
-from ...plan_service.plan_service import PlanService
-from ...runtime.formatting import format_deadline, format_percent, format_points, plural
-from ...settings import Settings
-from ...snapshot import reason_codes as codes
-from ..cluster.class_figures import class_figures
-from ..command_answer import CommandAnswer
-from ..drains import drains_json
-from ..explain.at_rest import state_action
-from ..explain.outage import find_outage, unused_hosts
+from ..control.balancing_scope import bad_options, left_out
+from ..control.status import BalancerStatus
+from ..control.time_window import is_limited, is_open, next_opening, window_of
+from ..execution.change_outcomes import WaitingGroup
+from ..execution.guards import changing_pg_nums
+from ..execution.rejections import Items
+from ..execution.size_check.size_corrections import sentence
+from ..observation.cluster_view import ClusterView
+from ..observation.states import BALANCED, OFF, STUCK
+from ..observation.too_full import with_too_full
+from ..plan_service.plan_service import PlanService
+from ..runtime.formatting import format_deadline, format_percent, format_points, plural
+from ..settings import Settings, changed_options, read_settings
+from ..snapshot import reason_codes as codes
+from ..snapshot.model import Snapshot
+from ..snapshot.reason_codes import REASONS
+from .cluster.classes import class_figures
+from .command_answer import CommandAnswer
+from .drains import drains_json
+from .explain.help import state_action
+from .explain.outage import find_outage, unused_hosts
 from .status_screen import status_screen
-from .waiting_text import waiting_json, waiting_sentence
+
 
 #: Stopped pools in the reason; JSON has all of them.
 _STOPPED_SHOWN = 3
@@ -48,7 +52,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     data: Dict[str, Any] = {
         "active": settings.active, "state": status.state, "since_at": status.since_at,
         "reason_code": status.reason_code, "reason": status.reason, "action": None,
-        "waiting": waiting_json(status.waiting), "classes": classes,
+        "waiting": [group.to_json() for group in status.waiting], "classes": classes,
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
                       "seconds": max(0.0, now.at - p.started_at)}
                      for p in plan_service.plans_in_progress().values()],
@@ -218,3 +222,32 @@ def _window(settings: Settings, now: float) -> Optional[Dict[str, Any]]:
     is_open_now = is_open(window, now)
     return {**window._asdict(), "is_open": is_open_now,
             "opens_at": None if is_open_now else next_opening(window, now)}
+
+
+def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> Dict[str, Any]:
+    """For `status --format json`; `option` is the mgr's `get_module_option`."""
+    settings = read_settings(option)
+    bad: Dict[str, List[str]] = {}
+    for one in bad_options(settings, snapshot):
+        bad.setdefault(one.option, []).append(f"'{one.value}': {one.reason}")
+    return {
+        "options": [dict(changed._asdict(), bad="; ".join(bad.get(changed.name, [])) or None)
+                    for changed in changed_options(option)],
+        "left_out": left_out(settings, snapshot) if snapshot is not None else []}
+
+
+#: Groups that a sentence names before it only counts the rest.
+_NAMED = 4
+
+
+def waiting_sentence(groups: Sequence[WaitingGroup], planned: int) -> str:
+    """Why shards wait, the largest group first. `planned`: shards of the whole plan."""
+    total = sum(group.shards for group in groups)
+    waits = "waits" if total == 1 else "wait"
+    if len(groups) == 1:
+        return f"{total} of {plural(planned, 'shard')} {waits} {groups[0].waits_for}"
+    named = [f"{group.shards} {group.waits_for}" for group in groups[:_NAMED]]
+    others = sum(group.shards for group in groups[_NAMED:])
+    if others:
+        named.append(f"{others} for other reasons")
+    return f"{total} of {plural(planned, 'shard')} {waits}: {', '.join(named)}"
