@@ -98,8 +98,8 @@ def _no_osd_left(settings: Settings, snapshot: Snapshot) -> Optional[Verdict]:
         return None
     for field, name in scope.unknown:
         option = _FILTERS[field][0]
-        return _stuck(codes.BAD_OPTION, f"the option {option} names '{name}', which is no OSD and no"
-                      " CRUSH bucket", option)
+        return _stuck(codes.BAD_OPTION, f"the option {option} names '{name}', which is no OSD and"
+                      " no CRUSH bucket", option)
     name = ("not_buckets" if settings.not_buckets is not None
             else "from_buckets" if scope.sources == frozenset() else "to_buckets")
     given = _given(settings, "from_buckets, to_buckets, not_buckets")

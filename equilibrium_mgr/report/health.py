@@ -1,5 +1,7 @@
-"""The conditions that health checks tell of: a few stable codes, one line a reason, and last the
-command that helps. health_monitor.py decides when they are raised and cleared.
+"""Health checks: a few stable codes, one line a reason, and last the command that helps.
+
+One is raised once its condition has held for two rounds, and cleared after two without. What is
+raised is stored: a new mgr goes on with it, and clears nothing that it cannot judge yet.
 """
 from __future__ import annotations
 
@@ -10,10 +12,9 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 from ..control.balancing_scope import BadOption, cures
 from ..control.status import BalancerStatus
 from ..execution.guards import CURE_BUILTIN
-from ..execution.rejections import Items
 from ..execution.size_check.size_corrections import sentence
 from ..observation.states import PLANNING, STUCK, WAITING
-from ..runtime.formatting import format_duration, plural
+from ..runtime.formatting import format_duration, named, plural
 from ..runtime.kv_store import KeyValueStore, MAX_VALUE_BYTES
 from ..snapshot import reason_codes as codes
 from ..snapshot.reason_codes import BEST, NOTHING, REASONS, UNDECIDED, action
@@ -42,118 +43,71 @@ class Circumstances(NamedTuple):
     cure: str = ""   # of the state's reason, with its figures
 
 
-def counts_as_stuck(code: str) -> bool:
-    """True where an idle state above the bound for this reason is worth a warning."""
-    return REASONS[code].kind != BEST
-
-
 def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> Dict[str, Check]:
     """Code → check, of the conditions that hold now; `now` is in seconds since the epoch."""
-    checks = [_failed(found.failure), _bad_options(found.bad_options), _mispredicted(status),
-              _rejected(status.recent_rejections(found.active, now))]
-    if found.active or status.progress is not None or (   # something is to be moved
-            status.drains.drains.is_running):
-        checks += [_conflict(status), _too_full(status), _stale(status, found.silent_osds),
-                   _stuck(status, found.stuck_since, now, found.cure)]
-    return dict(filter(None, checks))
+    checks: Dict[str, Check] = {}
 
-
-_Named = Optional["tuple[str, Check]"]   # code and check
-
-
-def _failed(failure: str) -> _Named:
-    if not failure:
-        return None
-    return _warning(
-        "MGR_EQUILIBRIUM_ERROR", "equilibrium failed and will try again", 1, [failure],
-        "nothing, unless it lasts: the mgr log has more, 'ceph mgr fail' starts afresh")
-
-
-def _conflict(status: BalancerStatus) -> _Named:
-    if not status.builtin_active:
-        return None
-    return _warning(
-        "MGR_EQUILIBRIUM_CONFLICT", "the built-in balancer and equilibrium are both active", 1,
-        ["equilibrium sends nothing meanwhile"], f"run '{CURE_BUILTIN}'")
-
-
-def _too_full(status: BalancerStatus) -> _Named:
-    view = status.view
-    if view is None or not view.too_full:
-        return None
-    pgs = len({pgid for entry in view.too_full for pgid in entry.pgids})
-    return _warning(
-        "MGR_EQUILIBRIUM_TOOFULL", f"{plural(pgs, 'PG')} cannot move because an OSD is too full",
-        pgs, [entry.sentence() for entry in view.too_full],
-        "'ceph equilibrium status' shows which moves wait, and what helps")
-
-
-def _mispredicted(status: BalancerStatus) -> _Named:
-    if not status.mispredicted:
-        return None
-    view, count = status.view, len(status.mispredicted)
-    names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
-    return _warning(
-        "MGR_EQUILIBRIUM_MISPREDICTED",
-        f"shards of {plural(count, 'pool')} took more than was predicted; they are not moved any"
-        " more", count,
-        [sentence(found, names.get(pool, str(pool)))
-         for pool, found in sorted(status.mispredicted.items())], action(codes.MISPREDICTED, {}))
-
-
-def _rejected(items: Items) -> _Named:
-    """One line for each reason, the most frequent first."""
-    by_reason: Dict[str, List[str]] = {}
-    for pgid, item in items.items():
-        by_reason.setdefault(item.reason, []).append(pgid)
-    lines = [f"{plural(len(pgids), 'upmap')}: {reason} ({_pgs(pgids)})" for reason, pgids in sorted(
-        by_reason.items(), key=lambda group: (-len(group[1]), group[0]))]
-    return _warning(
-        "MGR_EQUILIBRIUM_APPLY_FAILED", f"{plural(len(items), 'upmap')} not kept by the monitor",
-        len(items), lines, action(codes.REJECTED, {})) if items else None
-
-
-def _pgs(pgids: Sequence[str]) -> str:
-    more = len(pgids) - _NAMED
-    return "pg " + ", ".join(sorted(pgids)[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _stale(status: BalancerStatus, silent: FrozenSet[int]) -> _Named:
-    osds = {} if status.view is None else status.view.snapshot.osds
-    old = [osd for osd in sorted(silent) if osd in osds and osds[osd].up and osds[osd].is_in]
-    if not old:
-        return None
-    named = ", ".join(f"osd.{osd}" for osd in old[:_MOST_LINES])
-    more = f" and {len(old) - _MOST_LINES} more" if len(old) > _MOST_LINES else ""
-    return _warning(
-        "MGR_EQUILIBRIUM_STALE_STATS", f"statistics of {plural(len(old), 'OSD')} are older than"
-        f" {format_duration(STALE_SECONDS)}", len(old), [f"up and in, but silent: {named}{more}"],
-        action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
-
-
-def _stuck(status: BalancerStatus, since: Optional[float], now: float, cure: str) -> _Named:
-    if since is None or now - since < STUCK_SECONDS:
-        return None
-    cure = cure or action(status.reason_code, {})
-    if status.reason_code == codes.CANNOT_LEAVE:
-        return _warning("MGR_EQUILIBRIUM_STUCK", "shards cannot leave OSDs that are being drained",
-                        1, [status.reason], cure)
-    return _warning(
-        "MGR_EQUILIBRIUM_STUCK", "the placement has been far from its bound for"
-        f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved", 1,
-        [status.reason], "'ceph equilibrium explain' tells why" if cure == NOTHING else cure)
-
-
-def _bad_options(bad: Sequence[BadOption]) -> _Named:
-    return _warning(
-        "MGR_EQUILIBRIUM_BAD_OPTION",
-        f"{plural(len(bad), 'value')} of equilibrium's options cannot be used", len(bad),
-        [one.sentence() for one in bad], cures(bad)) if bad else None
-
-
-def _warning(code: str, summary: str, count: int, lines: List[str], cure: str) -> _Named:
-    return code, {"severity": "warning", "summary": summary, "count": count,
-                  "detail": lines[:_MOST_LINES - 1] + [cure]}
+    def warn(code: str, summary: str, count: int, lines: List[str], cure: str) -> None:
+        checks[code] = {"severity": "warning", "summary": summary, "count": count,
+                                 "detail": lines[:_MOST_LINES - 1] + [cure]}
+    if found.failure:
+        warn("MGR_EQUILIBRIUM_ERROR", "equilibrium failed and will try again", 1, [found.failure],
+             "nothing, unless it lasts: the mgr log has more, 'ceph mgr fail' starts afresh")
+    bad, view, stopped = found.bad_options, status.view, status.mispredicted
+    if bad:
+        warn("MGR_EQUILIBRIUM_BAD_OPTION",
+             f"{plural(len(bad), 'value')} of equilibrium's options cannot be used",
+             len(bad), [one.sentence() for one in bad], cures(bad))
+    if stopped:
+        names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
+        warn("MGR_EQUILIBRIUM_MISPREDICTED",
+             f"shards of {plural(len(stopped), 'pool')} took more than was"
+             " predicted; they are not moved any more", len(stopped),
+             [sentence(why, names.get(pool, str(pool))) for pool, why in sorted(stopped.items())],
+             action(codes.MISPREDICTED, {}))
+    rejected: Dict[str, List[str]] = {}   # reason → PGs
+    for pgid, item in status.recent_rejections(found.active, now).items():
+        rejected.setdefault(item.reason, []).append(pgid)
+    if rejected:
+        count = sum(map(len, rejected.values()))
+        warn("MGR_EQUILIBRIUM_APPLY_FAILED",
+             f"{plural(count, 'upmap')} not kept by the monitor", count,
+             [f"{plural(len(pgids), 'upmap')}: {reason} (pg {named(sorted(pgids), _NAMED)})"
+              for reason, pgids in sorted(rejected.items(),
+                                          key=lambda group: (-len(group[1]), group[0]))],
+             action(codes.REJECTED, {}))
+    if not (found.active or status.progress is not None or status.drains.drains.is_running):
+        return checks   # nothing is to be moved
+    if status.builtin_active:
+        warn("MGR_EQUILIBRIUM_CONFLICT", "the built-in balancer and equilibrium are both active", 1,
+             ["equilibrium sends nothing meanwhile"], f"run '{CURE_BUILTIN}'")
+    if view is not None and view.too_full:
+        pgs = len({pgid for entry in view.too_full for pgid in entry.pgids})
+        warn("MGR_EQUILIBRIUM_TOOFULL",
+             f"{plural(pgs, 'PG')} cannot move because an OSD is too full", pgs,
+             [entry.sentence() for entry in view.too_full],
+             "'ceph equilibrium status' shows which moves wait, and what helps")
+    osds = {} if view is None else view.snapshot.osds
+    old = [osd for osd in sorted(found.silent_osds)
+           if osd in osds and osds[osd].up and osds[osd].is_in]
+    if old:
+        warn("MGR_EQUILIBRIUM_STALE_STATS",
+             f"statistics of {plural(len(old), 'OSD')} are older than"
+             f" {format_duration(STALE_SECONDS)}", len(old),
+             [f"up and in, but silent: {named([f'osd.{osd}' for osd in old], _MOST_LINES)}"],
+             action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
+    if found.stuck_since is not None and now - found.stuck_since >= STUCK_SECONDS:
+        cure = found.cure or action(status.reason_code, {})
+        if status.reason_code == codes.CANNOT_LEAVE:
+            warn("MGR_EQUILIBRIUM_STUCK",
+                 "shards cannot leave OSDs that are being drained", 1, [status.reason],
+                 cure)
+        else:
+            warn("MGR_EQUILIBRIUM_STUCK", "the placement has been far from its bound for"
+                 f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved", 1,
+                 [status.reason], "'ceph equilibrium explain' tells why" if cure == NOTHING
+                 else cure)
+    return checks
 
 
 KEY = "health"
@@ -178,7 +132,7 @@ class HealthMonitor:
         """Before the conditions are decided: for how long the loop has been stuck. Making another
         plan does not end that."""
         self._restore()
-        if status.state == STUCK and counts_as_stuck(status.reason_code):
+        if status.state == STUCK and REASONS[status.reason_code].kind != BEST:
             self.stuck_since = min(now, self.stuck_since or now)
         elif status.state not in (PLANNING, WAITING):
             self.stuck_since = None

@@ -50,7 +50,8 @@ def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> O
 
 
 def placed_by_others(osd_map: Mapping[str, Any],
-                     moves_primary: Callable[[str], bool] = lambda pgid: False) -> Dict[str, Immovable]:
+                     moves_primary: Callable[[str], bool] = lambda pgid: False
+                     ) -> Dict[str, Immovable]:
     """pgid → reason of PGs whose placement or primary somebody else has set in full.
     `moves_primary`: whether a PG may move although its primary is set."""
     pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}

@@ -49,7 +49,8 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.unusable_reason(),
         "share": osd.share, "held_by": osd.held_by, "limited_pools": limited,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
-    said = f"osd.{number} (class {osd.device_class}, {f'host {osd.host}' if osd.host else 'no host'})"
+    host = f"host {osd.host}" if osd.host else "no host"
+    said = f"osd.{number} (class {osd.device_class}, {host})"
     if osd.utilization is None or osd.target_utilization is None:
         said += " has no statistics"
     else:
@@ -282,7 +283,8 @@ def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
             f" {'OSD' if name == OSD_TYPE else name}" for name in sorted(limits))
         cannot = " and ".join(named(full[name], _NAMES_SHOWN) if name == OSD_TYPE
                               else _listed(name, full[name]) for name in sorted(full))
-        cause = f"{pools} may have at most {most}, so {at_bound} must hold what {cannot} cannot take"
+        cause = (f"{pools} may have at most {most}, so {at_bound} must hold what {cannot} cannot"
+                 " take")
     return (f"{_listed('class', osd_set.device_class.split(','), 'classes')} under"
             f" {named(osd_set.takes, _NAMES_SHOWN)} cannot be below"
             f" {format_percent(osd_set.bound)}%: {cause}")
