@@ -132,7 +132,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
     immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
     waits_for = blocked_pool_reasons(snapshot).get(pool.id)
-    domains = [{
+    domains: List[Dict[str, Any]] = [{
         "take": (f"osd.{block.take}" if block.take >= 0
                  else snapshot.crush.buckets[block.take].name),
         "shards": block.positions,
