@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections import Counter
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import planned_placement
@@ -73,63 +74,42 @@ _MOST_LINES = 10
 _BAR = 22
 
 
-class Histogram(NamedTuple):
-    """One class. `later` is empty where nothing is to be compared with now."""
+def histogram(now: Sequence[float], later: Sequence[float],
+              bound: Optional[float]) -> List[Row]:
+    """One row for each step of utilization from the fullest down.
 
-    now: Sequence[float]      # utilization of each OSD, a ratio
-    later: Sequence[float]
-    bound: Optional[float]
-
-
-def histogram_json(histogram: Histogram) -> List[Dict[str, Any]]:
-    """From the fullest down: ratios from which to which, and how many OSDs; `later_osds` is None
-    where nothing is compared."""
-    step, bins = _bins(histogram)
-    now, later = _counts(histogram.now, step), _counts(histogram.later, step)
-    return [{"from_ratio": step * index / 100.0, "to_ratio": step * (index + 1) / 100.0,
-             "osds": now.get(index, 0),
-             "later_osds": later.get(index, 0) if histogram.later else None} for index in bins]
-
-
-def histogram_lines(histogram: Histogram, when: str) -> List[str]:
-    """A line for each step of utilization, the fullest first. `when`: the head of `later`."""
-    step, bins = _bins(histogram)
-    now, later = _counts(histogram.now, step), _counts(histogram.later, step)
-    most = max([1, *now.values(), *later.values()])
-    right = f"  OSDS  {when[:_BAR]}" if histogram.later else ""
-    lines = [f"  %USE  OSDS  {'now'.ljust(_BAR)}{right}".rstrip()]
-    marked = None if histogram.bound is None else _index(histogram.bound, step)
-    for index in bins:
-        text = f"{step * index:6}  {_side(now.get(index, 0), most)}"
-        if histogram.later:
-            text += f"  {_side(later.get(index, 0), most)}"
-        lines.append((text + ("  < bound" if index == marked else "")).rstrip())
-    return lines
-
-
-def _side(count: int, most: int) -> str:
-    bar = "#" * max(1, round(_BAR * count / most)) if count else "."
-    return f"{count or '':>4}  {bar.ljust(_BAR)}"
-
-
-def _bins(histogram: Histogram) -> Tuple[int, List[int]]:
-    """(points of a step, the steps from the highest to the lowest)."""
-    known = [*histogram.now, *histogram.later]
+    `now`, `later`: utilization of each OSD, a ratio; `later_osds` is None where that is empty, as
+    nothing is compared.
+    """
+    known = [*now, *later]
     if not known:
-        return _STEPS[0], []
-    highest = max([*known, *([histogram.bound] if histogram.bound is not None else [])])
-    lowest = min([*known, *([histogram.bound] if histogram.bound is not None else [])])
-    step = next((step for step in _STEPS if _index(highest, step) - _index(lowest, step)
+        return []
+    known += [bound] if bound is not None else []
+    step = next((step for step in _STEPS if _index(max(known), step) - _index(min(known), step)
                  < _MOST_LINES), _STEPS[-1])
-    return step, list(range(_index(highest, step), _index(lowest, step) - 1, -1))
+    osds, later_osds = (Counter(_index(value, step) for value in values)
+                        for values in (now, later))
+    return [{"from_ratio": step * index / 100.0, "to_ratio": step * (index + 1) / 100.0,
+             "osds": osds[index], "later_osds": later_osds[index] if later else None}
+            for index in range(_index(max(known), step), _index(min(known), step) - 1, -1)]
 
 
-def _counts(values: Sequence[float], step: int) -> Dict[int, int]:
-    counts: Dict[int, int] = {}
-    for value in values:
-        index = _index(value, step)
-        counts[index] = counts.get(index, 0) + 1
-    return counts
+def histogram_lines(rows: Sequence[Row], bound: Optional[float], when: str) -> List[str]:
+    """A line for each step of utilization, the fullest first. `when`: the head of what is later."""
+    most = max([1, *[row["osds"] for row in rows], *[row["later_osds"] or 0 for row in rows]])
+    is_compared = any(row["later_osds"] is not None for row in rows)
+
+    def side(count: int) -> str:
+        bar = "#" * max(1, round(_BAR * count / most)) if count else "."
+        return f"  {count or '':>4}  {bar.ljust(_BAR)}"
+    right = f"  OSDS  {when[:_BAR]}" if is_compared else ""
+    lines = [f"  %USE  OSDS  {'now'.ljust(_BAR)}{right}".rstrip()]
+    for row in rows:
+        begin, end = (round(100.0 * row[key]) for key in ("from_ratio", "to_ratio"))
+        text = f"{begin:6}" + side(row["osds"]) + (side(row["later_osds"]) if is_compared else "")
+        is_marked = bound is not None and _index(bound, end - begin) * (end - begin) == begin
+        lines.append((text + "  < bound" * is_marked).rstrip())
+    return lines
 
 
 def _index(value: float, step: int) -> int:
