@@ -16,7 +16,7 @@ from ...runtime.formatting import format_bytes, format_duration, format_percent,
 from ..command_answer import CommandAnswer
 from ..reads import plan_content, reads_lines
 from ..table import Column, Row, render_table
-from .bound_distance import certificates_json, distances
+from .bound_distance import certificates_json, distances, proven_lines
 from .classes import class_rows, class_table, histogram, histogram_lines
 from .osds import held_json, held_sentences
 from .pools import (
@@ -130,7 +130,7 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
     parts = [[*_plan_lines(found, len(plan.changes) - planned.changes, expected), look.line(),
               *room_lines(pools.room, pools.planned_room, f"with {name}"), *found.failure_lines],
              *_class_parts(classes, f"with {name}", "planned_",
-                           {entry.device_class: entry.lines() for entry in distance.classes}),
+                           {row["device_class"]: proven_lines(row) for row in distance.classes}),
              _pool_lines(_POOLS_PLANNED, pools.rows, changes, f"df {name}"), distance.lines(),
              aims_table(name, plan, comparison).split("\n") if plan.kind == BALANCE
              else reads_lines(plan),
@@ -150,7 +150,7 @@ def evaluate_plan(found: EvaluatedPlan, look: Look) -> CommandAnswer:
         "planned_room": room_json(pools.planned_room), "classes": classes,
         "pools": pools.rows, "aims": aims_json(plan, comparison),
         "options_known": comparison is not None and comparison.options_known,
-        "distance": distance.to_json(),
+        "distance": distance._asdict(),
         "certificates": None if bounds is None or plan.kind != BALANCE else (
             certificates_json(bounds, distance.classes))}, _joined(parts))
 
