@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from typing import (
-    AbstractSet, Callable, Dict, FrozenSet, Iterator, NamedTuple, Optional, Sequence, Tuple)
+    AbstractSet, Callable, FrozenSet, Iterator, NamedTuple, Optional, Sequence, Tuple)
 
 from ..drain.drain_list import DrainList
 from ..execution.batch_selection import Decision
