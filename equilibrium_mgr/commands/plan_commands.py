@@ -12,8 +12,7 @@ from ..plan.model import BadPlan, Plan
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.command_answer import CommandAnswer, CommandError
-from ..report.plan_list import PlansNow, list_plans, outdated_reason
-from ..report.plans import dump_plan, show_plan
+from ..report.plans import PlansNow, dump_plan, list_plans, outdated_reason, show_plan
 from ..runtime.formatting import format_bytes, plural, wrap
 from ..snapshot.model import pool_of
 from .current_view import CurrentView

@@ -5,16 +5,15 @@ import errno
 from typing import Any, Dict, Optional
 
 from ..report.cluster.evaluation import EvaluatedPlan, evaluate_cluster, evaluate_plan
-from ..report.cluster.osd_figures import osd_figures
+from ..report.cluster.osds import osd_figures
 from ..report.command_answer import CommandAnswer, CommandError
 from ..report.explain.explain import explain
 from ..report.explain.reason import ExplainContext
 from ..report.history import report_history
-from ..report.metrics.metrics import MetricSources, report_metrics
-from ..report.options import options_json
+from ..report.metrics import MetricSources, report_metrics
 from ..report.page.page import PageSources, report_page
 from ..report.state_dump import dump_state
-from ..report.status.status import Now, report_status
+from ..report.status import Now, options_json, report_status
 from .current_view import CurrentView
 from .module_parts import ModuleParts
 from .plan_commands import PlanCommands

@@ -4,7 +4,7 @@ from __future__ import annotations
 import errno
 from typing import Optional
 
-from ..report.cluster.df import report_df
+from ..report.cluster.pools import report_df
 from ..report.cluster.moves import report_moves, select
 from ..report.cluster.osds import OsdSelection, report_osds
 from ..report.command_answer import CommandAnswer, CommandError

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional
+from typing import Any, Callable, FrozenSet, NamedTuple, Optional
 
 from ..drain.status import StuckDrains
 from ..execution.cooldown import ExcludedPgs
@@ -10,6 +10,7 @@ from ..execution.change_outcomes import DroppedChange
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.guards import full_osds
 from ..execution.osd_traffic import OsdTraffic
+from ..execution.verdict import Verdict
 from ..observation.bound_gap import NOTHING_LEFT
 from ..observation.change_detection import FULL_PACE_SECONDS, pace_seconds
 from ..observation.observer import RestingFigures
@@ -30,7 +31,6 @@ from .plan_gain import gain_reason
 from .plan_validity import (
     ClusterFingerprint, data_change, fingerprint_of, newly_nearfull, rest_change, topology_change,
     unplanned_change)
-from .status import RoundOutcome
 
 #: Seconds for which a topology has to stay the same before it is planned for, as OSDs flap; and at
 #: most, of changes that are no further apart.
@@ -43,21 +43,11 @@ _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 class NextStep(NamedTuple):
     """The next step of the loop: take up a plan, be idle, or be in a state."""
 
-    state: str = ""
-    reason: str = ""
-    code: str = ""             # of snapshot/reason_codes.py
+    why: Verdict               # the state to be in, or the reason for the rest
     plan: Optional[Plan] = None
-    is_idle: bool = False      # nothing is to be done; the reason tells why
+    is_idle: bool = False      # nothing is to be done
     searched_at: Optional[float] = None   # seconds since the epoch: the plan that has shown it
     replan: bool = False       # the execution under way is out of date
-    seconds: Optional[float] = None  # after which there will be more to say
-    numbers: Mapping[str, Any] = {}  # as RoundOutcome.numbers
-
-    @property
-    def outcome(self) -> RoundOutcome:
-        """The state to be in."""
-        return RoundOutcome(self.state, self.reason, self.code, self.seconds,
-                            numbers=self.numbers)
 
 
 class _PlanRequest(NamedTuple):
@@ -86,8 +76,7 @@ class _IdleState(NamedTuple):
     options: PlanOptions
     min_gain: float
     fingerprint: ClusterFingerprint
-    reason: str
-    code: str
+    why: Verdict
     for_good: bool   # or only until the retry is due
     searched_at: Optional[float] = None   # seconds since the epoch
 
@@ -170,7 +159,7 @@ class AutoPlanner:
                 if gain is not None:
                     self._executed = ready
                     self._set_idle(None, generation)
-                    return NextStep(plan=ready.plan, reason=gain)
+                    return NextStep(_planning(gain), plan=ready.plan)
                 idle = _idle_after(ready, settings.min_gain)
                 self._set_idle(idle, generation)
                 self._retry.begin(self._clock(), ready.cooling_seconds or PACE_SECONDS)
@@ -180,10 +169,11 @@ class AutoPlanner:
         if idle is not None and self._stays_idle(idle, fingerprint, options, settings.min_gain,
                                                  snapshot, resting.noise, paced):
             return _settling_step(excluded) or NextStep(
-                is_idle=True, reason=idle.reason, code=idle.code, searched_at=idle.searched_at)
-        if excluded.pools and frozenset(snapshot.pools) <= frozenset(excluded.pools):
+                idle.why, is_idle=True, searched_at=idle.searched_at)
+        settling = _settling_step(excluded)
+        if settling is not None and frozenset(snapshot.pools) <= frozenset(excluded.pools):
             if not full_osds(snapshot):
-                return _settling_step(excluded) or NextStep()
+                return settling
         return self._plan(snapshot, _PlanRequest(options, fingerprint, excluded, generation),
                           settings)
 
@@ -238,7 +228,7 @@ class AutoPlanner:
         # first: while the topology does not come to rest, what they forbid would still be sent
         if not _is_same_request(plan.options, automatic_options(
                 settings, snapshot, frozenset(), drain_only=drain_only)):
-            return NextStep(PLANNING, "the options have changed", codes.PLANNING, replan=True)
+            return NextStep(_planning("the options have changed"), replan=True)
         change = topology_change(plan.fingerprint, fingerprint)
         if change is not None:
             return self._go_on(change, fingerprint, execution)
@@ -246,8 +236,7 @@ class AutoPlanner:
         change = change or unplanned_change(plan.fingerprint, snapshot, traffic, execution.wanted,
                                             execution.moved)
         if change is not None and not self._is_paced():
-            return NextStep(
-                PLANNING, change, codes.PLANNING, replan=True)
+            return NextStep(_planning(change), replan=True)
         return None
 
     def _go_on(self, change: str, fingerprint: ClusterFingerprint,
@@ -256,7 +245,7 @@ class AutoPlanner:
         topology touches is dropped."""
         settling, plan = self._wait_to_settle(change), self._executed
         if settling is None:
-            return NextStep(PLANNING, change, codes.PLANNING, replan=True)
+            return NextStep(_planning(change), replan=True)
         touched = [] if plan is None else plan.fingerprint.touched(fingerprint, execution.wanted)
         if len(touched) < len(execution.wanted):
             execution.apply(ExecutionUpdate(
@@ -272,7 +261,7 @@ class AutoPlanner:
             automatic_options(settings, snapshot, excluded.rejected, drain_only=drain_only),
             settings.min_gain,
             fingerprint_of(snapshot, frozenset(excluded.pools)),
-            f"no move can be made ({reason})", codes.IMMOVABLE, False))
+            Verdict(codes.IMMOVABLE, f"no move can be made ({reason})"), False))
         self._retry.begin(self._clock(), PACE_SECONDS)
 
     def _observe(self, snapshot: Snapshot, excluded_pools: FrozenSet[int] = frozenset(),
@@ -296,9 +285,9 @@ class AutoPlanner:
         if self._is_restless() and self._planned_at is not None:
             left = PACE_SECONDS - max(0.0, now - self._planned_at)
         at = format_deadline(now + left)
-        return None if left <= 0.0 else NextStep(
-            WAITING, f"{change}; if that lasts there is a new plan at {at}", codes.SETTLING,
-            seconds=left, numbers={"until": at})
+        return None if left <= 0.0 else NextStep(Verdict(
+            codes.SETTLING, f"{change}; if that lasts there is a new plan at {at}", {"until": at},
+            WAITING, left))
 
     def _stays_idle(self, idle: _IdleState, fingerprint: ClusterFingerprint, options: PlanOptions,
                     min_gain: float, snapshot: Snapshot, noise: float, paced: bool) -> bool:
@@ -331,13 +320,12 @@ class AutoPlanner:
         failed = f"the last plan could not be made ({failure}); trying again"
         left = self._backoff.seconds_left(now)
         if left > 0.0:
-            return NextStep(PLANNING, f"{failed} at {format_deadline(now + left)}", codes.PLANNING,
-                            seconds=left)
+            return NextStep(_planning(f"{failed} at {format_deadline(now + left)}", left))
         if request.generation == self._generation and self._submit(snapshot, request, settings):
             self._submitted = True
             self._set_idle(None, request.generation)
             self._planned_at = now
-        return NextStep(PLANNING, failed if failure else "a plan is being made", codes.PLANNING)
+        return NextStep(_planning(failed if failure else "a plan is being made"))
 
     def _submit(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> bool:
         """Starts a plan in the job thread; False while one is being made."""
@@ -360,18 +348,23 @@ class AutoPlanner:
 
 def _idle_after(plan: _PlanContext, min_gain: float) -> _IdleState:
     """The idle state after a plan that has nothing to gain."""
-    reason, code = (NOTHING_LEFT, codes.BALANCED) if not plan.plan.changes else (
-        f"the moves that are left gain less than min_gain ({min_gain:g})", codes.MIN_GAIN)
-    return _IdleState(plan.options, min_gain, plan.fingerprint, reason, code,
+    why = Verdict(codes.BALANCED, NOTHING_LEFT) if not plan.plan.changes else Verdict(
+        codes.MIN_GAIN, f"the moves that are left gain less than min_gain ({min_gain:g})")
+    return _IdleState(plan.options, min_gain, plan.fingerprint, why,
                       plan.cooling_seconds <= 0.0 and not plan.plan.stuck, plan.made_at)
 
 
 def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
     """The state while pools are left alone until they have settled; None where there are none."""
     for _, reason in sorted(excluded.pools.items()):
-        return NextStep(WAITING, f"{reason}; it and the pools on its OSDs are planned for when that"
-                        " is done", codes.PG_NUM_CHANGING)
+        return NextStep(Verdict(
+            codes.PG_NUM_CHANGING, f"{reason}; it and the pools on its OSDs are planned for when"
+            " that is done", state=WAITING))
     return None
+
+
+def _planning(reason: str, seconds: Optional[float] = None) -> Verdict:
+    return Verdict(codes.PLANNING, reason, state=PLANNING, seconds=seconds)
 
 
 def _drains_all(options: PlanOptions) -> bool:

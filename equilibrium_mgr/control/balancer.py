@@ -11,6 +11,7 @@ from typing import Callable, Optional
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution
 from ..execution.execution_slot import ExecutionSlot
+from ..execution.verdict import Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.observer import ClusterObserver
@@ -37,11 +38,11 @@ from .plan_executor import PlanExecutor
 from .recovery import Recovery
 from .result_watch import ResultWatch
 from .round_timer import RoundTimer
-from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, RoundOutcome, StatusPublisher
+from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, StatusPublisher
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
-_COME_IN_BETWEEN = RoundOutcome(PLANNING, "a plan to execute has come in between", codes.PLANNING)
-_PLAN_STOPPED = RoundOutcome(PLANNING, "the execution of a plan was stopped", codes.PLANNING)
+_COME_IN_BETWEEN = Verdict(codes.PLANNING, "a plan to execute has come in between", state=PLANNING)
+_PLAN_STOPPED = Verdict(codes.PLANNING, "the execution of a plan was stopped", state=PLANNING)
 
 
 class Balancer:
@@ -270,7 +271,7 @@ class Balancer:
             self._journal.end(self.drains.pop_ending(), self._clock(), self.observer.view)
         return execution
 
-    def _stop_for(self, guard: RoundOutcome, execution: Optional[Execution]) -> None:
+    def _stop_for(self, guard: Verdict, execution: Optional[Execution]) -> None:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
         if execution is not None:
             execution.stall.end()
@@ -330,11 +331,11 @@ class Balancer:
         return self._timer.next_round(settings.sleep_interval, seconds)
 
     def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
-        self._publisher.enter(RoundOutcome(WAITING, str(not_ready), codes.NOT_READY),
+        self._publisher.enter(Verdict(codes.NOT_READY, str(not_ready), state=WAITING),
                               self._stop_count)
         return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
 
-    def _act(self, snapshot: Snapshot, settings: Settings) -> RoundOutcome:
+    def _act(self, snapshot: Snapshot, settings: Settings) -> Verdict:
         execution, drains_only = self.execution, self.drains.drains_only(settings)
         if execution is None and not (settings.active or self.drains.is_running):
             return IS_OFF
@@ -346,21 +347,21 @@ class Balancer:
             step = self._automatic.replan_step(snapshot, settings, execution,
                                                self.dispatcher.osd_traffic(snapshot), drains_only)
             if step is not None and not step.replan:
-                return step.outcome
+                return step.why
             if step is not None:
-                if self._slot.end(execution, because(SUPERSEDED, step.reason)):
+                if self._slot.end(execution, because(SUPERSEDED, step.why.reason)):
                     self._automatic.keep_wanted(execution)
                 execution = self.execution
         if execution is not None:
             return self._advance(execution, snapshot, settings)
         return self._plan_or_rest(snapshot, settings)
 
-    def _plan_or_rest(self, snapshot: Snapshot, settings: Settings) -> RoundOutcome:
+    def _plan_or_rest(self, snapshot: Snapshot, settings: Settings) -> Verdict:
         drains_only = self.drains.drains_only(settings)
         limit = nothing_to_balance(settings, snapshot)
         if limit is not None and not drains_only:
             self._journal.end(STUCK, self._clock(), self.observer.view)
-            return RoundOutcome(STUCK, limit.reason, limit.code, numbers={"option": limit.option})
+            return limit
         if self.dispatcher.pending.awaits_reports:   # no plan from figures that are not settled
             return AWAITS_REPORTS
         excluded = self.dispatcher.excluded(snapshot, settings)
@@ -369,20 +370,20 @@ class Balancer:
         self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
         if step.plan is None:
             return (self._rest.outcome(step, snapshot, settings, excluded) if step.is_idle
-                    else step.outcome)
+                    else step.why)
         execution = Execution("", step.plan.changes, self._clock(), step.plan.kind)
         if not self._slot.start(execution, self._stop_count):
             return _COME_IN_BETWEEN
-        self._executor.record(execution, step.reason)
+        self._executor.record(execution, step.why.reason)
         return self._advance(execution, snapshot, settings)
 
     def _advance(self, execution: Execution, snapshot: Snapshot,
-                 settings: Settings) -> RoundOutcome:
+                 settings: Settings) -> Verdict:
         outcome = self._executor.advance(execution, snapshot, settings)
         return outcome or self._finish(execution, snapshot, settings)
 
     def _finish(self, execution: Execution, snapshot: Snapshot,
-                settings: Settings) -> RoundOutcome:
+                settings: Settings) -> Verdict:
         """Ends an execution of which nothing is left; the next step needs no new observation."""
         ending = self._executor.ending(execution, settings)
         if not self._slot.end(execution, ending.outcome):
@@ -394,6 +395,6 @@ class Balancer:
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
                 ending.nothing_sent, self.drains.drains_only(settings))
         if not (settings.active or self.drains.is_running):
-            return RoundOutcome(OFF, f"plan '{execution.name}' is {ending.outcome}",
-                                codes.SWITCHED_OFF)
+            return Verdict(codes.SWITCHED_OFF, f"plan '{execution.name}' is {ending.outcome}",
+                           state=OFF)
         return self._act(snapshot, settings)

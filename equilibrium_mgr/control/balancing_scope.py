@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from ..execution.verdict import Verdict
+from ..observation.states import STUCK
 from ..plan.options import PlanOptions
 from ..plan.osd_filter import OsdFilter
 from ..settings import Settings
@@ -73,46 +75,40 @@ def cures(bad: Sequence[BadOption]) -> str:
             f" 'ceph config rm mgr mgr/equilibrium/{name}' for the default")
 
 
-class NothingToBalance(NamedTuple):
-    """The reason for which the options leave nothing to be moved."""
-
-    code: str     # of snapshot/reason_codes.py
-    reason: str
-    option: str
-
-
-def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[NothingToBalance]:
+def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[Verdict]:
     """Returns why the options leave nothing to be moved, or None."""
     chosen = settings.pool_ids
     if chosen is not None:
         pools = [snapshot.pools[pool_id] for pool_id in sorted(chosen & set(snapshot.pools))]
         if not pools:
-            return NothingToBalance(codes.BAD_OPTION, "nothing can be moved: the option pool_ids"
-                                    " names no pool that there is", "pool_ids")
+            return _stuck(codes.BAD_OPTION, "the option pool_ids names no pool that there is",
+                          "pool_ids")
         if all(pool.immovable for pool in pools):
             stay = _named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools])
-            return NothingToBalance(codes.IMMOVABLE,
-                                    f"nothing can be moved: of the pools in pool_ids, {stay}",
-                                    "pool_ids")
+            return _stuck(codes.IMMOVABLE, f"of the pools in pool_ids, {stay}", "pool_ids")
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
-        return NothingToBalance(codes.BAD_OPTION, "nothing can be moved: the option"
-                                " device_classes names no class that an OSD has", "device_classes")
+        return _stuck(codes.BAD_OPTION, "the option device_classes names no class that an OSD has",
+                      "device_classes")
     return _no_osd_left(settings, snapshot)
 
 
-def _no_osd_left(settings: Settings, snapshot: Snapshot) -> Optional[NothingToBalance]:
+def _no_osd_left(settings: Settings, snapshot: Snapshot) -> Optional[Verdict]:
     scope = osd_filter(settings).scope(snapshot.crush)
     if scope.sources != frozenset() and scope.targets != frozenset():
         return None
     for field, name in scope.unknown:
         option = _FILTERS[field][0]
-        return NothingToBalance(codes.BAD_OPTION, f"nothing can be moved: the option {option} names"
-                                f" '{name}', which is no OSD and no CRUSH bucket", option)
+        return _stuck(codes.BAD_OPTION, f"the option {option} names '{name}', which is no OSD and"
+                      " no CRUSH bucket", option)
     name = ("not_buckets" if settings.not_buckets is not None
             else "from_buckets" if scope.sources == frozenset() else "to_buckets")
     given = _given(settings, "from_buckets, to_buckets, not_buckets")
-    return NothingToBalance(codes.OSD_EXCLUDED, f"nothing can be moved: {' and '.join(given)}"
-                            f" {'leaves' if len(given) == 1 else 'leave'} no OSD", name)
+    return _stuck(codes.OSD_EXCLUDED, f"{' and '.join(given)}"
+                  f" {'leaves' if len(given) == 1 else 'leave'} no OSD", name)
+
+
+def _stuck(code: str, why: str, option: str) -> Verdict:
+    return Verdict(code, f"nothing can be moved: {why}", {"option": option}, STUCK)
 
 
 def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Callable, Mapping, Optional
 
 from ..execution.execution import Execution
-from ..execution.guards import ClusterGuard, cluster_guard
+from ..execution.guards import cluster_guard
+from ..execution.verdict import Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.states import BLOCKED, WAITING
@@ -17,7 +18,6 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, UpmapItems
 from .builtin_balancer_grace import BuiltinBalancerGrace
-from .status import RoundOutcome
 from .time_window import is_open, next_opening, window_of
 
 
@@ -31,7 +31,7 @@ class ClusterGuards:
         self.builtin_grace = BuiltinBalancerGrace()
 
     def check(self, summary: ClusterSummary, settings: Settings, execution: Optional[Execution],
-              drains_only: bool = False) -> Optional[RoundOutcome]:
+              drains_only: bool = False) -> Optional[Verdict]:
         """Returns the first guard that holds by a summary, or None. Guards that need a snapshot are
         left to `check_snapshot`. `drains_only`: what is to be planned drains OSDs, at any time."""
         self._note_builtin(summary.builtin_active)
@@ -42,7 +42,7 @@ class ClusterGuards:
 
     def check_snapshot(self, snapshot: Snapshot, settings: Settings,
                        execution: Optional[Execution],
-                       drains_only: bool = False) -> Optional[RoundOutcome]:
+                       drains_only: bool = False) -> Optional[Verdict]:
         """Returns the first guard that holds by a snapshot that has just been taken, or None."""
         builtin_active = self._gateway.builtin_balancer_active()
         self._note_builtin(builtin_active)
@@ -72,7 +72,7 @@ class ClusterGuards:
             self.begin_builtin_grace()
 
     def _time_guard(self, settings: Settings, execution: Optional[Execution],
-                    drains_only: bool) -> Optional[RoundOutcome]:
+                    drains_only: bool) -> Optional[Verdict]:
         """Returns the guard that the time window or `start_delay` sets, or None."""
         if _is_motionless(execution):
             return None
@@ -85,23 +85,23 @@ class ClusterGuards:
         left = settings.start_delay - (now - self._active_since)
         if left > 0.0:
             until = format_deadline(now + left)
-            return RoundOutcome(
-                WAITING, "the mgr has only just become active (start_delay); nothing is sent before"
-                f" {until}", codes.START_DELAY, left, numbers={"until": until})
+            return Verdict(
+                codes.START_DELAY, "the mgr has only just become active (start_delay); nothing is"
+                f" sent before {until}", {"until": until}, WAITING, left)
         return None
 
-    def _cluster_guard(self, guard: Optional[ClusterGuard],
-                       grace_seconds: float) -> Optional[RoundOutcome]:
+    def _cluster_guard(self, guard: Optional[Verdict],
+                       grace_seconds: float) -> Optional[Verdict]:
         if guard is not None:
-            return RoundOutcome(BLOCKED, guard.reason, guard.code, numbers=guard.numbers)
+            return guard._replace(state=BLOCKED)
         if grace_seconds > 0.0:
             until = format_deadline(self._clock() + grace_seconds)
-            return RoundOutcome(
-                WAITING, "the built-in balancer may be finishing; nothing is sent before"
-                f" {until}", codes.CONFLICT, grace_seconds, numbers={"until": until})
+            return Verdict(
+                codes.CONFLICT, "the built-in balancer may be finishing; nothing is sent before"
+                f" {until}", {"until": until}, WAITING, grace_seconds)
         return None
 
-    def _closed(self, settings: Settings) -> Optional[RoundOutcome]:
+    def _closed(self, settings: Settings) -> Optional[Verdict]:
         window = window_of(settings)
         now = self._clock()
         if is_open(window, now):
@@ -110,12 +110,12 @@ class ClusterGuards:
         if opening is None:
             unreadable = min(settings.begin_time, settings.end_time) < 0
             why = "; begin_time or end_time cannot be read" if unreadable else ""
-            return RoundOutcome(WAITING, f"{outside}, which never opens{why}", codes.WINDOW,
-                                numbers={"option": "end_time" if settings.begin_time >= 0
-                                         > settings.end_time else "begin_time"})
+            return Verdict(codes.WINDOW, f"{outside}, which never opens{why}", {
+                "option": "end_time" if settings.begin_time >= 0 > settings.end_time
+                          else "begin_time"}, WAITING)
         at = format_local(opening)
-        return RoundOutcome(WAITING, f"{outside}, which opens at {at}", codes.WINDOW,
-                            opening - now, numbers={"until": at})
+        return Verdict(codes.WINDOW, f"{outside}, which opens at {at}", {"until": at}, WAITING,
+                       opening - now)
 
 
 def _is_motionless(execution: Optional[Execution]) -> bool:

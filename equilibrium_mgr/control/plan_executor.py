@@ -4,15 +4,16 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from typing import (
-    AbstractSet, Callable, Dict, FrozenSet, Iterator, NamedTuple, Optional, Sequence, Tuple)
+    AbstractSet, Callable, FrozenSet, Iterator, NamedTuple, Optional, Sequence)
 
 from ..drain.drain_list import DrainList
 from ..execution.batch_selection import Decision
-from ..execution.change_outcomes import DeferralKind, DroppedChange
+from ..execution.change_outcomes import DroppedChange
 from ..execution.dispatcher import UpmapDispatcher, moving
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.execution_slot import ExecutionSlot
 from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
+from ..execution.verdict import Verdict
 from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
 from ..observation.states import BLOCKED, MOVING, PLANNING, THROTTLED, WAITING
@@ -26,7 +27,7 @@ from .cluster_guards import ClusterGuards
 from .episodes.outcomes import COMPLETED, DROPPED, because
 from .journal import Journal
 from .round_timer import RoundTimer
-from .status import IS_OFF, RoundOutcome
+from .status import IS_OFF
 
 #: Changes that are sent at a time where most of them move nothing, which no limit of movement
 #: binds: the monitors put them into one map.
@@ -75,7 +76,7 @@ class PlanExecutor:
             execution.is_recorded = True
 
     def advance(self, execution: Execution, snapshot: Snapshot,
-                settings: Settings) -> Optional[RoundOutcome]:
+                settings: Settings) -> Optional[Verdict]:
         """Sends the next batch where one may go. None where nothing is left to be waited for; then
         `ending` tells how it ends."""
         if execution.name:
@@ -98,16 +99,16 @@ class PlanExecutor:
             return self.in_flight(snapshot, settings)
         return None
 
-    def in_flight(self, snapshot: Snapshot, settings: Settings) -> Optional[RoundOutcome]:
+    def in_flight(self, snapshot: Snapshot, settings: Settings) -> Optional[Verdict]:
         """The state while moves of our own are in flight and nothing else is to be done; None where
         none are. What the last mgr sent is not pending with this one: the view knows of it."""
         count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
         if not count:
             return None
         self._observer.change_detector.await_arrivals(snapshot)
-        return RoundOutcome(
-            MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'} way",
-            codes.MOVING)
+        return Verdict(
+            codes.MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'}"
+            " way", state=MOVING)
 
     def _under_way(self) -> AbstractSet[str]:
         """PGs of our own moves that have not arrived."""
@@ -138,19 +139,18 @@ class PlanExecutor:
                               f"{'; '.join(reason for reason, _ in reasons)})"), None)
 
     def _wait(self, execution: Execution, decision: Decision, snapshot: Snapshot,
-              settings: Settings) -> RoundOutcome:
+              settings: Settings) -> Verdict:
         self._break_deadlock(execution, snapshot, decision)
         self._dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
             self._observer.require_observation()
-        transient = decision.has(DeferralKind.TRANSIENT)
+        transient = any(why.is_transient for _, why in decision.waiting)
         leading = decision.leading
         assert leading is not None   # what is wanted and was not sent waits
-        state = (self._throttled(snapshot) if leading.kind.is_throttle
+        state = (self._throttled(snapshot) if leading.is_throttle
                  else WAITING if transient else BLOCKED)
-        return RoundOutcome(state, leading.reason, leading.code,
-                            TRANSIENT_RECHECK_SECONDS if transient else None, decision.waiting,
-                            numbers=leading.numbers)
+        return leading._replace(state=state, waiting=decision.waiting,
+                                seconds=TRANSIENT_RECHECK_SECONDS if transient else None)
 
     def _break_deadlock(self, execution: Execution, snapshot: Snapshot,
                         decision: Decision) -> None:
@@ -162,7 +162,7 @@ class PlanExecutor:
                     for change, deferral in decision.full]))
 
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
-              settings: Settings) -> RoundOutcome:
+              settings: Settings) -> Verdict:
         """Sends a batch, unless it has to wait or everything has been stopped."""
         wait = self._wait_before_sending(execution, decision, before)
         if wait is not None:
@@ -191,16 +191,13 @@ class PlanExecutor:
             self._store_sending(sent.handed_over, before)
         self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
         self._observer.update_view(sent.snapshot, settings, same_bounds=True)
-        return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING,
-                            self._seconds_to_next(execution), decision.waiting,
-                            _figures(execution))
+        return _moving(execution, decision, self._seconds_to_next(execution))
 
-    def _look_again(self, execution: Execution, decision: Decision) -> RoundOutcome:
+    def _look_again(self, execution: Execution, decision: Decision) -> Verdict:
         """The state where the map is another one than that of the look."""
         self._timer.allow_batch()
         self._observer.require_observation()
-        return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING,
-                            TRANSIENT_RECHECK_SECONDS, decision.waiting, _figures(execution))
+        return _moving(execution, decision, TRANSIENT_RECHECK_SECONDS)
 
     def _seconds_to_next(self, execution: Execution) -> Optional[float]:
         """Seconds until the next batch, of a plan that moves nothing; None for an ordinary round.
@@ -224,21 +221,21 @@ class PlanExecutor:
         self._publish()
 
     def _wait_before_sending(self, execution: Execution, decision: Decision,
-                             before: Snapshot) -> Optional[RoundOutcome]:
+                             before: Snapshot) -> Optional[Verdict]:
         """Returns the state in which a batch that is ready has to wait, or None where it may go."""
         left = self._dispatcher.backoff.seconds_left(self._clock())
         if left > 0.0:
             at = format_deadline(self._clock() + left)
-            return RoundOutcome(
-                WAITING, f"the monitor took nothing of the last batch; the next goes at {at}",
-                codes.MONITOR_BACKOFF, left, numbers={"until": at})
+            return Verdict(
+                codes.MONITOR_BACKOFF,
+                f"the monitor took nothing of the last batch; the next goes at {at}",
+                {"until": at}, WAITING, left)
         if self._dispatcher.has_unconfirmed_excess and not execution.is_motionless:
-            return RoundOutcome(self._throttled(before), "an OSD seems to have taken more than was"
-                                " predicted; it is looked at once more first", codes.MISPREDICTED)
+            return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
+                           " it is looked at once more first", state=self._throttled(before))
         left = self._timer.batch_seconds()
         if left > 0.0:
-            return RoundOutcome(MOVING, execution.progress(decision), codes.MOVING, left,
-                                decision.waiting, _figures(execution))
+            return _moving(execution, decision, left)
         return None
 
     @contextmanager
@@ -255,21 +252,21 @@ class PlanExecutor:
                 now._replace(active=settings.active) == settings) and (
                 drained == drains.osds.intersection(before.osds))
 
-    def _not_permitted(self) -> RoundOutcome:
+    def _not_permitted(self) -> Verdict:
         if not self._settings().active and self._slot.execution is None:
             return IS_OFF
         self._timer.allow_batch()
         self._observer.require_observation()
         self._wake()
-        return RoundOutcome(
-            PLANNING, "the options or the drains have changed, or a plan to execute has come in"
-            " between",
-            codes.PLANNING)
+        return Verdict(
+            codes.PLANNING, "the options or the drains have changed, or a plan to execute has come"
+            " in between", state=PLANNING)
 
 
-def _figures(execution: Execution) -> Dict[str, str]:
-    """Of MOVING, for the action."""
-    return {"what_moves": "no data"} if execution.is_motionless else {}
+def _moving(execution: Execution, decision: Decision, seconds: Optional[float]) -> Verdict:
+    return Verdict(codes.MOVING, execution.progress(decision),
+                   {"what_moves": "no data"} if execution.is_motionless else {}, MOVING, seconds,
+                   decision.waiting)
 
 
 def _may_arrive(snapshot: Snapshot, pgid: str, never: FrozenSet[str] = _LOST_STATES) -> bool:

@@ -6,8 +6,7 @@ import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
-from ..execution.change_outcomes import (
-    WaitingChange, WaitingGroup, held_group, waiting_groups)
+from ..execution.change_outcomes import WaitingGroup, held_group, waiting_groups
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import ExecutionProgress
 from ..execution.execution_slot import ExecutionSlot
@@ -15,11 +14,11 @@ from ..execution.guards import BUILTIN_ACTIVE, NO_CONNECTION
 from ..execution.pending_moves import PendingMove
 from ..execution.rejections import Items, recent
 from ..execution.size_check.prediction import Misprediction
+from ..execution.verdict import Refusals, Verdict, WaitingChange
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.change_detection import change_since
 from ..observation.cluster_view import ClusterView
 from ..observation.observer import ClusterObserver
-from ..observation.refusals import Refusals
 from ..observation.states import BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING
 from ..plan.model import PgChange
 from ..runtime.formatting import format_time
@@ -29,22 +28,10 @@ from .execution_progress import execution_progress
 from .journal import Journal
 
 
-class RoundOutcome(NamedTuple):
-    """The state that a step of the loop leads to."""
-
-    state: str                        # one of observation/states.py
-    reason: str                       # one sentence
-    code: str                         # of snapshot/reason_codes.py
-    seconds: Optional[float] = None   # until there will be more to say, where that is known
-    waiting: Sequence[WaitingChange] = ()   # of the decision that led to it
-    numbers: Mapping[str, Any] = {}   # of the reason, as report/explain/actions.py takes them
-    refusals: Optional[Refusals] = None   # of a state at rest, where they were counted
-
-
-IS_OFF = RoundOutcome(OFF, "automatic balancing is off", codes.SWITCHED_OFF)
+IS_OFF = Verdict(codes.SWITCHED_OFF, "automatic balancing is off", state=OFF)
 #: Of a mgr that has taken over a moment ago; its next look is before long.
-AWAITS_REPORTS = RoundOutcome(
-    MOVING, "what the last mgr has sent shows within a minute", codes.MOVING, 10.0)
+AWAITS_REPORTS = Verdict(
+    codes.MOVING, "what the last mgr has sent shows within a minute", state=MOVING, seconds=10.0)
 
 
 class BalancerStatus(NamedTuple):
@@ -53,7 +40,7 @@ class BalancerStatus(NamedTuple):
     state: str = OFF
     reason: str = "no round has run yet"
     reason_code: str = codes.NOT_READY
-    reason_numbers: Mapping[str, Any] = {}        # as RoundOutcome.numbers
+    reason_numbers: Mapping[str, Any] = {}        # as Verdict.numbers
     refusals: Optional[Refusals] = None           # the same
     since_at: Optional[float] = None              # seconds since the epoch: begin of the state
     until_at: Optional[float] = None              # the same: when it ends by itself; None unknown
@@ -146,10 +133,10 @@ class _Groups:
 
     def __init__(self) -> None:
         self._wanted: Sequence[PgChange] = ()
-        self._outcome: Optional[RoundOutcome] = None
+        self._outcome: Optional[Verdict] = None
         self._groups: Tuple[WaitingGroup, ...] = ()
 
-    def of(self, wanted: Sequence[PgChange], outcome: RoundOutcome,
+    def of(self, wanted: Sequence[PgChange], outcome: Verdict,
            remaining: int) -> Tuple[WaitingGroup, ...]:
         """The groups of `wanted`, which is replaced whole, by what the outcome says. `remaining`:
         shards that are left of it, fewer where it has not been compared with the map yet."""
@@ -189,12 +176,12 @@ class StatusPublisher:
         self._decided_on: Optional[ClusterSummary] = None
         self.status = BalancerStatus()
         #: Published with the next status.
-        self.current = RoundOutcome(OFF, self.status.reason, self.status.reason_code)
+        self.current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
         self._since_at: Optional[float] = None
         self._until_at: Optional[float] = None
         self._groups = _Groups()
 
-    def enter(self, outcome: RoundOutcome, stop_count: int,
+    def enter(self, outcome: Verdict, stop_count: int,
               decided_on: Optional[ClusterSummary] = None) -> None:
         """Enters a state, unless a command has stopped everything since `stop_count` was read."""
         with self._lock:

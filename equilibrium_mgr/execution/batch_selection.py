@@ -14,11 +14,13 @@ from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
 from ..snapshot.model import Osd, Pg, Snapshot
 from ..snapshot.pg_checks import untrusted_state
-from .change_outcomes import Deferral, DeferralKind, DroppedChange, WaitingChange
+from ..snapshot.reason_codes import COOLDOWN, FULL, LIMIT, REASONS
+from .change_outcomes import DroppedChange
 from .osd_traffic import OsdTraffic, osd_traffic
 from .throttle import deferral_of
 from .throttle_state import Candidate, ThrottleLimits, ThrottleState
 from .urgency import by_urgency
+from .verdict import Verdict, WaitingChange
 
 _CHANGES_A_PIECE = 40   # about a millisecond
 #: Obstacles of an OSD that end soon; a change waits for these and is dropped for the others.
@@ -37,7 +39,7 @@ class Decision(NamedTuple):
     above_transit_limit: Optional[str] = None   # the same for an OSD's max_transit_ratio
 
     @property
-    def leading(self) -> Optional[Deferral]:
+    def leading(self) -> Optional[Verdict]:
         """The reason for which most shards wait, as the first of them has it; None where none
         waits."""
         shards: Dict[str, int] = {}
@@ -56,21 +58,22 @@ class Decision(NamedTuple):
     def throttled(self) -> bool:
         """True where most shards that wait do so for the throttle."""
         leading = self.leading
-        return leading is not None and leading.kind.is_throttle
+        return leading is not None and leading.is_throttle
 
     @property
     def holds_up(self) -> bool:
         """True where any change waits for the throttle."""
-        return any(deferral.kind.is_throttle for _, deferral in self.waiting)
+        return any(deferral.is_throttle for _, deferral in self.waiting)
 
     @property
     def full(self) -> List[WaitingChange]:
         """The changes whose target is too full."""
-        return [row for row in self.waiting if row[1].kind is DeferralKind.FULL_TARGET]
+        return [row for row in self.waiting if REASONS[row[1].code].kind == FULL]
 
-    def has(self, kind: DeferralKind) -> bool:
-        """True where a change waits for a reason of this kind."""
-        return any(deferral.kind is kind for _, deferral in self.waiting)
+    @property
+    def is_cooling(self) -> bool:
+        """True where a change waits for pg_cooldown, which ends by itself."""
+        return any(deferral.code == COOLDOWN for _, deferral in self.waiting)
 
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleLimits,
@@ -130,10 +133,9 @@ class _Selection:
         self._waiting.append((change, deferral))
         self._reserve(candidate, deferral)
 
-    def _reserve(self, candidate: Candidate, deferral: Deferral) -> None:
+    def _reserve(self, candidate: Candidate, deferral: Verdict) -> None:
         """Reserves OSDs and misplaced budget for urgent relief that a limit defers."""
-        if (candidate.relieves is not None and deferral.kind.is_throttle
-                and deferral.kind is not DeferralKind.FULL_TARGET
+        if (candidate.relieves is not None and REASONS[deferral.code].kind == LIMIT
                 and candidate.change.pgid not in self._state.limits.cooling):
             self._state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
                                      candidate.copies)

@@ -1,47 +1,16 @@
-"""The fates of a change that is not sent: it is deferred, or it is dropped.
-
-Deferred changes are also shown in groups by the reason for which they wait.
-"""
+"""What becomes of changes that are not sent: groups of those that wait, by what they wait for, and
+those that are dropped."""
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
+from ..snapshot.reason_codes import NEXT_BATCH, REASONS
+from .verdict import Verdict, WaitingChange
 
-#: Figures of a Deferral that are the limit itself.
+#: Figures of a verdict that are the limit itself.
 _LIMITS = ("max_shards", "max_moves", "max_ratio", "limit_ratio", "fill_limit_ratio", "max_pairs")
-
-
-class DeferralKind(Enum):
-    """The kind of condition that a deferred change waits for."""
-
-    NOT_ALLOWED = "not-allowed"   # a condition that somebody or something has to end
-    TRANSIENT = "transient"       # a condition that most likely ends within seconds
-    THROTTLE = "throttle"         # a limit that frees itself as moves arrive
-    COOLDOWN = "cooldown"         # pg_cooldown, which ends by itself
-    FULL_TARGET = "full-target"   # a target without free space, which other moves may relieve
-
-    @property
-    def is_throttle(self) -> bool:
-        """True where the change waits for movement or time, and not for trouble to end."""
-        return self in (DeferralKind.THROTTLE, DeferralKind.COOLDOWN, DeferralKind.FULL_TARGET)
-
-
-class Deferral(NamedTuple):
-    """The reason for which a change has to wait. `reason` is the sentence for people."""
-
-    code: str                      # stable, for programs
-    kind: DeferralKind
-    option: str                    # of equilibrium or Ceph, which sets the limit; "" for none
-    numbers: Mapping[str, Any]     # figures with their units, and names, that the sentence has
-    sentence: str                  # a str.format template over `numbers`
-
-    @property
-    def reason(self) -> str:
-        """The sentence with its figures."""
-        return self.sentence.format(**self.numbers)
 
 
 class DroppedChange(NamedTuple):
@@ -53,9 +22,6 @@ class DroppedChange(NamedTuple):
     is_refused: bool = False   # the monitor answered with an error
 
 
-WaitingChange = Tuple[PgChange, Deferral]
-
-
 class WaitingGroup(NamedTuple):
     """Shards that wait for the same reason."""
 
@@ -65,8 +31,34 @@ class WaitingGroup(NamedTuple):
     limit: Optional[float]    # in the unit of the option
     osd: Optional[int]        # for which most of these shards wait; None where the reason has none
     osds: int = 0             # for how many OSDs they wait
-    numbers: Mapping[str, Any] = {}   # figures of one of them, see Deferral.numbers
+    numbers: Mapping[str, Any] = {}   # figures of one of them, see Verdict.numbers
     reason: str = ""          # the sentence of that one
+
+    @property
+    def waits_for(self) -> str:
+        """What the shards wait for, with the OSD at which most of them do."""
+        phrase, numbers = REASONS[self.code].waits_for, self.numbers
+        if not phrase or not numbers and self.code != NEXT_BATCH:
+            return f"because {self.reason}"
+        limit = self.limit or 0.0
+        osds = "" if self.osd is None else f" (osd.{self.osd}" + (
+            f" and {self.osds - 1} more)" if self.osds > 1 else ")")
+        return phrase.format(**{
+            "own": "", **numbers, "limit": f"{limit:g}", "percent": f"{100.0 * limit:.2f}%",
+            "end": "target" if numbers.get("direction") == "coming" else "source",
+            "misplaced_limit": "urgent misplaced limit"
+                               if self.option == "urgent_misplaced_ratio"
+                               else "misplaced limit"}) + osds
+
+    def figures(self) -> Dict[str, Any]:
+        """For its action."""
+        return {**self.numbers, "osd": self.osd, "option": self.option,
+                "limit": None if self.limit is None else f"{self.limit:g}"}
+
+    def to_json(self) -> Dict[str, Any]:
+        """All keys always."""
+        return {"code": self.code, "shards": self.shards, "option": self.option,
+                "limit": self.limit, "osd": self.osd}
 
 
 def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange], code: str,
@@ -78,7 +70,7 @@ def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange],
     """
     deferrals = {change.pgid: deferral for change, deferral in waiting}
     shards: Dict[Tuple[str, ...], int] = {}
-    first: Dict[Tuple[str, ...], Deferral] = {}
+    first: Dict[Tuple[str, ...], Verdict] = {}
     osds: Dict[Tuple[str, ...], Counter[int]] = {}
     others = 0
     for change in wanted:
@@ -102,7 +94,7 @@ def held_group(shards: int, code: str, reason: str) -> WaitingGroup:
     return WaitingGroup(code, shards, None, None, None, reason=reason)
 
 
-def _group(deferral: Deferral, shards: int, osds: Counter[int]) -> WaitingGroup:
+def _group(deferral: Verdict, shards: int, osds: Counter[int]) -> WaitingGroup:
     limits: List[float] = [deferral.numbers[name] for name in _LIMITS if name in deferral.numbers]
     most = min(osds, key=lambda osd: (-osds[osd], osd)) if osds else None
     return WaitingGroup(deferral.code, shards, deferral.option or None,

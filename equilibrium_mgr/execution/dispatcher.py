@@ -15,7 +15,7 @@ from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pool, Snapshot, pool_of
 from .batch_selection import Decision, next_batch
-from .change_outcomes import DeferralKind, DroppedChange
+from .change_outcomes import DroppedChange
 from .cooldown import Cooldown, ExcludedPgs, excluded_pgs
 from .execution import BatchResult, Execution, ExecutionUpdate, verify_batch
 from .guards import PoolGuard, blocked_pools, cluster_guard, full_osds, unsettled_pools
@@ -196,7 +196,7 @@ class UpmapDispatcher:
         """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds; automatic
         plans leave these PGs alone for as long."""
         now = self._clock()
-        if decision.has(DeferralKind.COOLDOWN):   # ends by itself, and may be above max_wait
+        if decision.is_cooling:   # which may be longer than max_wait
             execution.stall.end()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)

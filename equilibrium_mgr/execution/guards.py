@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from typing import (
-    Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Protocol, Set)
+    Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Set)
 
 from ..runtime.formatting import plural
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Pool, Snapshot
+from .verdict import Verdict
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")
 
@@ -44,33 +45,25 @@ class MapGuards(Protocol):
         """require_min_compat_client; None where no monitor tells it."""
 
 
-class ClusterGuard(NamedTuple):
-    """The reason for which nothing at all may be sent."""
-
-    code: str     # of snapshot/reason_codes.py
-    reason: str   # one clause, with the command that helps
-    numbers: Mapping[str, Any] = {}   # figures and names for the action
-
-
 def cluster_guard(osd_map: MapGuards, have_mon_connection: bool, builtin_balancer_active: bool,
-                  motionless: bool = False) -> Optional[ClusterGuard]:
+                  motionless: bool = False) -> Optional[Verdict]:
     """The first reason why nothing at all may be sent, or None. What is `motionless` moves no data,
     and needs no more than a monitor that keeps it."""
     if not have_mon_connection:
-        return ClusterGuard(codes.NO_MONITOR, NO_CONNECTION)
+        return Verdict(codes.NO_MONITOR, NO_CONNECTION)
     if osd_map.flags is None or osd_map.min_compat_client is None:
-        return ClusterGuard(codes.NO_MONITOR, "no monitor tells which flags the osdmap has")
+        return Verdict(codes.NO_MONITOR, "no monitor tells which flags the osdmap has")
     refused = upmap_refused(osd_map.min_compat_client)
     if refused:
-        return ClusterGuard(codes.OLD_CLIENTS, refused)
+        return Verdict(codes.OLD_CLIENTS, refused)
     if motionless:
         return None
     flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
     if flags:
-        return ClusterGuard(codes.FLAG, f"the osdmap has the flag {flags[0]}",
-                            {"flag": _flag_name(flags[0])})
+        return Verdict(codes.FLAG, f"the osdmap has the flag {flags[0]}",
+                       {"flag": _flag_name(flags[0])})
     if builtin_balancer_active:
-        return ClusterGuard(codes.CONFLICT, BUILTIN_ACTIVE)
+        return Verdict(codes.CONFLICT, BUILTIN_ACTIVE)
     return None
 
 

@@ -1,7 +1,7 @@
 """Every reason for which a wanted change has to wait, as one list of checks.
 
-Each check takes the state of the round and a candidate, and returns a Deferral or None. The first
-Deferral counts, so the order of CHECKS is the order in which reasons are named: first conditions of
+Each check takes the state of the round and a candidate, and returns a Verdict or None. The first
+Verdict counts, so the order of CHECKS is the order in which reasons are named: first conditions of
 the pool, the PG and its OSDs, then reservations for urgent changes, then the limits.
 """
 from __future__ import annotations
@@ -13,87 +13,73 @@ from ..runtime.formatting import format_deadline, format_percent
 from ..snapshot import immovable_reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.operator_weights import held_sentence
-from .change_outcomes import Deferral, DeferralKind
+from .inactive_pools import TRANSIENT_RECHECK_SECONDS
 from .throttle_state import Candidate, ThrottleState
+from .verdict import Verdict
 
-Check = Callable[[ThrottleState, Candidate], Optional[Deferral]]
-
-#: Codes of reasons that keep a PG from being moved; IMMOVABLE for all others.
-_CODES_OF_IMMOVABLE = {
-    immovable_reasons.PG_NUM_CHANGING: codes.PG_NUM_CHANGING,
-    immovable_reasons.STALE: codes.STALE_STATISTICS,
-    immovable_reasons.NO_STATISTICS: codes.STALE_STATISTICS,
-    immovable_reasons.OSD_NOT_REPORTED: codes.STALE_STATISTICS,
-    immovable_reasons.NO_OSD_FOR_SHARD: codes.DEGRADED,
-    immovable_reasons.DEGRADED_STRETCH: codes.DEGRADED}
+Check = Callable[[ThrottleState, Candidate], Optional[Verdict]]
 
 #: States of a PG that is read or rewritten anyway; a move meanwhile would make both slower.
 _BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap-trimmed"}
 
 
-def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """Pools with inactive or degraded PGs, or a changing pg_num, and those on the same OSDs, wait
     (guards.blocked_pools); relief of full OSDs is let through (relieve_while_degraded)."""
     reason = state.blocked.get(candidate.pg.pool)
     if reason is None or _is_relief(state, candidate):
         return None
-    kind = (DeferralKind.TRANSIENT if candidate.pg.pool in state.limits.transient_pools
-            else DeferralKind.NOT_ALLOWED)
     code = (codes.PG_NUM_CHANGING if candidate.pg.pool in state.limits.unsettled_pools
             else codes.DEGRADED)
-    return Deferral(code, kind, "",
-                    {"pool_id": candidate.pg.pool, "trouble": reason}, "{trouble}")
+    seconds = (TRANSIENT_RECHECK_SECONDS if candidate.pg.pool in state.limits.transient_pools
+               else None)
+    return Verdict(code, reason, {"pool_id": candidate.pg.pool}, seconds=seconds)
 
 
-def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A PG that must not be moved for now (snapshot/immovable_reasons.py, TRANSIENT)."""
     immovable = candidate.pg.immovable
     if not immovable or (candidate.moves_nothing and immovable in immovable_reasons.OF_MOTION):
         return None
-    return Deferral(_CODES_OF_IMMOVABLE.get(immovable, codes.IMMOVABLE), DeferralKind.NOT_ALLOWED,
-                    "", {"trouble": immovable}, "{trouble}")
+    return Verdict(immovable.code, immovable, {"trouble": immovable})
 
 
-def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A PG is moved once at a time: until it has arrived, its sources hold the only copies."""
     pgid = candidate.change.pgid
     if not candidate.pg.is_moving and pgid not in state.in_flight:
         return None
-    return Deferral(codes.IN_FLIGHT, DeferralKind.NOT_ALLOWED, "", {"pgid": pgid},
-                    "an earlier move of pg {pgid} is still under way")
+    return Verdict(codes.IN_FLIGHT, numbers={"pgid": pgid})
 
 
-def target_cannot_take(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def target_cannot_take(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A target that is down, out, destroyed or without statistics (Osd.unusable_reason)."""
     for osd in candidate.gains:
         obstacle = state.snapshot.osds[osd].unusable_reason()
         if obstacle is not None:
-            return Deferral(codes.TARGET_UNAVAILABLE, DeferralKind.NOT_ALLOWED, "",
-                            {"osd": osd, "obstacle": obstacle}, "osd.{osd} is {obstacle}")
+            return Verdict(codes.TARGET_UNAVAILABLE, numbers={"osd": osd, "obstacle": obstacle})
     return None
 
 
-def osd_is_silent(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def osd_is_silent(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """An OSD whose statistics are too old to be trusted (snapshot/statistics/osd_reports.py)."""
     for osd in candidate.gains + candidate.losses:
         if osd in state.snapshot.stale_osds:
-            return Deferral(codes.STALE_STATISTICS, DeferralKind.NOT_ALLOWED, "", {"osd": osd},
-                            "osd.{osd} has not reported its statistics for too long")
+            return Verdict(codes.STALE_STATISTICS, numbers={"osd": osd})
     return None
 
 
-def pg_is_busy(_state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def pg_is_busy(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A PG that Ceph scrubs, repairs or snap-trims."""
     states = candidate.pg.state.split("+")
     for busy, activity in _BUSY_STATES.items():
         if busy in states:
-            return Deferral(codes.BUSY, DeferralKind.NOT_ALLOWED, "",
-                            {"pgid": candidate.change.pgid, "activity": activity},
-                            "pg {pgid} is being {activity}")
+            return Verdict(codes.BUSY, numbers={
+                "pgid": candidate.change.pgid, "activity": activity})
     return None
 
 
-def pg_is_cooling(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def pg_is_cooling(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """pg_cooldown: a PG that was moved a short while ago stays, unless an OSD above nearfull_ratio
     loses a shard by the change."""
     seconds = state.limits.cooling.get(candidate.change.pgid, 0.0)
@@ -104,13 +90,11 @@ def pg_is_cooling(state: ThrottleState, candidate: Candidate) -> Optional[Deferr
         if osd is not None and osd.exceeds(state.snapshot.nearfull_ratio):
             return None
     ends_at = state.snapshot.taken_at + seconds
-    return Deferral(codes.COOLDOWN, DeferralKind.COOLDOWN, "pg_cooldown",
-                    {"pgid": candidate.change.pgid, "ends_at": ends_at,
-                     "time": format_deadline(ends_at)},
-                    "pg {pgid} was moved a short while ago and stays until {time} (pg_cooldown)")
+    return Verdict(codes.COOLDOWN, numbers={
+        "pgid": candidate.change.pgid, "ends_at": ends_at, "time": format_deadline(ends_at)})
 
 
-def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A change that only evens out, while relief of an OSD above nearfull_ratio waits: it must not
     take a slot at the OSDs of that relief, nor the misplaced budget that the relief needs."""
     reserved = state.reserved
@@ -119,50 +103,44 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
     first = reserved.sharing(candidate.gains + candidate.losses)
     if first is None and state.moves_left > 0 and state.leaves_reserved_copies(candidate):
         return None
-    return Deferral(codes.NEARFULL_FIRST, DeferralKind.THROTTLE, "",
-                    {"osd": reserved.first if first is None else first},
-                    "osd.{osd} is above nearfull and comes first")
+    return Verdict(codes.NEARFULL_FIRST,
+                   numbers={"osd": reserved.first if first is None else first})
 
 
-def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A target that is nearfull, or would pass fill_limit or the share that its weights leave it
     while everything that comes is there and nothing that leaves is gone."""
     snapshot = state.snapshot
     for osd_id in candidate.gains:
         osd = snapshot.osds[osd_id]
         if osd.reaches(snapshot.nearfull_ratio):
-            return Deferral(codes.NEARFULL, DeferralKind.FULL_TARGET, "nearfull_ratio",
-                            {"osd": osd_id, "device_class": osd.device_class,
-                             "needed": raised_nearfull_ratio(snapshot.backfillfull_ratio)},
-                            "osd.{osd} is nearfull")
+            return Verdict(codes.NEARFULL, numbers={
+                "osd": osd_id, "device_class": osd.device_class,
+                "needed": raised_nearfull_ratio(snapshot.backfillfull_ratio)})
         peak = state.peak_bytes(osd, candidate)
         if peak > state.fill_limit * osd.size_bytes:
-            return Deferral(
-                codes.FILL_LIMIT, DeferralKind.FULL_TARGET, "fill_limit",
-                {"osd": osd_id, "peak_bytes": peak, "fill_limit_ratio": state.fill_limit},
-                "osd.{osd} would pass its fill limit of {fill_limit_ratio:.3f} meanwhile")
+            return Verdict(codes.FILL_LIMIT, numbers={
+                "osd": osd_id, "peak_bytes": peak, "fill_limit_ratio": state.fill_limit})
         most = state.share_bytes.get(osd_id)
         # statistics are not exact to half a shard
         if most is not None and peak - state.shard_bytes(candidate, osd_id) // 2 > most:
-            return Deferral(
-                codes.REWEIGHT, DeferralKind.FULL_TARGET, "respect_weights",
-                {"osd": osd_id, "peak_bytes": peak, "share_bytes": most,
-                 "held": held_sentence(osd)}, "{held} and would hold more")
+            return Verdict(codes.REWEIGHT, numbers={
+                "osd": osd_id, "peak_bytes": peak, "share_bytes": most,
+                "held": held_sentence(osd)})
     return None
 
 
-def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_moves_per_round: shard moves of one batch. A first change may be larger than that, and
     urgent_misplaced_ratio lets relief of OSDs above backfillfull pass it."""
     most = state.limits.max_moves
     if state.moves_left == most or candidate.change.shards <= state.moves_left or (
             state.emergency_osd(candidate) is not None):
         return None
-    return Deferral(codes.MAX_MOVES, DeferralKind.THROTTLE, "max_moves_per_round",
-                    {"max_moves": most}, "max_moves_per_round ({max_moves}) is reached")
+    return Verdict(codes.MAX_MOVES, numbers={"max_moves": most})
 
 
-def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_misplaced_ratio, less a margin; for relief of OSDs above backfillfull
     urgent_misplaced_ratio where that is more. Where nothing is misplaced one change may go although
     it alone is above the limit."""
@@ -174,21 +152,14 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
     numbers = {"misplaced_copies": state.misplaced_copies, "copies": copies,
                "limit_ratio": limit, "limit": format_percent(limit),
                "misplaced": _share_of_copies(state, state.misplaced_copies),
-               "own": _share_of_copies(state, copies)}
-    option = state.misplaced_option(candidate)
-    if copies > allowed:
-        return Deferral(
-            codes.MISPLACED_ONE_PG, DeferralKind.THROTTLE, option, numbers,
-            "one PG is {own}% of all object copies and the misplaced limit is {limit}%: such PGs"
-            " go one at a time")
-    return Deferral(
-        codes.MISPLACED_LIMIT, DeferralKind.THROTTLE, option, numbers,
-        "{misplaced}% of all object copies are misplaced, and {own}% more come too near the limit"
-        " of {limit}%")
+               "own": _share_of_copies(state, copies),
+               "option": state.misplaced_option(candidate)}
+    return Verdict(codes.MISPLACED_ONE_PG if copies > allowed else codes.MISPLACED_LIMIT,
+                   numbers=numbers)
 
 
 def backfills_of_osd_are_used_up(state: ThrottleState,
-                                 candidate: Candidate) -> Optional[Deferral]:
+                                 candidate: Candidate) -> Optional[Verdict]:
     """max_backfills_per_osd: shards in flight to an OSD; as many may be in flight from it, but for
     an OSD above backfillfull that urgent_misplaced_ratio is for."""
     most, emergency = state.limits.max_backfills, state.emergency_osd(candidate)
@@ -199,26 +170,22 @@ def backfills_of_osd_are_used_up(state: ThrottleState,
             load = state.traffic.of(osd)
             shards = load.shards_in if direction == "coming" else load.shards_out
             if shards >= most:
-                return Deferral(
-                    codes.MAX_BACKFILLS, DeferralKind.THROTTLE, "max_backfills_per_osd",
-                    {"osd": osd, "shards": shards, "max_shards": most, "direction": direction},
-                    "osd.{osd} has {shards} shards {direction} already (max_backfills_per_osd)")
+                return Verdict(codes.MAX_BACKFILLS, numbers={
+                    "osd": osd, "shards": shards, "max_shards": most, "direction": direction})
     return None
 
 
-def traffic_of_osd_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def traffic_of_osd_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_transit_ratio: bytes on their way to an OSD, or from it, as a ratio of its size. One
     change may pass it where nothing else is in flight at its OSDs."""
     osd = state.osd_above_transit_limit(candidate)
     if osd is None or _is_alone(state, candidate):
         return None
-    return Deferral(
-        codes.MAX_TRANSIT, DeferralKind.THROTTLE, "max_transit_ratio",
-        {"osd": osd, "max_ratio": state.limits.max_transit_ratio},
-        "osd.{osd} would have more than {max_ratio:.3f} of its size in transit (max_transit_ratio)")
+    return Verdict(codes.MAX_TRANSIT,
+                   numbers={"osd": osd, "max_ratio": state.limits.max_transit_ratio})
 
 
-def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A target that also loses a shard holds both for a while: the change waits where that would
     make it the fullest of its device class."""
     for osd_id in candidate.gains:
@@ -226,27 +193,20 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
         highest = state.max_utilization[osd.device_class] * osd.size_bytes
         if (state.traffic.of(osd_id).shards_out
                 and state.peak_bytes(osd, candidate) > highest):
-            return Deferral(
-                codes.SOURCE_FULL, DeferralKind.THROTTLE, "",
-                {"osd": osd_id, "device_class": osd.device_class},
-                "osd.{osd} would be the fullest of class {device_class} before what leaves it is"
-                " gone")
+            return Verdict(codes.SOURCE_FULL,
+                           numbers={"osd": osd_id, "device_class": osd.device_class})
     return None
 
 
-def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_upmap_items: pairs of upmap items in the osdmap, for changes that add some."""
     most, added = state.limits.max_upmap_pairs, state.added_pairs(candidate.change)
     if not most or added <= 0 or state.upmap_pairs + added <= most:
         return None
-    return Deferral(
-        codes.UPMAP_ITEMS, DeferralKind.NOT_ALLOWED, "max_upmap_items",
-        {"pairs": state.upmap_pairs, "max_pairs": most},
-        "the osdmap has {pairs} pairs of upmap items and must not have more than {max_pairs}"
-        " (max_upmap_items)")
+    return Verdict(codes.UPMAP_ITEMS, numbers={"pairs": state.upmap_pairs, "max_pairs": most})
 
 
-def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """mon_max_pg_per_osd. An OSD that others have taken above it may get up to HARD_SHARE (a ratio)
     of the PG shards at which OSDs refuse more (osd_max_pg_per_osd_hard_ratio)."""
     limits = state.limits
@@ -257,11 +217,8 @@ def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optio
             if most != limits.max_shards:
                 option = "osd_max_pg_per_osd_hard_ratio"
         if count + 1 > most:
-            return Deferral(
-                codes.PG_COUNT, DeferralKind.NOT_ALLOWED, option,
-                {"osd": osd, "shards": count, "max_shards": most, "option": option},
-                "osd.{osd} has {shards} PG shards and must not get more than {max_shards} by moves"
-                " ({option})")
+            return Verdict(codes.PG_COUNT, numbers={
+                "osd": osd, "shards": count, "max_shards": most, "option": option})
     return None
 
 
@@ -283,7 +240,7 @@ def binding_checks(candidate: Candidate) -> Tuple[Check, ...]:
     return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS
 
 
-def deferral_of(state: ThrottleState, candidate: Candidate) -> Optional[Deferral]:
+def deferral_of(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """Returns the first reason for which the change has to wait, or None."""
     for check in binding_checks(candidate):
         deferral = check(state, candidate)

@@ -9,7 +9,8 @@ from ..plan.model import PgChange, Plan, Usage
 from ..plan.options import AIMS
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot, shard_changes
-from .pins import Obstacle, Pin, pin_of
+from ..snapshot.reason_codes import Why
+from .pins import Pin, pin_of
 
 #: Pins found before it gives way again: about a millisecond.
 _PGS_A_PIECE = 20
@@ -23,7 +24,7 @@ class Unpinned(NamedTuple):
     pgid: str
     shards: int
     bytes: int      # of all of them
-    obstacle: Obstacle
+    obstacle: Why
 
 
 class Freeze(NamedTuple):
@@ -79,5 +80,5 @@ def _skipped(unpinned: List[Unpinned]) -> Dict[str, int]:
     """Reason → shards that cannot be pinned for it."""
     counts: Dict[str, int] = {}
     for left in unpinned:
-        counts[left.obstacle.reason] = counts.get(left.obstacle.reason, 0) + left.shards
+        counts[left.obstacle] = counts.get(left.obstacle, 0) + left.shards
     return dict(sorted(counts.items()))

@@ -16,6 +16,7 @@ from ..plan.options import effective_fill_limit
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems
+from ..snapshot.reason_codes import Why
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 
 #: Parts of a PG that are looked at, the largest first, before parts are put together shard by
@@ -29,30 +30,20 @@ _NO_OBSTACLES = reasons.OF_RULE | frozenset((
     None, reasons.NO_STATISTICS, reasons.OSD_NOT_REPORTED, reasons.OMAP_UNMEASURED,
     reasons.INCONSISTENT, reasons.OMAP_ON_SMALL_OSD, reasons.CACHE_TIER,
     reasons.NO_DATA_SHARDS))
-_CODES = {reasons.NO_OSD_FOR_SHARD: codes.DEGRADED, reasons.DEGRADED_STRETCH: codes.DEGRADED,
-          reasons.STALE: codes.STALE_STATISTICS, reasons.PG_NUM_CHANGING: codes.PG_NUM_CHANGING,
-          reasons.NO_RULE: codes.RULE_UNKNOWN}
 #: Obstacles of an OSD that do not keep it from being wanted for what it holds.
 _HOLDS_ALL_THE_SAME = (None, "without statistics")
 
 Osds = Tuple[int, ...]
 
 
-class Obstacle(NamedTuple):
-    """The reason for which shards cannot be pinned."""
-
-    code: str     # of snapshot/reason_codes.py
-    reason: str   # names neither OSD nor PG, so that equal reasons can be counted
-
-
-_EXCHANGE = Obstacle(codes.EXCHANGE, "it would exchange OSDs with another shard of the PG, which"
-                     " upmap items cannot")
-_NO_HOLDER = Obstacle(codes.DEGRADED, "no OSD serves it from where it was: it is recovered")
-_OUTSIDE = Obstacle(codes.FAILURE_DOMAIN, "the CRUSH rule does not take the OSD that holds it")
-_BESIDE = Obstacle(codes.FAILURE_DOMAIN, "the CRUSH rule does not allow it there beside the other"
-                   " shards of the PG")
-
-_REJECTED = Obstacle(codes.REJECTED, "the monitor would reject upmap items that keep it there")
+# Why shards cannot be pinned; none names an OSD or PG, so that equal ones can be counted.
+_EXCHANGE = Why("it would exchange OSDs with another shard of the PG, which upmap items cannot",
+                codes.EXCHANGE)
+_NO_HOLDER = Why("no OSD serves it from where it was: it is recovered", codes.DEGRADED)
+_OUTSIDE = Why("the CRUSH rule does not take the OSD that holds it", codes.FAILURE_DOMAIN)
+_BESIDE = Why("the CRUSH rule does not allow it there beside the other shards of the PG",
+              codes.FAILURE_DOMAIN)
+_REJECTED = Why("the monitor would reject upmap items that keep it there", codes.REJECTED)
 
 
 class Pin(NamedTuple):
@@ -62,7 +53,7 @@ class Pin(NamedTuple):
     items: UpmapItems              # that lead to it
     shards: int                    # pinned: they would move without it
     moving: int                    # shards that go on moving
-    obstacle: Optional[Obstacle]   # the reason for that; None where none does
+    obstacle: Optional[Why]   # the reason for that; None where none does
 
 
 def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
@@ -86,19 +77,16 @@ def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
                (search.obstacle or _NO_HOLDER) if shards < moving else None)
 
 
-def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Obstacle]:
+def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Why]:
     """Returns the reason for which nothing of the PG can be pinned, or None."""
     if len(pg.up) != pool.size or NO_OSD in pg.up:
-        return Obstacle(codes.DEGRADED, reasons.NO_OSD_FOR_SHARD)
+        return reasons.NO_OSD_FOR_SHARD
     if len(set(pg.raw)) < len(pg.raw):   # upmap items cannot tell which of the two they mean
-        return Obstacle(codes.IMMOVABLE, reasons.BREAKS_RULE)
+        return reasons.BREAKS_RULE
     for reason in (pool.immovable, pg.immovable):
         if reason is not None and reason not in _NO_OBSTACLES:
-            # the pool says what it is that is not understood of its rule
-            code = codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE
-            return Obstacle(_CODES.get(reason, code), reason)
-    return None if pool.rule is not None else Obstacle(
-        codes.RULE_UNKNOWN, reasons.RULE_NOT_SUPPORTED)
+            return reason   # a pool says what it is that is not understood of its rule
+    return None if pool.rule is not None else reasons.RULE_NOT_SUPPORTED
 
 
 #: (position in the up set, the OSD that holds its shard)
@@ -116,7 +104,7 @@ class _Search:
         assert pool.rule is not None
         self._given = given
         self._snapshot, self._pg, self._rule = snapshot, pg, pool.rule
-        self.obstacle: Optional[Obstacle] = None
+        self.obstacle: Optional[Why] = None
 
     def parts(self) -> Iterator[Part]:
         """Yields the parts that may be possible, the largest first."""
@@ -165,7 +153,7 @@ class _Search:
         obstacle = self._obstacle(self.up_set(part))
         return obstacle is None or self._note(obstacle)
 
-    def _obstacle(self, wanted: Osds) -> Optional[Obstacle]:
+    def _obstacle(self, wanted: Osds) -> Optional[Why]:
         try:
             items_for(self._pg.raw, wanted)
         except ValueError:
@@ -183,11 +171,10 @@ class _Search:
         # a drain is not broken off by a pin: it has the shard leave again, within its limits
         reason = known._replace(drained=False).unusable_reason()
         if reason not in _HOLDS_ALL_THE_SAME:
-            return self._note(Obstacle(codes.TARGET_UNAVAILABLE,
-                                       f"the OSD that holds it is {reason}"))
+            return self._note(Why(f"the OSD that holds it is {reason}", codes.TARGET_UNAVAILABLE))
         return any(osd in block.weights for block in blocks) or self._note(_OUTSIDE)
 
-    def _note(self, obstacle: Obstacle) -> bool:
+    def _note(self, obstacle: Why) -> bool:
         if self.obstacle is None:
             self.obstacle = obstacle
         return False

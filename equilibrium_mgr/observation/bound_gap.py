@@ -1,15 +1,15 @@
 """Gaps between device classes and their bounds, and the idle state that follows from them."""
 from __future__ import annotations
 
-from typing import FrozenSet, List, NamedTuple, Optional
+from typing import Callable, FrozenSet, List, NamedTuple, Optional
 
+from ..execution.verdict import Refusals, Verdict
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.formatting import format_time
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .cluster_view import ClusterView
-from .refusals import Refusals
 from .states import BALANCED, STUCK, WAITING
 
 #: A class nearer than this to its bound, in utilization, is not stuck.
@@ -20,33 +20,6 @@ _WHOLE_SHARD = ", no more than one whole shard"
 _NAMED = 3
 #: The reason of an idle state where a plan found nothing to do.
 NOTHING_LEFT = "no move improves the placement"
-_TELLS_WHY = "; 'ceph equilibrium explain' tells why"
-
-
-class IdleReason(NamedTuple):
-    """The reason for which nothing is sent: a code of snapshot/reason_codes.py and a clause."""
-
-    code: str
-    clause: str
-    searched_at: Optional[float] = None   # seconds since the epoch: the plan that has shown it
-
-
-class IdleState(NamedTuple):
-    """The state in which nothing is sent."""
-
-    state: str    # one of states.py
-    reason: str   # one sentence
-    code: str     # of snapshot/reason_codes.py
-    refusals: Optional[Refusals] = None   # where they were counted
-
-    def with_refusals(self, refusals: Optional[Refusals]) -> IdleState:
-        """The state with the one reason that counts have shown."""
-        if refusals is None:
-            return self
-        counted = refusals.sentence()
-        reason = self.reason if not counted else self.reason.replace(
-            _TELLS_WHY, f"; {counted}{_TELLS_WHY}")
-        return IdleState(self.state, reason, refusals.code, refusals)
 
 
 class BoundGap(NamedTuple):
@@ -85,34 +58,40 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
 
 
 def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
-               device_classes: Optional[FrozenSet[str]], idle: IdleReason,
-               limited: bool = False) -> IdleState:
-    """The state in which nothing is sent for `idle`. `limited`: `bounds` are those of moves of
-    some pools alone."""
+               device_classes: Optional[FrozenSet[str]], idle: Verdict,
+               searched_at: Optional[float],
+               counted: Callable[[str], Optional[Refusals]], limited: bool = False) -> Verdict:
+    """The state in which nothing is sent for `idle`. `searched_at`: when the plan was made that has
+    shown it, in seconds since the epoch. `counted`: what refuses moves, for the code of a state
+    that is stuck. `limited`: `bounds` are those of moves of some pools alone."""
     far = max(bound_gaps(view, bounds, device_classes), default=None)
     skipped = view.snapshot.skipped
-    unknown = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
-               if skipped.get(why)]
-    silent = _silence(view.snapshot)
-    reason = "; ".join([idle.clause] + unknown + silent)
+    waits_for = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
+                 if skipped.get(why)] + _silence(view.snapshot)
+    reason = "; ".join([idle.reason] + waits_for)
     if far is None:
-        waits = bool(unknown or silent)
-        return IdleState(WAITING if waits else BALANCED, reason,
-                         codes.STALE_STATISTICS if waits else idle.code)
+        return (Verdict(codes.STALE_STATISTICS, reason, state=WAITING) if waits_for
+                else Verdict(idle.code, reason, state=BALANCED))
     if far.excess <= 0.0:
         said = f"{reason}; {far.sentence(limited)}{_WHOLE_SHARD if far.above > _NEAR else ''}"
         if _nobody_reports(view.snapshot):
-            return IdleState(WAITING, said, codes.STALE_STATISTICS)
-        return IdleState(BALANCED, said, idle.code)
-    at = "helps it" if idle.searched_at is None else (
-        f"helped it at {format_time(idle.searched_at)} UTC")
-    why = reason.replace(NOTHING_LEFT, f"no legal move {at}")
+            return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
+        return Verdict(idle.code, said, state=BALANCED)
+    why = reason
+    if idle.code == codes.BALANCED:   # which is not so
+        at = "helps it" if searched_at is None else (
+            f"helped it at {format_time(searched_at)} UTC")
+        why = "; ".join([f"no legal move {at}"] + waits_for)
     held = skipped.get(reasons.OMAP_ON_SMALL_OSD)
     if held:
         why += f"; {held} PGs stay: {reasons.OMAP_ON_SMALL_OSD}"
-    code = (codes.STALE_STATISTICS if unknown or silent
+    code = (codes.STALE_STATISTICS if waits_for
             else codes.GRANULARITY if idle.code == codes.BALANCED else idle.code)
-    return IdleState(STUCK, f"{far.sentence(limited)}, and {why}{_TELLS_WHY}", code)
+    refusals = counted(code)
+    refused = refusals.sentence() if refusals is not None else ""
+    return Verdict(refusals.code if refusals is not None else code,
+                   f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
+                   " 'ceph equilibrium explain' tells why", state=STUCK, refusals=refusals)
 
 
 def _silence(snapshot: Snapshot) -> List[str]:

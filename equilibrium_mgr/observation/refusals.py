@@ -1,13 +1,13 @@
 """What refuses the moves that would lower the fullest OSD, where a plan has found nothing to do."""
 from __future__ import annotations
 
-from typing import FrozenSet, List, Mapping, NamedTuple, Optional, Tuple
+from typing import FrozenSet, List, NamedTuple, Optional
 
 from ..execution.cooldown import ExcludedPgs
+from ..execution.verdict import Refusals
 from ..plan.options import PlanOptions
 from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
 from ..planner.refusal_census import Census, RefusalCensus
-from ..runtime.formatting import plural
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Osd
 from .cluster_view import ClusterView
@@ -21,28 +21,6 @@ COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.IM
                      codes.NOT_READY))
 
 
-#: Code → what is so of the targets that it refuses.
-_CLAUSES: Mapping[str, str] = {
-    codes.FILL_LIMIT: "would pass fill_limit",
-    codes.REWEIGHT: "would pass the share that their weights leave them",
-    codes.NEARFULL: "are nearfull",
-    codes.FAILURE_DOMAIN: "are in a failure domain that has its shards of the PG",
-    codes.HOLDS_SHARD: "hold a shard of the PG",
-    codes.TARGET_UNAVAILABLE: "are down, out, being drained or without statistics",
-    codes.PG_COUNT: "have all the PG shards that mon_max_pg_per_osd allows",
-    codes.UPMAP_ITEMS: "would need more pairs of upmap items than max_upmap_items allows",
-    codes.EXCHANGE: "cannot be had by upmap items",
-    codes.POOL_EXCLUDED: "are not used, as pool_ids or device_classes leave them out",
-    codes.OSD_EXCLUDED: "are not used, as filters leave the OSD or them out",
-    codes.RULE_UNKNOWN: "are not used, as the CRUSH rule is not understood",
-    codes.REJECTED: "are not used, as the monitor did not keep the upmap items",
-    codes.GIVEN_UP: "are not used, as the move has waited for longer than max_wait",
-    codes.MISPREDICTED: "are not used, as shards of the pool took more than predicted",
-    codes.PG_NUM_CHANGING: "wait, as pg_num is changing",
-    codes.COOLDOWN: "wait for pg_cooldown",
-    codes.IN_FLIGHT: "wait, as the PG is moving",
-    codes.BALANCED: "are as full already"}
-
 
 class Fullest(NamedTuple):
     """The fullest OSD of a set, and how far it is above the set's bound."""
@@ -50,31 +28,6 @@ class Fullest(NamedTuple):
     osd_set: OsdSet
     osd: Osd
     above: float
-
-
-class Refusals(NamedTuple):
-    """Why nothing lowers the fullest OSD, as counted when the loop came to rest."""
-
-    code: str           # the one reason, of snapshot/reason_codes.py
-    rest_code: str      # that of the state before it was counted
-    osd: int
-    census: Census      # of all shards on it
-    excluded: ExcludedPgs
-    #: PG shards per OSD that plans keep to, and at which OSDs refuse more; 0: no limit
-    max_pg_shards: Tuple[int, int]
-
-    def sentence(self) -> str:
-        """The counts of the reason, for people; empty where nothing refuses the moves."""
-        found, census = self.census.of(self.code), self.census
-        if found is None:
-            return ""
-        where = (f"{found.pairs} of the {census.pairs} targets for the"
-                 f" {plural(census.counted, 'shard')} on osd.{self.osd}")
-        if self.code == codes.GRANULARITY:
-            return f"whole shards are larger than the difference to {where}"
-        told = (codes.MIN_GAIN, codes.IMMOVABLE)   # by the state's own sentence
-        clause = _CLAUSES.get(self.code, "may not be taken for now")
-        return "" if self.code in told else f"{where} {clause}"
 
 
 def fullest_osds(view: ClusterView, device_classes: Optional[FrozenSet[str]]) -> List[Fullest]:
@@ -118,5 +71,5 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
         fullest[0].osd.id, MOST_PAIRS)
     code = (bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
             else settled_code(census, rest_code))
-    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded,
+    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds,
                     (options.max_pg_shards_per_osd, options.max_pg_shards_hard))

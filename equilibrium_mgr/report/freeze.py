@@ -77,8 +77,8 @@ def _groups(unpinned: Tuple[Unpinned, ...]) -> List[Dict[str, Any]]:
     """What goes on moving, by reason, the most shards first."""
     groups: Dict[str, Dict[str, Any]] = {}
     for left in unpinned:
-        group = groups.setdefault(left.obstacle.reason, {
-            "reason_code": left.obstacle.code, "reason": left.obstacle.reason, "shards": 0,
+        group = groups.setdefault(left.obstacle, {
+            "reason_code": left.obstacle.code, "reason": left.obstacle, "shards": 0,
             "bytes": 0, "pgids": []})
         group["shards"] += left.shards
         group["bytes"] += left.bytes

@@ -5,7 +5,7 @@ import math
 import re
 import textwrap
 import time
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MOST_BYTES = 2.0 ** 63
@@ -71,6 +71,12 @@ def format_points(difference: float) -> str:
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """(1, 'shard') → '1 shard', (2, 'shard') → '2 shards'."""
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def named(names: Sequence[str], most: int) -> str:
+    """'a, b and 3 more': the first few names, and how many others there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def format_duration(seconds: Optional[float]) -> str:

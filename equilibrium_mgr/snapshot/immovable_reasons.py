@@ -1,25 +1,83 @@
-"""The reasons for which a PG cannot be moved, as operators read them."""
+"""The reasons for which a PG cannot be moved, as operators read them, with what ends each."""
 from __future__ import annotations
 
-NO_OSD_FOR_SHARD = "a shard has no OSD"
-NO_STATISTICS = "no statistics of the PG"
-OSD_NOT_REPORTED = "one of its OSDs has not reported its statistics"
-OMAP_UNMEASURED = "its omap has not been measured; a deep scrub tells"
-INCONSISTENT = "its copies differ, and nobody knows which are good; 'ceph pg repair' is for that"
-STALE = "nobody has reported it for too long"
-OMAP_ON_SMALL_OSD = ("its omap cannot be told from RocksDB's own files on OSDs smaller than"
-                     " min_omap_osd_size")
-PG_NUM_CHANGING = "pg_num of the pool is changing"
-DEGRADED_STRETCH = "the cluster is in degraded stretch mode"
-CACHE_TIER = "the pool is a cache tier"
-NO_DATA_SHARDS = "the pool's erasure-code profile has no k"
-NO_RULE = "the pool's CRUSH rule does not exist"
-RULE_NOT_SUPPORTED = "CRUSH rule not supported"
-FULL_UPMAP = "placed by a full pg-upmap"
-UPMAP_PRIMARY = "its primary is set by pg-upmap-primary"
-RAW_UNKNOWN = "its CRUSH mapping cannot be recovered from its upmap items"
-MONITOR_REJECTS = "the monitor would reject its present placement"
-BREAKS_RULE = "its present placement breaks its CRUSH rule"
+from . import reason_codes as codes
+from .reason_codes import NOTHING, SET, Why
+
+
+class Immovable(Why):
+    """`code`: for a change that waits for it."""
+
+    _action: str   # a str.format template over `pgid` and `pool`
+
+    def __new__(cls, sentence: str, action: str = NOTHING,
+                code: str = codes.IMMOVABLE) -> Immovable:
+        found = super().__new__(cls, sentence, code)
+        found._action = action
+        return found
+
+    def action(self, pgid: str, pool: str) -> str:
+        """What lets the PG move."""
+        return self._action.format(pgid=pgid, pool=pool)
+
+
+NO_OSD_FOR_SHARD = Immovable(
+    "a shard has no OSD", "nothing; it ends by itself when it has OSDs for all shards",
+    codes.DEGRADED)
+NO_STATISTICS = Immovable(
+    "no statistics of the PG", "nothing; it ends by itself when its primary has reported",
+    codes.STALE_STATISTICS)
+OSD_NOT_REPORTED = Immovable(
+    "one of its OSDs has not reported its statistics",
+    "nothing; it ends by itself when its OSDs have reported", codes.STALE_STATISTICS)
+OMAP_UNMEASURED = Immovable(
+    "its omap has not been measured; a deep scrub tells",
+    "'ceph pg deep-scrub {pgid}' measures it")
+INCONSISTENT = Immovable(
+    "its copies differ, and nobody knows which are good; 'ceph pg repair' is for that",
+    "'ceph pg repair {pgid}'")
+STALE = Immovable(
+    "nobody has reported it for too long",
+    "'ceph pg {pgid} query' and 'ceph health detail' tell why", codes.STALE_STATISTICS)
+OMAP_ON_SMALL_OSD = Immovable(
+    "its omap cannot be told from RocksDB's own files on OSDs smaller than min_omap_osd_size",
+    f"'{SET}/min_omap_osd_size 0' moves it unmeasured")
+PG_NUM_CHANGING = Immovable(
+    "pg_num of the pool is changing", "nothing; it ends by itself when pg_num has its new value",
+    codes.PG_NUM_CHANGING)
+DEGRADED_STRETCH = Immovable(
+    "the cluster is in degraded stretch mode",
+    "nothing; it ends by itself when the lost site is back", codes.DEGRADED)
+CACHE_TIER = Immovable(
+    "the pool is a cache tier", "nothing; what is in a cache tier is never moved")
+NO_DATA_SHARDS = Immovable(
+    "the pool's erasure-code profile has no k", "give the pool's erasure-code profile a k")
+NO_RULE = Immovable(
+    "the pool's CRUSH rule does not exist",
+    "give pool {pool} a CRUSH rule that exists ('ceph osd pool set')", codes.RULE_UNKNOWN)
+RULE_NOT_SUPPORTED = Immovable(
+    "CRUSH rule not supported", codes.REASONS[codes.RULE_UNKNOWN].actions[0], codes.RULE_UNKNOWN)
+FULL_UPMAP = Immovable(
+    "placed by a full pg-upmap", "'ceph osd rm-pg-upmap {pgid}' lets it move")
+UPMAP_PRIMARY = Immovable(
+    "its primary is set by pg-upmap-primary",
+    "'ceph osd rm-pg-upmap-primary {pgid}' lets it move")
+RAW_UNKNOWN = Immovable(
+    "its CRUSH mapping cannot be recovered from its upmap items",
+    "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it")
+MONITOR_REJECTS = Immovable(
+    "the monitor would reject its present placement",
+    "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it")
+BREAKS_RULE = Immovable(
+    "its present placement breaks its CRUSH rule",
+    "'ceph equilibrium optimize mend --repair' makes a plan that mends it")
+
+
+def rule_not_supported(why: str) -> Immovable:
+    """RULE_NOT_SUPPORTED with what is not understood of the rule."""
+    return Immovable(f"{RULE_NOT_SUPPORTED}: {why}", RULE_NOT_SUPPORTED._action,
+                     RULE_NOT_SUPPORTED.code)
+
 
 #: Reasons that forbid copying a PG's shards and say nothing against its placement: they do not
 #: bind a change that copies none.

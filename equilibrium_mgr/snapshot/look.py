@@ -6,6 +6,7 @@ from typing import Callable, FrozenSet, List, Mapping, NamedTuple, Sequence, Tup
 from ..crush.hierarchy import CrushHierarchy
 from ..runtime.time_slice import give_way, piecewise
 from .acting_sets import acting_sets
+from .immovable_reasons import Immovable
 from .model import Osd, Pool, UpmapItems, pool_of
 from .osds import smaller_than
 from .pg_checks import placed_by_others
@@ -46,7 +47,7 @@ class Look(NamedTuple):
     osds: Mapping[int, Osd]
     items: Mapping[str, UpmapItems]
     acting: Mapping[str, Sequence[int]]   # pgid → acting set where it may differ from the up set
-    pinned: Mapping[str, str]             # pgid → who else has placed it
+    pinned: Mapping[str, Immovable]       # pgid → who else has placed it
     surroundings: Surroundings
 
     def acting_set(self, pgid: str) -> Sequence[int]:

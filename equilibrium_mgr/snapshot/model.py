@@ -5,6 +5,7 @@ from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Seq
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
+from .immovable_reasons import Immovable
 
 UpmapItems = Tuple[Tuple[int, int], ...]
 SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
@@ -145,7 +146,7 @@ class Pool(NamedTuple):
     stored_bytes: int          # logical bytes of its objects
     max_avail_bytes: Optional[int]  # Ceph's own estimate, where known
     rule: Optional[PlacementRule]   # None where the rule is not understood
-    immovable: Optional[str]   # why none of its PGs may move
+    immovable: Optional[Immovable]   # why none of its PGs may move
     is_optimized: bool = False   # allow_ec_optimizations: shards differ in size by position
     #: bytes of the shard at each position ÷ the mean of all; empty where they are alike
     position_ratios: Tuple[float, ...] = ()
@@ -194,7 +195,7 @@ class Pg(NamedTuple):
     uncopied_ratio: float             # ratio of its moving shards' bytes still to be copied
     state: str                 # Ceph's own, as in `active+clean`
     reported_epoch: int        # osdmap epoch that the state was reported at
-    immovable: Optional[str]   # why it must not be moved, or None
+    immovable: Optional[Immovable]   # why it must not be moved, or None
     holders: Tuple[int, ...]      # OSDs that hold its shards now; `up` where nothing moves
     doubtful_holders: bool = False   # only those of them that serve it are certain
 
@@ -241,7 +242,7 @@ class Snapshot(NamedTuple):
     pool_states: Dict[int, PgStateCounts]
     object_copies: int                    # what Ceph's misplaced ratio divides by
     misplaced_copies: int                 # as pg_status reports them
-    skipped: Mapping[str, int]            # reason → PGs that cannot be moved for it
+    skipped: Mapping[Immovable, int]      # reason → PGs that cannot be moved for it
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
     #: seconds until PGs that were remapped a moment ago have shown whether they have to move
     unsettled_seconds: float = 0.0

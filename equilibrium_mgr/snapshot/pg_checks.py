@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional
 
 from ..crush.placement import NO_OSD
 from . import immovable_reasons as reasons
+from .immovable_reasons import Immovable
 from .model import Osd, Pool, UpmapItems, pool_of
 from .sizes.omap import is_much_omap
 from .sizes.shard_sizes import ShardInput
@@ -20,7 +21,7 @@ class CheckedPlacement(NamedTuple):
     up: Tuple[int, ...]
     items: UpmapItems
     raw: Tuple[int, ...]       # what CRUSH alone gives; `up` where that is not known
-    immovable: Optional[str]   # why the placement forbids moving the PG
+    immovable: Optional[Immovable]   # why the placement forbids moving the PG
 
 
 def check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
@@ -33,7 +34,7 @@ def check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
     return CheckedPlacement(up, items, raw or up, _fault(pool, up, raw))
 
 
-def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> Optional[str]:
+def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> Optional[Immovable]:
     if pool.rule is None:
         return pool.immovable
     if len(up) != pool.size or NO_OSD in up:
@@ -48,7 +49,8 @@ def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> O
     return None
 
 
-def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]) -> Dict[str, str]:
+def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]
+                     ) -> Dict[str, Immovable]:
     """pgid → reason of PGs that somebody else has placed in full, or in an order that is not that
     of their rule."""
     pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
@@ -65,14 +67,14 @@ def _has_free_primaries(pool: Optional[Pool]) -> bool:
             and len(pool.rule.blocks) == 1)
 
 
-def osd_not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[str]:
+def osd_not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[Immovable]:
     """`awaited`: OSDs without statistics. What they use is unknown, and so is what a move adds."""
     if awaited and not awaited.isdisjoint(up):
         return reasons.OSD_NOT_REPORTED
     return None
 
 
-def untrusted_state(state: str) -> Optional[str]:
+def untrusted_state(state: str) -> Optional[Immovable]:
     """Returns a reason for a state in which no copy of a PG should be given up, or None."""
     if "inconsistent" in state or "failed_repair" in state:
         return reasons.INCONSISTENT
@@ -80,7 +82,7 @@ def untrusted_state(state: str) -> Optional[str]:
 
 
 def omap_on_small_osd(shard: ShardInput, up: Sequence[int], osds: Mapping[int, Osd],
-                      nearfull_ratio: float) -> Optional[str]:
+                      nearfull_ratio: float) -> Optional[Immovable]:
     """Returns a reason for a PG on a small OSD; None where one of its OSDs is above nearfull."""
     if not is_much_omap(shard.omap_bytes, shard.data_bytes) or any(
             osd in osds and osds[osd].exceeds(nearfull_ratio)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping
 
+from .immovable_reasons import Immovable
 from .model import Pg, Pool, transfers
 
 
@@ -11,7 +12,7 @@ class PgTotals:
 
     def __init__(self) -> None:
         self.objects: Dict[int, int] = {}    # by pool id
-        self.skipped: Dict[str, int] = {}    # reason → PGs that cannot be moved for it
+        self.skipped: Dict[Immovable, int] = {}    # reason → PGs that cannot be moved for it
         self.inbound: Dict[int, int] = {}    # by OSD, as what follows; bytes
         self.outbound: Dict[int, int] = {}
         self.up_bytes: Dict[int, int] = {}   # of the shards by the up sets

@@ -9,6 +9,7 @@ from ..crush.placement import PlacementRule
 from ..crush.rule import UnsupportedRule
 from . import immovable_reasons as reasons
 from .acting_sets import is_optimized
+from .immovable_reasons import Immovable
 from .in_flight import PgLocation
 from .model import PgStateCounts, Pool
 from .reading import Reading
@@ -45,7 +46,7 @@ class PoolReader:
         return pools
 
     def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,
-              erasure: bool) -> Tuple[Optional[PlacementRule], Optional[str]]:
+              erasure: bool) -> Tuple[Optional[PlacementRule], Optional[Immovable]]:
         """The rule, or None and why there is none."""
         key = (rule_id, size, erasure)
         try:
@@ -53,13 +54,13 @@ class PoolReader:
                 self._rules[key] = PlacementRule(crush, crush.rules[rule_id], size, erasure)
             return self._rules[key], None
         except UnsupportedRule as unsupported:
-            return None, f"{reasons.RULE_NOT_SUPPORTED}: {unsupported}"
+            return None, reasons.rule_not_supported(str(unsupported))
         except KeyError:
             return None, reasons.NO_RULE
 
 
 def _data_shards(dump: Mapping[str, Any],
-                 osd_map: Mapping[str, Any]) -> Tuple[int, Optional[str]]:
+                 osd_map: Mapping[str, Any]) -> Tuple[int, Optional[Immovable]]:
     """k of an erasure-coded pool, 1 of a replicated one; 1 and a reason where k is not known."""
     if dump["type"] != _ERASURE:
         return 1, None
@@ -70,7 +71,7 @@ def _data_shards(dump: Mapping[str, Any],
         return 1, reasons.NO_DATA_SHARDS
 
 
-def _in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optional[str]:
+def _in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optional[Immovable]:
     """Returns why no PG of a pool may move (a transition, or the kind of pool), or None."""
     pg_num = dump["pg_num"]
     if any(dump.get(key, pg_num) != pg_num for key in (

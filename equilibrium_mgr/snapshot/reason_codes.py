@@ -1,9 +1,12 @@
-"""Codes of the reasons for which data is not moved: stable, for programs, one for each cause.
+"""Codes of the reasons for which data is not moved, and what each means: one table for all screens.
 
-`status`, `explain`, `metrics` and health checks name reasons by these codes alone; what each means
-for an operator, and what helps, is in report/explain/.
+A code is stable, for programs, one for each cause. `status`, `explain`, `drain ls`, `metrics` and
+health checks name reasons by these codes alone, and take all that is said of them from REASONS.
 """
 from __future__ import annotations
+
+from string import Formatter
+from typing import Any, Mapping, NamedTuple, Tuple, Type, TypeVar
 
 # Nothing lower is possible.
 BOUND_CAPACITY = "bound_capacity"       # every OSD of the set is equally full
@@ -64,3 +67,310 @@ NEXT_BATCH = "next_batch"               # nothing is in the way: batches are sle
 BALANCED = "balanced"
 PLANNING = "planning"
 MOVING = "moving"
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+# Kinds: what becomes of what a reason holds.
+TROUBLE = "trouble"       # it stays until somebody or something has ended the reason
+UNDECIDED = "undecided"   # it is not known yet: the cluster has not been judged
+LIMIT = "limit"           # it goes as moves arrive or time passes
+FULL = "full"             # it goes where other moves make room
+BEST = "best"             # nothing is held: nothing better is possible, or worth its bytes
+
+KINDS = (TROUBLE, UNDECIDED, LIMIT, FULL, BEST)
+
+NOTHING = "nothing"   # to be done; an action that begins so asks for nothing
+SET = "ceph config set mgr mgr/equilibrium"
+
+#: What ends only with copying, and faster where more is copied at a time.
+FASTER = ("nothing; it ends by itself as shards arrive; 'ceph config set {faster}' is faster, at"
+          " clients' cost", "nothing; it ends by itself as shards arrive")
+_NO_LOWER = "nothing; no move lowers it, and no OSD has to be nearfull"
+
+
+class Reason(NamedTuple):
+    """What a code means. Texts are str.format templates over the figures of a verdict.
+
+    Figures of actions, all optional: `osd` (id), `pool` and `pgid` (names), `device_class`,
+    `option`, `limit` (its value), `needed` (a value that would let moves go), `until` (a time, as
+    people read it), `flag`, `command`, and what a row names beside these.
+    """
+
+    #: What an operator can do: the first whose figures are all known counts.
+    actions: Tuple[str, ...]
+    kind: str = TROUBLE
+    option: str = ""      # which sets the limit, where it is always the same
+    sentence: str = ""    # why a change waits, where it is always the same
+    waits_for: str = ""   # as in "14 shards wait for ..."; without it, because of the sentence
+    counted: str = ""     # of pairs of a shard and a target, in `explain`
+    clause: str = ""      # what is so of the targets that it refuses
+    stuck: str = "no other OSD may take them"   # why shards cannot leave an OSD
+
+
+#: The only home of these texts: `status`, `explain`, health checks and the report read them here.
+REASONS: Mapping[str, Reason] = {
+    BOUND_CAPACITY: Reason(
+        ("add capacity to class {full_class}, or delete data: no move lowers it", _NO_LOWER),
+        BEST),
+    BOUND_DOMAIN: Reason(
+        ("add {bytes} to {buckets}: that brings the bound to {bound}",
+         "add capacity to class {full_class} where the failure domain is too small, or delete data",
+         _NO_LOWER), BEST),
+    FILL_LIMIT: Reason(
+        (f"'{SET}/fill_limit {{needed}}' (0 = {{most}}), or add capacity to class {{device_class}}",
+         "add capacity to class {device_class}, or delete data: moves fill no OSD beyond {most}",
+         "nothing; it ends by itself when what leaves osd.{osd} is gone;"
+         f" '{SET}/fill_limit 0' where it is set lower (now {{limit}})",
+         f"'{SET}/fill_limit 0' where it is set lower, else add capacity or delete data"),
+        FULL, "fill_limit",
+        sentence="osd.{osd} would pass its fill limit of {fill_limit_ratio:.3f} meanwhile",
+        waits_for="for a target that would pass {percent} (fill_limit)",
+        counted="target would pass fill_limit ({fill}%)",
+        clause="would pass fill_limit",
+        stuck="every OSD that could take them would pass its fill limit"),
+    FAILURE_DOMAIN: Reason(
+        ("add capacity to another {domain}: each may hold so many shards of a PG only",
+         "add capacity in other failure domains: the CRUSH rule allows no other target"),
+        counted="failure domain: {domain}",
+        clause="are in a failure domain that has its shards of the PG",
+        stuck="too few failure domains for another OSD to take them"),
+    HOLDS_SHARD: Reason(
+        ("add OSDs to class {device_class}: each target holds a shard of the PG already",
+         "add OSDs: each target holds a shard of the PG already"),
+        counted="target holds a shard of the PG", clause="hold a shard of the PG"),
+    GRANULARITY: Reason(
+        ("'ceph osd pool set {pool} pg_num {pg_num}' makes its shards smaller; all its data moves"
+         " for that, and balancing waits until then",
+         "nothing; the shards are larger than the difference"),
+        BEST, counted="a whole shard is larger than the difference"),
+    MIN_GAIN: Reason(
+        (f"nothing; '{SET}/min_gain {{needed}}' moves for less",
+         f"nothing; '{SET}/min_gain 0' moves for any gain"),
+        BEST, "min_gain"),
+    UPMAP_ITEMS: Reason(
+        (f"'{SET}/max_upmap_items {{needed}}' (0 = no limit; now {{limit}})",
+         f"'{SET}/max_upmap_items 0' sets no limit"),
+        option="max_upmap_items",
+        sentence="the osdmap has {pairs} pairs of upmap items and must not have more than"
+                 " {max_pairs} (max_upmap_items)",
+        waits_for="for max_upmap_items ({limit} pairs)",
+        counted="osdmap may have no more pairs of upmap items (max_upmap_items {limit})",
+        clause="would need more pairs of upmap items than max_upmap_items allows",
+        stuck="the osdmap must not have more pairs of upmap items"),
+    PG_COUNT: Reason(
+        ("'ceph config set global {option} {needed}' (now {limit})",
+         "'ceph config set global mon_max_pg_per_osd {needed}' (now {limit})",
+         "raise mon_max_pg_per_osd by 'ceph config set global mon_max_pg_per_osd NUMBER', or add"
+         " OSDs"),
+        sentence="osd.{osd} has {shards} PG shards and must not get more than {max_shards} by moves"
+                 " ({option})",
+        waits_for="for a target that has {limit} PG shards",
+        counted="target has all the PG shards it may have (mon_max_pg_per_osd {limit})",
+        clause="have all the PG shards that mon_max_pg_per_osd allows",
+        stuck="every OSD that could take them has as many PG shards as it may"),
+    REWEIGHT: Reason(
+        ("'ceph osd reweight {osd} 1' gives osd.{osd} its whole size again",
+         "'ceph osd crush reweight osd.{held_osd} {weight}' gives it its whole size again",
+         f"'{SET}/respect_weights false' fills OSDs by their sizes"),
+        FULL, "respect_weights",
+        sentence="{held} and would hold more",
+        waits_for="for a target whose weights leave it no more",
+        counted="target would pass the share that its weights leave it",
+        clause="would pass the share that their weights leave them",
+        stuck="every OSD that could take them is held to a share by its weights"),
+    POOL_EXCLUDED: Reason(
+        ("'ceph config rm mgr mgr/equilibrium/{option}' balances all of them",
+         "'ceph equilibrium pool add {pool}'",
+         "'ceph config rm mgr mgr/equilibrium/pool_ids' balances all pools"),
+        counted="{option} leaves it out",
+        clause="are not used, as pool_ids or device_classes leave them out",
+        stuck="the plan was limited to other pools"),
+    OSD_EXCLUDED: Reason(
+        ("'ceph config rm mgr mgr/equilibrium/{option}' lets shards move there",
+         "'ceph config rm mgr mgr/equilibrium/not_buckets' lets shards move everywhere"),
+        counted="{option} leaves the OSD out",
+        clause="are not used, as filters leave the OSD or them out",
+        stuck="an option leaves out every OSD that could take them"),
+    RULE_UNKNOWN: Reason(
+        ("give pool {pool} a rule of plain take, choose and emit steps ('ceph osd pool set')",
+         "give the pool a rule of plain take, choose and emit steps ('ceph osd pool set')"),
+        counted="the CRUSH rule of the pool is not understood",
+        clause="are not used, as the CRUSH rule is not understood",
+        stuck="the CRUSH rule of their pool is not understood"),
+    EXCHANGE: Reason(
+        ("nothing; upmap items cannot exchange OSDs within a PG",),
+        counted="upmap items cannot exchange OSDs within the PG",
+        clause="cannot be had by upmap items",
+        stuck="upmap items cannot exchange OSDs within a PG"),
+    IMMOVABLE: Reason(
+        ("'{command}' ends it", "ask what holds a PG by 'ceph equilibrium explain PGID'"),
+        counted="the PG cannot be moved: {trouble}",
+        stuck="their PGs must not be moved for now"),
+    GIVEN_UP: Reason(
+        ("nothing; it is tried again at {until} (max_wait)",
+         "nothing; it is tried again after max_wait"),
+        counted="the PG's move has waited for longer than max_wait",
+        clause="are not used, as the move has waited for longer than max_wait"),
+    REJECTED: Reason(
+        ("nothing; it is tried again at {until}, or at once by 'ceph equilibrium on'",
+         "'ceph equilibrium on' tries them again at once"),
+        counted="the monitor did not keep the PG's upmap items",
+        clause="are not used, as the monitor did not keep the upmap items",
+        stuck="the monitor did not keep their move, or their pool is left alone for now"),
+    MISPREDICTED: Reason(
+        ("'ceph equilibrium on' moves it again, by what was measured",),
+        counted="shards of the pool took more than predicted",
+        clause="are not used, as shards of the pool took more than predicted"),
+    TARGET_UNAVAILABLE: Reason(
+        ("bring osd.{osd} up and in; 'ceph osd tree' shows it",
+         "bring the OSDs up and in; 'ceph osd tree' shows them"),
+        sentence="osd.{osd} is {obstacle}",
+        waits_for="for a target that cannot take them",
+        counted="target is down, out, being drained or without statistics",
+        clause="are down, out, being drained or without statistics"),
+    CANNOT_LEAVE: Reason(
+        ("'ceph equilibrium drain ls' shows what helps for each reason; 'ceph equilibrium drain rm'"
+         " ends the drain of what cannot be emptied",)),
+
+    SWITCHED_OFF: Reason(
+        ("'ceph equilibrium drain add {drained}' goes on with the drain",
+         "'ceph equilibrium on' balances automatically")),
+    START_DELAY: Reason(
+        ("nothing; it ends by itself at {until}", "nothing; it ends by itself (start_delay)"),
+        UNDECIDED),
+    WINDOW: Reason(
+        ("set begin_time and end_time so that the window opens;"
+         " 'ceph config rm mgr mgr/equilibrium/{option}' for the default",
+         "nothing; it ends by itself at {until}, when the window opens",
+         "nothing; it ends by itself when the window of begin_time and end_time opens")),
+    FLAG: Reason(("'ceph osd unset {flag}'", "'ceph osd unset norebalance'")),
+    CONFLICT: Reason(("nothing; it ends by itself at {until}", "'ceph balancer off'")),
+    OLD_CLIENTS: Reason(("'ceph osd set-require-min-compat-client luminous'",)),
+    NO_MONITOR: Reason(
+        ("nothing here; 'ceph quorum_status' and 'ceph health detail' tell which monitors are down",
+         )),
+    NOT_READY: Reason(("nothing; it ends by itself once the mgr has maps and statistics",),
+                      UNDECIDED),
+    STALE_STATISTICS: Reason(
+        ("restart osd.{osd}, or 'ceph mgr fail' where many OSDs do not report",
+         "'ceph mgr fail' where OSDs do not report again by themselves"),
+        sentence="osd.{osd} has not reported its statistics for too long",
+        waits_for="for an OSD that does not report"),
+    DEGRADED: Reason(
+        ("nothing; it ends by itself when recovery has ended ('ceph pg dump_stuck degraded')",)),
+    PG_NUM_CHANGING: Reason(
+        ("nothing; it ends by itself when pg_num has its new value ('ceph osd pool ls detail')",),
+        counted="pg_num of the pool, or of one on its OSDs, is changing",
+        clause="wait, as pg_num is changing"),
+    SETTLING: Reason(
+        ("nothing; it ends by itself at {until}", "nothing; it ends by itself within minutes"),
+        UNDECIDED),
+    COOLDOWN: Reason(
+        ("nothing; it ends by itself at {until} (pg_cooldown)",
+         "nothing; it ends by itself (pg_cooldown)"),
+        LIMIT, "pg_cooldown",
+        sentence="pg {pgid} was moved a short while ago and stays until {time} (pg_cooldown)",
+        waits_for="for pg_cooldown",
+        counted="the PG was moved less than pg_cooldown ago",
+        clause="wait for pg_cooldown"),
+    BUSY: Reason(
+        ("nothing; it ends by itself when the scrub, repair or trimming has ended",),
+        sentence="pg {pgid} is being {activity}",
+        waits_for="for a scrub, repair or trimming of their PG"),
+    IN_FLIGHT: Reason(
+        ("nothing; it ends by itself when the earlier move has arrived",),
+        sentence="an earlier move of pg {pgid} is still under way",
+        waits_for="for an earlier move of their PG",
+        counted="the PG is moving", clause="wait, as the PG is moving"),
+    NEARFULL: Reason(
+        ("add capacity to class {device_class} or delete data; for balancing alone"
+         " 'ceph osd set-nearfull-ratio {needed}'",
+         "add capacity or delete data; 'ceph osd set-nearfull-ratio RATIO' for balancing alone"),
+        FULL, "nearfull_ratio",
+        sentence="osd.{osd} is nearfull",
+        waits_for="for a target that is nearfull",
+        counted="target is nearfull", clause="are nearfull"),
+    TOO_FULL: Reason(
+        ("nothing; it ends by itself as equilibrium moves data off osd.{relieved}",
+         "'{command}', and back when they have arrived",
+         "make room on osd.{osd}: delete data, or add capacity",
+         "make room on the OSD that is named: delete data, or add capacity")),
+    BAD_OPTION: Reason(
+        ("'ceph config rm mgr mgr/equilibrium/{option}' for the default",
+         "'ceph equilibrium status' names the option; 'ceph config rm mgr mgr/equilibrium/OPTION'"
+         " gives it its default")),
+
+    NEARFULL_FIRST: Reason(
+        ("nothing; it ends by itself when no OSD is above nearfull: the fullest is relieved first",
+         ), LIMIT,
+        sentence="osd.{osd} is above nearfull and comes first",
+        waits_for="until an OSD above nearfull is relieved"),
+    SOURCE_FULL: Reason(
+        ("nothing; it ends by itself when what leaves osd.{osd} is gone",
+         "nothing; it ends by itself when what leaves the target is gone"), LIMIT,
+        sentence="osd.{osd} would be the fullest of class {device_class} before what leaves it is"
+                 " gone",
+        waits_for="for a target that would be the fullest meanwhile"),
+    MAX_BACKFILLS: Reason(
+        FASTER, LIMIT, "max_backfills_per_osd",
+        sentence="osd.{osd} has {shards} shards {direction} already (max_backfills_per_osd)",
+        waits_for="for a {end} that has {limit} {direction}"),
+    MAX_TRANSIT: Reason(
+        FASTER, LIMIT, "max_transit_ratio",
+        sentence="osd.{osd} would have more than {max_ratio:.3f} of its size in transit"
+                 " (max_transit_ratio)",
+        waits_for="for max_transit_ratio ({limit})"),
+    MAX_MOVES: Reason(
+        FASTER, LIMIT, "max_moves_per_round",
+        sentence="max_moves_per_round ({max_moves}) is reached",
+        waits_for="for the next round (max_moves_per_round is {limit})"),
+    MISPLACED_LIMIT: Reason(
+        FASTER, LIMIT,
+        sentence="{misplaced}% of all object copies are misplaced, and {own}% more come too near"
+                 " the limit of {limit}%",
+        waits_for="for the {misplaced_limit} of {percent}"),
+    MISPLACED_ONE_PG: Reason(
+        FASTER, LIMIT,
+        sentence="one PG is {own}% of all object copies and the misplaced limit is {limit}%: such"
+                 " PGs go one at a time",
+        waits_for="for their turn: one PG is {own}% of all object copies, and the"
+                  " {misplaced_limit} is {percent}"),
+    NEXT_BATCH: Reason(
+        ("nothing; it ends by itself with the next batch (sleep_interval)",),
+        waits_for="for the next round"),
+    MONITOR_BACKOFF: Reason(
+        ("nothing; it is tried again at {until}",
+         "nothing; it is tried again within an hour; the mgr log has the monitor's answer")),
+
+    BALANCED: Reason((NOTHING,), BEST, counted="target is as full already",
+                     clause="are as full already"),
+    PLANNING: Reason(("nothing; it ends by itself when the plan is made",), UNDECIDED),
+    MOVING: Reason(
+        ("nothing; it ends by itself, and {what_moves} moves",
+         "nothing; it ends by itself when what moves has arrived")),
+}
+
+
+_Why = TypeVar("_Why", bound="Why")
+
+
+class Why(str):
+    """The sentence of a reason, which knows its code."""
+
+    code: str
+
+    def __new__(cls: Type[_Why], sentence: str, code: str) -> _Why:
+        found = super().__new__(cls, sentence)
+        found.code = code
+        return found
+
+
+def action(code: str, numbers: Mapping[str, Any]) -> str:
+    """What an operator can do about a reason with these figures; NOTHING where none is needed or
+    possible."""
+    known = {key: value for key, value in numbers.items() if value is not None}
+    for template in REASONS[code].actions if code in REASONS else ():
+        if all(not name or name in known for _, name, _, _ in Formatter().parse(template)):
+            return template.format(**known)
+    return NOTHING

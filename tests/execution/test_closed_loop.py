@@ -11,7 +11,7 @@ from tests.support.units import GIB
 
 from tests.report.explanations import explained, says
 from equilibrium_mgr.report.health import Circumstances, health_checks
-from equilibrium_mgr.report.status.status import Now, report_status
+from equilibrium_mgr.report.status import Now, report_status
 
 CODE = "MGR_EQUILIBRIUM_MISPREDICTED"
 

@@ -1,17 +1,17 @@
 """Reasons to wait as values: stable codes, kinds, options, and sentences made of their figures."""
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
-from equilibrium_mgr.execution.change_outcomes import Deferral, DeferralKind
 from equilibrium_mgr.execution.osd_traffic import osd_traffic
 from equilibrium_mgr.execution.throttle import CHECKS
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.execution.verdict import Verdict
 from equilibrium_mgr.settings import OPTIONS
 from equilibrium_mgr.snapshot import reason_codes as codes
 
@@ -36,10 +36,10 @@ CASES = [
     (FREE._replace(max_moves=1), codes.MAX_MOVES, "max_moves_per_round", {"max_moves": 1}),
     (FREE._replace(max_misplaced_ratio=0.3), codes.MISPLACED_LIMIT, "max_misplaced_ratio",
      {"misplaced_copies": 10, "copies": 10, "limit_ratio": 0.3, "limit": "30.00",
-      "misplaced": "25.00", "own": "25.00"}),
+      "misplaced": "25.00", "own": "25.00", "option": "max_misplaced_ratio"}),
     (FREE._replace(max_misplaced_ratio=0.2), codes.MISPLACED_ONE_PG, "max_misplaced_ratio",
      {"misplaced_copies": 10, "copies": 10, "limit_ratio": 0.2, "limit": "20.00",
-      "misplaced": "25.00", "own": "25.00"}),
+      "misplaced": "25.00", "own": "25.00", "option": "max_misplaced_ratio"}),
     (FREE._replace(max_backfills=1), codes.MAX_BACKFILLS, "max_backfills_per_osd",
      {"osd": 2, "shards": 1, "max_shards": 1, "direction": "coming"}),
     (FREE._replace(max_transit_ratio=0.06), codes.MAX_TRANSIT, "max_transit_ratio",
@@ -69,8 +69,7 @@ def test_the_option_of_a_deferral_exists(
 
 
 def test_a_sentence_has_its_figures() -> None:
-    deferral = Deferral(codes.MAX_MOVES, DeferralKind.THROTTLE, "max_moves_per_round",
-                        {"max_moves": 3}, "max_moves_per_round ({max_moves}) is reached")
+    deferral = Verdict(codes.MAX_MOVES, numbers={"max_moves": 3})
     assert deferral.reason == "max_moves_per_round (3) is reached"
 
 
@@ -79,19 +78,19 @@ def test_names_with_braces_stand_in_a_sentence_as_they_are() -> None:
     assert decision.waiting_for == "pool '{x}' has 3 PGs degraded"
 
 
-@pytest.mark.parametrize("kind, is_throttle", [
-    (DeferralKind.THROTTLE, True), (DeferralKind.COOLDOWN, True), (DeferralKind.FULL_TARGET, True),
-    (DeferralKind.NOT_ALLOWED, False), (DeferralKind.TRANSIENT, False)])
-def test_what_counts_as_throttled(kind: DeferralKind, is_throttle: bool) -> None:
-    assert kind.is_throttle is is_throttle
+@pytest.mark.parametrize("code, is_throttle", [
+    (codes.MAX_MOVES, True), (codes.COOLDOWN, True), (codes.FILL_LIMIT, True),
+    (codes.UPMAP_ITEMS, False), (codes.DEGRADED, False)])
+def test_what_counts_as_throttled(code: str, is_throttle: bool) -> None:
+    assert Verdict(code).is_throttle is is_throttle
 
 
 def test_a_pool_that_is_only_peering_is_transient() -> None:
-    kinds: List[Optional[DeferralKind]] = []
+    transient: List[bool] = []
     for pools in ((), (1,)):
         decision = decided(FREE._replace(transient_pools=pools), trouble="peering")
-        kinds.append(decision.waiting[0][1].kind)
-    assert kinds == [DeferralKind.NOT_ALLOWED, DeferralKind.TRANSIENT]
+        transient.append(decision.waiting[0][1].is_transient)
+    assert transient == [False, True]
 
 
 def test_every_check_says_what_sets_its_limit() -> None:

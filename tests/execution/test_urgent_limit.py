@@ -12,9 +12,8 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.change_outcomes import waiting_groups
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
-from equilibrium_mgr.report.explain.at_rest import help_for
+from equilibrium_mgr.report.explain.help import help_for
 from equilibrium_mgr.report.explain.reason import ExplainContext
-from equilibrium_mgr.report.status.waiting_text import action_numbers, waits_for
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 #: Of 46 PGs on two OSDs one is misplaced already, and the usual limit is two.
@@ -69,11 +68,11 @@ def test_what_waits_for_the_urgent_limit_says_so() -> None:
     groups = waiting_groups(decision.later, decision.waiting, "", "")
     urgent = next(group for group in groups if group.code == codes.MISPLACED_LIMIT)
     assert (urgent.option, urgent.limit) == ("urgent_misplaced_ratio", 0.043)
-    assert waits_for(urgent) == "for the urgent misplaced limit of 4.30%"
+    assert urgent.waits_for == "for the urgent misplaced limit of 4.30%"
     harness = Harness(full())
     harness.look()
     status = harness.balancer.status
     assert status.view is not None
     context = ExplainContext(status.view, status, harness.settings(), now=harness.now)
     assert "'ceph config set mgr mgr/equilibrium/urgent_misplaced_ratio 0.086' is faster" in (
-        help_for(urgent.code, context, **action_numbers(urgent)))
+        help_for(urgent.code, context, **urgent.figures()))

@@ -3,18 +3,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Iterator, List
+from typing import Iterator
 
 import pytest
 
 import equilibrium_mgr
-from equilibrium_mgr.report.explain import actions
-from equilibrium_mgr.report.explain.actions import ACTIONS, NOTHING, action, action_if_immovable
 from equilibrium_mgr.settings import OPTIONS
 from equilibrium_mgr.snapshot import immovable_reasons, reason_codes
+from equilibrium_mgr.snapshot.reason_codes import KINDS, NOTHING, REASONS, action
 
 CODES = sorted(value for name, value in vars(reason_codes).items()
-               if name.isupper() and isinstance(value, str))
+               if name.isupper() and isinstance(value, str)
+               and re.fullmatch("[a-z_]+", value) and value not in (*KINDS, NOTHING))
+#: Reasons for which a PG stays.
+HELD = [value for value in vars(immovable_reasons).values()
+        if isinstance(value, immovable_reasons.Immovable)]
 OPTION_NAMES = {option["name"] for option in OPTIONS}
 
 #: Ceph's own commands that actions name (of MonCommands.h, MgrCommands.h and the mgr's modules).
@@ -29,13 +32,14 @@ OF_CEPH = (
 
 
 def templates() -> Iterator[str]:
-    for found in ACTIONS.values():
-        yield from found
-    yield from actions._IMMOVABLE.values()
+    for found in REASONS.values():
+        yield from found.actions
+    for reason in HELD:
+        yield reason.action("{pgid}", "{pool}")
 
 
 def test_every_code_has_an_entry() -> None:
-    assert set(ACTIONS) == set(CODES)
+    assert set(REASONS) == set(CODES)
     assert len(CODES) == len(set(CODES)) > 35
 
 
@@ -59,10 +63,10 @@ def test_the_first_entry_whose_figures_are_known_counts() -> None:
 
 
 def test_every_reason_for_which_a_pg_stays_has_an_entry() -> None:
-    reasons: List[str] = [value for name, value in vars(immovable_reasons).items()
-                          if name.isupper() and isinstance(value, str)]
-    for reason in reasons:
-        assert action_if_immovable(reason, "1.0", "rbd") != NOTHING, reason
+    assert len(HELD) > 15
+    for reason in HELD:
+        assert reason.action("1.0", "rbd") != NOTHING, reason
+        assert reason.code in REASONS, reason
 
 
 def test_commands_and_options_exist() -> None:

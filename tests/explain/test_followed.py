@@ -6,7 +6,7 @@ from _pytest.mark.structures import ParameterSet
 from tests.explain.followed import Situation, follow, table
 from tests.explain.situations import SITUATIONS
 
-from equilibrium_mgr.report.explain.actions import NOTHING
+from equilibrium_mgr.snapshot.reason_codes import NOTHING
 
 #: Codes that no situation reaches, and why.
 NOT_REACHED = {

@@ -13,7 +13,7 @@ from tests.scenarios import clusters, drive, random_events
 from tests.scenarios.scenario import TRY, Scenario
 from tests.scenarios.watch import advice
 
-from equilibrium_mgr.report.explain.actions import NOTHING
+from equilibrium_mgr.snapshot.reason_codes import NOTHING
 
 #: What puts a cluster into need: faults of the mgr, its reports and its clock tell nothing of that.
 _KINDS = (

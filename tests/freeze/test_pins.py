@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 from itertools import combinations
-from typing import Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
@@ -13,6 +13,7 @@ from equilibrium_mgr.freeze.pins import Pin, pin_of
 from equilibrium_mgr.plan.kinds import moves_nothing
 from equilibrium_mgr.snapshot import reason_codes as codes
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
+from equilibrium_mgr.snapshot.reason_codes import Why
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 
 REMAPPED = "active+remapped+backfill_wait"
@@ -30,6 +31,11 @@ def erasure(size: int = 4, count: int = 8) -> Cluster:
 def remapped(cluster: Cluster, up: Sequence[int], acting: Sequence[int],
              items: Sequence[Tuple[int, int]] = (), state: str = REMAPPED) -> Cluster:
     return cluster.pg("1.0", up, acting=acting, items=items, state=state, objects=10)
+
+
+def _told(why: Optional[Why]) -> Tuple[str, str]:
+    assert why is not None
+    return why.code, str(why)
 
 
 def pin(cluster: Cluster) -> Pin:
@@ -133,7 +139,7 @@ def test_missing_copy_is_recovered_and_the_others_are_pinned() -> None:
 def test_nothing_is_pinned_to_an_osd_that_is_out() -> None:
     found = pin(remapped(replicated().mark_out(3), up=[0, 1, 2], acting=[3, 4, 2]))
     assert set(found.up) & {3, 4} == {4} and (found.shards, found.moving) == (1, 1)
-    assert found.obstacle == (codes.TARGET_UNAVAILABLE, "the OSD that holds it is out")
+    assert _told(found.obstacle) == (codes.TARGET_UNAVAILABLE, "the OSD that holds it is out")
 
 
 def test_an_osd_that_is_being_drained_keeps_what_it_has() -> None:
@@ -154,7 +160,7 @@ def test_nothing_is_pinned_to_an_osd_of_another_device_class() -> None:
     found = pin(remapped(replicated(rule=HDD_HOSTS, classes=classes), up=[0, 1, 2],
                          acting=[3, 4, 2]))
     assert set(found.up) & {3, 4} == {4}
-    assert found.obstacle == (
+    assert _told(found.obstacle) == (
         codes.FAILURE_DOMAIN, "the CRUSH rule does not take the OSD that holds it")
 
 

@@ -15,7 +15,7 @@ from tests.support.exposition import FAMILIES, PREFIX
 from equilibrium_mgr.control.episodes.history import Totals
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.observation.states import STATES
-from equilibrium_mgr.report.metrics.metrics import MetricSources, metric_families
+from equilibrium_mgr.report.metrics import MetricSources, metric_families
 from mgr_stub.console.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -178,7 +178,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "old-options-go-on",
         "options that change bind what is under way while the CRUSH map does not rest", (
             Edit(AUTO_PLANNER,
-                 "            return NextStep(PLANNING, \"the options have changed\", codes.PLANNING, replan=True)\n",
+                 "            return NextStep(_planning(\"the options have changed\"), replan=True)\n",
                  "            pass\n"),),
         ("scenarios/awake/test_waiting.py -k options_bind",)),
     Mutation(

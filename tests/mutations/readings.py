@@ -114,9 +114,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(PLAN_EXECUTOR,
                  "        if self._dispatcher.has_unconfirmed_excess and not"
                  " execution.is_motionless:\n"
-                 "            return RoundOutcome(self._throttled(before)",
+                 "            return Verdict(codes.MISPREDICTED",
                  "        if False:\n"
-                 "            return RoundOutcome(self._throttled(before)"),),
+                 "            return Verdict(codes.MISPREDICTED"),),
         ("scenario:swelling_fast",)),
     Mutation(
         "all-shards-are-alike",

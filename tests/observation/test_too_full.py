@@ -12,7 +12,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.observation.too_full import find_too_full
 from tests.report.explanations import explained, says
 from equilibrium_mgr.report.health import Circumstances, health_checks
-from equilibrium_mgr.report.status.status import Now, report_status
+from equilibrium_mgr.report.status import Now, report_status
 
 
 def moving(state: str) -> Cluster:

@@ -17,8 +17,7 @@ from equilibrium_mgr.plan_service.plan_queue import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster, evaluate_plan
 from equilibrium_mgr.report.command_answer import CommandAnswer
-from equilibrium_mgr.report.plan_list import PlansNow, list_plans
-from equilibrium_mgr.report.plans import dump_plan, show_plan
+from equilibrium_mgr.report.plans import PlansNow, dump_plan, list_plans, show_plan
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})

@@ -9,7 +9,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts, plan_of
 from tests.support.rules import OSD_RULE
 
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
-from equilibrium_mgr.report.cluster.bound_distance import ClassDistance
+from equilibrium_mgr.report.cluster.bound_distance import proven_lines
 from equilibrium_mgr.report.cluster.evaluation import evaluate_plan
 
 
@@ -53,12 +53,14 @@ def test_without_lowered_weights_nothing_is_said_of_them() -> None:
 
 
 def test_a_plan_below_a_bound_that_keeps_weights_is_explained() -> None:
-    entry = ClassDistance("hdd", 0.88, 0.92, 0.64, 10, 5, True, None, None, held_osds=1)
-    assert " ".join(" ".join(entry.lines()).split()) == (
+    row = {"planned_max_utilization": 0.88, "bound_utilization": 0.92, "proven_utilization": 0.64,
+           "moved_bytes": 10, "least_moved_bytes": 5, "held_osds": 1}
+    assert " ".join(" ".join(proven_lines(row)).split()) == (
         "provably at most 24.00 points and 50% of the bytes from the best possible by sizes alone"
         " (64.00); the bound keeps the lowered weights of 1 OSD, which the plan does not reach in"
         " full")
-    assert "in full" not in " ".join(entry._replace(planned_max=0.93).lines())
+    assert "in full" not in " ".join(
+        proven_lines({**row, "planned_max_utilization": 0.93}))
 
 
 def test_bounds_of_classes_that_share_a_rule_exclude_each_other() -> None:

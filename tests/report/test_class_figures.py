@@ -9,7 +9,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.report.cluster.class_figures import class_figures, class_table
+from equilibrium_mgr.report.cluster.classes import class_figures, class_table
 
 
 def three() -> Cluster:

@@ -11,8 +11,8 @@ from tests.support.units import GIB
 from equilibrium_mgr.drain.remaining import remaining_shards
 from equilibrium_mgr.plan.weight_shares import share_utilizations
 from equilibrium_mgr.planner.refusal_census import RefusalCount
-from equilibrium_mgr.report.cluster.held_osds import held_json
-from equilibrium_mgr.report.explain.census_rows import numbers_of
+from equilibrium_mgr.report.cluster.osds import held_json
+from equilibrium_mgr.report.explain.help import numbers_of
 from equilibrium_mgr.report.explain.reason import ExplainContext
 from equilibrium_mgr.snapshot import reason_codes as codes
 from equilibrium_mgr.what_if.failure import Failure

@@ -21,9 +21,8 @@ from equilibrium_mgr.report.cluster.evaluation import (
     Look, evaluate_cluster, evaluate_plan, evaluate_pool, skipped_lines)
 from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.health import Circumstances, health_checks
-from equilibrium_mgr.report.plan_list import PlansNow, list_plans
-from equilibrium_mgr.report.plans import dump_plan, show_plan
-from equilibrium_mgr.report.status.status import Now, report_status
+from equilibrium_mgr.report.plans import PlansNow, dump_plan, list_plans, show_plan
+from equilibrium_mgr.report.status import Now, report_status
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())
 

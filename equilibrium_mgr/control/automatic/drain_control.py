@@ -9,6 +9,7 @@ from ...drain.remaining import may_lack_copies, remaining_shards
 from ...drain.status import DrainStatus, StuckDrains
 from ...execution.cooldown import ExcludedPgs
 from ...execution.pending_moves import PendingMove
+from ...execution.verdict import Verdict
 from ...gateway.gateway import Gateway
 from ...observation.states import OFF, STUCK, WAITING
 from ...plan.osd_filter import OsdFilter
@@ -20,7 +21,6 @@ from ..balancing_scope import osd_filter
 from ..episodes.outcomes import (
     COMPLETED, DROPPED, STOPPED_BY_DRAIN_RM, SWITCHED_OFF, because)
 from ..journal import Journal
-from ..status import RoundOutcome
 from ..time_window import is_open, window_of
 
 #: Seconds after which the mgr is asked again whether empty OSDs may be stopped, of the same osdmap.
@@ -183,28 +183,28 @@ class DrainControl:
                    or osd_filter(settings) != OsdFilter())
         return self.has_work and (limited or not is_open(window_of(settings), self._clock()))
 
-    def at_rest(self, found: RoundOutcome, settings: Settings) -> RoundOutcome:
+    def at_rest(self, found: Verdict, settings: Settings) -> Verdict:
         """The state at rest, given that of automatic balancing."""
         stuck, cooling = self.status.stuck_sentence, self.status.cooling_sentence
         if not self.is_running or settings.active and not stuck:
             return found
         if stuck:
-            return RoundOutcome(STUCK, stuck, codes.CANNOT_LEAVE,
-                                numbers={"osd": min(one.osd for one in self.status.held)})
+            return Verdict(codes.CANNOT_LEAVE, stuck,
+                           {"osd": min(one.osd for one in self.status.held)}, STUCK)
         until, first = self.status.cooling_until, self.status.cooling_next
         if cooling and until is not None and first is not None:
             seconds = min(max(1.0, first - self._clock()), _LOOK_SECONDS)
-            return RoundOutcome(WAITING, cooling, codes.COOLDOWN, seconds,
-                                numbers={"until": format_deadline(until)})
-        return RoundOutcome(OFF, f"automatic balancing is off; {self.status.result_sentence}",
-                            codes.SWITCHED_OFF)
+            return Verdict(codes.COOLDOWN, cooling, {"until": format_deadline(until)}, WAITING,
+                           seconds)
+        return Verdict(codes.SWITCHED_OFF,
+                       f"automatic balancing is off; {self.status.result_sentence}", state=OFF)
 
     def pop_ending(self) -> str:
         """How the episode ends that is under way while nothing is balanced or drained any more."""
         ending, self._ending = self._ending, SWITCHED_OFF
         return ending
 
-    def ending_of(self, found: RoundOutcome) -> str:
+    def ending_of(self, found: Verdict) -> str:
         """How the episode ends that leads to a state at rest."""
         if found.state != OFF:
             return found.state

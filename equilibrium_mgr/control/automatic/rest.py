@@ -5,8 +5,9 @@ from typing import Callable, Optional, Tuple
 
 from ...execution.cooldown import ExcludedPgs
 from ...execution.dispatcher import UpmapDispatcher
+from ...execution.verdict import Refusals, Verdict
 from ...gateway.gateway import Gateway
-from ...observation.bound_gap import IdleReason, idle_state
+from ...observation.bound_gap import idle_state
 from ...observation.cluster_view import ClusterView
 from ...observation.observer import ClusterObserver
 from ...observation.refusals import COUNTED, count_refusals
@@ -19,7 +20,6 @@ from ..auto_planner import NextStep
 from ..balancing_scope import automatic_options
 from ..journal import Journal
 from ..plan_executor import PlanExecutor
-from ..status import RoundOutcome
 from .drain_control import DrainControl
 
 
@@ -38,7 +38,7 @@ class Rest:
         self._clock = clock
 
     def outcome(self, step: NextStep, snapshot: Snapshot, settings: Settings,
-                excluded: ExcludedPgs) -> RoundOutcome:
+                excluded: ExcludedPgs) -> Verdict:
         """The state, which ends the episode unless something of ours is still in flight."""
         moving = self._executor.in_flight(snapshot, settings)
         if moving is not None:
@@ -58,12 +58,12 @@ class Rest:
 
 def _rest_outcome(step: NextStep, view: ClusterView, bounds: Optional[UtilizationBounds],
                  settings: Settings, excluded: ExcludedPgs,
-                 max_pg_shards: Tuple[int, int]) -> RoundOutcome:
+                 max_pg_shards: Tuple[int, int]) -> Verdict:
     """The state where no plan is worth making. `bounds`: of what may be moved, as pools that are
     left out stand where they are. `max_pg_shards`: as Gateway.max_pg_shards returns them."""
-    why = IdleReason(step.code, step.reason, step.searched_at)
-    found = idle_state(view, bounds, settings.device_classes, why, settings.pool_ids is not None)
-    if found.state == STUCK and found.code in COUNTED:
+    def counted(code: str) -> Optional[Refusals]:
         options = automatic_options(settings, view.snapshot, excluded.rejected, max_pg_shards)
-        found = found.with_refusals(count_refusals(view, options, excluded, step.code))
-    return RoundOutcome(found.state, found.reason, found.code, refusals=found.refusals)
+        return None if code not in COUNTED else count_refusals(
+            view, options, excluded, step.why.code)
+    return idle_state(view, bounds, settings.device_classes, step.why, step.searched_at, counted,
+                      settings.pool_ids is not None)

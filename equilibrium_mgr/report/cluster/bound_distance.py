@@ -33,126 +33,85 @@ SEARCH = "search"    # no move that was tried is worth its bytes
 _SAME = 1e-9
 
 
-class ClassDistance(NamedTuple):
-    """Utilizations are ratios. `bound` keeps the operator's weights; `proven_bound`, that of the
-    class's certificate, counts the OSDs' sizes alone."""
-
-    device_class: str
-    planned_max: float
-    bound: float
-    proven_bound: float
-    moved_bytes: int         # by what is left of the plan, off OSDs of the class
-    least_moved_bytes: int   # that any plan with this maximum moves
-    is_near: bool
-    code: Optional[str]      # why it is not near
-    reason: Optional[str]
-    held_osds: int = 0       # OSDs of the class that the operator's weights hold to a share
-
-    def lines(self) -> List[str]:
-        """What is proven; with lowered weights also what the bound means."""
-        points = 100.0 * max(0.0, self.planned_max - self.proven_bound)
-        text = (f"provably at most {points:.2f} points and {100.0 * self.bytes_ratio:.0f}% of the"
-                " bytes from the best possible")
-        if self.held_osds:
-            text += (f" by sizes alone ({format_percent(self.proven_bound)}); the bound keeps the"
-                     f" lowered weights of {plural(self.held_osds, 'OSD')}")
-            if self.planned_max < self.bound - _SAME:
-                text += ", which the plan does not reach in full"
-        return wrap("  ", text, 2)
-
-    @property
-    def bytes_ratio(self) -> float:
-        """The part of the moved bytes that another plan with this maximum could save at most."""
-        if not self.moved_bytes:
-            return 0.0
-        return max(0.0, 1.0 - self.least_moved_bytes / self.moved_bytes)
-
-
-class PoolDistance(NamedTuple):
-    """Of a data pool; client bytes."""
-
-    pool: int
-    name: str
-    planned_free_bytes: int
-    best_free_bytes: int
-    is_near: bool
-    code: Optional[str]
-    reason: Optional[str]
-
-
 class Distances(NamedTuple):
-    """Of all classes and data pools whose bounds are known."""
+    """Of all classes and data pools whose bounds are known, JSON-ready.
 
-    classes: List[ClassDistance]
-    pools: List[PoolDistance]
+    Of classes, utilizations are ratios: `bound_` keeps the operator's weights, `proven_`, that of
+    the class's certificate, counts the OSDs' sizes alone. `moved_bytes`: by what is left of the
+    plan, off OSDs of the class; `least_moved_bytes`: that any plan with this maximum moves.
+    `held_osds`: OSDs that the operator's weights hold to a share. Of pools, client bytes.
+    """
+
+    classes: List[Row]
+    pools: List[Row]
 
     def lines(self) -> List[str]:
         """For people: what is near its bound, and why the rest is not."""
-        near = [f"{entry.device_class}{' (weights kept)' if entry.held_osds else ''}"
-                for entry in self.classes if entry.is_near] + [
-            entry.name for entry in self.pools if entry.is_near]
-        far = [f"class {entry.device_class} ({100 * (entry.planned_max - entry.bound):.2f} points"
-               f" above): {entry.reason}" for entry in self.classes if not entry.is_near]
-        far += [f"pool {entry.name} ({_percent(entry)} of it): {entry.reason}"
-                for entry in self.pools if not entry.is_near]
+        near, far = [], []
+        for row in self.classes:
+            above = row["planned_max_utilization"] - row["bound_utilization"]
+            name = row["device_class"]
+            if row["is_near"]:
+                near.append(f"{name} (weights kept)" if row["held_osds"] else name)
+            else:
+                far.append(f"class {name} ({100 * above:.2f} points above): {row['reason']}")
+        for row in self.pools:
+            if row["is_near"]:
+                near.append(row["name"])
+            else:
+                part = 100.0 * row["planned_free_bytes"] / row["best_free_bytes"]
+                far.append(f"pool {row['name']} ({part:.1f}% of it): {row['reason']}")
         lines = wrap("near the bound: ", ", ".join(near), 2) if near else []
         for text in far[:_MOST_LINES]:
             lines += wrap("not near the bound: ", text, 2)
         more = len(far) - _MOST_LINES
         return lines + ([f"... and {plural(more, 'pool')} more, in the JSON"] if more > 0 else [])
 
-    def to_json(self) -> Row:
-        """JSON-ready."""
-        return {"classes": [{
-            "device_class": entry.device_class, "planned_max_utilization": entry.planned_max,
-            "bound_utilization": entry.bound, "proven_utilization": entry.proven_bound,
-            "held_osds": entry.held_osds, "moved_bytes": entry.moved_bytes,
-            "least_moved_bytes": entry.least_moved_bytes, "is_near": entry.is_near,
-            "reason_code": entry.code, "reason": entry.reason}
-            for entry in self.classes], "pools": [{
-                "id": entry.pool, "name": entry.name,
-                "planned_free_bytes": entry.planned_free_bytes,
-                "best_free_bytes": entry.best_free_bytes, "is_near": entry.is_near,
-                "reason_code": entry.code, "reason": entry.reason} for entry in self.pools]}
+
+def proven_lines(row: Row) -> List[str]:
+    """What is proven of a class; with lowered weights also what the bound means."""
+    highest, proven = row["planned_max_utilization"], row["proven_utilization"]
+    saved = max(0.0, 1.0 - row["least_moved_bytes"] / row["moved_bytes"]) if (
+        row["moved_bytes"]) else 0.0   # that another plan with this maximum could save at most
+    text = (f"provably at most {100.0 * max(0.0, highest - proven):.2f} points and"
+            f" {100.0 * saved:.0f}% of the bytes from the best possible")
+    if row["held_osds"]:
+        text += (f" by sizes alone ({format_percent(proven)}); the bound keeps the lowered weights"
+                 f" of {plural(row['held_osds'], 'OSD')}")
+        if highest < row["bound_utilization"] - _SAME:
+            text += ", which the plan does not reach in full"
+    return wrap("  ", text, 2)
 
 
 def distances(view: ClusterView, plan: Plan, planned: PlannedPlacement,
               usage: Usage) -> Distances:
     """`usage`: the figures of the planned placement."""
-    bounds = view.utilization_bounds
+    bounds, osds = view.utilization_bounds, view.snapshot.osds
     # a plan that does not search for a better placement is not measured by the best one
     if bounds is None or not bounds.cuts or plan.kind != BALANCE:
         return Distances([], [])
-    data = _data_pools(bounds)
-    return Distances(_classes(view, bounds, plan, planned, data),
-                     [_pool(view, plan, usage, pool, bound) for pool, bound in data.items()])
-
-
-def _data_pools(bounds: UtilizationBounds) -> Dict[int, PoolSpaceBound]:
     whole = sum(bound.shards * bound.shard_bytes for bound in bounds.pool_space.values())
-    return {pool: bound for pool, bound in bounds.pool_space.items()
+    data = {pool: bound for pool, bound in bounds.pool_space.items()
             if bound.shard_bytes and bound.shards * bound.shard_bytes >= _DATA_POOL * whole}
-
-
-def _classes(view: ClusterView, bounds: UtilizationBounds, plan: Plan, planned: PlannedPlacement,
-             data: Mapping[int, PoolSpaceBound]) -> List[ClassDistance]:
-    osds = view.snapshot.osds
     moved: Dict[str, int] = {}
     for osd, taken in planned.outgoing.items():
         if osd in osds:
             name = osds[osd].device_class
             moved[name] = moved.get(name, 0) + taken
-    return [_class(view, bounds, plan, planned, data, name, figures, moved.get(name, 0))
-            for name, figures in class_usage(view.snapshot, planned.used).items()
-            if bounds.class_cuts.get(name) in bounds.cuts]
+    return Distances(
+        [_class(view, bounds, plan, planned, data, name, figures, moved.get(name, 0))
+         for name, figures in class_usage(view.snapshot, planned.used).items()
+         if bounds.class_cuts.get(name) in bounds.cuts],
+        [_pool(view, plan, usage, pool, bound) for pool, bound in data.items()])
 
 
 def _class(view: ClusterView, bounds: UtilizationBounds, plan: Plan, planned: PlannedPlacement,
            data: Mapping[int, PoolSpaceBound], name: str, figures: ClassUsage,
-           moved: int) -> ClassDistance:
-    sizes = {osd.id: osd.size_bytes for osd in view.snapshot.osds.values()
+           moved: int) -> Row:
+    """`data`: the bounds of data pools."""
+    osds, fullest = view.snapshot.osds, figures.fullest_osd
+    sizes = {osd.id: osd.size_bytes for osd in osds.values()
              if osd.has_statistics and osd.is_for_data and osd.device_class == name}
-    fullest = figures.fullest_osd
     shards = {pool: planned.shards[pool].get(fullest, 0.0) for pool in data}
     held = sum(shards[pool] * data[pool].shard_bytes for pool in data)
     gap, typical = figures.max - bounds.classes[name], held / (sum(shards.values()) or 1.0)
@@ -163,41 +122,42 @@ def _class(view: ClusterView, bounds: UtilizationBounds, plan: Plan, planned: Pl
     text = "" if largest is None else (
         f"a shard of pool {view.snapshot.pools[largest].name} is {100.0 * ratio:.2f}% of"
         f" osd.{fullest}, which is the fullest")
-    code, reason = (None, None) if is_near else _cause(
-        plan, gap <= ratio, text, _shared(bounds, name))
-    return ClassDistance(
-        name, figures.max, bounds.classes[name], bounds.cuts[
-            bounds.class_cuts[name]].least_utilization, moved,
-        least_moved_bytes(view.used_soon, sizes, figures.max), is_near, code, reason,
-        sum(view.snapshot.osds[osd].share < 1.0 for osd in sizes))
-
-
-def _pool(view: ClusterView, plan: Plan, usage: Usage, pool: int,
-          bound: PoolSpaceBound) -> PoolDistance:
-    name = view.snapshot.pools[pool].name
-    free = usage.pools[name].free_bytes
-    per_osd = bound.shards / bound.reached_osds
-    missing = 1.0 - free / bound.free_bytes
-    is_near = missing <= 1.0 - _NEAR_SPACE
-    text = (f"its {bound.shards} shards are {per_osd:.1f} per OSD, and one more on one of them is"
-            f" {100.0 / per_osd:.0f}%")
-    held = sum(view.snapshot.osds[osd].share < 1.0 for osd in bound.osds)
-    code, reason = (None, None) if is_near else (
-        (WEIGHTS, f"its bound counts the whole size of {plural(held, 'OSD')} whose weights are"
-         " lowered") if held and plan.stop_reason == CONVERGED
-        else _cause(plan, missing <= 1.0 / per_osd, text))
-    return PoolDistance(pool, name, free, bound.free_bytes, is_near, code, reason)
-
-
-def _shared(bounds: UtilizationBounds, name: str) -> str:
-    """Names of all classes that have OSDs in a set of OSDs with this one; empty for it alone."""
-    return next((", ".join(names) for names in (
+    # classes that have OSDs in a set of OSDs with this one
+    shared = next((", ".join(names) for names in (
         entry.device_class.split(",") for entry in bounds.sets)
         if name in names and len(names) > 1), "")
+    code, reason = (None, None) if is_near else _cause(plan, gap <= ratio, text, shared)
+    return {"device_class": name, "planned_max_utilization": figures.max,
+            "bound_utilization": bounds.classes[name],
+            "proven_utilization": bounds.cuts[bounds.class_cuts[name]].least_utilization,
+            "held_osds": sum(osds[osd].share < 1.0 for osd in sizes), "moved_bytes": moved,
+            "least_moved_bytes": least_moved_bytes(view.used_soon, sizes, figures.max),
+            "is_near": is_near, "reason_code": code, "reason": reason}
+
+
+def _pool(view: ClusterView, plan: Plan, usage: Usage, pool: int, bound: PoolSpaceBound) -> Row:
+    name = view.snapshot.pools[pool].name
+    free, per_osd = usage.pools[name].free_bytes, bound.shards / bound.reached_osds
+    missing = 1.0 - free / bound.free_bytes
+    is_near = missing <= 1.0 - _NEAR_SPACE
+    held = sum(view.snapshot.osds[osd].share < 1.0 for osd in bound.osds)
+    code: Optional[str] = None
+    reason: Optional[str] = None
+    if not is_near and held and plan.stop_reason == CONVERGED:
+        code, reason = WEIGHTS, (f"its bound counts the whole size of {plural(held, 'OSD')} whose"
+                                 " weights are lowered")
+    elif not is_near:
+        code, reason = _cause(
+            plan, missing <= 1.0 / per_osd, f"its {bound.shards} shards are {per_osd:.1f} per OSD,"
+            f" and one more on one of them is {100.0 / per_osd:.0f}%")
+    return {"id": pool, "name": name, "planned_free_bytes": free,
+            "best_free_bytes": bound.free_bytes, "is_near": is_near, "reason_code": code,
+            "reason": reason}
 
 
 def _cause(plan: Plan, is_granular: bool, granularity: str, shared: str = "") -> Tuple[str, str]:
-    """(code, clause) of what keeps a plan from a bound."""
+    """(code, clause) of what keeps a plan from a bound. `shared`: names of all classes that have
+    OSDs in a set with this one; empty for it alone."""
     if plan.stop_reason != CONVERGED:
         return LIMIT, f"{plan.stop_reason}"
     if is_granular:
@@ -213,5 +173,30 @@ def _cause(plan: Plan, is_granular: bool, granularity: str, shared: str = "") ->
     return SEARCH, "the search found no move that is worth its bytes"
 
 
-def _percent(entry: PoolDistance) -> str:
-    return f"{100.0 * entry.planned_free_bytes / entry.best_free_bytes:.1f}%"
+def certificates_json(bounds: UtilizationBounds, classes: List[Row]) -> Row:
+    """What proves the bounds (planner/bound/certificate.py): the cuts, and for each class and pool
+    the number of its cut with what that proves.
+
+    `least_moved_bytes` of a class: what has to leave OSDs that are above its planned maximum.
+    `split_bytes` of a pool: its bound if shards could be split, which is what the cut proves.
+    """
+    number_of = {osds: number for number, osds in enumerate(bounds.cuts)}
+    return {
+        "osdmap_epoch": bounds.epoch,
+        "cuts": [{
+            "osds": list(cut.osds), "size_bytes": cut.size_bytes, "used_bytes": cut.used_bytes,
+            "full_bytes": cut.full_bytes, "can_leave_bytes": cut.can_leave_bytes,
+            "kept": [{
+                "pool": entry.pool, "take": entry.take, "shards": entry.shards,
+                "limits": [{"type": name, "most_shards": most} for name, most in entry.limits],
+                "most_elsewhere": entry.most_elsewhere, "kept_bytes": entry.kept_bytes}
+                for entry in cut.kept]} for cut in bounds.cuts.values()],
+        "classes": [{
+            "device_class": row["device_class"],
+            "cut": number_of[bounds.class_cuts[row["device_class"]]],
+            "bound_utilization": row["proven_utilization"],
+            "planned_max_utilization": row["planned_max_utilization"],
+            "least_moved_bytes": row["least_moved_bytes"]} for row in classes],
+        "pools": [{"id": pool, "cut": number_of[bound.osds], "kept_shards": bound.kept_shards,
+                   "split_bytes": bound.split_bytes}
+                  for pool, bound in bounds.pool_space.items()]}

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 from ...planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
 from ...planner.bound.whole_shards import pg_num_advice
 from ...planner.refusal_census import Census
-from ...runtime.formatting import format_bytes, format_percent
+from ...runtime.formatting import format_bytes, format_percent, named
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd
 from .reason import ExplainContext, Reason
@@ -72,7 +72,7 @@ def domain_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
     if not 0.0 < more < _MOST_MORE * all_size or osd_set.bound - then < WORTH_DOING or (
             not context.is_settled):
         return None
-    where = _named(sorted({osd.host or f"osd.{osd.id}" for osd in at_bound}))
+    where = named(sorted({osd.host or f"osd.{osd.id}" for osd in at_bound}), _NAMES_SHOWN)
     return Advice(
         codes.BOUND_DOMAIN, f"{format_bytes(more)} more on {where}, or on new hosts, would lower"
         f" the bound from {format_percent(osd_set.bound)}% to {format_percent(then)}%",
@@ -90,7 +90,7 @@ def held_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
     if not held or unused < _WORTH * size:
         return None
     return Advice(
-        codes.REWEIGHT, f"weights of {_named([f'osd.{osd.id}' for osd in held])} keep"
+        codes.REWEIGHT, f"weights of {named([f'osd.{osd.id}' for osd in held], _NAMES_SHOWN)} keep"
         f" {format_bytes(on_devices)} of class {osd_set.device_class} unused:"
         f" {format_percent(used / size)}% if all were filled by size,"
         f" {format_percent(used / (size - unused))}% now",
@@ -110,9 +110,3 @@ def advice_for(osd_set: OsdSet, reason: Reason, context: ExplainContext) -> List
 def _sums(osds: List[Osd]) -> Tuple[int, int]:
     """(bytes of all sizes, bytes used once all has arrived)."""
     return sum(osd.size_bytes for osd in osds), sum(osd.target_bytes for osd in osds)
-
-
-def _named(names: List[str]) -> str:
-    more = len(names) - _NAMES_SHOWN
-    shown = ", ".join(names[:_NAMES_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -12,11 +12,11 @@ from ...execution.inactive_pools import TRANSIENT_SECONDS
 from ...observation.cluster_view import DOWN, FULL, INACTIVE, STRANDED, ClusterView
 from ...observation.states import MOVING, OFF, PLANNING, THROTTLED
 from ...observation.too_full import HIGHEST_RATIO, RECOVERY
-from ...runtime.formatting import format_percent, format_time, plural
+from ...runtime.formatting import format_percent, format_time, named, plural
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Snapshot
-from .actions import action
+from ...snapshot.reason_codes import action
 from .reason import ExplainContext
 
 #: Flags of the osdmap that an outage is the longer for, and what each does.
@@ -117,21 +117,21 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
     raised = f"'ceph osd set-full-ratio {needed:.2f}' lets clients write" * (
         needed <= HIGHEST_RATIO and all(
             view.used_soon[osd.id] < needed * osd.size_bytes for osd in full))
-    named = _listed([f"osd.{osd.id}" for osd in full])
+    names = named([f"osd.{osd.id}" for osd in full], _NAMED)
     bounds = view.utilization_bounds.utilizations if view.utilization_bounds is not None else {}
     # log recovery off a full OSD is refused
     if all(bounds.get(osd.id, 1.0) < snapshot.full_ratio for osd in full) and not any(
             entry.state == RECOVERY for entry in view.too_full):
         if all(is_relieved(osd, status) for osd in full):
-            return (f"nothing; it ends by itself as equilibrium moves data off {named}"
+            return (f"nothing; it ends by itself as equilibrium moves data off {names}"
                     + (f"; {raised} before that" if raised else ""))
         if status.state == OFF and status.progress is None:
-            return f"'ceph equilibrium on' moves data off {named} first"
+            return f"'ceph equilibrium on' moves data off {names} first"
         helps = action(status.reason_code, status.reason_numbers)
         if helps.startswith("'ceph"):
             return helps
     return (f"{raised} again, until data is deleted or OSDs are added" if raised
-            else f"delete data, or add OSDs: {named} can take nothing more")
+            else f"delete data, or add OSDs: {names} can take nothing more")
 
 
 def is_relieved(osd: Osd, status: BalancerStatus) -> bool:
@@ -210,12 +210,13 @@ def _places(osds: Iterable[Osd], snapshot: Snapshot) -> str:
              if host and len(found) == sizes[host] > 1]
     single = [f"osd.{osd} of {host or 'no host'}" for host, found in by_host.items()
               if not host or not len(found) == sizes[host] > 1 for osd in sorted(found)]
-    return _listed(whole + single)
+    return named(whole + single, _NAMED)
 
 
 def _fills(osds: Sequence[Osd]) -> str:
-    return _listed([f"osd.{osd.id} ({format_percent(osd.utilization)}%)" for osd in sorted(
-        osds, key=lambda osd: -(osd.utilization or 0.0))]) + (" is" if len(osds) == 1 else " are")
+    fills = [f"osd.{osd.id} ({format_percent(osd.utilization)}%)" for osd in sorted(
+        osds, key=lambda osd: -(osd.utilization or 0.0))]
+    return named(fills, _NAMED) + (" is" if len(osds) == 1 else " are")
 
 
 def _pools_on(osds: Sequence[Osd], snapshot: Snapshot) -> List[int]:
@@ -226,9 +227,4 @@ def _pools_on(osds: Sequence[Osd], snapshot: Snapshot) -> List[int]:
 
 def _pools(pools: Iterable[int], snapshot: Snapshot) -> str:
     names = [snapshot.pools[pool].name for pool in pools if pool in snapshot.pools]
-    return f"{'pool' if len(names) == 1 else 'pools'} {_listed(names)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{'pool' if len(names) == 1 else 'pools'} {named(names, _NAMED)}"

@@ -16,7 +16,6 @@ from ...planner.refusal_census import Census, RefusalCensus
 from ...runtime.formatting import plural, wrap
 from ...settings import Settings
 from ...snapshot.model import Snapshot
-from ..status.waiting_text import waits_for
 
 
 class ExplainContext(NamedTuple):
@@ -128,7 +127,7 @@ def counted_text(census: Census, where: str) -> str:
 
 def waiting_rows(groups: Sequence[WaitingGroup]) -> Tuple[CountRow, ...]:
     """The rows of shards that wait, as `status` groups them."""
-    return tuple(CountRow(group.code, group.shards, waits_for(group), group.option,
+    return tuple(CountRow(group.code, group.shards, group.waits_for, group.option,
                           group.limit, group.osd) for group in groups)
 
 

@@ -15,11 +15,10 @@ from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
 from ...snapshot.upmap_items import items_for
 from ...version import VERSION
-from ..cluster.held_osds import held_sentences
-from ..cluster.pool_figures import format_known, format_osd
+from ..cluster.osds import held_sentences
+from ..cluster.pools import format_known, format_osd
 from ..command_answer import CommandAnswer
-from ..explain.actions import action
-from ..status.status_screen import window_text
+from ..status_screen import window_text
 from .picture import picture
 from .template import (
     SHORT_BYTES, Markup, definitions, folded, page, paragraph, section, table)
@@ -219,7 +218,7 @@ def _warnings(facts: _Facts) -> List[str]:
         f"Balancing cannot bring class {row['device_class']} below"
         f" {format_percent(row['bound_utilization'])}%, and nearfull is"
         f" {format_percent(nearfull)}%:"
-        f" {action(codes.BOUND_CAPACITY, {'full_class': row['device_class']})}."
+        f" {codes.action(codes.BOUND_CAPACITY, {'full_class': row['device_class']})}."
         for row in full[:_CLASSES_NAMED]]
 
 
@@ -296,7 +295,7 @@ def _costs(facts: _Facts) -> Markup:
     most = limits["max_backfills_per_osd"]
     rows["at a time"] = (f"up to {plural(most, 'shard')} to an OSD, and as many from it" if most
                          else "any number of shards to an OSD and from it")
-    rows["time window"] = (window_text(status) or "at any time") + "; 'execute' does not mind it"
+    rows["time window"] = (window_text(status["window"]) or "at any time") + "; 'execute' does not mind it"
     rows["space meanwhile"] = "the old copy of a shard is deleted when the new one is complete"
     return definitions(rows)
 

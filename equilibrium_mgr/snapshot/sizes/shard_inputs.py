@@ -26,7 +26,7 @@ class InputRules(NamedTuple):
     means: Mapping[int, ShardInput]    # pool id → mean of its PGs, where unknown ones need it
 
     def known(self, pool: Pool, record: PgRecord,
-              acting: Sequence[int]) -> Tuple[ShardInput, Optional[str]]:
+              acting: Sequence[int]) -> Tuple[ShardInput, Optional[reasons.Immovable]]:
         """(input of a PG that OSDs have reported, why its size is not known)."""
         omap_bytes, unknown = record.omap_bytes, None
         estimate = self.omap.get(pool.id)
@@ -41,7 +41,7 @@ class InputRules(NamedTuple):
                           record.num_objects), unknown
 
     def of(self, pool: Pool, record: PgRecord,
-           acting: Sequence[int]) -> Tuple[ShardInput, Optional[str]]:
+           acting: Sequence[int]) -> Tuple[ShardInput, Optional[reasons.Immovable]]:
         """(input of any PG, why its size is not known; None where it is)."""
         if not record.is_unknown:
             return self.known(pool, record, acting)

@@ -12,8 +12,8 @@ from mgr_stub.mgr.handlers import Handler
 from mgr_stub.mgr.mgr import Mgr
 from mgr_stub.mgr.osd_map_api import CRUSHMap, OSDMap
 
+from equilibrium_mgr.gateway import osd_map_reader
 from equilibrium_mgr.gateway.gateway import Gateway
-from equilibrium_mgr.gateway.up_sets import UpSetReader
 from equilibrium_mgr.module import Module
 from equilibrium_mgr.observation.observer import ClusterObserver
 from equilibrium_mgr.plan_service.plan_service import PlanService
@@ -28,7 +28,7 @@ _DOORS: Tuple[Tuple[Any, str, str], ...] = (
     (Mgr, "_wait", SIMULATOR), (Mgr, "set_store", SIMULATOR), (OSDMap, "dump", SIMULATOR),
     (CRUSHMap, "dump", SIMULATOR),
     # thousands of calls of the mgr API with little between them: to time each would cost more
-    (UpSetReader, "read", SIMULATOR))
+    (osd_map_reader, "read_up_sets", SIMULATOR))
 
 
 class Shares:

@@ -10,7 +10,7 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.report.status.status import Now, report_status
+from equilibrium_mgr.report.status import Now, report_status
 from equilibrium_mgr.runtime.formatting import format_deadline
 
 

@@ -16,13 +16,12 @@ from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.plan.model import Move, PgChange, Plan
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster, evaluate_plan
-from equilibrium_mgr.report.cluster.osd_figures import osd_figures
+from equilibrium_mgr.report.cluster.osds import osd_figures
 from equilibrium_mgr.report.command_answer import CommandAnswer
-from equilibrium_mgr.report.options import options_json
 from equilibrium_mgr.report.page.page import PageSources, report_page
 from equilibrium_mgr.report.page.picture import picture
 from equilibrium_mgr.report.page.template import escaped, table
-from equilibrium_mgr.report.status.status import Now, report_status
+from equilibrium_mgr.report.status import Now, options_json, report_status
 from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot.builder import build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot

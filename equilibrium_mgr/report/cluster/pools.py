@@ -1,4 +1,4 @@
-"""The figures of pools: of now as `ceph df` has them, what fits now, with a plan, and at best."""
+"""`df`: what clients can still write, into each pool and into all of them."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
@@ -8,8 +8,30 @@ from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import planned_usage
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...planner.bound.pool_space import PoolSpaceBound
-from ...runtime.formatting import format_bytes, format_percent, wrap
-from ..table import Column, Row, SortKeys, render_table
+from ...runtime.formatting import format_bytes, format_duration, format_percent, wrap
+from ..command_answer import CommandAnswer
+from ..table import Column, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows
+
+
+def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpaceNow],
+              plan: Optional[str], wanted: Optional[Sequence[PgChange]],
+              sort: Optional[str] = None, limit: Optional[int] = None) -> CommandAnswer:
+    """`plan`: name of the plan whose changes are `wanted`; None for those of the execution, which
+    are None where nothing is executed. Raises CommandError for a wrong `sort` or `limit`."""
+    figures = pool_figures(view, space, wanted)
+    rows = figures.rows if sort is None else sorted_rows(figures.rows, sort, POOL_SORT_KEYS)
+    shown = limited_rows(rows, limit)
+    data = {"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds, "plan": plan,
+            "room": room_json(figures.room), "planned_room": room_json(figures.planned_room),
+            "pools": shown}
+    when = f"with plan {plan}" if plan is not None else "with the plan"
+    lines = [f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old",
+             *room_lines(figures.room, figures.planned_room, when)]
+    if shown:
+        lines += ["", pool_table(shown)]
+    return CommandAnswer(data, "\n".join(
+        lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
+
 
 _COLUMNS = (Column("POOL", is_name=True),) + tuple(Column(title) for title in (
     "ID", "PGS", "STORED", "%USED", "FREE", "LIMITED BY", "PLANNED", "MAX AVAIL"))

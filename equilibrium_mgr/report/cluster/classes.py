@@ -1,6 +1,8 @@
 """The figures of device classes: of now as `ceph osd df` has them, and of what is to come."""
 from __future__ import annotations
 
+import math
+from collections import Counter
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ...observation.cluster_view import ClusterView
@@ -9,6 +11,7 @@ from ...plan.model import ClassUsage, PgChange
 from ...plan.usage import class_usage
 from ...runtime.formatting import format_bytes, format_percent
 from ..table import Column, Row, render_table
+
 
 _COLUMNS = (Column("CLASS", is_name=True),) + tuple(Column(title) for title in (
     "OSDS", "SIZE", "%USE", "%MAX", "FULLEST", "%MIN", "STDDEV", "%SOON", "%PLAN", "%BOUND"))
@@ -63,3 +66,51 @@ def class_table(rows: Sequence[Dict[str, Any]]) -> str:
         format_percent(row["stddev"]), format_percent(row["soon_max_utilization"]),
         format_percent(row["planned_max_utilization"]),
         format_percent(row["bound_utilization"])] for row in rows])
+
+
+#: Points of utilization that a line stands for: the least that keeps to so many lines.
+_STEPS = (1, 2, 4, 5, 10, 20, 50, 100)
+_MOST_LINES = 10
+_BAR = 22
+
+
+def histogram(now: Sequence[float], later: Sequence[float],
+              bound: Optional[float]) -> List[Row]:
+    """One row for each step of utilization from the fullest down.
+
+    `now`, `later`: utilization of each OSD, a ratio; `later_osds` is None where that is empty, as
+    nothing is compared.
+    """
+    known = [*now, *later]
+    if not known:
+        return []
+    known += [bound] if bound is not None else []
+    step = next((step for step in _STEPS if _index(max(known), step) - _index(min(known), step)
+                 < _MOST_LINES), _STEPS[-1])
+    osds, later_osds = (Counter(_index(value, step) for value in values)
+                        for values in (now, later))
+    return [{"from_ratio": step * index / 100.0, "to_ratio": step * (index + 1) / 100.0,
+             "osds": osds[index], "later_osds": later_osds[index] if later else None}
+            for index in range(_index(max(known), step), _index(min(known), step) - 1, -1)]
+
+
+def histogram_lines(rows: Sequence[Row], bound: Optional[float], when: str) -> List[str]:
+    """A line for each step of utilization, the fullest first. `when`: the head of what is later."""
+    most = max([1, *[row["osds"] for row in rows], *[row["later_osds"] or 0 for row in rows]])
+    is_compared = any(row["later_osds"] is not None for row in rows)
+
+    def side(count: int) -> str:
+        bar = "#" * max(1, round(_BAR * count / most)) if count else "."
+        return f"  {count or '':>4}  {bar.ljust(_BAR)}"
+    right = f"  OSDS  {when[:_BAR]}" if is_compared else ""
+    lines = [f"  %USE  OSDS  {'now'.ljust(_BAR)}{right}".rstrip()]
+    for row in rows:
+        begin, end = (round(100.0 * row[key]) for key in ("from_ratio", "to_ratio"))
+        text = f"{begin:6}" + side(row["osds"]) + (side(row["later_osds"]) if is_compared else "")
+        is_marked = bound is not None and _index(bound, end - begin) * (end - begin) == begin
+        lines.append((text + "  < bound" * is_marked).rstrip())
+    return lines
+
+
+def _index(value: float, step: int) -> int:
+    return math.floor(100.0 * max(0.0, value) / step)

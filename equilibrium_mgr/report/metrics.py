@@ -1,0 +1,167 @@
+"""`metrics`: what Prometheus is told, the same figures of now as `status`, `eval` and `df` show.
+
+Labels are few and bounded: no OSD, no PG. What is not known is absent.
+"""
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
+
+from ..control.episodes.history import Totals
+from ..control.episodes.outcomes import OUTCOMES
+from ..control.status import BalancerStatus
+from ..observation.cluster_view import ClusterView
+from ..observation.movements import ORIGINS
+from ..observation.states import STATES
+from ..version import VERSION
+from .command_answer import CommandAnswer
+
+GAUGE, COUNTER = "gauge", "counter"
+#: Of every family's name, as Ceph's own begin with `ceph_`.
+PREFIX = "ceph_equilibrium_"
+
+class MetricSources(NamedTuple):
+    """What the metrics are made of, at one moment."""
+
+    status: BalancerStatus
+    totals: Optional[Totals]            # None before a new mgr has read them
+    now: float                          # seconds since the epoch
+    active: bool                        # the option
+    view: Optional[ClusterView]         # with figures of now; None before the first observation
+    last_round_at: Optional[float]      # seconds since the epoch; None before the first round
+
+
+def report_metrics(sources: MetricSources) -> CommandAnswer:
+    """In the text format of Prometheus, or the same as JSON."""
+    families = metric_families(sources)
+    return CommandAnswer({"metrics": [family.to_json() for family in families]},
+                         exposition(families))
+
+
+def metric_families(sources: MetricSources) -> List[Family]:
+    """All families, those without a sample among them, in the order of the README."""
+    view, status, totals = sources.view, sources.status, sources.totals
+    classes, bounds = (view.classes_now, view.bounds) if view is not None else ({}, {})
+    reported_at = view.statistics_at if view is not None else None
+    moving: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    waiting: Counter[str] = Counter()
+    for group in status.waiting:
+        waiting[group.code] += group.shards
+    for movement in view.movements if view is not None else ():
+        moving[movement.origin] += 1
+        left[movement.origin] += movement.left_bytes
+    origins = ORIGINS if view is not None else ()
+    # what is left on OSDs that are down nobody knows
+    drains, names = status.drains, status.drains.drains.names
+    drained = [one for osd, one in drains.remaining.items() if osd not in drains.down]
+    shards = sum(one.shards for one in drained)
+    is_known = bool(names) and drains.is_known
+    safe = [drains.is_safe(osd) for osd in names]
+    usage = view.usage_now() if view is not None else None
+    room = usage.room if usage is not None else None
+    return [
+        labelled("utilization_max_ratio", "Utilization of the fullest OSD of a device class now,"
+                 " as OSDs report it.", "device_class",
+                 {name: found.max for name, found in classes.items()}),
+        labelled("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules"
+                 " and the OSDs' sizes allow.", "device_class",
+                 {name: bounds.get(name) for name in classes}),
+        labelled("state", "1 for the state that equilibrium is in, 0 for the others.", "state",
+                 {state: int(state == status.state) for state in STATES}),
+        single("active", "1 while automatic balancing is on.", int(sources.active)),
+        single("statistics_age_seconds", "Age of the statistics that the mgr has of the OSDs, by"
+               " the oldest of them.",
+               None if reported_at is None else max(0.0, sources.now - reported_at)),
+        single("last_round_timestamp_seconds", "When the last round ended that did not fail.",
+               sources.last_round_at),
+        single("misplaced_ratio", "Misplaced object copies, as a ratio of all.",
+               view.misplaced_ratio if view is not None else None),
+        single("misplaced_limit_ratio", "Misplaced ratio above which nothing is sent.",
+               view.max_misplaced_ratio if view is not None else None),
+        labelled("waiting_shards", "Shards of the plan that have not been sent, by what they wait"
+                 " for.", "reason", dict(waiting)),
+        labelled("moving_shards", "Shards in flight, by who moves them.", "origin",
+                 {origin: moving[origin] for origin in origins}),
+        labelled("moving_bytes", "Bytes of shards in flight that are still to be copied, by who"
+                 " moves them.", "origin", {origin: left[origin] for origin in origins}),
+        single("remaining_seconds", "Estimated seconds until the plan under way is done.",
+               status.progress.eta_seconds(sources.now) if status.progress is not None else None),
+        single("drained_osds", "OSDs that an operator wants emptied.", len(names)),
+        single("drain_shards", "Shards that are left on OSDs that an operator wants emptied.",
+               shards if is_known else None),
+        single("drain_bytes", "Bytes of these shards.",
+               sum(one.bytes for one in drained) if is_known else None),
+        single("drain_stuck_shards", "Of these shards, those that have no other place.",
+               min(shards, sum(one.shards for one in drains.held)) if is_known else None),
+        single("drain_safe_to_stop", "1 where all OSDs that were to be emptied may be stopped, 0"
+               " where not; absent while that is not known.",
+               None if not safe or None in safe and False not in safe else int(all(safe))),
+        single("room_bytes", "Client bytes that fit if all pools grow in proportion to their data,"
+               " now.", room.bytes if room is not None else None),
+        labelled("pool_free_bytes", "Client bytes that can be written to a pool before its first"
+                 " OSD is full, now. Pools share OSDs: these do not add up.", "pool_id",
+                 {str(pool.pool_id): pool.free_bytes for pool in (
+                     usage.pools.values() if usage is not None else ())}),
+        single("upmap_items", "Pairs of upmap items in the osdmap, whoever set them.",
+               sum(map(len, view.snapshot.upmap_items.values())) if view is not None else None),
+        single("rejected_upmaps", "PGs whose upmap items the monitor did not keep, and that are"
+               " left alone for that.", len(status.rejected)),
+        single("moved_bytes_total", "Bytes of shards whose moves the monitors have accepted.",
+               totals.bytes if totals is not None else None, COUNTER),
+        single("moves_total", "Shard moves that the monitors have accepted.",
+               totals.moves if totals is not None else None, COUNTER),
+        labelled("episodes_total", "Episodes of balancing that have ended, by outcome.", "outcome",
+                 {} if totals is None else {outcome: totals.episodes.get(outcome, 0)
+                                            for outcome in OUTCOMES}, COUNTER),
+        labelled("info", "The version of equilibrium.", "version", {VERSION: 1})]
+
+
+class Family(NamedTuple):
+    """A metric: its value, or one for each value of a label. Without any it is not shown at all."""
+
+    name: str
+    help: str
+    label: str   # empty for a single value
+    values: Mapping[str, float]
+    type: str = GAUGE
+
+    def to_json(self) -> Dict[str, Any]:
+        """For `metrics --format json`."""
+        return {"name": self.name, "type": self.type, "help": self.help,
+                "samples": [{"labels": {self.label: of} if self.label else {}, "value": value}
+                            for of, value in self.values.items()]}
+
+
+def single(name: str, text: str, value: Optional[float], kind: str = GAUGE) -> Family:
+    """A family of one value without labels; without a sample where that is not known."""
+    return labelled(name, text, "", {"": value}, kind)
+
+
+def labelled(name: str, text: str, label: str, values: Mapping[str, Optional[float]],
+             kind: str = GAUGE) -> Family:
+    """A family of one value for each value of a label; those that are not known are left out."""
+    return Family(PREFIX + name, text, label, {
+        str(of): value for of, value in values.items()
+        if value is not None and math.isfinite(value)}, kind)
+
+
+def exposition(families: Iterable[Family]) -> str:
+    """The families as text; its last line has no end."""
+    lines: List[str] = []
+    for family in families:
+        if family.values:
+            lines += [f"# HELP {family.name} {_escaped(family.help)}",
+                      f"# TYPE {family.name} {family.type}"]
+        for of, value in family.values.items():
+            quoted = _escaped(of).replace('"', '\\"')
+            label = f'{{{family.label}="{quoted}"}}' if family.label else ""
+            # whole numbers without a fraction, others with all their digits
+            number = str(int(value)) if float(value).is_integer() else repr(float(value))
+            lines.append(f"{family.name}{label} {number}")
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
