@@ -46,9 +46,7 @@ class CurrentView:
             summary = self._parts.gateway.summary()
         except NotReady:
             return False
-        return summary.fullness.full != len(view.troubles[FULL]) or any(
-            osd.up != view.snapshot.osds[number].up for number, osd in summary.osds.items()
-            if number in view.snapshot.osds)
+        return view.are_others_up or summary.fullness.full != len(view.troubles[FULL])
 
     def newest(self) -> Tuple[Optional[ClusterView], BalancerStatus]:
         """(the view, None before the first one; the status), both with what is known now."""

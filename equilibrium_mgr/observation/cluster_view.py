@@ -74,11 +74,18 @@ class ClusterView(NamedTuple):
     @property
     def has_drifted(self) -> bool:
         """True where OSDs report clearly other figures now than at the look, and where all that was
-        on its way then has arrived, which some OSD may have reported before its PG did."""
+        on its way then has arrived, which some OSD may have reported before its PG did; or where
+        other OSDs are up."""
         was_moving = self.movements or self.snapshot.misplaced_copies
-        return bool(was_moving and not self.misplaced_ratio) or any(
+        return bool(was_moving and not self.misplaced_ratio) or self.are_others_up or any(
             abs(self.used_now.get(osd.id, osd.used_bytes) - osd.used_bytes)
             > _DRIFT * osd.size_bytes for osd in self.snapshot.osds.values())
+
+    @property
+    def are_others_up(self) -> bool:
+        """True where OSDs went down or came up since the look."""
+        return any(osd.up == (osd.id in self.troubles.get(DOWN, ())) and not osd.destroyed
+                   for osd in self.snapshot.osds.values())
 
     @property
     def shards_now(self) -> ShardCounts:
@@ -168,13 +175,17 @@ def _used_soon(snapshot: Snapshot, target: Mapping[int, int],
 
 
 def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:
-    """Returns the view with utilizations and misplaced copies of now; what is in flight, and the
-    usage that it leads to, stay as observed."""
+    """Returns the view with utilizations, misplaced copies and OSDs that are down of now; what is
+    in flight, and the usage that it leads to, stay as observed."""
     used: Dict[int, int] = {}
     device_used = dict(view.device_used_now)
+    seen = view.troubles.get(DOWN, {})
+    down: Dict[int, float] = {}
     for osd in view.snapshot.osds.values():
         reported = summary.osds.get(osd.id)
         now = reported.used_bytes if reported is not None else None
+        if not (osd.destroyed or (osd if reported is None else reported).up):
+            down[osd.id] = seen.get(osd.id, summary.taken_at)
         used[osd.id] = osd.used_bytes if now is None else now
         if now is not None and osd.size_factor != 1.0:
             used[osd.id], device_used[osd.id] = int(now / osd.size_factor), now
@@ -182,7 +193,7 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         classes_now=class_usage(view.snapshot, used, with_drained=True), used_now=used,
         device_used_now=device_used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
-        stale_osds=summary.stale_osds)
+        stale_osds=summary.stale_osds, troubles={**view.troubles, DOWN: down})
 
 
 def with_misplaced(view: ClusterView, misplaced_copies: int, uncounted_copies: int) -> ClusterView:

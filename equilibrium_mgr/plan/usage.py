@@ -112,7 +112,8 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
                 with_drained: bool = False) -> Dict[str, ClassUsage]:
     """Per device class; OSDs that are out or without statistics do not count. OSDs that are being
     drained do where the figures are of now (`with_drained`), as `ceph osd df` has them: what is
-    to be is asked of those that take data."""
+    to be is asked of those that take data. The fullest is one that is up, where any is: nothing
+    can be moved off the others."""
     members: Dict[str, List[Tuple[float, int]]] = {}
     for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE):
         if osd.has_statistics and (osd.is_for_data or with_drained and osd.is_in):
@@ -129,12 +130,13 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
             # below 0 where a device reports less than what has just been moved off it
             bins[max(0, min(_HISTOGRAM_BINS - 1, int(u * _HISTOGRAM_BINS)))] += 1
         give_way()
+        fullest = max([entry for entry in ratios if snapshot.osds[entry[1]].up] or ratios)
         usage[name] = ClassUsage(
             osds=len(ratios),
             size_bytes=sum(snapshot.osds[o].device_size for _, o in ratios),
             used_bytes=sum(snapshot.osds[o].device_bytes(used_bytes[o]) for _, o in ratios),
-            max=ratios[-1][0], min=ratios[0][0], mean=mean, stddev=variance ** 0.5,
-            fullest_osd=ratios[-1][1], histogram=tuple(bins))
+            max=fullest[0], min=ratios[0][0], mean=mean, stddev=variance ** 0.5,
+            fullest_osd=fullest[1], histogram=tuple(bins))
     return usage
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 from itertools import combinations
-from typing import Optional, Sequence, Tuple
+from typing import Dict, Optional, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
@@ -118,6 +118,19 @@ def test_no_shard_goes_to_an_osd_that_it_would_make_too_full() -> None:
     assert pin(cluster).shards == 1
     assert pin(cluster.osd(4, used=int(84.9 * (1 << 30)))).shards == 1   # below nearfull
     assert pin(cluster.osd(4, used=86 << 30)).shards == 0
+
+
+def test_shards_that_leave_exchanges_are_counted_together() -> None:
+    """Two PGs of one freeze: the OSD that is emptiest for the first has room for one shard."""
+    cluster = erasure(count=6)
+    for pgid in ("1.0", "1.1"):
+        cluster.pg(pgid, [0, 1, 2, 3], acting=[1, 0, 2, 3], num_bytes=30 << 30, state=REMAPPED,
+                   objects=10)
+    snapshot = cluster.osd(4, used=70 << 30).osd(5, used=72 << 30).snapshot()
+    given: Dict[int, int] = {}
+    found = [pin_of(snapshot, snapshot.in_flight()[pgid], given) for pgid in ("1.0", "1.1")]
+    assert [4 in one.up for one in found] == [True, False] and 5 in found[1].up
+    assert given == {4: 10 << 30, 5: 10 << 30}
 
 
 def test_missing_shard_is_recovered_and_the_others_are_pinned() -> None:

@@ -65,7 +65,7 @@ class UtilizationBounds(NamedTuple):
 
     sets: Tuple[OsdSet, ...]
     utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
-    classes: Dict[str, float]        # device class → its bound; of OSDs that are in
+    classes: Dict[str, float]        # device class → its bound; of OSDs that are up and in
     class_cuts: Mapping[str, FrozenSet[int]] = {}   # device class → its OSDs at that bound
     # by cluster_bounds alone
     epoch: int = 0                                  # of the osdmap
@@ -238,7 +238,7 @@ def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
 def _highest_by_class(snapshot: Snapshot, utilizations: Mapping[int, float]) -> Dict[str, float]:
     highest: Dict[str, float] = {}
     for osd, utilization in utilizations.items():
-        if snapshot.osds[osd].is_for_data:
+        if snapshot.osds[osd].is_for_data and snapshot.osds[osd].up:
             name = snapshot.osds[osd].device_class
             highest[name] = max(utilization, highest.get(name, utilization))
     return {name: highest[name] for name in sorted(highest)}
@@ -250,7 +250,8 @@ def _class_cuts(snapshot: Snapshot, utilizations: Mapping[int, float],
     found: Dict[str, List[int]] = {name: [] for name in classes}
     for osd, utilization in piecewise(utilizations.items(), OSDS_AT_ONCE):
         entry = snapshot.osds[osd]
-        if entry.is_for_data and utilization >= classes[entry.device_class] * (1.0 - _SAME):
+        if entry.is_for_data and entry.up and (
+                utilization >= classes[entry.device_class] * (1.0 - _SAME)):
             found[entry.device_class].append(osd)
     return {name: frozenset(osds) for name, osds in found.items()}
 

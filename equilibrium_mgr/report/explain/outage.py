@@ -136,8 +136,11 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
 
 def is_relieved(osd: Osd, status: BalancerStatus) -> bool:
     """True where the plan under way takes shards off the OSD; recovery holds up only what has not
-    been sent."""
-    if status.progress is None or status.state not in (MOVING, THROTTLED, PLANNING):
+    been sent, and a pg_num that changes only as long as data of it is copied."""
+    is_changing = status.reason_code == codes.PG_NUM_CHANGING and status.view is not None and any(
+        move.is_running for move in status.view.movements)
+    if status.progress is None or not (
+            is_changing or status.state in (MOVING, THROTTLED, PLANNING)):
         return (status.progress is not None and status.reason_code == codes.DEGRADED
                 and osd.outbound_bytes > 0)
     return osd.outbound_bytes > 0 or any(
