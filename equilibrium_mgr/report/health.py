@@ -19,7 +19,6 @@ from ..runtime.kv_store import KeyValueStore, MAX_VALUE_BYTES
 from ..snapshot import reason_codes as codes
 from ..snapshot.reason_codes import BEST, NOTHING, REASONS, UNDECIDED, action
 
-
 PREFIX = "MGR_EQUILIBRIUM_"
 #: Seconds after which an idle state above the bound is reported.
 STUCK_SECONDS = 3600.0

@@ -38,10 +38,11 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     if len(shown) < len(found):
         earlier = plural(len(found) - len(shown), "earlier episode")
         lines.append(f"... {earlier}; --limit {len(found)} shows all")
-    table = render_table(_COLUMNS, [row for entry in shown for row in _rows(entry)]).split("\n")
+    rows = [_rows(entry) for entry in shown]
+    table = render_table(_COLUMNS, [row for block in rows for row in block]).split("\n")
     lines += ["", table.pop(0)]
-    for entry in shown:
-        lines += [table.pop(0) for _ in _rows(entry)] + _text(entry)
+    for entry, block in zip(shown, rows):
+        lines += [table.pop(0) for _ in block] + _text(entry)
     return CommandAnswer(data, "\n".join(lines))
 
 
@@ -80,21 +81,19 @@ def _classes(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
 
 def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:
     """One line for each device class, the first with the figures of the episode."""
-    classes = entry["classes"] or [None]
     rows: List[Tuple[str, ...]] = []
-    for number, figures in enumerate(classes):
-        name = "" if figures is None else figures["device_class"]
-        maxima = "" if figures is None else _maxima(entry, figures)
-        rows.append(("", "", "", "", name, maxima, "") if number else (
-            _or_empty(entry["started_at"], format_time), format_duration(entry["took_seconds"]),
-            _or_empty(entry["shards"], str), _or_empty(entry["bytes"], format_bytes), name, maxima,
-            entry["outcome"]))
+    for figures in entry["classes"] or [{}]:
+        before, after = (format_percent(figures.get(key)) or "?"
+                         for key in ("max_before", "max_after"))
+        maxima = "" if not figures else before if entry["outcome"] == UNDER_WAY else (
+            f"{before} -> {after}")
+        of_class = figures.get("device_class", ""), maxima
+        started, shards, size = (entry[key] for key in ("started_at", "shards", "bytes"))
+        rows.append(("", "", "", "", *of_class, "") if rows else (
+            "" if started is None else format_time(started),
+            format_duration(entry["took_seconds"]), "" if shards is None else str(shards),
+            "" if size is None else format_bytes(size), *of_class, entry["outcome"]))
     return rows
-
-
-def _maxima(entry: Mapping[str, Any], figures: Mapping[str, Any]) -> str:
-    before, after = (format_percent(figures[key]) or "?" for key in ("max_before", "max_after"))
-    return before if entry["outcome"] == UNDER_WAY else f"{before} -> {after}"
 
 
 def _text(entry: Mapping[str, Any]) -> List[str]:
@@ -109,10 +108,6 @@ def _text(entry: Mapping[str, Any]) -> List[str]:
     if entry["measured"] in _NOTES:
         parts.append(_NOTES[entry["measured"]])
     return [line for part in parts for line in wrap("", part, _INDENT)]
-
-
-def _or_empty(value: Any, form: Any) -> str:
-    return "" if value is None else str(form(value))
 
 
 def _ratios(entry: Mapping[str, Any], key: str) -> Dict[str, float]:

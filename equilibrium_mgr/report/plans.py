@@ -1,4 +1,4 @@
-"""`show` and `dump`: plans as shell commands and in full."""
+"""`ls`, `show` and `dump`: the plans and what has become of them, as shell commands, in full."""
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
@@ -15,6 +15,15 @@ from .command_answer import CommandAnswer
 from .table import Column, render_table
 
 
+READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
+NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
+_COLUMNS = (Column("STATE", is_name=True), Column("AIM", is_name=True), Column("SHARDS"),
+            Column("SIZE"), Column("ROOM"), Column("EPOCH"), Column("CREATED (UTC)"),
+            Column("PLAN", is_name=True))
+_MOVES = (Column("PG", is_name=True), Column("FROM"), Column("TO"), Column("SIZE"),
+          Column("FROM %USE"), Column("TO %USE"))
+
+
 def show_plan(name: str, plan: Plan) -> CommandAnswer:
     """The plan as shell commands that an operator can read, keep and run."""
     commands = [change.command() for change in plan.changes]
@@ -25,6 +34,12 @@ def show_plan(name: str, plan: Plan) -> CommandAnswer:
 
 def dump_plan(name: str, plan: Plan) -> CommandAnswer:
     """Everything that the plan holds as JSON, its moves as a table."""
+    usages = plan.to_dict()
+    table = render_table(_MOVES, [
+        [m.pgid, f"osd.{m.source}", f"osd.{m.target}", format_bytes(m.bytes),
+         f"{format_percent(m.source_before)} -> {format_percent(m.source_after)}",
+         f"{format_percent(m.target_before)} -> {format_percent(m.target_after)}"]
+        for m in plan.moves])
     data = {
         "plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
         "stop_reason": plan.stop_reason, "bounds": plan.bounds,
@@ -33,9 +48,9 @@ def dump_plan(name: str, plan: Plan) -> CommandAnswer:
         "raw": {c.pgid: list(c.raw) for c in plan.changes},
         "up_before": {c.pgid: list(c.up_before) for c in plan.changes},
         "predicted_up": {c.pgid: list(c.up_after) for c in plan.changes},
-        "before": _usage(plan.to_dict()["before"]), "after": _usage(plan.to_dict()["after"]),
+        "before": usages["before"], "after": usages["after"],
         "skipped": plan.skipped}
-    return CommandAnswer(data, "\n".join(_comment(name, plan) + _detail(plan)))
+    return CommandAnswer(data, "\n".join([*_comment(name, plan), table]))
 
 
 def moves_json(plan: Plan) -> List[Dict[str, Any]]:
@@ -63,31 +78,6 @@ def _comment(name: str, plan: Plan) -> List[str]:
     return lines
 
 
-_MOVES = (Column("PG", is_name=True), Column("FROM"), Column("TO"), Column("SIZE"),
-          Column("FROM %USE"), Column("TO %USE"))
-
-
-def _detail(plan: Plan) -> List[str]:
-    rows = [[m.pgid, f"osd.{m.source}", f"osd.{m.target}", format_bytes(m.bytes),
-             f"{format_percent(m.source_before)} -> {format_percent(m.source_after)}",
-             f"{format_percent(m.target_before)} -> {format_percent(m.target_after)}"]
-            for m in plan.moves]
-    return [render_table(_MOVES, rows)]
-
-
-def _usage(dump: Dict[str, Any]) -> Dict[str, Any]:
-    for device_class in dump["classes"].values():
-        device_class["histogram"] = list(device_class["histogram"])
-    return dump
-
-
-READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
-NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
-_COLUMNS = (Column("STATE", is_name=True), Column("AIM", is_name=True), Column("SHARDS"),
-            Column("SIZE"), Column("ROOM"), Column("EPOCH"), Column("CREATED (UTC)"),
-            Column("PLAN", is_name=True))
-
-
 class PlansNow(NamedTuple):
     """What the state of plans depends on."""
 
@@ -101,16 +91,26 @@ def list_plans(heads: Iterable[PlanHead], now: PlansNow) -> CommandAnswer:
     """Kept plans by name, and then those that are being made for the first time."""
     plans = [_kept(head, now) for head in sorted(heads, key=lambda head: head.name)]
     kept = {plan["plan"] for plan in plans}
-    plans += [_in_progress(progress) for progress in now.in_progress.values()
+    plans += [{"plan": progress.plan, "state": PLANNING, "kind": BALANCE, "aim": progress.aim,
+               "shards": progress.moves, "bytes": None, "gained_bytes": None,
+               "room_gained_bytes": None, "osdmap_epoch": None, "created_at": progress.started_at,
+               "outdated_reason": None} for progress in now.in_progress.values()
               if progress.plan and progress.plan not in kept]
     if not plans:
         return CommandAnswer({"plans": []}, NO_PLANS)
-    lines = [render_table(_COLUMNS, [_row(plan) for plan in plans])]
+    rows: List[List[str]] = []
+    outdated: List[str] = []
     for plan in plans:
+        size, room, epoch = plan["bytes"], plan["room_gained_bytes"], plan["osdmap_epoch"]
+        rows.append([
+            plan["state"], plan["aim"] if plan["kind"] == BALANCE else plan["kind"],
+            str(plan["shards"]), "" if size is None else format_bytes(size),
+            "" if room is None else ("+" if room >= 0 else "") + format_bytes(room),
+            "" if epoch is None else str(epoch), format_time(plan["created_at"]), plan["plan"]])
         if plan["state"] == OUTDATED:
-            lines += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"
-                          f" equilibrium optimize {plan['plan']} --replace' makes it anew", 2)
-    return CommandAnswer({"plans": plans}, "\n".join(lines))
+            outdated += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"
+                             f" equilibrium optimize {plan['plan']} --replace' makes it anew", 2)
+    return CommandAnswer({"plans": plans}, "\n".join([render_table(_COLUMNS, rows), *outdated]))
 
 
 def outdated_reason(head: PlanHead, summary: Optional[ClusterSummary]) -> Optional[str]:
@@ -132,20 +132,14 @@ def outdated_reason(head: PlanHead, summary: Optional[ClusterSummary]) -> Option
 
 def _kept(head: PlanHead, now: PlansNow) -> Dict[str, Any]:
     reason = outdated_reason(head, now.summary)
-    if head.name in now.in_progress:
-        state = PLANNING
-    elif head.name == now.executing:
-        state = EXECUTING
-    elif any(_completed(head, entry) for entry in now.history):
-        state = COMPLETED
-    else:
-        state = READY if reason is None else OUTDATED
+    state = (PLANNING if head.name in now.in_progress else EXECUTING if head.name == now.executing
+             else COMPLETED if any(_completed(head, entry) for entry in now.history)
+             else READY if reason is None else OUTDATED)
     return {"plan": head.name, "state": state, "kind": head.kind, "aim": head.aim,
             "shards": head.moves, "bytes": head.bytes, "gained_bytes": head.gained_bytes,
             # what moves nothing gains nothing: it only changes what was still to come
             "room_gained_bytes": None if head.kind in MOTIONLESS else head.room_gained_bytes,
-            "osdmap_epoch": head.osdmap_epoch,
-            "created_at": head.created_at,
+            "osdmap_epoch": head.osdmap_epoch, "created_at": head.created_at,
             "outdated_reason": reason if state == OUTDATED else None}
 
 
@@ -155,23 +149,3 @@ def _completed(head: PlanHead, entry: Mapping[str, Any]) -> bool:
     return (entry.get("plan") == head.name and not entry.get("automatic", False)
             and isinstance(started, (int, float)) and started >= head.created_at
             and isinstance(outcome, str) and outcome_code(outcome) == COMPLETED)
-
-
-def _in_progress(progress: PlanProgress) -> Dict[str, Any]:
-    return {"plan": progress.plan, "state": PLANNING, "kind": BALANCE, "aim": progress.aim,
-            "shards": progress.moves, "bytes": None, "gained_bytes": None,
-            "room_gained_bytes": None, "osdmap_epoch": None, "created_at": progress.started_at,
-            "outdated_reason": None}
-
-
-def _row(plan: Mapping[str, Any]) -> List[str]:
-    room = plan["room_gained_bytes"]
-    aim = plan["aim"] if plan["kind"] == BALANCE else plan["kind"]
-    return [plan["state"], aim, str(plan["shards"]), _size(plan["bytes"]),
-            "" if room is None else ("+" if room >= 0 else "") + format_bytes(room),
-            "" if plan["osdmap_epoch"] is None else str(plan["osdmap_epoch"]),
-            format_time(plan["created_at"]), plan["plan"]]
-
-
-def _size(count: Optional[int]) -> str:
-    return "" if count is None else format_bytes(count)

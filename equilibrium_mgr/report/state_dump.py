@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ..snapshot.acting_sets import acting_sets
 from ..snapshot.model import pool_of
-from ..snapshot.reading import PgRecord, Reading
+from ..snapshot.reading import Reading
 from .command_answer import CommandAnswer, CommandError
 
 STATE_VERSION = 1
@@ -29,38 +29,39 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
     if reading is None:
         raise CommandError(errno.EAGAIN, "the cluster has not been looked at yet; a look has been"
                            " started, try again")
-    state = _state(reading)
-    if anonymous:
-        state = _without_names(state)
-    return CommandAnswer(state, json.dumps(state, separators=(",", ":")))
-
-
-def _state(reading: Reading) -> Dict[str, Any]:
-    osd_map = reading.osd_map
-    crush = reading.crush
+    osd_map, crush = reading.osd_map, reading.crush
+    buckets, devices = crush.get("buckets", []), crush.get("devices", [])
     classes: Dict[str, List[int]] = {}
-    for device in crush.get("devices", []):
+    for device in devices:
         if device.get("class"):
             classes.setdefault(device["class"], []).append(device["id"])
-    return {
+    no_sums = dict.fromkeys((
+        "num_bytes", "num_objects", "num_object_copies", "num_objects_degraded",
+        "num_objects_misplaced", "num_omap_bytes", "num_omap_keys"), 0)
+    statfs = [{"poolid": pool, "osd": osd, "allocated": allocated, "data_stored": stored}
+              for pool, osd, allocated, stored in reading.pool_statfs]   # where OSDs tell it
+    tree: List[Dict[str, Any]] = [
+        {"id": b["id"], "name": b["name"], "type": b["type_name"], "type_id": b.get("type_id", 0),
+         "children": [item["id"] for item in b.get("items", [])]}
+        for b in buckets if "~" not in b.get("name", "")]
+    tree += [{"id": d["id"], "name": d["name"], "type": "osd", "type_id": 0} for d in devices]
+    state = {
         "stateversion": STATE_VERSION,
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(reading.taken_at)),
         "versions": {}, "health_detail": {"status": "", "checks": {}, "mutes": []},
         "osd_dump": osd_map, "crush_dump": crush, "crush_class_osds": classes,
         "pg_dump": {"pg_ready": True, "pg_map": {
             "pg_stats": _pg_stats(reading), "osd_stats": list(reading.osd_stats),
-            "pool_stats": _pool_stats(reading), **_pool_statfs(reading)}},
+            "pool_stats": [dict(pool, stat_sum={**no_sums, **pool.get("stat_sum", {})})
+                           for pool in reading.pool_stats],
+            **({"pool_statfs": statfs} if statfs else {})}},
         "osd_df_dump": {"nodes": _osd_df(reading), "stray": [], "summary": {}},
-        "osd_df_tree_dump": {"nodes": _tree(crush), "stray": [], "summary": {}},
+        "osd_df_tree_dump": {"nodes": tree, "stray": [], "summary": {}},
         "df_dump": _df(reading),
         "pool_dump": [dict(pool, pool_id=pool["pool"]) for pool in osd_map["pools"]]}
-
-
-def _pool_statfs(reading: Reading) -> Dict[str, Any]:
-    """What OSDs have of each pool, where they tell it."""
-    rows = [{"poolid": pool, "osd": osd, "allocated": allocated, "data_stored": stored}
-            for pool, osd, allocated, stored in reading.pool_statfs]
-    return {"pool_statfs": rows} if rows else {}
+    if anonymous:
+        state = _without_names(state)
+    return CommandAnswer(state, json.dumps(state, separators=(",", ":")))
 
 
 def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
@@ -72,63 +73,37 @@ def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
             continue
         up = list(reading.up[pgid])
         acting = list(acting_of.get(pgid, up))
+        objects, size = record.num_objects, sizes.get(pool_of(pgid), 0)
+        moving = sum(1 for osd in up if osd not in acting)
+        omap = {"num_objects_omap": record.omap_objects} if record.omap_objects >= 0 else {}
         stats.append({
             "pgid": pgid, "state": record.state, "up": up, "acting": acting,
             "up_primary": up[0] if up else -1, "acting_primary": acting[0] if acting else -1,
-            "reported_epoch": record.reported_epoch,
-            "stat_sum": _stat_sum(record, sizes.get(pool_of(pgid), 0), up, acting)})
+            "reported_epoch": record.reported_epoch, "stat_sum": {
+                "num_bytes": record.num_bytes, "num_objects": objects, **omap,
+                "num_object_copies": objects * size,
+                "num_objects_misplaced": int(objects * moving * record.uncopied_ratio),
+                "num_objects_degraded": objects * max(0, size - len(acting)),
+                "num_omap_bytes": record.omap_bytes, "num_omap_keys": 0}})
     return stats
 
 
-def _stat_sum(record: PgRecord, size: int, up: List[int], acting: List[int]) -> Dict[str, int]:
-    moving = sum(1 for osd in up if osd not in acting)
-    degraded = record.num_objects * max(0, size - len(acting)) if record.num_objects else 0
-    omap = {"num_objects_omap": record.omap_objects} if record.omap_objects >= 0 else {}
-    return {"num_bytes": record.num_bytes, "num_objects": record.num_objects, **omap,
-            "num_object_copies": record.num_objects * size,
-            "num_objects_misplaced": int(record.num_objects * moving * record.uncopied_ratio),
-            "num_objects_degraded": degraded,
-            "num_omap_bytes": record.omap_bytes, "num_omap_keys": 0}
-
-
-def _pool_stats(reading: Reading) -> List[Dict[str, Any]]:
-    defaults = {"num_bytes": 0, "num_objects": 0, "num_object_copies": 0,
-                "num_objects_degraded": 0, "num_objects_misplaced": 0, "num_omap_bytes": 0,
-                "num_omap_keys": 0}
-    return [dict(pool, stat_sum={**defaults, **pool.get("stat_sum", {})})
-            for pool in reading.pool_stats]
-
-
 def _osd_df(reading: Reading) -> List[Dict[str, Any]]:
-    weights = _crush_weights(reading.crush)
+    weights = {item["id"]: item["weight"] / 65536.0 for bucket in reading.crush.get("buckets", [])
+               for item in bucket.get("items", []) if item["id"] >= 0}
     states = {o["osd"]: o for o in reading.osd_map["osds"]}
     nodes = []
     for stats in reading.osd_stats:
-        osd = stats["osd"]
-        kb = stats.get("kb", 0)
+        osd, kb, used = stats["osd"], stats.get("kb", 0), stats.get("kb_used", 0)
         nodes.append({
             "id": osd, "name": f"osd.{osd}", "type": "osd", "type_id": 0,
             "crush_weight": weights.get(osd, 0.0),
             "reweight": float(states.get(osd, {}).get("weight", 1.0)),
-            "kb": kb, "kb_used": stats.get("kb_used", 0), "kb_avail": stats.get("kb_avail", 0),
-            "utilization": 100.0 * stats.get("kb_used", 0) / kb if kb else 0.0,
+            "kb": kb, "kb_used": used, "kb_avail": stats.get("kb_avail", 0),
+            "utilization": 100.0 * used / kb if kb else 0.0,
             "pgs": stats.get("num_pgs", 0),
             "status": "up" if states.get(osd, {}).get("up", 1) else "down"})
     return nodes
-
-
-def _crush_weights(crush: Mapping[str, Any]) -> Dict[int, float]:
-    return {item["id"]: item["weight"] / 65536.0 for bucket in crush.get("buckets", [])
-            for item in bucket.get("items", []) if item["id"] >= 0}
-
-
-def _tree(crush: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    nodes: List[Dict[str, Any]] = [
-        {"id": b["id"], "name": b["name"], "type": b["type_name"], "type_id": b.get("type_id", 0),
-         "children": [item["id"] for item in b.get("items", [])]}
-        for b in crush.get("buckets", []) if "~" not in b.get("name", "")]
-    return nodes + [{"id": d["id"], "name": d["name"], "type": "osd", "type_id": 0}
-                    for d in crush.get("devices", [])]
 
 
 def _df(reading: Reading) -> Dict[str, Any]:

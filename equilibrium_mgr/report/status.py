@@ -24,7 +24,6 @@ from .explain.help import state_action
 from .explain.outage import find_outage, unused_hosts
 from .status_screen import status_screen
 
-
 #: Stopped pools in the reason; JSON has all of them.
 _STOPPED_SHOWN = 3
 #: Groups of waiting shards that a sentence names before it only counts the rest.

@@ -1,15 +1,15 @@
 """What `undo` and `cancel` answer: what it costs, and what is not restored."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.drain_list import DrainList
 from ..plan.kinds import CANCEL
-from ..plan.model import Plan
 from ..runtime.formatting import (
-    format_bytes, format_duration, format_percent, plural, wrap)
+    format_bytes, format_duration, format_percent, named, plural, wrap)
 from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
 from .command_answer import CommandAnswer
+from .table import Row
 
 #: PGs, and OSDs, that a group of what is not restored names.
 _MOST_NAMES = 3
@@ -34,23 +34,36 @@ class UndoReport(NamedTuple):
 def report_undo(report: UndoReport) -> CommandAnswer:
     """The answer; in JSON bytes are bytes."""
     result, plan = report.result, report.result.plan
-    state = "dry-run" if report.dry_run else "executing" if report.name else "completed"
-    lines = []
-    if report.stopped:
-        lines.append(f"the execution of plan '{report.stopped}' was stopped")
+    lines = ([f"the execution of plan '{report.stopped}' was stopped"] if report.stopped else [])
     lines += wrap("", _what(report), 0)
-    lines += _result(report) + _looked_at(report)
+    classes: List[Row] = [{
+        "device_class": name, "max_utilization": before.max, "fullest_osd": before.fullest_osd,
+        "planned_max_utilization": plan.after.classes[name].max,
+        "planned_fullest_osd": plan.after.classes[name].fullest_osd}
+        for name, before in sorted(plan.before.classes.items()) if name in plan.after.classes]
+    for row in classes if plan.moves else ():   # what data that moves back leads to
+        highest, after = row["max_utilization"], row["planned_max_utilization"]
+        is_near = after > max(highest, report.nearfull_ratio)
+        lines += wrap("highest:", f"{format_percent(highest)}% -> {'up to ' if is_near else ''}"
+                      f"{format_percent(after)}% (osd.{row['planned_fullest_osd']}, class"
+                      f" {row['device_class']})" + (
+                          ", above nearfull: what is left for an OSD that is nearfull by then is"
+                          " left out" if is_near else ""))
+    if result.not_begun or result.under_way:   # of when these are, and what becomes of the rest
+        rest = ("what has begun to be copied since then goes on" if report.kind == CANCEL else
+                "what has arrived since then moves back, within all limits")
+        lines += wrap("looked at:", f"{format_duration(report.age_seconds)} ago; {rest}")
     if report.unknown:
         lines += wrap("", report.unknown, 0)
     if report.name:
         lines += ["'ceph equilibrium status' shows how far it is",
                   f"'ceph equilibrium rm {report.name}' stops it"]
     return CommandAnswer({
-        "plan": report.name, "kind": report.kind, "of": report.title, "state": state,
+        "plan": report.name, "kind": report.kind, "of": report.title,
+        "state": "dry-run" if report.dry_run else "executing" if report.name else "completed",
         "stopped_plan": report.stopped, "pgs": len(plan.changes), "shards": len(plan.moves),
         "bytes": plan.bytes, "not_begun_pgs": result.not_begun,
-        "under_way_pgs": result.under_way, "classes": _classes(plan),
-        "unknown": report.unknown,
+        "under_way_pgs": result.under_way, "classes": classes, "unknown": report.unknown,
         "osdmap_epoch": report.epoch, "age_seconds": round(report.age_seconds, 3),
         "not_restored": [{"pgid": pgid, "reason": reason, "osd": reason.osd,
                           "action": _command([reason], report.drains.names) or None}
@@ -74,7 +87,7 @@ def _what(report: UndoReport) -> str:
         parts.append(f"{at_most}{plural(result.not_begun, 'PG')} of which nothing has been copied"
                      f" yet {stay}")
     if result.under_way:
-        parts.append(f"{plural(result.under_way, 'PG')} that {_is(result.under_way)} being copied"
+        parts.append(f"{plural(result.under_way, 'PG')} that {'is' if result.under_way == 1 else 'are'} being copied"
                      " will not arrive")
     if arrived:
         parts.append(f"{plural(arrived, 'PG')} {'moves' if arrived == 1 else 'move'} back:"
@@ -87,51 +100,11 @@ def _what(report: UndoReport) -> str:
     return f"{begin}takes back {report.title}: " + "; ".join(parts)
 
 
-def _classes(plan: Plan) -> List[Dict[str, Any]]:
-    """The highest utilization of each device class, before and after."""
-    return [{"device_class": name, "max_utilization": before.max,
-             "fullest_osd": before.fullest_osd,
-             "planned_max_utilization": plan.after.classes[name].max,
-             "planned_fullest_osd": plan.after.classes[name].fullest_osd}
-            for name, before in sorted(plan.before.classes.items())
-            if name in plan.after.classes]
-
-
-def _result(report: UndoReport) -> List[str]:
-    """What data that moves back leads to."""
-    plan, lines = report.result.plan, []
-    if not plan.moves:
-        return []
-    for row in _classes(plan):
-        before, after = row["max_utilization"], row["planned_max_utilization"]
-        is_near = after > max(before, report.nearfull_ratio)
-        lines += wrap("highest:", f"{format_percent(before)}% -> {'up to ' if is_near else ''}"
-                      f"{format_percent(after)}% (osd.{row['planned_fullest_osd']}, class"
-                      f" {row['device_class']})" + (
-                          ", above nearfull: what is left for an OSD that is nearfull by then is"
-                          " left out" if is_near else ""))
-    return lines
-
-
-def _looked_at(report: UndoReport) -> List[str]:
-    """Of when the figures of what is on its way are, and what becomes of the rest of it."""
-    result = report.result
-    if not result.not_begun and not result.under_way:
-        return []
-    rest = ("what has begun to be copied since then goes on" if report.kind == CANCEL else
-            "what has arrived since then moves back, within all limits")
-    return wrap("looked at:", f"{format_duration(report.age_seconds)} ago; {rest}")
-
-
 def drained_again(drains: DrainList) -> str:
     """Why nothing is taken back while a drain runs, and what ends it."""
     names, is_one = sorted(drains.by_name()), len(drains.osds) == 1
-    return (f"{_some(names)} {'is' if is_one else 'are'} being drained and would be emptied again;"
+    return (f"{named(names, _MOST_NAMES)} {'is' if is_one else 'are'} being drained and would be emptied again;"
             f" run 'ceph equilibrium drain rm {' '.join(names)}' first")
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _not_restored(report: UndoReport) -> List[str]:
@@ -143,17 +116,12 @@ def _not_restored(report: UndoReport) -> List[str]:
     for (text, _), rows in sorted(groups.items(), key=lambda group: -len(group[1])):
         osds = sorted({why.osd for _, why in rows if why.osd is not None})
         said = text if not osds else (
-            f"{text} ({_some([f'osd.{osd}' for osd in osds])})")
+            f"{text} ({named([f'osd.{osd}' for osd in osds], _MOST_NAMES)})")
         command = _command([why for _, why in rows], report.drains.names)
-        lines += wrap(f"  {plural(len(rows), 'PG')}:", f"{said}: {_some([row[0] for row in rows])}"
+        lines += wrap(f"  {plural(len(rows), 'PG')}:", f"{said}: {named([row[0] for row in rows], _MOST_NAMES)}"
                       + (f"; '{command}' lets {'it' if len(rows) == 1 else 'them'}" if command
                          else ""))
     return lines
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:

@@ -6,7 +6,6 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import Plan
 from ..runtime.formatting import format_duration, plural, wrap
-from ..snapshot.model import UpmapItems
 from ..upmap_cleanup.needless_pairs import UpmapFindings
 from .command_answer import CommandAnswer
 from .table import Column, rest_line, render_table
@@ -39,15 +38,16 @@ def report_upmaps(found: UpmapFindings, not_cleaned: NotCleaned, epoch: int,
     lines.append(f"upmap items of osdmap e{epoch}, {format_duration(age_seconds)} old")
     return CommandAnswer({
         "osdmap_epoch": epoch, "age_seconds": round(age_seconds, 3), "pgs": found.pgs,
-        "pairs": found.pairs, "needless_pairs": found.needless_pairs, "needless": _json(found),
-        "not_cleaned": _rows(not_cleaned)}, "\n".join(lines))
+        "pairs": found.pairs, "needless_pairs": found.needless_pairs,
+        **_json(found, not_cleaned)}, "\n".join(lines))
 
 
 def report_cleanup(report: CleanupReport) -> CommandAnswer:
     """The answer of `upmap cleanup`."""
     plan, found = report.plan, report.found
+    changed = {change.pgid for change in plan.changes}
     removed = sum(len(needless.items) - len(needless.keeps) for needless in found.needless
-                  if needless.pgid in {change.pgid for change in plan.changes})
+                  if needless.pgid in changed)
     what = f"removes {plural(removed, 'pair')} of upmap items on {plural(len(plan.changes), 'PG')}"
     begin = f"{report.name}: " if report.name else "would do this: "
     lines = wrap("", f"{begin}{what}; no data moves" if plan.changes else
@@ -58,7 +58,7 @@ def report_cleanup(report: CleanupReport) -> CommandAnswer:
     state = "dry-run" if report.dry_run else "executing" if report.name else "completed"
     return CommandAnswer({
         "plan": report.name, "state": state, "pgs": len(plan.changes), "removed_pairs": removed,
-        "needless": _json(found), "not_cleaned": _rows(report.not_cleaned)}, "\n".join(lines))
+        **_json(found, report.not_cleaned)}, "\n".join(lines))
 
 
 def _table(found: UpmapFindings) -> str:
@@ -70,23 +70,15 @@ def _table(found: UpmapFindings) -> str:
 
 
 def _reasons(title: str, not_cleaned: NotCleaned) -> List[str]:
-    lines: List[str] = []
-    for reason, count in Counter(reason for _, reason in not_cleaned).most_common():
-        lines += wrap("", f"{title}: {plural(count, 'PG')}: {reason}", 0)
-    return lines
+    return [line for reason, count in Counter(reason for _, reason in not_cleaned).most_common()
+            for line in wrap("", f"{title}: {plural(count, 'PG')}: {reason}", 0)]
 
 
-def _rows(not_cleaned: NotCleaned) -> List[Dict[str, Any]]:
-    return [{"pgid": pgid, "reason": reason} for pgid, reason in not_cleaned]
-
-
-def _json(found: UpmapFindings) -> List[Dict[str, Any]]:
-    return [{"pgid": needless.pgid, "items": _pairs(needless.items),
-             "keeps": _pairs(needless.keeps),
-             "needless": [{"from": source, "to": target, "reason": why}
-                          for (source, target), why in zip(needless.pairs, needless.reasons)]}
-            for needless in found.needless]
-
-
-def _pairs(items: UpmapItems) -> List[List[int]]:
-    return [list(pair) for pair in items]
+def _json(found: UpmapFindings, not_cleaned: NotCleaned) -> Dict[str, Any]:
+    return {"needless": [{
+        "pgid": needless.pgid, "items": [list(pair) for pair in needless.items],
+        "keeps": [list(pair) for pair in needless.keeps],
+        "needless": [{"from": source, "to": target, "reason": why}
+                     for (source, target), why in zip(needless.pairs, needless.reasons)]}
+        for needless in found.needless],
+        "not_cleaned": [{"pgid": pgid, "reason": reason} for pgid, reason in not_cleaned]}

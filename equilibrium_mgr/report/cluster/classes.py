@@ -12,7 +12,6 @@ from ...plan.usage import class_usage
 from ...runtime.formatting import format_bytes, format_percent
 from ..table import Column, Row, render_table
 
-
 _COLUMNS = (Column("CLASS", is_name=True),) + tuple(Column(title) for title in (
     "OSDS", "SIZE", "%USE", "%MAX", "FULLEST", "%MIN", "STDDEV", "%SOON", "%PLAN", "%BOUND"))
 
@@ -66,7 +65,6 @@ def class_table(rows: Sequence[Dict[str, Any]]) -> str:
         format_percent(row["stddev"]), format_percent(row["soon_max_utilization"]),
         format_percent(row["planned_max_utilization"]),
         format_percent(row["bound_utilization"])] for row in rows])
-
 
 #: Points of utilization that a line stands for: the least that keeps to so many lines.
 _STEPS = (1, 2, 4, 5, 10, 20, 50, 100)

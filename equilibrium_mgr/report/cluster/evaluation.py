@@ -21,7 +21,6 @@ from .osds import held_json, held_sentences
 from .pools import (
     figures_of_usage, format_known, format_osd, pool_table, room_json, room_lines)
 
-
 _LOOK_STARTED = "; a new look has been started"
 _AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"
 #: Pools with a smaller ratio of the data are folded into one line, unless all are that small.

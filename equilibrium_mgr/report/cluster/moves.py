@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import RUNNING_STATES, Movement
@@ -11,6 +11,7 @@ from ...runtime.formatting import format_bytes, format_duration, plural, wrap
 from ...snapshot.model import Snapshot, pg_number
 from ..command_answer import CommandAnswer
 from ..table import Column, Row, limited_rows, render_table, rest_line
+from .pools import format_osd
 
 #: Rows of the table without --limit; JSON has all then.
 ROWS_SHOWN = 40
@@ -50,63 +51,40 @@ def select(what: Optional[str], pool: Optional[str], snapshot: Snapshot) -> Opti
 def report_moves(view: ClusterView, age_seconds: float, selection: Selection, waiting_shards: int,
                  limit: Optional[int]) -> CommandAnswer:
     """`waiting_shards`: of the execution, not sent yet. Raises CommandError for a limit below 1."""
-    shards = sorted((shard for shard in view.movements if selection.has(shard)), key=_order)
-    rows = [_row(shard, view.snapshot) for shard in shards]
+    # those that are being copied first, then by state; the PGs of a pool in Ceph's order
+    shards = sorted((shard for shard in view.movements if selection.has(shard)),
+                    key=lambda shard: (
+                        not shard.is_running, shard.state, shard.pool_id, pg_number(shard.pgid),
+                        -1 if shard.target is None else shard.target))
+    pools = view.snapshot.pools
+    rows: List[Row] = [{   # without a `source`: a copy that no OSD has any more
+        "pgid": shard.pgid, "pool_id": shard.pool_id,
+        "pool": pools[shard.pool_id].name if shard.pool_id in pools else None,
+        "source": shard.source, "target": shard.target, "bytes": shard.bytes,
+        "left_bytes": shard.left_bytes, "state": shard.state, "origin": shard.origin}
+        for shard in shards]
     shown = limited_rows(rows, ROWS_SHOWN if limit is None else limit)
-    everything = selection == Selection()
+    everything, left = selection == Selection(), sum(shard.left_bytes for shard in shards)
     rate = view.rates.all_now.per_second if view.rates.all_now.seconds else None
     data: Dict[str, Any] = {
         "osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds,
-        "moves": rows if limit is None else shown, "shards": len(rows),
-        "left_bytes": sum(shard.left_bytes for shard in shards),
+        "moves": rows if limit is None else shown, "shards": len(rows), "left_bytes": left,
         "bytes_per_second": rate, "waiting_shards": waiting_shards}
-    lines = [render_table(_COLUMNS, [_cells(row) for row in shown])] if rows else []
-    lines += [rest_line(len(shown), len(rows), "shard"), *_sums(
-        shards, rate if everything else None)]
+    lines = [render_table(_COLUMNS, [[
+        row["pgid"], row["pool"] or str(row["pool_id"]), format_osd(row["source"]),
+        format_osd(row["target"]), format_bytes(row["bytes"]), format_bytes(row["left_bytes"]),
+        row["state"], row["origin"]] for row in shown])] if rows else ["nothing moves"]
+    lines.append(rest_line(len(shown), len(rows), "shard"))
+    counts = Counter(shard.state for shard in shards)
+    parts = [f"{counts[state]} {state}" for state in RUNNING_STATES if counts[state]]
+    if parts and rate and everything:   # at which all of them arrive
+        parts[-1] += f" at {format_bytes(rate)}/s"
+    parts += [f"{count} {state}" for state, count in sorted(counts.items())
+              if state not in RUNNING_STATES]
+    lines += wrap("", f"{plural(len(shards), 'shard')}, {format_bytes(left)} left:"
+                  f" {', '.join(parts)}", 0) if shards else ()
     if waiting_shards and everything:
         lines += wrap("", f"{plural(waiting_shards, 'planned shard')} not sent yet;"
                       " 'ceph equilibrium status' tells why", 0)
     lines.append(f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old")
     return CommandAnswer(data, "\n".join(line for line in lines if line))
-
-
-def _order(shard: Movement) -> Any:
-    """Those that are being copied first, then by state; the PGs of a pool in Ceph's order."""
-    return (not shard.is_running, shard.state, shard.pool_id, pg_number(shard.pgid),
-            -1 if shard.target is None else shard.target)
-
-
-def _row(shard: Movement, snapshot: Snapshot) -> Row:
-    """JSON-ready; in `source` null stands for a copy that no OSD has any more."""
-    pool = snapshot.pools.get(shard.pool_id)
-    return {"pgid": shard.pgid, "pool_id": shard.pool_id,
-            "pool": pool.name if pool is not None else None, "source": shard.source,
-            "target": shard.target, "bytes": shard.bytes, "left_bytes": shard.left_bytes,
-            "state": shard.state, "origin": shard.origin}
-
-
-def _cells(row: Row) -> List[str]:
-    return [row["pgid"], row["pool"] or str(row["pool_id"]), _osd(row["source"]),
-            _osd(row["target"]), format_bytes(row["bytes"]), format_bytes(row["left_bytes"]),
-            row["state"], row["origin"]]
-
-
-def _osd(osd: Optional[int]) -> str:
-    return "" if osd is None else f"osd.{osd}"
-
-
-def _sums(shards: Sequence[Movement], rate: Optional[float]) -> List[str]:
-    """One sentence: how many shards, how much of them is left, and what they do. `rate`: at which
-    all of them arrive, in bytes per second."""
-    if not shards:
-        return ["nothing moves"]
-    counts = Counter(shard.state for shard in shards)
-    running = [state for state in RUNNING_STATES if counts[state]]
-    parts = [f"{counts[state]} {state}" for state in running]
-    if parts and rate:
-        parts[-1] += f" at {format_bytes(rate)}/s"
-    parts += [f"{count} {state}" for state, count in sorted(counts.items())
-              if state not in running]
-    left = format_bytes(sum(shard.left_bytes for shard in shards))
-    return wrap("", f"{plural(len(shards), 'shard')}, {left} left: {', '.join(parts)}", 0)
-

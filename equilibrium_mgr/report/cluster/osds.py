@@ -15,7 +15,6 @@ from ...snapshot.operator_weights import held_sentence
 from ..command_answer import CommandAnswer, CommandError
 from ..table import Column, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows
 
-
 _USUAL_ORDER = "-use"   # fullest first
 _COLUMNS = (Column("ID"), Column("CLASS", is_name=True), Column("HOST", is_name=True)) + tuple(
     Column(title) for title in ("SIZE", "USED", "%USE", "%SOON", "%PLAN", "%BEST", "PGS", "IN",

@@ -32,7 +32,6 @@ def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpa
     return CommandAnswer(data, "\n".join(
         lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
 
-
 _COLUMNS = (Column("POOL", is_name=True),) + tuple(Column(title) for title in (
     "ID", "PGS", "STORED", "%USED", "FREE", "LIMITED BY", "PLANNED", "MAX AVAIL"))
 

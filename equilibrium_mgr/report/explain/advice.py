@@ -1,7 +1,7 @@
 """What would lower a bound that no move can lower: smaller shards, capacity, weights, limits."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from ...planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
 from ...planner.bound.whole_shards import pg_num_advice
@@ -9,7 +9,8 @@ from ...planner.refusal_census import Census
 from ...runtime.formatting import format_bytes, format_percent, named
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd
-from .reason import ExplainContext, Reason
+from ..table import Row
+from .reason import ExplainContext, Explanation
 
 #: Less capacity than this ratio of a set is not worth a sentence.
 _WORTH = 0.001
@@ -19,41 +20,30 @@ _MOST_MORE, WORTH_DOING = 1.0 / 3.0, 0.03
 _NAMES_SHOWN = 5
 
 
-class Advice(NamedTuple):
-    """One thing that an operator could change, with its figures; bytes and ratios."""
-
-    code: str
-    sentence: str
-    figures: Mapping[str, Any]
-
-    def to_json(self) -> Dict[str, Any]:
-        """All keys always; those of `figures` by code."""
-        return {"code": self.code, "sentence": self.sentence, "figures": dict(self.figures)}
+def _advice(code: str, sentence: str, **figures: Any) -> Row:
+    """One thing that an operator could change, JSON-ready; bytes and ratios."""
+    return {"code": code, "sentence": sentence, "figures": figures}
 
 
-def pg_num_advice_of(census: Census, osd_set: OsdSet,
-                     context: ExplainContext) -> Tuple[Advice, ...]:
+def pg_num_advice_of(census: Census, osd_set: OsdSet, context: ExplainContext) -> List[Row]:
     """More PGs for the pool whose shards are most often larger than the difference."""
-    found = census.of(codes.GRANULARITY)
-    if found is None:
-        return ()
-    snapshot = context.snapshot
-    for pool in sorted(found.pools, key=lambda number: (-found.pools[number], number))[:2]:
+    found, snapshot = census.of(codes.GRANULARITY), context.snapshot
+    pools = {} if found is None else found.pools
+    for pool in sorted(pools, key=lambda number: (-pools[number], number))[:2]:
         for better in pg_num_advice(snapshot, osd_set, pool, context.max_pg_shards[0]):
             now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
             then = max(osd_set.bound, min(better.then, now))
-            if now - then < _WORTH:
-                continue
             name = snapshot.pools[pool].name
-            return (Advice(
-                codes.GRANULARITY, f"pg_num {better.pg_num} of pool {name} would lower the fullest"
-                f" OSD of class {osd_set.device_class} from {format_percent(now)}% to about"
-                f" {format_percent(then)}%",
-                {"pool": name, "pg_num": better.pg_num, "now_ratio": now, "then_ratio": then}),)
-    return ()
+            if now - then >= _WORTH:
+                return [_advice(
+                    codes.GRANULARITY, f"pg_num {better.pg_num} of pool {name} would lower the"
+                    f" fullest OSD of class {osd_set.device_class} from {format_percent(now)}% to"
+                    f" about {format_percent(then)}%",
+                    pool=name, pg_num=better.pg_num, now_ratio=now, then_ratio=then)]
+    return []
 
 
-def domain_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
+def domain_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Row]:
     """The capacity that brings the bound of a set down to the mean utilization of the set, where a
     failure domain that is too small sets the bound; None elsewhere."""
     binding, osds = osd_set.binding, context.snapshot.osds
@@ -73,14 +63,14 @@ def domain_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
             not context.is_settled):
         return None
     where = named(sorted({osd.host or f"osd.{osd.id}" for osd in at_bound}), _NAMES_SHOWN)
-    return Advice(
+    return _advice(
         codes.BOUND_DOMAIN, f"{format_bytes(more)} more on {where}, or on new hosts, would lower"
         f" the bound from {format_percent(osd_set.bound)}% to {format_percent(then)}%",
-        {"bytes": format_bytes(more), "capacity_bytes": int(more), "buckets": where,
-         "now_ratio": osd_set.bound, "then_ratio": then, "bound": f"{format_percent(then)}%"})
+        bytes=format_bytes(more), capacity_bytes=int(more), buckets=where,
+        now_ratio=osd_set.bound, then_ratio=then, bound=f"{format_percent(then)}%")
 
 
-def held_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
+def _held_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Row]:
     """The room that lowered weights cost a set; None where none does."""
     members = [context.snapshot.osds[osd] for osd in osd_set.osds]
     held = [osd for osd in members if osd.share < 1.0]
@@ -89,19 +79,19 @@ def held_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Advice]:
     size, used = _sums(members)
     if not held or unused < _WORTH * size:
         return None
-    return Advice(
+    return _advice(
         codes.REWEIGHT, f"weights of {named([f'osd.{osd.id}' for osd in held], _NAMES_SHOWN)} keep"
         f" {format_bytes(on_devices)} of class {osd_set.device_class} unused:"
         f" {format_percent(used / size)}% if all were filled by size,"
         f" {format_percent(used / (size - unused))}% now",
-        {"unused_bytes": on_devices, "osds": [osd.id for osd in held], "then_ratio": used / size,
-         "now_ratio": used / (size - unused)})
+        unused_bytes=on_devices, osds=[osd.id for osd in held], then_ratio=used / size,
+        now_ratio=used / (size - unused))
 
 
-def advice_for(osd_set: OsdSet, reason: Reason, context: ExplainContext) -> List[Advice]:
+def advice_for(osd_set: OsdSet, reason: Explanation, context: ExplainContext) -> List[Row]:
     """All that applies to a set; more PGs only where whole shards are the reason."""
-    found: List[Optional[Advice]] = [domain_advice(osd_set, context),
-                                     held_advice(osd_set, context)]
+    found: List[Optional[Row]] = [domain_advice(osd_set, context),
+                                  _held_advice(osd_set, context)]
     if reason.code == codes.GRANULARITY and reason.census is not None:
         found += pg_num_advice_of(reason.census, osd_set, context)
     return [one for one in found if one is not None]

@@ -59,10 +59,10 @@ def explain(what: Optional[str], context: ExplainContext,
         data["outage"] = outage._asdict()
     data.update({"osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
                  "stale_osds": sorted(snapshot.stale_osds), **reason.to_json(),
-                 "advice": [one.to_json() for one in advice], "sentences": sentences})
+                 "advice": advice, "sentences": sentences})
     lines = reason.lines()
     for one in advice:
-        lines += wrap("advice: ", one.sentence, 8)
+        lines += wrap("advice: ", one["sentence"], 8)
     silent = len(snapshot.stale_osds)
     lines.append(f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
                  + (f"; {plural(silent, 'OSD')} with older statistics" if silent else ""))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 from ...control.balancing_scope import bad_options
 from ...control.status import BalancerStatus
@@ -24,8 +24,9 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.operator_weights import BY_REWEIGHT
 from ...snapshot.reason_codes import FASTER, NOTHING, REASONS, action
+from ..table import Row
 from .outage import find_outage, is_relieved
-from .reason import CountRow, ExplainContext, pool_counts
+from .reason import ExplainContext, count_row, pool_counts
 
 #: Of these the figures of the action take longer than a status may.
 _EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
@@ -133,7 +134,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     snapshot, settings, view = context.snapshot, context.settings, context.view
     numbers: Dict[str, Any] = {}
     if found is not None:
-        numbers.update(pgid=found.example[0], pool=pool_counts(found.pools, snapshot)[0][1],
+        numbers.update(pgid=found.example[0], pool=pool_counts(found.pools, snapshot)[0]["name"],
                        device_class=snapshot.osds[found.example[1]].device_class)
     if REASONS[code].option in ("fill_limit", "max_upmap_items", "min_gain", "pg_cooldown"):
         numbers.update(option=REASONS[code].option,
@@ -217,9 +218,9 @@ def _excluding_option(found: Optional[RefusalCount], context: ExplainContext) ->
     return "from_buckets" if is_source else "to_buckets"
 
 
-def census_rows(census: Census, context: ExplainContext, settled: bool) -> Tuple[CountRow, ...]:
+def census_rows(census: Census, context: ExplainContext, settled: bool) -> List[Row]:
     """One for each code. `settled`: a plan has found nothing to do."""
-    rows = []
+    rows: List[Row] = []
     snapshot = context.snapshot
     for found in census.counts:
         numbers = numbers_of(found.code, found, context)
@@ -241,7 +242,7 @@ def census_rows(census: Census, context: ExplainContext, settled: bool) -> Tuple
         figures = {"limit": "", "option": "pool_ids", **numbers, "domain": domain,
                    "trouble": pg.immovable or pool.immovable or "not now",
                    "fill": format_percent(fill)}
-        rows.append(CountRow(
+        rows.append(count_row(
             found.code, found.pairs, text.format(**figures), numbers.get("option"),
-            numbers.get("limit"), None, found.useful, pool_counts(found.pools, snapshot)))
-    return tuple(rows)
+            numbers.get("limit"), useful=found.useful, pools=pool_counts(found.pools, snapshot)))
+    return rows

@@ -16,6 +16,7 @@ from ...planner.refusal_census import Census, RefusalCensus
 from ...runtime.formatting import plural, wrap
 from ...settings import Settings
 from ...snapshot.model import Snapshot
+from ..table import Row
 
 
 class ExplainContext(NamedTuple):
@@ -64,34 +65,14 @@ class ExplainContext(NamedTuple):
         return RefusalCensus(self.snapshot, self.plan_options(), bounds, self.excluded.codes)
 
 
-class CountRow(NamedTuple):
-    """One line of counts: so many shards, or pairs of a shard and a target, for one code."""
-
-    code: str
-    number: int   # `count` in JSON
-    text: str
-    option: Optional[str] = None
-    limit: Optional[float] = None
-    osd: Optional[int] = None
-    useful: Optional[int] = None   # pairs whose move would make the cluster more even
-    pools: Tuple[Tuple[int, str, int], ...] = ()   # (id, name, count)
-
-    def to_json(self) -> Dict[str, Any]:
-        """All keys always."""
-        return {"code": self.code, "count": self.number, "text": self.text,
-                "option": self.option, "limit": self.limit, "osd": self.osd,
-                "useful": self.useful, "pools": [
-                    {"id": pool, "name": name, "count": count} for pool, name, count in self.pools]}
-
-
-class Reason(NamedTuple):
+class Explanation(NamedTuple):
     """What is so, why, and what helps."""
 
     what: str
     code: str
     action: str
     text: str = ""                    # behind the code: what the rows count, or a sentence
-    rows: Tuple[CountRow, ...] = ()
+    rows: Sequence[Row] = ()          # see count_row
     census: Optional[Census] = None   # where the rows are of one
     outage: str = ""                  # of the cluster, which the action is for then
 
@@ -102,14 +83,14 @@ class Reason(NamedTuple):
             said = wrap("cluster: ", self.outage, 9) + wrap("do: ", self.action, 4) + said
         said += wrap("reason: ", f"{self.code}. {self.text}" if self.text else self.code, 8)
         for row in self.rows:
-            said += wrap(f"{row.number:>5}  ", row.text, 7)
+            said += wrap(f"{row['count']:>5}  ", row["text"], 7)
         return said if self.outage else said + wrap("do: ", self.action, 4)
 
     def to_json(self) -> Dict[str, Any]:
         """All keys always."""
         census = self.census
         return {"what": self.what, "reason_code": self.code, "reason_text": self.text,
-                "counts": [row.to_json() for row in self.rows], "action": self.action,
+                "counts": list(self.rows), "action": self.action,
                 "census": {"shards": census.shards, "counted_shards": census.counted,
                            "pairs": census.pairs} if census else None}
 
@@ -125,13 +106,21 @@ def counted_text(census: Census, where: str) -> str:
     return f"{plural(census.shards, 'shard')}{part} {where} x {shown} targets:"
 
 
-def waiting_rows(groups: Sequence[WaitingGroup]) -> Tuple[CountRow, ...]:
+def count_row(code: str, count: int, text: str, option: Optional[str], limit: Optional[float],
+              **more: Any) -> Row:
+    """One line of counts, JSON-ready: so many shards, or pairs of a shard and a target, for one
+    code. `useful`: pairs whose move would make the cluster more even."""
+    return {"code": code, "count": count, "text": text, "option": option, "limit": limit,
+            "osd": None, "useful": None, "pools": [], **more}
+
+
+def waiting_rows(groups: Sequence[WaitingGroup]) -> List[Row]:
     """The rows of shards that wait, as `status` groups them."""
-    return tuple(CountRow(group.code, group.shards, group.waits_for, group.option,
-                          group.limit, group.osd) for group in groups)
+    return [count_row(group.code, group.shards, group.waits_for, group.option, group.limit,
+                      osd=group.osd) for group in groups]
 
 
-def pool_counts(found: Mapping[int, int], snapshot: Snapshot) -> Tuple[Tuple[int, str, int], ...]:
-    """(id, name, count) of pools, the largest count first."""
-    return tuple((pool, snapshot.pools[pool].name, count)
-                 for pool, count in sorted(found.items(), key=lambda item: (-item[1], item[0])))
+def pool_counts(found: Mapping[int, int], snapshot: Snapshot) -> List[Row]:
+    """The counts of pools, the largest first."""
+    return [{"id": pool, "name": snapshot.pools[pool].name, "count": count}
+            for pool, count in sorted(found.items(), key=lambda item: (-item[1], item[0]))]
