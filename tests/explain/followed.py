@@ -16,6 +16,7 @@ from mgr_stub.console.session import Session
 from tests.commands.asking import ask
 from tests.benchmark.clusters import state_of
 from tests.benchmark.made.shapes import Osds, PoolPlan, fill
+from tests.explain.same_figures import differing
 from tests.scenarios.clusters import crush_places, session_of
 from tests.scenarios.watch import advice
 from tests.support.rules import HDD_HOSTS
@@ -135,7 +136,7 @@ def explained(session: Session, what: str) -> Dict[str, Any]:
     status = ask(session, "status")
     wrong = [*advice.formed(data["action"]), *advice.told(status, advice.plain(session, "status"))]
     if not what:
-        wrong += advice.t17_explained(session, status)
+        wrong += [*advice.t17_explained(session, status), *differing(session)]
     assert not wrong, wrong
     return dict(data, state=status["state"], outage=status["outage"])
 

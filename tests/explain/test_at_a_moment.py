@@ -1,0 +1,52 @@
+"""What screens say of OSDs that have just gone down, or are too full for a moment."""
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.commands.asking import ask, run
+from tests.explain.followed import explained, open_cluster
+from tests.explain.same_figures import differing
+
+
+def test_a_down_osd_is_not_the_fullest(tmp_path: Path) -> None:
+    """It was; nothing can be moved off it, so that it has no part in the bound."""
+    session = open_cluster("random", 20, tmp_path)
+    run(session, "equilibrium status", "sim run 2m")
+    fullest = ask(session, "status")["classes"][0]["fullest_osd"]
+    run(session, "equilibrium on", "osd set noout", f"sim osd down {fullest}", "sim run 5m")
+    explained(session, "")
+    assert not differing(session)
+    row, = ask(session, "status")["classes"]
+    assert row["fullest_osd"] != fullest and row["bound_utilization"] < row["max_utilization"]
+    session.close()
+
+
+def test_the_first_status_after_an_outage_shows_it(tmp_path: Path) -> None:
+    """Nobody has looked for 25 minutes: what is down is of now, and that the rest is old is said."""
+    session = open_cluster("random", 20, tmp_path)
+    run(session, "equilibrium status", "sim run 20m", "osd set noout", "sim osd down 5", "sim run 5m")
+    text = " ".join(run(session, "equilibrium status").split())
+    assert "1 OSD is down: osd.5" in text and "figures: of 25m" in text
+    run(session, "sim run 10s")
+    status = ask(session, "status")
+    assert status["outage"]["flags"] == ["noout"] and not status["look_outdated"]
+    run(session, "sim run 20m", "sim osd up 5", "sim run 30s")
+    assert ask(session, "status")["outage"] is None   # nor is one told that is over
+    session.close()
+
+
+def test_no_ratio_is_advised_while_pg_num_goes_on(tmp_path: Path) -> None:
+    """And one is where nothing is copied any more: then the pg_num itself waits for that."""
+    session = open_cluster("random", 7, tmp_path)
+    run(session, "equilibrium on", "sim osd full-ratios 0.72 0.8 0.97", "sim pool pg_num ec 128",
+        "sim run 16m")
+    seen = set()
+    for _ in range(8):
+        run(session, "sim run 2m")
+        status = ask(session, "status")
+        if status["too_full"] and status["reason_code"] == "pg_num_changing":
+            is_copied = any(move["state"] == "backfilling" for move in ask(
+                session, "moves")["moves"])
+            seen.add((is_copied, "full-ratio" in status["action"]))
+    assert seen == {(True, False), (False, True)}
+    session.close()
