@@ -15,7 +15,6 @@ from .command_answer import CommandAnswer
 from .reads import plan_content, reads_json, reads_lines
 from .table import Column, render_table
 
-
 READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
 NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
 _COLUMNS = (Column("STATE", is_name=True), Column("AIM", is_name=True), Column("SHARDS"),
