@@ -19,7 +19,7 @@ from .plan.store import PlanStore
 from .plan_service.failure_service import FailureService
 from .plan_service.plan_service import PlanService
 from .report.explain.help import state_action
-from .report.health import Circumstances, HealthMonitor, STALE_SECONDS, health_checks
+from .report.health import STALE_SECONDS, Circumstances, HealthMonitor, health_checks
 from .report.progress_event import ProgressEvents
 from .runtime.backoff import Backoff
 from .runtime.job_thread import JobRunner, JobThread

@@ -15,7 +15,7 @@ from ..execution.guards import CURE_BUILTIN
 from ..execution.size_check.size_corrections import sentence
 from ..observation.states import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, plural
-from ..runtime.kv_store import KeyValueStore, MAX_VALUE_BYTES
+from ..runtime.kv_store import MAX_VALUE_BYTES, KeyValueStore
 from ..snapshot import reason_codes as codes
 from ..snapshot.reason_codes import BEST, NOTHING, REASONS, UNDECIDED, action
 

@@ -14,7 +14,6 @@ from ..runtime.formatting import format_bytes, format_percent, format_time, plur
 from .command_answer import CommandAnswer
 from .table import Column, render_table
 
-
 READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
 NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
 _COLUMNS = (Column("STATE", is_name=True), Column("AIM", is_name=True), Column("SHARDS"),

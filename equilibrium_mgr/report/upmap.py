@@ -8,7 +8,7 @@ from ..plan.model import Plan
 from ..runtime.formatting import format_duration, plural, wrap
 from ..upmap_cleanup.needless_pairs import UpmapFindings
 from .command_answer import CommandAnswer
-from .table import Column, rest_line, render_table
+from .table import Column, render_table, rest_line
 
 #: Rows of plain text.
 _MOST_ROWS = 50

@@ -19,7 +19,7 @@ from equilibrium_mgr.plan.kinds import BALANCE, DRAIN
 from equilibrium_mgr.plan.model import StuckShards
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.report.drains import drain_list, drain_sentence
-from equilibrium_mgr.report.health import Circumstances, STUCK_SECONDS, health_checks
+from equilibrium_mgr.report.health import STUCK_SECONDS, Circumstances, health_checks
 from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot import reason_codes as codes
 

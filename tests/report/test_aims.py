@@ -8,7 +8,7 @@ import pytest
 from tests.support.clusters.random_clusters import random_cluster
 from .looks import evaluated, look_at
 
-from equilibrium_mgr.plan.aim_comparison import AimFigures, AimComparison, figures_of
+from equilibrium_mgr.plan.aim_comparison import AimComparison, AimFigures, figures_of
 from equilibrium_mgr.plan.kinds import BALANCE
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions

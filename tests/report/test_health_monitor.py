@@ -9,7 +9,7 @@ from tests.support.fakes import KeyValueStore
 
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.execution.rejections import Rejection
-from equilibrium_mgr.report.health import Circumstances, HealthMonitor, KEY, PREFIX, health_checks
+from equilibrium_mgr.report.health import KEY, PREFIX, Circumstances, HealthMonitor, health_checks
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 LOG = logging.getLogger("test")

@@ -14,6 +14,10 @@ from ..table import Column, Row, render_table
 
 _COLUMNS = (Column("CLASS", is_name=True),) + tuple(Column(title) for title in (
     "OSDS", "SIZE", "%USE", "%MAX", "FULLEST", "%MIN", "STDDEV", "%SOON", "%PLAN", "%BOUND"))
+#: Points of utilization that a line stands for: the least that keeps to so many lines.
+_STEPS = (1, 2, 4, 5, 10, 20, 50, 100)
+_MOST_LINES = 10
+_BAR = 22
 
 
 def class_figures(view: ClusterView,
@@ -65,11 +69,6 @@ def class_table(rows: Sequence[Dict[str, Any]]) -> str:
         format_percent(row["stddev"]), format_percent(row["soon_max_utilization"]),
         format_percent(row["planned_max_utilization"]),
         format_percent(row["bound_utilization"])] for row in rows])
-
-#: Points of utilization that a line stands for: the least that keeps to so many lines.
-_STEPS = (1, 2, 4, 5, 10, 20, 50, 100)
-_MOST_LINES = 10
-_BAR = 22
 
 
 def histogram(now: Sequence[float], later: Sequence[float],

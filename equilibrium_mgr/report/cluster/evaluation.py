@@ -7,7 +7,7 @@ from ...gateway.pool_space import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import planned_placement
 from ...observation.transfer_rates import ExpectedTime, expected_time
-from ...plan.aim_comparison import AimComparison, AimFigures, FAILED, PLANNING, READY, figures_of
+from ...plan.aim_comparison import FAILED, PLANNING, READY, AimComparison, AimFigures, figures_of
 from ...plan.kinds import BALANCE
 from ...plan.model import PgChange, Plan
 from ...plan.options import AIMS

@@ -12,6 +12,16 @@ from ...runtime.formatting import format_bytes, format_duration, format_percent,
 from ..command_answer import CommandAnswer
 from ..table import Column, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows
 
+_COLUMNS = (Column("POOL", is_name=True),) + tuple(Column(title) for title in (
+    "ID", "PGS", "STORED", "%USED", "FREE", "LIMITED BY", "PLANNED", "MAX AVAIL"))
+
+#: Keys of `--sort`.
+POOL_SORT_KEYS: SortKeys = {
+    "used": lambda row: row["percent_used"], "stored": lambda row: row["stored"],
+    "free": lambda row: row["free_bytes"], "planned": lambda row: row["planned_free_bytes"],
+    "pgs": lambda row: row["pg_num"], "id": lambda row: row["id"],
+    "name": lambda row: row["name"]}
+
 
 def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpaceNow],
               plan: Optional[str], wanted: Optional[Sequence[PgChange]],
@@ -31,16 +41,6 @@ def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpa
         lines += ["", pool_table(shown)]
     return CommandAnswer(data, "\n".join(
         lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
-
-_COLUMNS = (Column("POOL", is_name=True),) + tuple(Column(title) for title in (
-    "ID", "PGS", "STORED", "%USED", "FREE", "LIMITED BY", "PLANNED", "MAX AVAIL"))
-
-#: Keys of `--sort`.
-POOL_SORT_KEYS: SortKeys = {
-    "used": lambda row: row["percent_used"], "stored": lambda row: row["stored"],
-    "free": lambda row: row["free_bytes"], "planned": lambda row: row["planned_free_bytes"],
-    "pgs": lambda row: row["pg_num"], "id": lambda row: row["id"],
-    "name": lambda row: row["name"]}
 
 
 class PoolFigures(NamedTuple):
@@ -81,7 +81,7 @@ def figures_of_usage(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: 
             **_free("planned_", planned.pools.get(pool.name) if planned is not None else None),
             **best_free(bounds.get(pool.id))})
     rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
-    return PoolFigures(rows, now.room, _room_of(planned))
+    return PoolFigures(rows, now.room, planned.room if planned is not None else None)
 
 
 def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
@@ -124,10 +124,6 @@ def format_osd(osd: Optional[int]) -> str:
 def _free(prefix: str, space: Optional[PoolSpace]) -> Dict[str, Any]:
     return {f"{prefix}free_bytes": space.free_bytes if space is not None else None,
             f"{prefix}limiting_osd": space.limiting_osd if space is not None else None}
-
-
-def _room_of(usage: Optional[Usage]) -> Optional[Room]:
-    return usage.room if usage is not None else None
 
 
 def _room_text(room: Optional[Room]) -> str:
