@@ -1,4 +1,4 @@
-"""The controller of the serve loop: observe, decide, send, verify, wait.
+"""The loop of the serve thread: observe, guard, verify, plan, send, rest.
 
 Commands only leave requests here; observing and sending happen in `round`, by the serve thread.
 Whatever wakes it, a round does no more than a summary shows to be needed; batches keep apart.
@@ -6,47 +6,80 @@ Whatever wakes it, a round does no more than a summary shows to be needed; batch
 from __future__ import annotations
 
 import logging
-from typing import Callable, Optional
+import math
+import threading
+from collections import Counter
+from contextlib import contextmanager
+from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional, Sequence
 
-from ..execution.dispatcher import UpmapDispatcher
-from ..execution.execution import Execution
+from ..execution.batch_selection import Decision
+from ..execution.change_outcomes import DroppedChange
+from ..execution.cooldown import ExcludedPgs
+from ..execution.dispatcher import UpmapDispatcher, moving
+from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.execution_slot import ExecutionSlot
-from ..execution.verdict import Verdict
+from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
+from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
+from ..observation.bound_gap import idle_state
+from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
-from ..observation.states import BALANCED, BLOCKED, OFF, PLANNING, STUCK, WAITING
-from ..plan.kinds import DRAIN
-from ..plan.model import Plan
+from ..observation.refusals import COUNTED, count_refusals
+from ..observation.states import (
+    BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
+from ..plan.kinds import DRAIN, command_of
+from ..plan.model import PgChange, Plan
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
+from ..runtime.formatting import format_deadline, plural
 from ..runtime.kv_store import KeyValueStore
+from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
-from .auto_planner import AutoPlanner
+from .auto_planner import AutoPlanner, NextStep
 from .automatic.drain_control import DrainControl
-from .automatic.rest import Rest
-from .balancing_scope import nothing_to_balance
+from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .episodes.history import Totals
 from .episodes.outcomes import (
-    DRAIN_CHANGED, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF, because)
+    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF,
+    because)
 from .journal import Journal
-from .plan_executor import PlanExecutor
-from .recovery import Recovery
-from .result_watch import ResultWatch
-from .round_timer import RoundTimer
-from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, StatusPublisher
+from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, WaitingGroups, progress_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
+#: The shortest round, and by how much one that the timer has woken may be early on another clock.
+_SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
+#: Changes that are sent at a time where most of them move nothing, which no limit of movement
+#: binds: the monitors put them into one map.
+_MOST_CHANGES = 1000
+#: Seconds between two batches of a plan that moves nothing.
+_NEXT_SECONDS = 2.0
+#: Seconds between observations for a result that is to be measured: while anything is misplaced,
+#: and while nothing is. The longer nothing has arrived, the rarer is every reading: a part of the
+#: seconds waited so far, up to an hour. A PG may stay in backfill_toofull for ever.
+_MOVING_SECONDS, _SETTLED_SECONDS = 600.0, 60.0
+_WAITED_PART, _LONGEST_SECONDS = 1.0 / 6.0, 3600.0
+#: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
+_LOST_STATES = frozenset(("down", "incomplete"))
+#: The same, and of those whose data stands still until an OSD is less full.
+_HELD_STATES = _LOST_STATES.union(("backfill_toofull", "recovery_toofull"))
 _COME_IN_BETWEEN = Verdict(codes.PLANNING, "a plan to execute has come in between", state=PLANNING)
+_OUT_OF_DATE = Verdict(
+    codes.PLANNING, "the options or the drains have changed, or a plan to execute has come in"
+    " between", state=PLANNING)
 _PLAN_STOPPED = Verdict(codes.PLANNING, "the execution of a plan was stopped", state=PLANNING)
 
 
 class Balancer:
-    """Decides what each round does. Other threads read `status`, which is replaced whole."""
+    """Decides what each round does. Other threads read `status`, which is replaced whole.
+
+    Commands and the loop publish it from different threads: each reads everything anew under a
+    lock, so that the newest wins.
+    """
 
     def __init__(self, gateway: Gateway, plan_store: PlanStore, plan_service: PlanService,
                  kv: KeyValueStore, settings: Callable[[], Settings], clock: Callable[[], float],
@@ -61,30 +94,27 @@ class Balancer:
         self.observer = ClusterObserver(gateway, self.dispatcher.pending,
                                         self.dispatcher.cooldown, clock, log)
         self._slot = ExecutionSlot(clock, log)
-        self._timer = RoundTimer(clock)
         self._automatic = AutoPlanner(plan_service, clock, self._plan_is_ready)
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
-        self._results = ResultWatch(self._journal, self.observer, clock)
-        self._executor = PlanExecutor(self._slot, self.dispatcher, self.observer, self._guards,
-                                      self._journal, self._timer, settings, clock, wake,
-                                      self.publish, lambda: self.drains.status.drains)
         self.drains = DrainControl(gateway, self._journal, clock,
                                    lambda: self._recover(settings()), self._drains_changed)
-        self._rest = Rest(self._executor, self.observer, self.dispatcher, gateway, self._journal,
-                          self.drains, clock)
-        self._publisher = StatusPublisher(self._slot, self.observer, self.dispatcher,
-                                          self._journal, lambda: self.drains.status, clock, log)
-        self._recovery = Recovery(self._journal, self.dispatcher, plan_store, self._slot,
-                                  self.drains, clock, log)
+        self._recovery_lock = threading.Lock()
+        self._is_recovered = False
+        #: the next round; until there is something new to say, which may be several rounds away;
+        #: and the next batch
+        self._round, self._wait, self._batch = WaitTimer(), WaitTimer(), WaitTimer()
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
         #: whether a guard stopped the last round; whether the last decision said how long to wait
         self._was_guarded = self._waits_for_time = False
-
-    @property
-    def status(self) -> BalancerStatus:
-        """The status of the loop as of its last step."""
-        return self._publisher.status
+        self._measuring_since: Optional[float] = None   # seconds since the epoch: a result's wait
+        self._status_lock = threading.Lock()
+        self.status = BalancerStatus()
+        self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
+        self._since_at: Optional[float] = None   # seconds since the epoch, as `until_at`
+        self._until_at: Optional[float] = None
+        self._decided_on: Optional[ClusterSummary] = None
+        self._groups = WaitingGroups()
 
     @property
     def state(self) -> str:
@@ -111,14 +141,49 @@ class Balancer:
         """Name of the kept plan that is being executed at this moment, or None."""
         return self._slot.plan_name()
 
-    def publish(self) -> None:
-        """Publishes the status as of now."""
-        self._publisher.publish()
-
     def changes(self) -> ChangeLog:
         """The log of changed upmap items, once a new mgr has read it."""
         self._recover(self._settings())
         return self._journal.changes
+
+    # -- the status ----------------------------------------------------------------------------
+
+    def _enter(self, outcome: Verdict, stop_count: int,
+               decided_on: Optional[ClusterSummary] = None) -> None:
+        """Enters a state, which the next status shows, unless a command has stopped everything
+        since `stop_count` was read."""
+        with self._status_lock:
+            if stop_count != self._slot.stop_count:
+                return
+            if outcome.state != self._current.state or self._since_at is None:
+                self._since_at = self._clock()
+                self._log.info("%s: %s", outcome.state, outcome.reason)
+            self._current = outcome
+            self._until_at = (None if outcome.seconds is None or outcome.state != WAITING
+                              else self._clock() + outcome.seconds)
+            self._decided_on = decided_on or self._decided_on
+
+    def publish(self) -> None:
+        """Replaces the status by one of now."""
+        with self._status_lock:
+            current, execution, episode = self._current, self._slot.execution, self._journal.episode
+            wanted = execution.wanted if execution is not None else ()
+            self.status = BalancerStatus(
+                state=current.state, reason=current.reason, reason_code=current.code,
+                reason_numbers=current.numbers, refusals=current.refusals,
+                since_at=self._since_at, until_at=self._until_at, wanted=wanted,
+                deferred=current.waiting, waiting=self._groups.of(
+                    wanted, current, execution.remaining_moves if execution is not None else 0),
+                sent=dict(self.dispatcher.pending.entries), view=self.observer.view,
+                builtin_active=self.observer.builtin_active,
+                progress=None if execution is None else progress_of(
+                    execution, episode, self.observer.view, current.code, self._clock(),
+                    self._log),
+                last_execution=self._slot.last,
+                episode=episode.summary() if episode is not None else None,
+                history=self._journal.history.entries, rejected=self.dispatcher.rejected,
+                mispredicted=self.dispatcher.corrections.stopped, decided_on=self._decided_on,
+                drains=self.drains.status)
 
     # -- requests of commands ------------------------------------------------------------------
 
@@ -136,9 +201,9 @@ class Balancer:
         self.dispatcher.rejected = {}
         if not self._slot.start_named(name, plan):
             return False
-        self._timer.allow_batch()
+        self._batch.end()   # its first one waits for none
         self._journal.store_execution(self._slot.plan_name, self._clock(), self._slot.counts())
-        self._publisher.publish()
+        self.publish()
         self.require_observation()
         return True
 
@@ -151,7 +216,7 @@ class Balancer:
         if builtin_was_active:
             self._guards.begin_builtin_grace()
             self.observer.request()  # what it adds from now on shows after the wait
-        self._publisher.publish()
+        self.publish()
         self.require_observation()
 
     def switch_off(self) -> Optional[str]:
@@ -166,11 +231,11 @@ class Balancer:
         self.dispatcher.rejected = {}
         self.drains.pause()   # first: no round that begins from here on takes a drain up
         execution = self._slot.stop(STOPPED_BY_OFF)
-        self._publisher.enter(IS_OFF, self._slot.stop_count)
-        self._publisher.publish()   # the store may take its time
+        self._enter(IS_OFF, self._slot.stop_count)
+        self.publish()   # the store may take its time
         self._journal.stop(SWITCHED_OFF if execution is None else STOPPED_BY_OFF, self._clock(),
                            self.observer.view)
-        self._publisher.publish()
+        self.publish()
         self._wake()
         return execution.name or None if execution is not None else None
 
@@ -180,11 +245,11 @@ class Balancer:
         execution = self._slot.stop_named(name, outcome)
         if execution is None:
             return None
-        self._publisher.enter(
+        self._enter(
             _PLAN_STOPPED if self._settings().active else IS_OFF, self._slot.stop_count)
-        self._publisher.publish()   # the store may take its time
+        self.publish()   # the store may take its time
         self._journal.stop(outcome, self._clock(), self.observer.view)
-        self._publisher.publish()
+        self.publish()
         self.require_observation()
         return execution
 
@@ -192,7 +257,7 @@ class Balancer:
         """A command has changed the list: what is sent from now on is planned by the new one."""
         self._automatic.reset()
         self._slot.stop_automatic(DRAIN_CHANGED)
-        self._publisher.publish()
+        self.publish()
         self.require_observation()
 
     def require_observation(self) -> None:
@@ -206,8 +271,10 @@ class Balancer:
             self._wake()
 
     def _plan_is_ready(self) -> None:   # called by the job thread
-        if self._publisher.current.state == PLANNING:
+        if self._current.state == PLANNING:
             self._wake()
+
+    # -- the loop ------------------------------------------------------------------------------
 
     def round(self) -> float:
         """One round; returns the seconds until the next is due."""
@@ -219,9 +286,9 @@ class Balancer:
             self._plan_store.tidy()
             return self._decide(settings)
         finally:
-            current = self._publisher.current
+            current = self._current
             self._journal.observe_state(current.state, current.code, current.reason, self._clock())
-            self._publisher.publish()
+            self.publish()
             self._journal.observe_progress(self.status.progress_ratio())
             self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
             self._journal.record_rejected(self.dispatcher.rejected)
@@ -229,47 +296,97 @@ class Balancer:
             self._journal.write()
 
     def _recover(self, settings: Settings) -> None:
-        """Takes over from the last mgr, once, and publishes that: commands come meanwhile."""
-        if self._recovery.recover_once(settings.sleep_interval):
-            self._publisher.publish()
+        """Takes over from the last mgr, the first time that it is called, and goes on with the
+        named plan that it was executing; other threads wait for that."""
+        with self._recovery_lock:
+            if self._is_recovered:
+                return
+            self._is_recovered, now = True, self._clock()
+            found = self._journal.recover(self.dispatcher.cooldown, now, settings.sleep_interval)
+            self.dispatcher.restore(found.rejected, found.sending, found.corrections,
+                                    found.in_flight, found.sending_epoch)
+            self.drains.restore(found.drains)
+            try:
+                plan = None if found.plan is None else self._plan_store.get(found.plan)
+            except (ValueError, KeyError) as error:  # BadPlan is a ValueError
+                self._log.warning("cannot go on with the execution of a plan: %s", error)
+                self._journal.end(because(DROPPED, "its plan is lost"), now, None)
+                plan = None
+            if plan is not None and found.plan is not None:
+                execution = Execution(found.plan, plan.changes, now, plan.kind)
+                execution.carried = found.counts
+                # the last mgr has recorded it where it has left an episode
+                execution.is_recorded = self._journal.episode is not None
+                if self._slot.start(execution, self._slot.stop_count):
+                    self._log.info("going on with the execution of plan %s", found.plan)
+        self.publish()
 
     def _decide(self, settings: Settings) -> float:
         """One round's work: while a guard holds or nothing has changed a summary is enough."""
-        execution, is_asked = self._end_if_switched_off(settings), self.observer.begin_round(settings)
-        if execution is None and not (settings.active or self.drains.is_running):
-            self._publisher.enter(IS_OFF, self._stop_count)
-            self._guards.observe_builtin()
-            self._results.at_rest(settings, self._update_view)
-            if is_asked or not self._timer.is_early() and self.observer.is_behind(None):
-                self._update_view(None, settings)
-            return self._timer.next_round(settings.sleep_interval)
-        try:
-            summary = self.observer.summary()
-        except NotReady as not_ready:
-            return self._not_ready(not_ready, settings)
-        self._journal.measure(summary)
-        guard = self._guards.check(summary, settings, execution,
-                                   self.drains.drains_only(settings))
-        if guard is not None:
-            self._stop_for(guard, execution)
-            self._publisher.enter(guard, self._stop_count)
-        elif self._is_due(summary, settings):
-            return self._observe_and_act(summary, settings)
-        if is_asked or guard is not None and self.observer.is_behind(summary):
-            self._update_view(summary, settings)
-        return (self._timer.rest_of_round(settings.sleep_interval) if guard is None
-                else self._timer.next_round(settings.sleep_interval, guard.seconds))
-
-    def _end_if_switched_off(self, settings: Settings) -> Optional[Execution]:
-        """Returns the execution under way; ends an automatic one that is no longer wanted."""
         execution = self.execution
         if execution is not None and not (execution.name or settings.active or (
                 execution.kind == DRAIN and self.drains.is_running)):
             self._slot.end(execution, SWITCHED_OFF)
             execution = self.execution
-        if execution is None and not (settings.active or self.drains.is_running):
+        is_off = execution is None and not (settings.active or self.drains.is_running)
+        if is_off:
             self._journal.end(self.drains.pop_ending(), self._clock(), self.observer.view)
-        return execution
+        is_asked = self.observer.begin_round(settings)
+        if is_off:
+            self._enter(IS_OFF, self._stop_count)
+            self._guards.observe_builtin()
+            self._measure_result(settings)
+            if is_asked or not self._is_early() and self.observer.is_behind(None):
+                self._update_view(None, settings)
+            return self._next_round(settings)
+        try:
+            summary = self.observer.summary()
+        except NotReady as not_ready:
+            return self._not_ready(not_ready, settings)
+        self._journal.measure(summary)
+        guard = self._guards.check(summary, settings, execution, self.drains.drains_only(settings))
+        if guard is not None:
+            self._stop_for(guard, execution)
+            self._enter(guard, self._stop_count)
+            if is_asked or self.observer.is_behind(summary):
+                self._update_view(summary, settings)
+            return self._next_round(settings, guard.seconds)
+        if not self._is_due(summary, settings):
+            if is_asked:
+                self._update_view(summary, settings)
+            left = self._round.seconds_left(self._clock())   # it came early or had no work
+            if left > _TOLERANCE_SECONDS:
+                return left
+            self._round.begin(self._clock(), settings.sleep_interval)
+            return max(_SHORTEST_SECONDS, settings.sleep_interval)
+        self._waits_for_time, self._was_guarded = False, False
+        self.observer.change_detector.begin_observation(summary, settings)
+        try:
+            outcome = self._act(self._observe(summary, settings), settings)
+        except NotReady as not_ready:
+            self.observer.require_observation()
+            return self._not_ready(not_ready, settings)
+        self._enter(outcome, self._stop_count, decided_on=summary)
+        seconds = outcome.seconds
+        if self._current.state == PLANNING and self._automatic.is_ready:
+            seconds = 1.0  # made while this round ended: it can be taken up now
+        self._waits_for_time = seconds is not None
+        return self._next_round(settings, seconds)
+
+    def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
+        """Begins the wait for the next round and returns its seconds; `seconds`: until there will
+        be something new to say."""
+        now, delay = self._clock(), settings.sleep_interval
+        self._wait.begin(now, seconds or 0.0)
+        delay = max(_SHORTEST_SECONDS, delay if seconds is None else min(delay, seconds))
+        self._round.begin(now, delay)
+        return delay
+
+    def _is_early(self) -> bool:
+        """True where something has woken the loop before there is anything to do."""
+        now = self._clock()
+        return max(self._round.peek_seconds_left(now),
+                   self._wait.peek_seconds_left(now)) > _TOLERANCE_SECONDS
 
     def _stop_for(self, guard: Verdict, execution: Optional[Execution]) -> None:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
@@ -277,10 +394,14 @@ class Balancer:
             execution.stall.end()
         self._was_guarded, self._waits_for_time = True, guard.seconds is not None
 
+    def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
+        self._enter(Verdict(codes.NOT_READY, str(not_ready), state=WAITING), self._stop_count)
+        return self._next_round(settings, _NOT_READY_SECONDS)
+
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
         """True where this round has to observe the whole cluster. One that was woken early does so
         only where that was required, or where a finished plan can be taken up."""
-        changes, state = self.observer.change_detector, self._publisher.current.state
+        changes, state = self.observer.change_detector, self._current.state
         if self.observer.view is None or changes.observation_required or self._was_guarded:
             return True
         is_new = state == OFF and settings.active   # its option has just been set
@@ -288,7 +409,7 @@ class Balancer:
             return True
         if self.execution is None and state == PLANNING and self._automatic.is_planning:
             return False
-        if self._timer.is_early():
+        if self._is_early():
             return False
         if self.dispatcher.has_unconfirmed_excess:
             return True
@@ -297,6 +418,8 @@ class Balancer:
         return changes.is_due(summary, settings, BALANCED if state == OFF else state,
                               self._automatic.is_retry_due)
 
+    # -- observe -------------------------------------------------------------------------------
+
     def _observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         snapshot = self.observer.observe(summary)
         self.dispatcher.observe(snapshot)
@@ -304,7 +427,7 @@ class Balancer:
         self.drains.observe(snapshot, self.dispatcher.pending.entries)
         self.observer.update_view(snapshot, settings)
         self._journal.observe_arrivals(self.observer.view)
-        self._publisher.publish()
+        self.publish()
         return snapshot
 
     def _update_view(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
@@ -315,86 +438,286 @@ class Balancer:
         except NotReady as not_ready:
             self._log.info("the cluster cannot be observed: %s", not_ready)
 
-    def _observe_and_act(self, summary: ClusterSummary, settings: Settings) -> float:
-        self._waits_for_time, self._was_guarded = False, False
-        self.observer.change_detector.begin_observation(summary, settings)
+    def _measure_result(self, settings: Settings) -> None:
+        """Follows what an ended episode has left in flight while nothing else is to be done, at the
+        cost of a summary a round and of few observations."""
+        if not self._journal.awaits_measurement:
+            self._measuring_since = None
+            return
+        now, view = self._clock(), self.observer.view
+        since = now if self._measuring_since is None else min(now, self._measuring_since)
+        self._measuring_since = since
+        patience = min(_LONGEST_SECONDS, _WAITED_PART * (now - since))
+        if self._journal.awaits_arrivals and view is not None and (
+                0.0 <= now - view.snapshot.taken_at < patience):
+            return
         try:
-            outcome = self._act(self._observe(summary, settings), settings)
-        except NotReady as not_ready:
-            self.observer.require_observation()
-            return self._not_ready(not_ready, settings)
-        self._publisher.enter(outcome, self._stop_count, decided_on=summary)
-        seconds = outcome.seconds
-        if self._publisher.current.state == PLANNING and self._automatic.is_ready:
-            seconds = 1.0  # made while this round ended: it can be taken up now
-        self._waits_for_time = seconds is not None
-        return self._timer.next_round(settings.sleep_interval, seconds)
+            summary = self.observer.summary()
+        except NotReady:
+            return
+        age = summary.taken_at - view.snapshot.taken_at if view is not None else math.inf
+        least = _MOVING_SECONDS if summary.misplaced_copies else _SETTLED_SECONDS
+        if self._journal.awaits_arrivals and not 0.0 <= age < max(least, patience):
+            self._update_view(summary, settings)
+        self._journal.measure(summary)
 
-    def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
-        self._publisher.enter(Verdict(codes.NOT_READY, str(not_ready), state=WAITING),
-                              self._stop_count)
-        return self._timer.next_round(settings.sleep_interval, _NOT_READY_SECONDS)
+    # -- plan ----------------------------------------------------------------------------------
 
     def _act(self, snapshot: Snapshot, settings: Settings) -> Verdict:
-        execution, drains_only = self.execution, self.drains.drains_only(settings)
-        if execution is None and not (settings.active or self.drains.is_running):
-            return IS_OFF
-        guard = self._guards.check_snapshot(snapshot, settings, execution, drains_only)
-        if guard is not None:
-            self._stop_for(guard, execution)
-            return guard
-        if execution is not None and not execution.name:
-            step = self._automatic.replan_step(snapshot, settings, execution,
-                                               self.dispatcher.osd_traffic(snapshot), drains_only)
-            if step is not None and not step.replan:
-                return step.why
-            if step is not None:
-                if self._slot.end(execution, because(SUPERSEDED, step.why.reason)):
-                    self._automatic.keep_wanted(execution)
-                execution = self.execution
-        if execution is not None:
-            return self._advance(execution, snapshot, settings)
-        return self._plan_or_rest(snapshot, settings)
+        """What follows from a look: guards, the plan under way, a new plan, or rest. Where an
+        execution ends, the next step needs no new observation."""
+        while True:
+            execution, drains_only = self.execution, self.drains.drains_only(settings)
+            if execution is None and not (settings.active or self.drains.is_running):
+                return IS_OFF
+            guard = self._guards.check_snapshot(snapshot, settings, execution, drains_only)
+            if guard is not None:
+                self._stop_for(guard, execution)
+                return guard
+            if execution is not None and not execution.name:
+                step = self._automatic.replan_step(snapshot, settings, execution,
+                                                   self.dispatcher.osd_traffic(snapshot),
+                                                   drains_only)
+                if step is not None and not step.replan:
+                    return step.why
+                if step is not None:
+                    if self._slot.end(execution, because(SUPERSEDED, step.why.reason)):
+                        self._automatic.keep_wanted(execution)
+                    execution = self.execution
+            if execution is None:
+                limit = nothing_to_balance(settings, snapshot)
+                if limit is not None and not drains_only:
+                    self._journal.end(STUCK, self._clock(), self.observer.view)
+                    return limit
+                if self.dispatcher.pending.awaits_reports:   # no plan from figures in motion
+                    return AWAITS_REPORTS
+                excluded = self.dispatcher.excluded(snapshot, settings)
+                step = self._automatic.next_step(snapshot, settings, excluded,
+                                                 self.observer.resting(), drains_only,
+                                                 self.drains.has_work)
+                self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
+                if step.plan is None:
+                    return (self._rest(step, snapshot, settings, excluded) if step.is_idle
+                            else step.why)
+                execution = Execution("", step.plan.changes, self._clock(), step.plan.kind)
+                if not self._slot.start(execution, self._stop_count):
+                    return _COME_IN_BETWEEN
+                self._record(execution, step.why.reason)
+            outcome = self._advance(execution, snapshot, settings) or (
+                self._finish(execution, snapshot, settings))
+            if outcome is not None:
+                return outcome
 
-    def _plan_or_rest(self, snapshot: Snapshot, settings: Settings) -> Verdict:
-        drains_only = self.drains.drains_only(settings)
-        limit = nothing_to_balance(settings, snapshot)
-        if limit is not None and not drains_only:
-            self._journal.end(STUCK, self._clock(), self.observer.view)
-            return limit
-        if self.dispatcher.pending.awaits_reports:   # no plan from figures that are not settled
-            return AWAITS_REPORTS
-        excluded = self.dispatcher.excluded(snapshot, settings)
-        step = self._automatic.next_step(snapshot, settings, excluded, self.observer.resting(),
-                                         drains_only, self.drains.has_work)
-        self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
-        if step.plan is None:
-            return (self._rest.outcome(step, snapshot, settings, excluded) if step.is_idle
-                    else step.why)
-        execution = Execution("", step.plan.changes, self._clock(), step.plan.kind)
-        if not self._slot.start(execution, self._stop_count):
-            return _COME_IN_BETWEEN
-        self._executor.record(execution, step.why.reason)
-        return self._advance(execution, snapshot, settings)
-
-    def _advance(self, execution: Execution, snapshot: Snapshot,
-                 settings: Settings) -> Verdict:
-        outcome = self._executor.advance(execution, snapshot, settings)
-        return outcome or self._finish(execution, snapshot, settings)
+    def _record(self, execution: Execution, why: str) -> None:
+        """Counts the execution in an episode, once, unless a command has ended it meanwhile."""
+        if not execution.is_recorded:
+            self._journal.begin_plan(execution.name, why, self._clock(), self.observer.view,
+                                     lambda: self._slot.execution is execution)
+            execution.is_recorded = True
 
     def _finish(self, execution: Execution, snapshot: Snapshot,
-                settings: Settings) -> Verdict:
-        """Ends an execution of which nothing is left; the next step needs no new observation."""
-        ending = self._executor.ending(execution, settings)
-        if not self._slot.end(execution, ending.outcome):
+                settings: Settings) -> Optional[Verdict]:
+        """Ends an execution of which nothing is left to be waited for. None: the loop goes on."""
+        kept = execution.changed_pgs if execution.is_motionless else execution.done_moves
+        stalled = 0 if execution.is_motionless else len(self.dispatcher.pending.entries)
+        nothing_sent = execution.dropped and not (execution.sent_moves or kept)
+        ending = COMPLETED
+        if nothing_sent:
+            ending = because(DROPPED, execution.dropped[0][1])
+        elif stalled:
+            ending = because(DROPPED, f"nothing of {stalled} PGs on their way has arrived for"
+                             f" max_wait ({int(settings.max_wait)} s)")
+        elif execution.dropped and execution.name:
+            reasons = Counter(reason for _, reason in execution.dropped).most_common(2)
+            left = plural(execution.planned_pgs - execution.changed_pgs, "PG")
+            ending = because(COMPLETED, f"all but {left} ("
+                             f"{'; '.join(reason for reason, _ in reasons)})")
+        if not self._slot.end(execution, ending):
             return _COME_IN_BETWEEN
         if execution.name:
-            self._journal.end(ending.outcome, self._clock(), self.observer.view)
-        elif ending.nothing_sent is not None:
+            self._journal.end(ending, self._clock(), self.observer.view)
+        elif nothing_sent:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
-                ending.nothing_sent, self.drains.drains_only(settings))
-        if not (settings.active or self.drains.is_running):
-            return Verdict(codes.SWITCHED_OFF, f"plan '{execution.name}' is {ending.outcome}",
-                           state=OFF)
-        return self._act(snapshot, settings)
+                execution.dropped[0][1], self.drains.drains_only(settings))
+        if settings.active or self.drains.is_running:
+            return None
+        return Verdict(codes.SWITCHED_OFF, f"plan '{execution.name}' is {ending}", state=OFF)
+
+    # -- send ----------------------------------------------------------------------------------
+
+    def _advance(self, execution: Execution, snapshot: Snapshot,
+                 settings: Settings) -> Optional[Verdict]:
+        """Sends the next batch where one may go. None where nothing is left to be waited for."""
+        if execution.name:
+            self._record(execution, command_of(execution.kind))
+        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self.dispatcher.drop_stopped_pools(execution, snapshot)
+        decision = self.dispatcher.choose(execution, snapshot, settings,
+                                          self.observer.max_misplaced_ratio(snapshot, settings))
+        self.dispatcher.accept(execution, decision)
+        if decision.send:
+            return self._send(execution, decision, snapshot, settings)
+        if decision.holds_up or not execution.wanted:
+            self.observer.change_detector.await_arrivals(snapshot)
+        if not execution.wanted:
+            # of what moves nothing, nothing is on its way
+            if not execution.is_motionless and self.dispatcher.pending.entries and not (
+                    self.dispatcher.has_stalled(execution, snapshot, settings)):
+                return self._in_flight(snapshot)
+            return None
+        if len(decision.full) == len(decision.later) and not self.dispatcher.pending.entries:
+            if not snapshot.misplaced_copies and not snapshot.in_flight():   # else a deadlock
+                execution.apply(ExecutionUpdate(dropped=[
+                    DroppedChange(change, deferral.reason)
+                    for change, deferral in decision.full]))
+        self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
+        if not execution.wanted:
+            self.observer.require_observation()
+        transient = any(why.is_transient for _, why in decision.waiting)
+        leading = decision.leading
+        assert leading is not None   # what is wanted and was not sent waits
+        state = (self._throttled(snapshot) if leading.is_throttle
+                 else WAITING if transient else BLOCKED)
+        return leading._replace(state=state, waiting=decision.waiting,
+                                seconds=TRANSIENT_RECHECK_SECONDS if transient else None)
+
+    def _send(self, execution: Execution, decision: Decision, before: Snapshot,
+              settings: Settings) -> Verdict:
+        """Sends a batch, unless it has to wait or everything has been stopped."""
+        sending = Verdict(codes.MOVING, execution.progress(decision),
+                          {"what_moves": "no data"} if execution.is_motionless else {}, MOVING,
+                          waiting=decision.waiting)
+        now = self._clock()
+        left = self.dispatcher.backoff.seconds_left(now)
+        if left > 0.0:
+            at = format_deadline(now + left)
+            return Verdict(
+                codes.MONITOR_BACKOFF,
+                f"the monitor took nothing of the last batch; the next goes at {at}",
+                {"until": at}, WAITING, left)
+        if self.dispatcher.has_unconfirmed_excess and not execution.is_motionless:
+            return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
+                           " it is looked at once more first", state=self._throttled(before))
+        left = self._batch.peek_seconds_left(now)
+        if left > _TOLERANCE_SECONDS:
+            return sending._replace(seconds=left)
+        batch = self.dispatcher.still_allowed(
+            decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)], before,
+            execution.is_motionless)
+        if not batch:
+            return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
+        self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
+        self._store_sending(batch, before)
+        self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
+        sent = self.dispatcher.send(execution, batch, before,
+                                    self._permit(execution, settings, before),
+                                    self._count_submitted)
+        self._journal.settle_changes(sent.snapshot if sent is not None else None)
+        if sent is None:
+            self._store_sending([], before)   # a successor must not take them for sent
+            if not self._settings().active and self._slot.execution is None:
+                return IS_OFF
+            outcome = self._look_again(_OUT_OF_DATE)
+            self._wake()
+            return outcome
+        if not sent.handed_over:
+            self._store_sending([], before)
+            return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
+        execution.stall.end()
+        self._journal.record_sent(sent.moves, sent.bytes, sent.kept)
+        if len(sent.handed_over) < len(batch):   # the rest has no cooldown with a successor
+            self._store_sending(sent.handed_over, before)
+        self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
+        self.observer.update_view(sent.snapshot, settings, same_bounds=True)
+        sending = sending._replace(text=execution.progress(decision))
+        # no arrival is to be waited for where nothing moves, only the monitors' next map
+        return self._look_again(sending, _NEXT_SECONDS) if execution.is_motionless else sending
+
+    @contextmanager
+    def _permit(self, execution: Execution, settings: Settings,
+                before: Snapshot) -> Iterator[bool]:
+        """Context that yields True where neither `off` nor another option or list of drains has
+        come since the round began; `off` waits until the context is left."""
+        drained = before.drained_osds
+        with self._slot.permit_sending(execution) as is_current:
+            now, drains = self._settings(), self.drains.status.drains
+            yield is_current and (
+                bool(execution.name) or now.active
+                or execution.kind == DRAIN and drains.is_running) and (
+                now._replace(active=settings.active) == settings) and (
+                drained == drains.osds.intersection(before.osds))
+
+    def _count_submitted(self) -> None:
+        """A batch counts as misplaced for commands as soon as it is submitted."""
+        self.observer.count_submitted()
+        self.publish()
+
+    def _look_again(self, outcome: Verdict, seconds: Optional[float] = None) -> Verdict:
+        """The state while the next batch waits for nothing but a look at a newer map."""
+        self._batch.end()
+        self.observer.require_observation()
+        return outcome._replace(seconds=seconds)
+
+    def _store_sending(self, batch: Sequence[PgChange], before: Snapshot) -> None:
+        """Stores what of the batch moves data: a successor counts it as misplaced."""
+        view = self.observer.view
+        self._journal.store_sending(moving(batch, before), self.dispatcher.cooldown, self._clock(),
+                                    own_pgids(view.movements if view is not None else ()),
+                                    before.epoch)
+
+    def _under_way(self) -> AbstractSet[str]:
+        """PGs of our own moves that have not arrived."""
+        view = self.observer.view
+        return own_pgids(view.movements if view is not None else ()).union(
+            self.dispatcher.pending.entries)
+
+    def _throttled(self, snapshot: Snapshot) -> str:
+        """The state where what is left of a plan waits for a limit: arrivals end that."""
+        return MOVING if any(_may_arrive(snapshot, pgid, _HELD_STATES)
+                             for pgid in self._under_way()) else THROTTLED
+
+    def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
+        """The state while moves of our own are in flight and nothing else is to be done; None where
+        none are. What the last mgr sent is not pending with this one: the view knows of it."""
+        count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
+        if not count:
+            return None
+        self.observer.change_detector.await_arrivals(snapshot)
+        return Verdict(
+            codes.MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'}"
+            " way", state=MOVING)
+
+    # -- rest ----------------------------------------------------------------------------------
+
+    def _rest(self, step: NextStep, snapshot: Snapshot, settings: Settings,
+              excluded: ExcludedPgs) -> Verdict:
+        """The state where no plan is worth making, which ends the episode unless something of ours
+        is still in flight."""
+        moving_ours = self._in_flight(snapshot)
+        if moving_ours is not None:
+            return moving_ours
+        view = self.observer.view
+        assert view is not None   # `snapshot` has been shown in it
+
+        def counted(code: str) -> Optional[Refusals]:
+            options = automatic_options(settings, snapshot, excluded.rejected,
+                                        self._gateway.max_pg_shards())
+            return None if code not in COUNTED else count_refusals(
+                view, options, excluded, step.why.code)
+        # by the bounds of what may be moved: pools that are left out stand where they are
+        outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
+                             settings.device_classes, step.why, step.searched_at, counted,
+                             settings.pool_ids is not None)
+        if self.dispatcher.corrections.stopped:
+            outcome = outcome._replace(state=STUCK, code=codes.MISPREDICTED, refusals=None)
+        outcome = self.drains.at_rest(outcome, settings)
+        if outcome.state != WAITING:   # what waits for pg_cooldown goes on by itself
+            self._journal.end(self.drains.ending_of(outcome), self._clock(), view)
+        return outcome
+
+
+def _may_arrive(snapshot: Snapshot, pgid: str, never: FrozenSet[str] = _LOST_STATES) -> bool:
+    """False for a PG of which nothing can be copied: one in any of the states `never`."""
+    pg = snapshot.pgs.get(pgid)
+    return pg is None or never.isdisjoint(pg.state.split("+"))

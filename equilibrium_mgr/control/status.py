@@ -2,14 +2,11 @@
 from __future__ import annotations
 
 import logging
-import threading
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
 from ..execution.change_outcomes import WaitingGroup, held_group, waiting_groups
-from ..execution.dispatcher import UpmapDispatcher
-from ..execution.execution import ExecutionProgress
-from ..execution.execution_slot import ExecutionSlot
+from ..execution.execution import Execution, ExecutionProgress
 from ..execution.guards import BUILTIN_ACTIVE, NO_CONNECTION
 from ..execution.pending_moves import PendingMove
 from ..execution.rejections import Items, recent
@@ -18,14 +15,17 @@ from ..execution.verdict import Refusals, Verdict, WaitingChange
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.change_detection import change_since
 from ..observation.cluster_view import ClusterView
-from ..observation.observer import ClusterObserver
 from ..observation.states import BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING
+from ..observation.transfer_rates import time_left
 from ..plan.model import PgChange
 from ..runtime.formatting import format_time
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .execution_progress import execution_progress
-from .journal import Journal
+from .episodes.episode import Episode
+
+_NOTHING_YET = "nothing of it has arrived yet"
+#: States in which nothing moves, or nothing can be seen to.
+_STANDS = (codes.FLAG, codes.NO_MONITOR, codes.NOT_READY)
 
 
 IS_OFF = Verdict(codes.SWITCHED_OFF, "automatic balancing is off", state=OFF)
@@ -128,7 +128,7 @@ def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
             == {number: (osd.up, osd.is_in, osd.reweight) for number, osd in summary.osds.items()})
 
 
-class _Groups:
+class WaitingGroups:
     """The groups of what waits, computed once for each round's outcome."""
 
     def __init__(self) -> None:
@@ -154,82 +154,46 @@ class _Groups:
         return self._groups
 
 
-class StatusPublisher:
-    """Keeps the state that the loop is in, and publishes the status.
+def progress_of(execution: Execution, episode: Optional[Episode], view: Optional[ClusterView],
+                code: str, now: float, log: logging.Logger) -> ExecutionProgress:
+    """As execution_progress; it is only shown: neither a round nor `off` may fail for it."""
+    try:
+        return execution_progress(execution, episode, view, code, now)
+    except Exception:
+        log.exception("how far the execution has come cannot be computed")
+        return ExecutionProgress(execution.name, execution.summary())
 
-    Commands and the loop publish from different threads: each reads everything anew under a lock,
-    so that the newest wins.
+
+def execution_progress(execution: Execution, episode: Optional[Episode],
+                       view: Optional[ClusterView], code: str, now: float) -> ExecutionProgress:
+    """The progress as of the view; totals and times are unknown without one, and before the
+    execution has been compared with the map: what it wants may be in place already.
+
+    Bytes are those of the episode, which outlives both a plan and a mgr: what it has sent, and what
+    the plan under way is still to send. Sent and not yet in flight no more: arrived. No time is
+    known where nothing moves, nor by statistics that stand still. `code`: of the state.
     """
+    progress = ExecutionProgress(execution.name, execution.summary())
+    if view is None or episode is None or not execution.is_compared:
+        return progress
+    wanted = execution.wanted_bytes
+    progress = progress._replace(bytes_total=episode.bytes + sum(wanted.values()),
+                                 bytes_done=max(0, episode.bytes - view.moving.bytes))
+    why, rate = _still_reason(view, code, now), view.rates.ours_now
+    left = None if why else time_left(view.rates, view.movements, wanted)
+    if left is None or execution.wanted and not wanted and left.seconds <= 0.0:
+        return progress._replace(still_reason=why or _NOTHING_YET)
+    at = view.snapshot.taken_at
+    return progress._replace(
+        eta_at=at + left.seconds, eta_osd=left.osd,
+        eta_range_at=(at + left.least, at + left.most),
+        bytes_per_second=rate.per_second if rate.seconds > 0.0 else None)
 
-    def __init__(self, slot: ExecutionSlot, observer: ClusterObserver,
-                 dispatcher: UpmapDispatcher, journal: Journal,
-                 drains: Callable[[], DrainStatus], clock: Callable[[], float],
-                 log: logging.Logger) -> None:
-        self._slot = slot
-        self._observer = observer
-        self._dispatcher = dispatcher
-        self._journal = journal
-        self._drains = drains
-        self._clock = clock
-        self._log = log
-        self._lock = threading.Lock()
-        self._decided_on: Optional[ClusterSummary] = None
-        self.status = BalancerStatus()
-        #: Published with the next status.
-        self.current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
-        self._since_at: Optional[float] = None
-        self._until_at: Optional[float] = None
-        self._groups = _Groups()
 
-    def enter(self, outcome: Verdict, stop_count: int,
-              decided_on: Optional[ClusterSummary] = None) -> None:
-        """Enters a state, unless a command has stopped everything since `stop_count` was read."""
-        with self._lock:
-            if stop_count != self._slot.stop_count:
-                return
-            if outcome.state != self.current.state or self._since_at is None:
-                self._since_at = self._clock()
-                self._log.info("%s: %s", outcome.state, outcome.reason)
-            self.current = outcome
-            self._until_at = (None if outcome.seconds is None or outcome.state != WAITING
-                              else self._clock() + outcome.seconds)
-            self._decided_on = decided_on or self._decided_on
-
-    def publish(self) -> None:
-        """Replaces the status by one of now."""
-        with self._lock:
-            episode = self._journal.episode
-            wanted = self._wanted()
-            self.status = BalancerStatus(
-                state=self.current.state, reason=self.current.reason,
-                reason_code=self.current.code, reason_numbers=self.current.numbers,
-                refusals=self.current.refusals,
-                since_at=self._since_at, until_at=self._until_at, wanted=wanted,
-                deferred=self.current.waiting,
-                waiting=self._groups.of(wanted, self.current, self._remaining()),
-                sent=dict(self._dispatcher.pending.entries), view=self._observer.view,
-                builtin_active=self._observer.builtin_active, progress=self._progress(),
-                last_execution=self._slot.last,
-                episode=episode.summary() if episode is not None else None,
-                history=self._journal.history.entries, rejected=self._dispatcher.rejected,
-                mispredicted=self._dispatcher.corrections.stopped, decided_on=self._decided_on,
-                drains=self._drains())
-
-    def _wanted(self) -> Sequence[PgChange]:
-        execution = self._slot.execution
-        return execution.wanted if execution is not None else ()
-
-    def _remaining(self) -> int:
-        execution = self._slot.execution
-        return execution.remaining_moves if execution is not None else 0
-
-    def _progress(self) -> Optional[ExecutionProgress]:
-        execution, view = self._slot.execution, self._observer.view
-        if execution is None:
-            return None
-        try:
-            return execution_progress(execution, self._journal.episode, view, self.current.code,
-                                      self._clock())
-        except Exception:   # it is only shown: neither a round nor `off` may fail for it
-            self._log.exception("how far the execution has come cannot be computed")
-            return ExecutionProgress(execution.name, execution.summary())
+def _still_reason(view: ClusterView, code: str, now: float) -> str:
+    """Why nothing can be told of the time left; empty where it can."""
+    if view.stale_osds:
+        return "OSDs do not report"
+    if code in _STANDS or view.rates.stand_still(now):
+        return "nothing arrives at present"
+    return _NOTHING_YET if view.rates.moved_at is None else ""

@@ -224,8 +224,7 @@ class UpmapDispatcher:
     # -- sending -------------------------------------------------------------------------------
 
     def send(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
-             permit: Callable[[Execution], ContextManager[bool]],
-             on_submitted: Callable[[], None]) -> Optional[SentBatch]:
+             permit: ContextManager[bool], on_submitted: Callable[[], None]) -> Optional[SentBatch]:
         """Sends the batch and reads the map again, which alone tells what came of it.
 
         What has moved since `before` was read waits for the next round. None where sending was not
@@ -237,7 +236,7 @@ class UpmapDispatcher:
         if not batch:
             return SentBatch(before)
         now = self._clock()
-        with permit(execution) as is_permitted:
+        with permit as is_permitted:
             if not is_permitted:
                 return None
             # whatever happens from here on, the budget knows of it

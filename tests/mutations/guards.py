@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     AUTO_PLANNER, BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
-    JOURNAL, PG_CHECKS, PLAN_EXECUTOR, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
+    JOURNAL, PG_CHECKS, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -16,7 +16,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if execution is not None and not (execution.name or settings.active"
                  " or (\n",
                  "        if execution is not None and not (True or (\n"),
-            Edit(PLAN_EXECUTOR,
+            Edit(BALANCER,
                  "                bool(execution.name) or now.active\n"
                  "                or execution.kind == DRAIN and drains.is_running) and (\n",
                  "                True) and (\n"),),
@@ -48,7 +48,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "options-are-not-asked",
         "nothing under options that do not hold any more", (
-            Edit(PLAN_EXECUTOR,
+            Edit(BALANCER,
                  "                now._replace(active=settings.active) == settings) and (\n",
                  "                True) and (\n"),),
         ("scenario:off_meanwhile",)),
@@ -337,7 +337,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-deadlock",
         "what only full targets refuse for ever is given up", (
-            Edit(PLAN_EXECUTOR,
+            Edit(BALANCER,
                  "                execution.apply(ExecutionUpdate(dropped=[\n"
                  "                    DroppedChange(change, deferral.reason)\n"
                  "                    for change, deferral in decision.full]))\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, PG_CHECKS, PLAN_EXECUTOR, SHARD_SIZES,
+    BALANCER, COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, PG_CHECKS, SHARD_SIZES,
     SNAPSHOT_BUILDER, SNAPSHOT_MODEL, UNDELETED_DATA, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -111,8 +111,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
-            Edit(PLAN_EXECUTOR,
-                 "        if self._dispatcher.has_unconfirmed_excess and not"
+            Edit(BALANCER,
+                 "        if self.dispatcher.has_unconfirmed_excess and not"
                  " execution.is_motionless:\n"
                  "            return Verdict(codes.MISPREDICTED",
                  "        if False:\n"

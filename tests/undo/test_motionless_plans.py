@@ -9,7 +9,7 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, successor, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.control import plan_executor
+from equilibrium_mgr.control import balancer
 from equilibrium_mgr.plan.kinds import CANCEL, CLEAN_UP, FREEZE, UNDO
 from equilibrium_mgr.plan.model import BadPlan, PgChange, Plan, plan_from_dict
 
@@ -152,7 +152,7 @@ def test_it_begins_no_cooldown() -> None:
 
 def test_its_batches_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = under_way()
-    monkeypatch.setattr(plan_executor, "_MOST_CHANGES", 3)
+    monkeypatch.setattr(balancer, "_MOST_CHANGES", 3)
     harness.options["max_moves_per_round"] = 1
     execute(harness, back())
     harness.now += 5
