@@ -11,6 +11,8 @@ from tests.optimum.problem import Part, parts_of, up_sets
 from tests.optimum.reachable import Limits
 from tests.optimum.tiny import TINY, Allowed
 
+pytestmark = pytest.mark.full
+
 _Ups = Dict[str, FrozenSet[int]]
 
 

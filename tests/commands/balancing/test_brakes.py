@@ -52,6 +52,7 @@ def set_options(session: Session, **options: Any) -> None:
                    for name, value in options.items()))
 
 
+@pytest.mark.full
 def test_defaults_hold_over_failovers(session: Session) -> None:
     watch = Watch(session)
     run(session, "equilibrium on")
