@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from . import osdmaptool, report
-from .scale.chart import scale_chart
 from .clusters import Source, find_sources
 from .made.scale import OSDS
 from .measure import Job, measure
 from .options import plan_options
-from .scale.scaling import CHART_OSDS, Form, both_forms, few_pools, measure_scale
-from .week.week import SPAN, measure_week
+from .scaling import Form, both_forms, measure_scale
 
 _HERE = Path(__file__).resolve().parent
 
@@ -39,8 +37,6 @@ def _parser() -> argparse.ArgumentParser:
                         help="plan N times, give the median of the seconds")
     parser.add_argument("--whole-run", action="store_true",
                         help="also time a process from state file to printed plan")
-    parser.add_argument("--replan", action="store_true",
-                        help="also plan again after events in the middle of the plan")
     parser.add_argument("--osdmaptool-seconds", type=float, default=120.0, metavar="S",
                         help="kill osdmaptool after this long (default: 120; 0: do not run it)")
     parser.add_argument("--scale", action="store_true",
@@ -48,14 +44,8 @@ def _parser() -> argparse.ArgumentParser:
                              "replicas in 4 pools, and 1,000,000 shards in 100 pools")
     parser.add_argument("--scale-osds", type=int, metavar="N",
                         help="the same with N OSDs, and PGs in proportion")
-    parser.add_argument("--scale-chart", type=int, nargs="*", metavar="N",
-                        help="only made clusters of N OSDs with 48 shards each (default: "
-                             f"{' '.join(map(str, CHART_OSDS))}): a chart of seconds and memory")
     parser.add_argument("--scale-seconds", type=float, default=600.0, metavar="S",
                         help="end a plan of these after so many processor seconds (default: 600)")
-    parser.add_argument("--week", nargs="?", const=SPAN, metavar="SPAN",
-                        help="only a simulated week (or SPAN of it) of a made cluster of 300 "
-                             "OSDs: processor seconds of the simulator, the module, its planner")
     parser.add_argument("--json", metavar="FILE", help="write everything measured to a file")
     parser.add_argument("--markdown", action="store_true",
                         help="print the README's comparison table instead")
@@ -82,60 +72,32 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         print(f"equilibrium {found['commit']}, Python {found['python']}, "
               f"osdmaptool {found['osdmaptool']}, {found['date']}")
     failures: Dict[str, str] = {}
-    scale, week = _scale(options, failures), _week(options, failures)
-    sizes = _scale_chart(options, failures)
-    results = [] if _is_special(options) else _clusters(options, sources, failures)
+    scale = _scale(options, failures)
+    results = [] if _is_large(options) else _clusters(options, sources, failures)
     if options.json:
         everything = {"versions": found, "arguments": vars(options), "clusters": results,
-                      "scale": scale, "scale_chart": sizes, "week": week, "failures": failures}
+                      "scale": scale, "failures": failures}
         Path(options.json).write_text(json.dumps(everything, indent=1) + "\n")
     return 1 if failures else 0
 
 
-def _is_special(options: argparse.Namespace) -> bool:
-    """True where something else than the plans of given clusters is asked for."""
-    return bool(options.scale or options.scale_osds or options.week
-                or options.scale_chart is not None)
+def _is_large(options: argparse.Namespace) -> bool:
+    """True where the large clusters are asked for, and no others."""
+    return bool(options.scale or options.scale_osds)
 
 
 def _scale(options: argparse.Namespace, failures: Dict[str, str]) -> List[Dict[str, Any]]:
     """Measures and prints the large cluster in both forms where that is asked for."""
-    if not (options.scale or options.scale_osds):
+    if not _is_large(options):
         return []
     results: List[Dict[str, Any]] = []
     for form in both_forms(options.scale_osds or OSDS):
-        results += _of_form(form, options, failures)
-        print("".join("\n" + report.scale_table(result) for result in results[-1:]), flush=True)
+        job = {"scale": form._asdict(), "limit": options.scale_seconds, "aim": options.aim}
+        result = _in_process(job, f"{form.osds} OSDs", failures)
+        if result is not None:
+            results.append(result)
+            print("\n" + report.scale_table(result), flush=True)
     return results
-
-
-def _scale_chart(options: argparse.Namespace,
-                 failures: Dict[str, str]) -> List[Dict[str, Any]]:
-    """Measures clusters of growing size where that is asked for, and prints their charts."""
-    if options.scale_chart is None:
-        return []
-    results: List[Dict[str, Any]] = []
-    for osds in options.scale_chart or CHART_OSDS:
-        results += _of_form(few_pools(osds), options, failures)
-    print("\n" + report.sizes_table(results) + "\n\n" + scale_chart(results))
-    return results
-
-
-def _of_form(form: Form, options: argparse.Namespace,
-             failures: Dict[str, str]) -> List[Dict[str, Any]]:
-    job = {"scale": form._asdict(), "limit": options.scale_seconds, "aim": options.aim}
-    result = _in_process(job, f"{form.osds} OSDs", failures)
-    return [] if result is None else [result]
-
-
-def _week(options: argparse.Namespace, failures: Dict[str, str]) -> Optional[Dict[str, Any]]:
-    """Measures and prints the simulated week where that is asked for."""
-    if not options.week:
-        return None
-    week = _in_process({"week": options.week}, "week", failures)
-    if week is not None:
-        print("\n" + report.week_table(week))
-    return week
 
 
 def _clusters(options: argparse.Namespace, sources: Sequence[Source],
@@ -144,7 +106,7 @@ def _clusters(options: argparse.Namespace, sources: Sequence[Source],
     results: List[Dict[str, Any]] = []
     for source in sources:
         job = Job(source.name, source.kind, source.folder, options.aim, options.repeat,
-                  options.osdmaptool_seconds, options.replan, options.whole_run)
+                  options.osdmaptool_seconds, options.whole_run)
         result = _in_process(job.to_dict(), source.name, failures)
         if result is not None:
             results.append(result)
@@ -157,8 +119,6 @@ def _clusters(options: argparse.Namespace, sources: Sequence[Source],
 
 def _do(job: Dict[str, Any]) -> Dict[str, Any]:
     """One job, in the process that was started for it."""
-    if "week" in job:
-        return measure_week(span=job["week"])
     if "scale" in job:
         return measure_scale(Form(**job["scale"]), job["limit"], job["aim"])
     return measure(Job(**job))

@@ -17,8 +17,7 @@ from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 
 from . import osdmaptool
 from .clusters import Source
-from .costs.looks import look_seconds
-from .costs.replans import replans
+from .looks import look_seconds
 from .memory import peak_bytes
 from .options import plan_options
 from .peers import read_bound, read_peers
@@ -39,7 +38,6 @@ class Job:
     aim: str = ""                      # empty: the planner's default
     repeat: int = 1                    # plans made; the median of their seconds counts
     osdmaptool_seconds: float = 120.0  # time limit of the built-in balancer; 0: it does not run
-    replan: bool = False               # also plan again after events
     whole_run: bool = False            # also time a process from state file to printed plan
 
     def to_dict(self) -> Dict[str, Any]:
@@ -73,8 +71,6 @@ def measure(job: Job) -> Dict[str, Any]:
         tool = found["osdmaptool"] = _built_in(snapshot, osdmap, job.osdmaptool_seconds)
         if tool["killed"] or not tool["problem"]:   # an upper limit where it was killed
             found["seconds_ratio"] = found["equilibrium"]["seconds"] / max(1e-9, tool["seconds"])
-    if job.replan:
-        found["replans"] = replans(source, plan_options(job.aim))
     if job.whole_run:
         found["equilibrium"]["whole_run_seconds"] = whole_run(source, job.aim)
     return found

@@ -123,19 +123,7 @@ def _costs(result: Result) -> List[str]:
         return []
     return [f"processor seconds: first look {seconds_text(result['first_look_seconds'])}, one after"
             f" 100 PGs changed {result['changed_look_seconds']:.3f},"
-            f" bounds {result['bounds_seconds']:.3f}",
-            *(_replan(found) for found in result.get("replans", ()))]
-
-
-def _replan(found: Mapping[str, Any]) -> str:
-    """A plan after an event in the middle of a plan, against one from scratch."""
-    took = (f"after '{found['event']}' (s): {found['seconds']:.3f},"
-            f" from scratch {found['scratch_seconds']:.3f}")
-    if not found["replanned"]:
-        return f"{took}; what was wanted does not do"
-    worse = max(found["highest"][name] - least for name, least in found["scratch_highest"].items())
-    ratio = found["bytes"] / max(1, found["scratch_bytes"])
-    return f"{took}; {ratio:.2f} x its bytes, highest {100.0 * worse:+.2f} points"
+            f" bounds {result['bounds_seconds']:.3f}"]
 
 
 def _shortened(names: Sequence[str]) -> str:
@@ -167,40 +155,6 @@ def scale_table(result: Result) -> str:
         (", and the maps and statistics", "reading_peak_bytes"),
         (", and the first two looks", "snapshot_peak_bytes"))]
     return _titled("scale: a made cluster, processor seconds", rows)
-
-
-def sizes_table(results: Sequence[Result]) -> str:
-    """Large clusters of several sizes, a line each: processor seconds, and MiB of memory."""
-    rows = [["OSDs", "PGs", "shards", "first look", "next look", "first moves", "plan", "moves",
-             "MiB"]]
-    for result in results:
-        rows.append([f"{result[key]:,}" for key in ("osds", "pgs", "shards")] + [
-            seconds_text(result[key]) for key in (
-                "first_snapshot_seconds", "next_snapshot_seconds", "first_moves_seconds",
-                "plan_seconds")] + [f"{result['moves']:,}", f"{result['peak_bytes'] / MIB:,.0f}"])
-    return "\n".join(_aligned(rows))
-
-
-def week_table(result: Result) -> str:
-    """The simulated week: processor seconds of everybody, and what came of it."""
-    by = result["seconds_by"]
-    counts = ", ".join(str(result[key]) for key in ("osds", "pgs", "shards", "pools"))
-    rows = [
-        ["OSDs, PGs, shards, pools", counts],
-        ["virtual days", f"{result['virtual_seconds'] / 86400.0:.1f}"],
-        ["making the cluster (s)", seconds_text(result["setup_seconds"])],
-        ["in all (s)", seconds_text(result["seconds"])],
-        ["in the simulator (s)", seconds_text(by["simulator"])],
-        ["in plans (s)", seconds_text(by["planner"])],
-        ["in bounds (s)", seconds_text(by["bounds"])],
-        ["in the rest of the module (s)", seconds_text(by["module"])],
-        ["full looks", str(result["looks"])], ["upmap commands", str(result["commands"])],
-        ["ends", result["state"]]]
-    for name, ratio in result["before"].items():
-        rows.append(["highest utilization, " + name,
-                     f"{highest_text(ratio)} -> {highest_text(result['after'][name])}"])
-    rows.append(["peak memory (MiB)", f"{result['peak_bytes'] / MIB:.0f}"])
-    return _titled("a simulated week, processor seconds", rows)
 
 
 def _titled(title: str, rows: Sequence[Sequence[str]]) -> str:

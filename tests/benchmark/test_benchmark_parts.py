@@ -3,27 +3,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import pytest
 
-from tests.benchmark.scale.chart import scale_chart
 from tests.benchmark.clusters import MADE, Source, find_sources, state_of
-from tests.benchmark.costs.replans import replan_after
 from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import HIGHEST_FILL, SHAPES, make_cluster
 from tests.benchmark.measure import Job, measure
 from tests.benchmark.peers import Peer, best_jj, read_peers
 from tests.benchmark.report import cluster_table, markdown_table
-from tests.benchmark.scale.scaling import both_forms, few_pools
+from tests.benchmark.scaling import both_forms, few_pools
 from tests.benchmark.scoring import (
     changed_items, current_up, data_pools, fill, least_moved_bytes, score)
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from mgr_stub.console.session import Session
-
-from equilibrium_mgr.plan.options import PlanOptions
 
 NO_PEER = Peer("jj", {"hdd": 0.5}, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 1.0)
 
@@ -182,32 +178,14 @@ def test_tables_show_what_was_measured() -> None:
 
 def test_a_cluster_is_measured_with_bounds_and_looks() -> None:
     found = measure(Job("demo", "demo", ""))
-    found["replans"] = [replan_after(Source("demo", "demo"), PlanOptions(), "nothing")]
     assert found["equilibrium"]["free_data_bytes"] <= found["free_data_bound_bytes"]
     assert found["first_look_seconds"] > 0.0 and found["changed_look_seconds"] > 0.0
-    for text in ("bounds 0.", "after 'nothing' (s): ", "x its bytes"):
-        assert text in cluster_table(found)
+    assert "bounds 0." in cluster_table(found)
 
 
 def test_given_clusters_are_read() -> None:
     source = next(source for source in find_sources([], ["demo"]) if source.name == "demo")
     assert source.snapshot().pgs
-
-
-def sizes(*osds: int) -> List[Dict[str, Any]]:
-    return [{"osds": count, "shards": 48 * count, "plan_seconds": count / 100.0,
-             "first_snapshot_seconds": count / 1000.0, "next_snapshot_seconds": 0.0,
-             "own_peak_bytes": count * 48 * 512} for count in osds]
-
-
-def test_the_chart_is_plain_text_of_80_columns_with_bars_in_proportion() -> None:
-    chart = scale_chart(sizes(1000, 5000, 20_000))
-    assert chart.isascii() and max(map(len, chart.splitlines())) <= 80
-    bars = [line.count("#") for line in chart.splitlines() if "208 us/shard" in line]
-    assert len(bars) == 3 and bars[2] >= 40
-    assert bars[0] == pytest.approx(bars[2] / 20, abs=1) and bars[1] == pytest.approx(
-        bars[2] / 4, abs=1)
-    assert "20,000 OSDs" in chart and " 200 " in chart and "512 B/shard" in chart
 
 
 def test_the_forms_of_the_large_cluster_have_the_sizes_they_tell() -> None:

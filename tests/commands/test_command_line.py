@@ -13,7 +13,6 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from tests.support.few import few
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -33,6 +32,7 @@ def fails(result: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
+@pytest.mark.full
 def test_demo_and_seed() -> None:
     first, second = (stub("--seed", 3) for _ in range(2))
     assert (first.returncode, first.stderr) == (0, "")
@@ -40,7 +40,8 @@ def test_demo_and_seed() -> None:
     assert first.stdout == second.stdout
 
 
-@pytest.mark.parametrize("release", few([20, 16], 1))
+@pytest.mark.full
+@pytest.mark.parametrize("release", [20, 16])
 def test_plan_and_save_are_reproducible(tmp_path: Path, release: int) -> None:
     results = []
     for number in range(2):

@@ -43,7 +43,8 @@ class Watch:
         self.counts[key] = value
 
 
-@pytest.mark.parametrize("hours", [3, pytest.param(24, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("hours", [3, 24])
 def test_counters_never_fall(open_session: Callable[..., Session], hours: int) -> None:
     """Seven days, in the short run of so many hours each, with three mgrs that die."""
     session = open_session(18)

@@ -62,13 +62,6 @@ def test_cluster(any_session: Session) -> None:
     assert sum("cannot be below" in s for s in data["sentences"]) == 2
 
 
-def test_what_blocks(session: Session) -> None:
-    run(session, "osd set norebalance", "equilibrium on", "sim run 2m")
-    data = ask(session, "explain")
-    assert data["state"] == "blocked"
-    assert (data["reason_code"], data["action"]) == ("flag", "'ceph osd unset norebalance'")
-
-
 def test_after_balancing(session: Session) -> None:
     run(session, "equilibrium on", "sim run idle", "sim run 1h")
     status = ask(session, "status")

@@ -74,6 +74,7 @@ def test_osds_that_fail_one_after_the_other_end_as_predicted(
     check_ends_as_predicted(session, predicted)
 
 
+@pytest.mark.full
 def test_the_cluster_ends_as_predicted_after_a_plan(roomy: Session) -> None:
     optimize(roomy)
     host = first_host(roomy)

@@ -1,9 +1,9 @@
-"""Every command in every format: return codes, key names, types, units."""
+"""Every command in every format: return codes, types, units."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List
 
 import pytest
 
@@ -11,41 +11,13 @@ from mgr_stub.console.session import Session
 
 from .asking import ask, by, optimize, refused, run
 
-#: Every command and the top-level keys of its JSON; a plan `p` is ready.
-READS = {
-    "status": {"active", "state", "since_at", "reason_code", "reason", "action", "waiting",
-               "limits", "progress", "moving", "misplaced_ratio", "statistics_age_seconds",
-               "classes", "planning", "execution", "rejected", "next_run_seconds",
-               "osdmap_epoch", "snapshot_age_seconds", "last_plan", "builtin_balancer_active"},
-    "eval": {"osdmap_epoch", "classes", "pools"},
-    "eval vms": {"osdmap_epoch", "pools"},
-    "eval --fail 1": {"osdmap_epoch", "failure", "max_utilization", "classes", "pools", "osds"},
-    "eval --worst-failure": {"osdmap_epoch", "worst", "types"},
-    "eval p": {"plan", "osdmap_epoch", "moves", "bytes", "classes", "pools", "room",
-               "planned_room", "is_outdated", "age_seconds", "aim"},
-    "eval p --aims": {"plan", "osdmap_epoch", "aims", "options_known"},
-    "show p": {"plan", "aim", "osdmap_epoch", "moves", "commands"},
-    "dump p": {"plan", "aim", "bounds", "osdmap_epoch", "moves", "upmap_items", "predicted_up"},
-    "ls": {"plans"},
-    "history": {"episodes"},
-    "pool ls": {"pools"},
-    "explain": {"osdmap_epoch", "snapshot_age_seconds", "sentences", "state", "reason", "sets",
-                "skipped_pgs", "unusable_osds"},
-    "explain osd.3": {"osdmap_epoch", "sentences", "osd", "device_class", "size_bytes",
-                      "utilization", "target_utilization", "reachable", "bound", "set",
-                      "cannot_take", "limited_pools"},
-    "explain vms": {"osdmap_epoch", "sentences", "pool", "free_bytes", "limiting_osd",
-                    "failure_domains", "immovable", "immovable_pgs"},
-    "explain 2.1f": {"osdmap_epoch", "sentences", "pgid", "pool", "up", "acting", "upmap_items",
-                     "raw", "immovable", "shards"},
-    "dump-state": {"stateversion", "osd_dump", "pg_dump", "crush_dump"},
-    "dump-state --anonymous": {"stateversion", "osd_dump", "pg_dump", "crush_dump"},
-}
+#: Reading commands; a plan `p` is ready. The keys of their JSON stand in tests/screens/golden.
+READS = ("status", "eval", "eval vms", "eval --fail 1", "eval --worst-failure", "eval p",
+         "eval p --aims", "show p", "dump p", "ls", "history", "pool ls", "explain",
+         "explain osd.3", "explain vms", "explain 2.1f", "dump-state", "dump-state --anonymous")
 #: Writing commands, in an order in which each can be carried out after a plan `p` is ready.
 WRITES = ["optimize q", "pool add vms backup", "pool rm vms", "execute p", "off", "on",
           "off", "rm q", "reset"]
-#: Those that have nothing to say to people.
-SILENT: Set[str] = set()
 
 
 def ratio(value: Any) -> bool:
@@ -62,7 +34,7 @@ def seconds(value: Any) -> bool:
 
 def test_reads_in_every_format(any_session: Session) -> None:
     optimize(any_session)
-    for line, keys in READS.items():
+    for line in READS:
         answers = {}
         for name in ("plain", "json", "json-pretty"):
             rc, out, err = any_session.command(f"equilibrium {line} --format {name}")
@@ -70,10 +42,9 @@ def test_reads_in_every_format(any_session: Session) -> None:
             answers[name] = out
         compact = json.loads(answers["json"])
         assert json.loads(answers["json-pretty"]) == compact, line
-        assert set(compact) >= keys, line
         assert "\n" not in answers["json"].rstrip("\n"), line
         assert answers["json-pretty"].count("\n") > 2, line
-        assert bool(answers["plain"].strip()) == (line not in SILENT), line
+        assert answers["plain"].strip(), line
         assert any_session.command("equilibrium " + line)[1] == answers["plain"]
 
 
@@ -84,7 +55,7 @@ def test_writes_in_every_format(any_session: Session, form: str) -> None:
         rc, out, err = any_session.command(f"equilibrium {line} --format {form}")
         assert (rc, err) == (0, ""), line
         if form == "plain":
-            assert bool(out.strip()) == (line not in SILENT), line
+            assert out.strip(), line
         else:
             assert isinstance(json.loads(out), dict), line
 
@@ -93,7 +64,7 @@ def test_writes_in_every_format(any_session: Session, form: str) -> None:
 def test_other_formats(session: Session, form: str) -> None:
     optimize(session)
     plans = ask(session, "ls")
-    for line in list(READS) + WRITES:
+    for line in (*READS, *WRITES):
         rc, text = refused(session, f"equilibrium {line} --format {form}")
         assert rc == -22 and "format" in text, line
     assert ask(session, "ls") == plans
@@ -127,15 +98,6 @@ def test_status_types(any_session: Session) -> None:
         "bytes_total", "bytes_done", "bytes_per_second", "eta_seconds", "eta_osd",
         "eta_least_seconds", "eta_most_seconds", "eta_unknown_reason"}
     assert raw_bytes(progress["bytes_total"]) and seconds(progress["eta_seconds"])
-
-
-def check_classes(classes: Dict[str, Any]) -> None:
-    assert set(classes) == {"hdd", "ssd"}
-    for figures in classes.values():
-        assert all(ratio(figures[key]) for key in ("max", "min", "mean", "stddev", "bound"))
-        assert figures["min"] <= figures["mean"] <= figures["max"]
-        assert sum(figures["histogram"]) == figures["osds"]
-        assert raw_bytes(figures["size_bytes"]) and raw_bytes(figures["used_bytes"])
 
 
 def check_pools(pools: List[Dict[str, Any]]) -> None:
@@ -183,7 +145,6 @@ def test_eval_types(any_session: Session) -> None:
         assert raw_bytes(figures["bytes"]) and raw_bytes(figures["limiting_osd"])
     assert effect["moves"] == len(plan["moves"])
     assert effect["bytes"] == sum(move["bytes"] for move in plan["moves"])
-
 
 
 def test_plan_types(any_session: Session) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 from typing import Any, Set
 
+import pytest
 from tests.support.clusters.unit_cluster import change_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, successor, uneven
@@ -83,6 +84,7 @@ def test_pg_that_is_gone_is_nobodys_concern() -> None:
     assert APPLY_FAILED not in codes(harness) and not harness.balancer.status.rejected
 
 
+@pytest.mark.full
 def test_refused_change_is_tried_again_after_a_longer_wait_each_time() -> None:
     """The monitor says no for an hour; then it takes what it refused, and nobody is told any more
     although the CRUSH map has not changed."""

@@ -19,10 +19,14 @@ NOT_REACHED = {
     "given_up": "after hours of max_wait", "planning": "lasts seconds", "moving": "is no trouble",
     "balanced": "is no trouble"}
 
+#: Of which a situation takes seconds.
+_SLOW = ("too_full", "fill_limit", "monitor_backoff", "max_upmap_items", "degraded")
+
 
 def _case(situation: Situation) -> ParameterSet:
     """Those that take seconds are of the full run."""
-    slow = situation.cluster[0] != "random" or situation.wait in ("12h", "20h", "1d")
+    slow = situation.cluster[0] != "random" or situation.wait in ("12h", "20h", "1d") or (
+        situation.is_outage or situation.code in _SLOW)
     return pytest.param(situation, id=f"{situation.code}: {situation.name}",
                         marks=[pytest.mark.full] if slow else [])
 

@@ -42,6 +42,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             16 if metafunc.config.getoption("--full") else 2))
 
 
+@pytest.mark.full
 def test_advice_of_a_stream_helps(advice_seed: int, tmp_path: Path) -> None:
     played = random_events.stream_of("advice", advice_seed, _KINDS)
     moment = random.Random(advice_seed).choice([event.at for event in played.events[4:-6]]

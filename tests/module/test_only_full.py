@@ -30,7 +30,7 @@ def test_both_together_are_a_full_run() -> None:
     # what every run has too is not run twice, but for random cases
     assert {line.split("::")[0] for line in plain & rest} == {
         "tests/threads/test_storm.py", "tests/snapshot/test_pg_cache.py",
-        "tests/properties/test_plan_repeats.py", "tests/undo/test_undo_everything.py"}
+        "tests/properties/test_plan_repeats.py"}
 
 
 def test_the_number_of_cases_is_asked_only_where_cases_are_made() -> None:

@@ -1,7 +1,6 @@
 """How far plans of random small clusters are from the true optima.
 
 Usage: python3 -m tests.optimum [--clusters 300] [--first 0] [--worst 10] [--aims space,even]
-       python3 -m tests.optimum --explain 46,70
 """
 from __future__ import annotations
 
@@ -14,7 +13,6 @@ from mgr_stub.mgr.install import install
 install(18)
 
 from tests.optimum.comparison import PartResult, compared  # noqa: E402
-from tests.optimum.explain import explained  # noqa: E402
 from tests.optimum.report import table, worst  # noqa: E402
 
 from equilibrium_mgr.plan.options import AIMS  # noqa: E402
@@ -27,14 +25,8 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--worst", type=int, default=10, help="how many of the worst are listed")
     parser.add_argument("--aims", default="space,even", help=f"of {', '.join(AIMS)}")
-    parser.add_argument("--explain", help="seeds whose better placements are shown, with the moves")
     options = parser.parse_args()
-    aims = options.aims.split(",")
-    if options.explain:
-        for seed in options.explain.split(","):
-            print("\n\n".join("\n".join(explained(int(seed), aim)) for aim in aims) + "\n")
-        return 0
-    return compare(options.first, options.clusters, options.worst, aims)
+    return compare(options.first, options.clusters, options.worst, options.aims.split(","))
 
 
 def compare(first: int, clusters: int, listed: int, aims: List[str]) -> int:

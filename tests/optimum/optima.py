@@ -85,11 +85,6 @@ class Optima:
                 low = middle + 1
         return values[high], proven
 
-    def next_max_below(self, utilization: float) -> float:
-        """The next lower utilization that an OSD can have."""
-        values = self._values[0]
-        return values[bisect_left(values, utilization) - 1]
-
     def next_above(self, number: int, free: float) -> float:
         """The next greater free space that an OSD can leave a pool."""
         values = self._values[number + 1]

@@ -8,7 +8,8 @@ from tests.optimum.optima import Optima
 from tests.optimum.problem import Part, parts_of, sets_that_fit, up_sets
 from tests.optimum.reachable import Limits, up_sets_of
 from tests.optimum.tiny import TINY, Allowed, enumerated
-from tests.support.few import few
+
+pytestmark = pytest.mark.full
 
 @pytest.mark.parametrize("name", sorted(TINY))
 def test_enumeration_finds_nothing_better_and_nothing_worse(name: str) -> None:
@@ -34,11 +35,7 @@ def test_enumeration_finds_nothing_better_and_nothing_worse(name: str) -> None:
             if all(a >= b for a, b in zip(other.free_bytes, one.free_bytes)))
 
 
-#: Of each kind one; the last ones take seconds.
-SEEDS = [0, 1, 3, 4, 7, 8, 9, 10, 11, 14, 18, 2, 5, *range(12, 18), *range(19, 24)]
-
-
-@pytest.mark.parametrize("seed", few(SEEDS, 11))
+@pytest.mark.parametrize("seed", range(24))
 def test_legal_up_sets_reach_the_optima(seed: int) -> None:
     """The limits on counts allow what the rule and the monitor allow, and nothing else."""
     _, cluster = optimum_cluster(seed)

@@ -13,6 +13,8 @@ from tests.support.plan_legality import assert_legal
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 
+pytestmark = pytest.mark.full
+
 CLUSTERS = 2 * KINDS
 
 

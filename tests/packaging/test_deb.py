@@ -68,6 +68,7 @@ def test_the_version_is_the_modules_and_stands_in_the_package(tmp_path: Path) ->
     assert 'VERSION = "3.2.1"' in text
 
 
+@pytest.mark.full
 def test_a_build_of_a_later_commit_is_a_newer_version(tmp_path: Path) -> None:
     module = source_copy(tmp_path, "3.2.1")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
@@ -86,6 +87,7 @@ def test_a_build_of_a_later_commit_is_a_newer_version(tmp_path: Path) -> None:
     assert control(build(tmp_path / "tagged", module=module))["Version"] == "3.2.1"
 
 
+@pytest.mark.full
 def test_a_build_is_reproducible(package: Path, tmp_path: Path) -> None:
     again = build(tmp_path / "again")
     assert again.name == package.name

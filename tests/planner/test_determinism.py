@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
@@ -21,7 +21,7 @@ from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-_NAMES = ["demo", "hybrid", "racks", "many-pools", "random"]
+_NAMES = ["random", "demo", "hybrid", "racks", "many-pools"]
 
 #: Run in another process; prints a plan's fingerprint per cluster.
 _SCRIPT = """
@@ -53,14 +53,14 @@ def disordered(snapshot: Snapshot, seed: int) -> Snapshot:
 
 
 @pytest.mark.parametrize("seed", few(range(2), 1))
-@pytest.mark.parametrize("name", few(_NAMES, 2))
+@pytest.mark.parametrize("name", few(_NAMES, 1))
 def test_order_of_the_snapshots_dictionaries_does_not_matter(name: str, seed: int) -> None:
     plan = make_plan(disordered(snapshot_of(name), seed))
     assert plan.moves and plan.to_dict() == plan_of_cluster(name).to_dict()
     assert fingerprint(plan) == fingerprint(plan_of_cluster(name))
 
 
-@pytest.mark.parametrize("seed", few(range(6), 2))
+@pytest.mark.parametrize("seed", few(range(6), 1))
 def test_order_of_the_readings_dictionaries_does_not_matter(seed: int) -> None:
     """CRUSH buckets, rules and devices come in another order, too."""
     plain = make_plan(random_cluster(seed, hybrid=True).snapshot())
@@ -68,12 +68,14 @@ def test_order_of_the_readings_dictionaries_does_not_matter(seed: int) -> None:
     assert plain.moves and other.to_dict() == plain.to_dict()
 
 
-@pytest.mark.parametrize("hash_seed", few(["1", "4711"], 1))
-def test_another_process_makes_the_same_plan(hash_seed: str) -> None:
+@pytest.mark.parametrize("names, hash_seed", [
+    (_NAMES[:1], "1"),
+    *(pytest.param(_NAMES, seed, marks=pytest.mark.full) for seed in ("1", "4711"))])
+def test_another_process_makes_the_same_plan(names: List[str], hash_seed: str) -> None:
     told = subprocess.run(
-        [sys.executable, "-c", _SCRIPT] + _NAMES, check=True, capture_output=True,
+        [sys.executable, "-c", _SCRIPT] + names, check=True, capture_output=True,
         text=True, cwd=_REPOSITORY, env=dict(os.environ, PYTHONHASHSEED=hash_seed)).stdout.split()
-    assert told == [fingerprint(plan_of_cluster(name)) for name in _NAMES]
+    assert told == [fingerprint(plan_of_cluster(name)) for name in names]
 
 
 @pytest.mark.parametrize("aim", AIMS)

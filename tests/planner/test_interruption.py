@@ -52,7 +52,8 @@ def calls_of_whole_plan(name: str) -> int:
     return len(asked)
 
 
-@pytest.mark.parametrize("name", few(_NAMES, 1))
+@pytest.mark.full
+@pytest.mark.parametrize("name", _NAMES)
 def test_an_interrupted_plan_is_legal_and_does_no_harm(name: str) -> None:
     """After few calls, after all of them, and after many numbers between."""
     snapshot, whole = snapshot_of(name), plan_of_cluster(name)

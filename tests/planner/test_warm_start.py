@@ -45,7 +45,7 @@ def in_parts_from_scratch(name: str, parts: int) -> Tuple[int, Snapshot]:
     return in_parts(name, parts, lambda snapshot, _left: make_plan(snapshot))
 
 
-@pytest.mark.parametrize("name", few(NAMES, 3))
+@pytest.mark.parametrize("name", few(NAMES, 1))
 def test_the_snapshot_after_a_plan_is_what_the_plan_foretold(name: str) -> None:
     """Of the tests' own helper: it does what the plan says, no more and no less."""
     snapshot, plan = snapshot_of(name), plan_of_cluster(name)
@@ -108,7 +108,7 @@ def test_planning_again_from_scratch_on_the_way_costs_nothing_in_the_mean() -> N
     assert sum(ratios) <= len(ratios)
 
 
-@pytest.mark.parametrize("name", few(NAMES, 3))
+@pytest.mark.parametrize("name", few(NAMES, 1))
 def test_a_finished_plan_leaves_nothing_to_do(name: str) -> None:
     plan = plan_of_cluster(name)
     again = make_plan(follow_up(snapshot_of(name), plan.changes))

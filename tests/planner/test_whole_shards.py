@@ -32,7 +32,8 @@ def ask_df(session: Session) -> List[Dict[str, Any]]:
     return nodes
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("seed", [1, 2])
 def test_splitting_comes_to_what_the_model_says(tmp_path: Path, seed: int) -> None:
     session = open_cluster("few", seed, tmp_path)
     run(session, "config set mgr mgr/equilibrium/min_gain 0", "equilibrium on", "sim run 6h")

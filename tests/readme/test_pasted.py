@@ -109,7 +109,8 @@ def session() -> Iterator[Session]:
 
 
 @pytest.mark.parametrize("words, moment", [
-    (words, moment) for words in STORIES for moment in MOMENTS
+    pytest.param(words, moment, marks=[] if moment == "old" else [pytest.mark.full])
+    for words in STORIES for moment in MOMENTS
     if moment == "old" or re.search(r"^again ", block(words), re.MULTILINE)])
 def test_it_does_what_it_says(session: Session, tmp_path: Path, words: str, moment: str) -> None:
     shell, story = Shell(session, tmp_path), STORIES[words]

@@ -8,7 +8,7 @@ import pytest
 from tests.report.explanations import answer_of, explained, facts, giant, looked_at, said
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.rules import HDD_HOSTS, SSD_HOSTS
+from tests.support.rules import HDD_HOSTS
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
@@ -31,26 +31,6 @@ def test_bound_of_each_set_and_the_distance_from_it() -> None:
 def test_cluster_at_its_bound() -> None:
     cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB)
     assert "osd.0, the fullest there, is at 10.00%, as low as can be" in said(cluster)
-
-
-def test_two_sets_of_osds() -> None:
-    cluster = Cluster(hosts(4), {0: HDD_HOSTS, 1: SSD_HOSTS},
-                      classes={2: "ssd", 3: "ssd"}).pool(1, size=1).pool(2, size=1, rule=1)
-    cluster.pg("1.0", [0], GIB).pg("1.1", [0], GIB).pg("2.0", [3], 4 * GIB)
-    data = facts(cluster)
-    assert [(s["device_class"], s["fullest_osd"]) for s in data["sets"]] == [
-        ("hdd", 0), ("ssd", 3)]
-    assert sum("the fullest there" in sentence for sentence in data["sentences"]) == 2
-
-
-def test_what_blocks_now() -> None:
-    harness = looked_at(giant(), active=True)
-    harness.gateway.builtin = True
-    harness.look()
-    data = answer_of(harness).data
-    assert data["state"] == "blocked" and "built-in" in data["reason"]
-    assert (data["reason_code"], data["action"]) == ("conflict", "'ceph balancer off'")
-    assert data["reason_text"] == data["reason"]
 
 
 def test_counters_by_reason() -> None:

@@ -9,69 +9,25 @@ from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.rules import OSD_RULE
-from .looks import evaluated, look_at
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.rejections import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.cluster.evaluation import (
-    Look, evaluate_cluster, evaluate_plan, evaluate_pool, skipped_lines)
+from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster, skipped_lines
 from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.health import Circumstances, health_checks
-from equilibrium_mgr.report.plans import PlansNow, dump_plan, list_plans, show_plan
+from equilibrium_mgr.report.plans import dump_plan
 from equilibrium_mgr.report.status import Now, report_status
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())
-
-
-def test_show_is_comments_and_runnable_lines() -> None:
-    answer = show_plan("p", PLAN)
-    lines = answer.plain.split("\n")
-    commands = [line for line in lines if not line.startswith("#")]
-    assert commands == answer.data["commands"] == [c.command() for c in PLAN.changes]
-    assert all(line.startswith(("ceph osd pg-upmap-items ", "ceph osd rm-pg-upmap-items "))
-               for line in commands)
-    first, move = answer.data["moves"][0], PLAN.moves[0]
-    assert (first["pgid"], first["from"], first["to"], first["bytes"]) == (
-        move.pgid, move.source, move.target, move.bytes)
-    assert first["from_utilization_before"] == move.source_before
-    assert first["to_utilization_after"] == move.target_after
-    json.dumps(answer.data)
 
 
 def test_dump_holds_items_and_predicted_up_of_every_change() -> None:
     data = json.loads(json.dumps(dump_plan("p", PLAN).data))
     assert data["upmap_items"] == {c.pgid: [list(i) for i in c.items] for c in PLAN.changes}
     assert data["predicted_up"] == {c.pgid: list(c.up_after) for c in PLAN.changes}
-
-
-def test_evaluation_of_a_plan_compares_before_and_after() -> None:
-    look = look_at(random_cluster(1).snapshot())
-    data = json.loads(json.dumps(evaluate_plan(evaluated(PLAN), look).data))
-    assert data["moves"] == len(PLAN.moves) and data["bytes"] == PLAN.bytes
-    assert data["applicable_changes"] == len(PLAN.changes) and not data["is_outdated"]
-    for row in data["classes"]:
-        name = row["device_class"]
-        assert row["planned_max_utilization"] == pytest.approx(PLAN.after.classes[name].max)
-        assert row["soon_max_utilization"] == pytest.approx(PLAN.before.classes[name].max)
-    for pool in data["pools"]:
-        assert pool["planned_free_bytes"] == pytest.approx(
-            PLAN.after.pools[pool["name"]].free_bytes, abs=8)
-    assert PLAN.after.room is not None
-    assert data["planned_room"]["bytes"] == pytest.approx(PLAN.after.room.bytes, abs=8)
-
-
-def test_evaluation_of_cluster_and_pool() -> None:
-    look = look_at(random_cluster(1).snapshot())
-    data = json.loads(json.dumps(evaluate_cluster(look).data))
-    assert data["osdmap_epoch"] == 100
-    assert [row["device_class"] for row in data["classes"]] == ["hdd", "ssd"]
-    pool = evaluate_pool("pool2", look)
-    assert [row["name"] for row in pool.data["pools"]] == ["pool2"] and "pool2" in pool.plain
-    assert pool.data["pools"][0] in data["pools"]
 
 
 def test_skipped_reasons_one_a_line() -> None:
@@ -90,54 +46,6 @@ def uneven() -> Cluster:
 def status_of(harness: Harness, now: Optional[Now] = None) -> CommandAnswer:
     return report_status(harness.balancer.status, harness.planning, harness.settings(),
                          now or Now(harness.now))
-
-
-def test_status_before_the_first_round() -> None:
-    harness = Harness(uneven())
-    data = status_of(harness).data
-    assert data["state"] == "off" and data["osdmap_epoch"] is None
-    assert data["classes"] == [] and data["execution"] is None and data["progress"] is None
-    json.dumps(data)
-
-
-def test_status_while_a_plan_is_executed() -> None:
-    harness = Harness(uneven(), max_moves_per_round=1)
-    plan = make_plan(uneven().snapshot())
-    harness.plan_store.put("p", plan, 1.0)
-    harness.balancer.execute("p", plan)
-    harness.round()
-    answer = status_of(harness, Now(harness.now + 5, harness.now + 60))
-    data = json.loads(json.dumps(answer.data))
-    assert data["state"] == "moving" and data["execution"]["plan"] == "p"
-    assert data["execution"]["sent_moves"] == 1 == data["moving"]["shards"]
-    assert data["moving"]["bytes"] == 5 * GIB
-    assert sum(group["shards"] for group in data["waiting"]) == len(plan.moves) - 1
-    assert data["next_run_seconds"] == 55 and data["builtin_balancer_active"] is False
-    assert [(row["device_class"], row["osds"]) for row in data["classes"]] == [("hdd", 2)]
-    assert "state:       moving" in answer.plain and "hdd" in answer.plain
-
-
-def test_status_tells_of_a_plan_in_the_making() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.round()
-    data = status_of(harness, Now(harness.now + 7)).data
-    assert [(p["plan"], p["seconds"]) for p in data["planning"]] == [("automatic", 7)]
-    harness.jobs.run()
-    said = status_of(harness, Now(harness.now + 7))
-    assert said.data["planning"] == [] and said.data["last_plan"]["plan"] == "automatic"
-
-
-def test_list_of_plans() -> None:
-    harness = Harness(uneven())
-    harness.plan_store.put("b", PLAN, 0.0)
-    harness.plan_store.put("a", PLAN, 0.0)
-    harness.planning.submit_named("c", PlanOptions(), 10.0)
-    data = list_plans(harness.plan_store.heads().values(),
-                      PlansNow(harness.planning.plans_in_progress(), "b")).data
-    assert [(p["plan"], p["state"]) for p in data["plans"]] == [
-        ("a", "ready"), ("b", "executing"), ("c", "planning")]
-    assert data["plans"][0]["shards"] == len(PLAN.moves)
-    assert data["plans"][0]["created_at"] == 0.0
 
 
 def test_health_checks_in_the_mgr_s_shape() -> None:

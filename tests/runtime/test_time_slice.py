@@ -209,6 +209,7 @@ def test_a_look_leaves_no_circles() -> None:
     assert gc.collect() == 0
 
 
+@pytest.mark.full
 def test_a_plan_leaves_no_circles() -> None:
     snapshot = snapshot_of("uneven")
     gc.collect()

@@ -7,9 +7,10 @@ from typing import Dict, List
 import pytest
 from tests.scenarios.clusters import session_of
 from tests.scenarios.drive import command
-from tests.support.few import few
 
 from mgr_stub.console.session import Session
+
+pytestmark = pytest.mark.full
 
 _SENT_SECONDS, _SECONDS = 1800.0, 18 * 3600.0
 
@@ -26,7 +27,7 @@ def sent_changes(session: Session) -> List[str]:
     return pgids
 
 
-@pytest.mark.parametrize("event", few(_EVENTS, 1))
+@pytest.mark.parametrize("event", _EVENTS)
 def test_no_pg_is_moved_twice(event: str, tmp_path: Path) -> None:
     session = session_of("small", 8, tmp_path)
     command(session, "equilibrium on")

@@ -47,8 +47,8 @@ def test_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) ->
         pytest.xfail(f"an OSD's utilization thrashes by {100.0 * thrashing:.0f} %")
 
 
-@pytest.mark.parametrize("name", [
-    "limit_of_shards", pytest.param("builtin", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["limit_of_shards", "builtin"])
 def test_the_same_scenario_runs_the_same_way(name: str, tmp_path: Path) -> None:
     played = scenario.read(scenario.FOLDER / f"{name}.txt")
     outcomes = []
@@ -58,6 +58,7 @@ def test_the_same_scenario_runs_the_same_way(name: str, tmp_path: Path) -> None:
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.full
 def test_a_balancer_that_sets_primaries_holds_nothing_up(tmp_path: Path) -> None:
     """Beside it as without it: as many moves, no later than PGs that are led by others have them
     copied, and the same end."""

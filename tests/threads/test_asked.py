@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from typing import Callable
 
+import pytest
 from tests.metrics_endpoint.client import free_port, get
 from tests.scenarios.awake.asking import READS
 
@@ -16,6 +17,7 @@ _STEPS, _STEP_SECONDS = 60, 20.0
 _SET = "config set mgr mgr/equilibrium/"
 
 
+@pytest.mark.full
 def test_upmaps_that_somebody_removes_are_made_up_for(run_mgr: Callable[..., Running]) -> None:
     rng, port, running = random.Random("asked"), free_port(), run_mgr(True)
     running.command("sim backfill rate 1G")

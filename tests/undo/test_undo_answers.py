@@ -72,6 +72,7 @@ def test_it_tells_what_comes_of_it(session: Session) -> None:
     assert "above nearfull" in plain
 
 
+@pytest.mark.full
 def test_what_has_just_arrived_goes_back_at_once(session: Session) -> None:
     """pg_cooldown is for automatic balancing and for plans: `status` tells when its end comes."""
     said(session, "config set mgr mgr/equilibrium/pg_cooldown 36000")

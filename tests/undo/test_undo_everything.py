@@ -10,8 +10,10 @@ import pytest
 
 from .random_story import Story
 
+pytestmark = pytest.mark.full
+
 COMPANY = pytest.mark.parametrize("company", [
-    "alone", "others", pytest.param("map_changes", marks=pytest.mark.full)])
+    "alone", "others", "map_changes"])
 #: Pairs that others had set come back even where they are without effect.
 _NOT_HELD = ("S7", "S14")
 
@@ -43,7 +45,6 @@ def test_every_pair_comes_back(story: Story, company: str) -> None:
 
 
 @COMPANY
-@pytest.mark.full
 def test_a_span_comes_back(story: Story, company: str) -> None:
     moments = [moment for moment in story.moments[1:] if story.is_quiet(moment)]
     if not moments:
@@ -58,7 +59,6 @@ def test_a_span_comes_back(story: Story, company: str) -> None:
 
 
 @COMPANY
-@pytest.mark.full
 def test_a_plan_comes_back(story: Story, company: str) -> None:
     story.rest()
     plans = [number for number in range(len(story.executed)) if story.changed_by(number)]

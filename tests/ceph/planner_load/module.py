@@ -1,7 +1,6 @@
 """Test-only mgr module: does equilibrium's work on a made cluster, in the mgr's own process.
 
 `ceph planner_load begin plan|look|poll`, `ceph planner_load end`, `ceph planner_load status`,
-`ceph planner_load collector` (the garbage collector of this interpreter, and the mgr's memory),
 `ceph planner_load stalls` (how long the interpreter's lock was not to be had, and why).
 `plan` makes plans one after the other with equilibrium's own plan service and job thread. `look`
 does what follows each reading of the cluster: snapshot, reachable evenness, view, report. `poll`
@@ -14,7 +13,6 @@ reads the annotations of the handlers.
 """
 import gc
 import json
-import platform
 import sys
 import threading
 import time
@@ -125,16 +123,6 @@ class Module(MgrModule):
         """Rounds done since `begin`, what is done now, and why it failed"""
         return 0, json.dumps({"rounds": self._rounds, "doing": self._wanted,
                               "failure": self._failure}), ""
-
-    @CLICommand("planner_load collector")
-    def _cmd_collector(self) -> Tuple[int, str, str]:
-        """Whether the collector runs, what it has done, what it leaves out; memory in bytes"""
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        return 0, json.dumps({
-            "python": platform.python_version(), "enabled": gc.isenabled(),
-            "frozen": gc.get_freeze_count(), "thresholds": gc.get_threshold(),
-            "counts": gc.get_count(), "collections": [g["collections"] for g in gc.get_stats()],
-            "objects": len(gc.get_objects()), "rss_bytes": pages * 4096}), ""
 
     @CLICommand("planner_load stalls")
     def _cmd_stalls(self) -> Tuple[int, str, str]:

@@ -122,7 +122,8 @@ def old_clients(demo_state: Dict[str, Any]) -> Dict[str, Any]:
     return demo_state
 
 
-@pytest.mark.parametrize("release, looked", [(16, True), (18, False), (20, True)])
+@pytest.mark.parametrize("release, looked", [
+    pytest.param(16, True, marks=pytest.mark.full), (18, False), (20, True)])
 def test_old_clients(open_session: Callable[..., Session], demo_state: Dict[str, Any],
                      release: int, looked: bool) -> None:
     cure = "osd set-require-min-compat-client luminous"

@@ -8,6 +8,7 @@ import pytest
 
 from equilibrium_mgr.report.progress_event import ProgressEvents
 from mgr_stub.console.session import Session
+from tests.support.releases import RELEASES
 
 from ..asking import optimize, run
 
@@ -26,7 +27,7 @@ def started(open_session: OpenSession, release: int = 18) -> Session:
     return session
 
 
-@pytest.mark.parametrize("release", [16, 18, 20])
+@pytest.mark.parametrize("release", RELEASES)
 def test_one_event_an_episode_in_bytes_that_never_falls_and_ends(
         open_session: OpenSession, release: int) -> None:
     session = started(open_session, release)

@@ -50,7 +50,8 @@ def started(open_session: Callable[..., Session]) -> Session:
     return session
 
 
-@pytest.mark.parametrize("fail_at", [-1, 6], ids=["one mgr", "failover"])
+@pytest.mark.parametrize("fail_at", [
+    pytest.param(-1, marks=pytest.mark.full, id="one mgr"), pytest.param(6, id="failover")])
 def test_the_eta_is_within_0_5_to_2_of_the_truth_from_10_to_90_per_cent(
         open_session: Callable[..., Session], fail_at: int) -> None:
     session = started(open_session)
@@ -92,6 +93,7 @@ def test_after_a_failover_the_totals_are_the_same_to_one_round(
     assert before.bytes_done <= after.bytes_done <= before.bytes_done + 0.15 * before.bytes_total
 
 
+@pytest.mark.full
 def test_bytes_done_have_arrived_and_are_not_merely_sent(
         open_session: Callable[..., Session]) -> None:
     session = started(open_session)

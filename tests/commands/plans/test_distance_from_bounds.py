@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
+import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, optimize, run
 
@@ -13,6 +14,7 @@ def ratio_of_bytes(entry: Dict[str, Any]) -> float:
     return max(0.0, 1.0 - least / moved) if moved else 0.0
 
 
+@pytest.mark.full
 def test_bytes_that_were_moved_are_not_held_against_what_is_left(session: Session) -> None:
     """Of an executed plan nothing is left: it is 0 % from the best possible, and not 100 %."""
     plan = optimize(session)

@@ -51,6 +51,7 @@ def test_they_are_mended_and_nothing_else(broken: Session) -> None:
     assert optimize(broken, "again --repair")["moves"] == []
 
 
+@pytest.mark.full
 def test_balancing_leaves_them_alone(broken: Session) -> None:
     before = items(broken)
     run(broken, "equilibrium on", "sim run 2h")

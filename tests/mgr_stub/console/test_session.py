@@ -200,6 +200,7 @@ def test_demo() -> None:
     assert float(highest[3].rstrip("%")) < float(highest[2].rstrip("%")) - 10
 
 
+@pytest.mark.full
 def test_plan_can_be_piped() -> None:
     result = run("-c", "equilibrium optimize p", "-c", "equilibrium show p")
     assert result.returncode == 0, result.stderr

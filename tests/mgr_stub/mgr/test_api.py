@@ -13,8 +13,7 @@ import pytest
 from mgr_stub.mgr import install
 from mgr_stub.mgr.handlers import describe_function, parse_words
 from tests.support.clusters import stub_states as clusters
-
-RELEASES = [16, 18, 20]
+from tests.support.releases import RELEASES
 
 
 @pytest.fixture(params=RELEASES)

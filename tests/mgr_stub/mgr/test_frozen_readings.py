@@ -61,6 +61,7 @@ def test_plain_readings_as_of_ceph_16_to_20(make_session: Callable[..., Session]
         assert not any(isinstance(part, (tuple, frozenset)) for part in parts(reading)), name
 
 
+@pytest.mark.full
 def test_module_runs_with_plain_readings() -> None:
     session = Session.from_state(None, 18, frozen=False)
     session.command("equilibrium eval")     # begins an observation

@@ -25,7 +25,7 @@ def half_way(name: str) -> Tuple[Snapshot, FormerPlan]:
         plan.changes[len(sent):], plan_result(snapshot, PlanOptions(), plan))
 
 
-@pytest.mark.parametrize("name", few(NAMES, 4))
+@pytest.mark.parametrize("name", few(NAMES, 2))
 def test_exactly_what_was_wanted_is_wanted(name: str, mocker: MockerFixture) -> None:
     snapshot, former = half_way(name)
     lowered = mocker.patch.object(GoalRepair, "_lower_to")
@@ -58,7 +58,7 @@ def fullest(snapshot: Snapshot, former: FormerPlan, count: int) -> List[int]:
     return sorted(snapshot.osds, key=lambda osd: -done.utilization(osd))[:count]
 
 
-@pytest.mark.parametrize("name", few(NAMES, 4))
+@pytest.mark.parametrize("name", few(NAMES, 2))
 def test_what_osds_report_may_swing_while_data_moves(name: str, mocker: MockerFixture) -> None:
     snapshot, former = half_way(name)
     lowered = mocker.patch.object(GoalRepair, "_lower_to")

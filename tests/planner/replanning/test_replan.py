@@ -23,7 +23,7 @@ _CASES = [("random", seed) for seed in range(1, 5)] + [("erasure", 1)] + [
     (name, seed) for seed in range(1, 4) for name in ("small", "hybrid", "racks", "giant")] + [
     ("random", seed) for seed in range(5, 30)]
 _EACH_SHAPE = _CASES[:9]
-CLUSTERS = few(_CASES, 5)
+CLUSTERS = few(_CASES, 1)
 
 
 @cache
@@ -95,7 +95,8 @@ class TestEachEvent:
             assert highest(plan)[name] <= usage.max + 1e-9
 
 
-@pytest.mark.parametrize("event", few(list(EVENTS), 1))
+@pytest.mark.full
+@pytest.mark.parametrize("event", list(EVENTS))
 def test_bytes_are_those_of_plans_from_scratch(event: str) -> None:
     """In the mean: on clusters so small, one shard more or less is many percent of a plan."""
     ratios = [again(cluster, event)[0].bytes / from_scratch(cluster, event).bytes

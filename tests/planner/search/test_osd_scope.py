@@ -26,7 +26,7 @@ def scope(snapshot: Snapshot, kind: str, seed: str) -> PlanOptions:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", few(sorted(RULE_SHAPES), 5))
+@pytest.mark.parametrize("shape", few(sorted(RULE_SHAPES), 3))
 def test_rules_of_all_shapes(shape: str, kind: str) -> None:
     snapshot = make(shape, "items").snapshot()
     options = scope(snapshot, kind, shape)
@@ -34,7 +34,7 @@ def test_rules_of_all_shapes(shape: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", few(NAMES, 2))
+@pytest.mark.parametrize("name", few(NAMES, 1))
 def test_whole_clusters(name: str, kind: str) -> None:
     snapshot = snapshot_of(name)
     options = scope(snapshot, kind, name)

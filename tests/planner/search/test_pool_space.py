@@ -11,7 +11,6 @@ from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
 from tests.benchmark.scoring import changed_items, data_pools, up_with
 from tests.benchmark.scoring import fill as filled
 from tests.support.clusters.unit_cluster import single_copies
-from tests.support.few import few
 from tests.support.plan_legality import assert_legal
 from tests.support.rules import HDD_HOSTS
 
@@ -58,7 +57,8 @@ def _even_space(snapshot: Snapshot, used: Dict[int, float], pool: int) -> float:
                for osd in snapshot.osds.values())
 
 
-@pytest.mark.parametrize("seed", few(range(4), 1))
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("make", [_few_pgs_per_osd, _two_large_pools])
 def test_every_data_pool_has_nearly_the_space_that_even_counts_give(
         make: Callable[[random.Random], Snapshot], seed: int) -> None:

@@ -161,6 +161,7 @@ def large_plan(snapshot: Snapshot, osds: int) -> Plan:
                 {}, "luminous", "space", view.bounds)
 
 
+@pytest.mark.full
 def test_the_page_of_a_thousand_osds() -> None:
     """100 pools, 33,300 PGs."""
     snapshot = build_snapshot(large_reading(1000, 100))

@@ -83,8 +83,9 @@ def _cost(folder: Path, state: str, asks: bool, seconds: float) -> Cost:
 
 
 @pytest.mark.parametrize("state", [
-    "moving", "balanced", "off", "drained",
-    *(pytest.param(state, marks=pytest.mark.full) for state in ("stuck", "blocked", "waiting"))])
+    "moving",
+    *(pytest.param(state, marks=pytest.mark.full) for state in (
+        "balanced", "off", "drained", "stuck", "blocked", "waiting"))])
 def test_the_price_of_asking(state: str, tmp_path: Path) -> None:
     seconds = _EPOCHS_SECONDS if state in ("moving", "drained") else _HOUR
     alone, asked = (_cost(tmp_path / str(asks), state, asks, seconds) for asks in (False, True))

@@ -8,14 +8,12 @@ from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 
-from ..made.scale import SHARDS_PER_OSD, large_reading
-from ..memory import peak_bytes
-from ..options import plan_options
+from .made.scale import SHARDS_PER_OSD, large_reading
+from .memory import peak_bytes
+from .options import plan_options
 
 FIRST_MOVES = 100   # as many as a round sends at most
-#: OSDs of the clusters in the chart, which have PGs in proportion
-CHART_OSDS = (1000, 2000, 5000, 10_000, 20_000)
-_CHART_PGS_PER_OSD, _FEW_POOLS, _MANY_POOLS, _SIZE = 16, 4, 100, 3
+_PGS_PER_OSD, _FEW_POOLS, _MANY_POOLS, _SIZE = 16, 4, 100, 3
 
 
 class Form(NamedTuple):
@@ -28,7 +26,7 @@ class Form(NamedTuple):
 
 def few_pools(osds: int) -> Form:
     """48 shards per OSD in 4 pools; on 10,000 OSDs 160,000 PGs."""
-    return Form(osds, osds * _CHART_PGS_PER_OSD, _FEW_POOLS)
+    return Form(osds, osds * _PGS_PER_OSD, _FEW_POOLS)
 
 
 def many_pools(osds: int) -> Form:
@@ -99,5 +97,4 @@ def measure_scale(form: Form, limit: float, aim: str) -> Dict[str, Any]:
         "after": {name: usage.max for name, usage in plan.after.classes.items()},
         "bounds": dict(getattr(plan, "bounds", {})),
         "start_peak_bytes": start_peak, "reading_peak_bytes": reading_peak,
-        "snapshot_peak_bytes": snapshot_peak, "peak_bytes": peak_bytes(),
-        "own_peak_bytes": peak_bytes() - start_peak}
+        "snapshot_peak_bytes": snapshot_peak, "peak_bytes": peak_bytes()}

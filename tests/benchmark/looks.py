@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict
 from mgr_stub.console.session import Session
 from tests.support.units import MIB
 
-from ..clusters import Source
+from .clusters import Source
 
 CHANGED_PGS = 100   # or all, where there are fewer
 _TIMES = 3

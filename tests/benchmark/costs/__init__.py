@@ -1,1 +1,0 @@
-"""What looks and plans after an event cost on one cluster."""

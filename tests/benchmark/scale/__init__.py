@@ -1,1 +1,0 @@
-"""Large made clusters: seconds and memory, and how they grow."""

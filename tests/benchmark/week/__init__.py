@@ -1,1 +1,0 @@
-"""A simulated week, and whose processor time it takes."""
