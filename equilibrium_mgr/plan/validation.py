@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Optional, Union, get_args, get_origin, get_type_hints
+from functools import lru_cache
+from typing import Any, Optional, Union, get_args, get_origin, get_type_hints
 
-from .model import ClassUsage, Move, PgChange, Plan, PoolSpace, Usage
+from .model import Plan
 
 #: No size, id or time is as large.
 _MOST = 1 << 63
+
+#: A plan has as many records as shards, of a handful of types.
+_hints = lru_cache(maxsize=None)(get_type_hints)
 
 
 def conforms(value: Any, hint: Any) -> bool:
@@ -49,15 +53,6 @@ def fault_of_plan(plan: Plan) -> Optional[str]:
             set(plan.after.classes) - set(plan.before.classes)):
         return "before and after do not belong together"
     return None
-
-
-_KNOWN: Dict[type, Dict[str, Any]] = {one: get_type_hints(one) for one in (
-    Move, PgChange, Plan, Usage, ClassUsage, PoolSpace)}
-
-
-def _hints(named_tuple: type) -> Dict[str, Any]:
-    found = _KNOWN.get(named_tuple)
-    return get_type_hints(named_tuple) if found is None else found
 
 
 def _is_pgid(text: str) -> bool:

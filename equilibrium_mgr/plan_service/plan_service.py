@@ -128,7 +128,10 @@ class PlanService:
                 return
             if not self._stopping:
                 done(plan, job)
-            self.last_plan = _figures(name, plan, self._clock())
+            self.last_plan = {
+                "plan": name or "automatic", "made_at": self._clock(), "osdmap_epoch": plan.epoch,
+                "moves": len(plan.moves), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
+                "stop_reason": plan.stop_reason, "aim": plan.aim}
             self._log.info("made plan %s: %d moves, %d bytes, %s", name or "(automatic)",
                            len(plan.moves), plan.bytes, plan.stop_reason)
             self._failures.forget(name)
@@ -184,7 +187,8 @@ class PlanService:
               is_wanted: Callable[[int], bool], planner: Optional[Planner] = None) -> Plan:
         self._gateway.counters.add("plans")
         planner = planner or (repair_plan if options.repair else self.planner)
-        options = self._within_ceph_limits(options)
+        soft, hard = self._gateway.max_pg_shards()   # that Ceph lets an OSD have now
+        options = options._replace(max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
         with giving_way(self._limited(max_seconds, is_wanted)):
             plan = planner(snapshot, options)
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
@@ -210,11 +214,6 @@ class PlanService:
                 break
         return snapshot
 
-    def _within_ceph_limits(self, options: PlanOptions) -> PlanOptions:
-        """The options with the PG shards that Ceph lets an OSD have now."""
-        soft, hard = self._gateway.max_pg_shards()
-        return options._replace(max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
-
     def _limited(self, max_seconds: float, is_wanted: Callable[[int], bool]) -> AskToGoOn:
         """How a plan in the making gives way. It ends after `max_seconds`, at shutdown, or where it
         is not wanted: `is_wanted` is called with the moves found so far, at each yield."""
@@ -228,9 +227,3 @@ class PlanService:
             return (still_wanted and not self._stopping
                     and self.monotonic() - started < max_seconds)
         return ask
-
-
-def _figures(name: str, plan: Plan, now: float) -> Dict[str, Any]:
-    return {"plan": name or "automatic", "made_at": now, "osdmap_epoch": plan.epoch,
-            "moves": len(plan.moves), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
-            "stop_reason": plan.stop_reason, "aim": plan.aim}

@@ -1,7 +1,7 @@
 """The changes of a placement: for each PG the moves of its shards since planning began."""
 from __future__ import annotations
 
-from typing import FrozenSet, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import FrozenSet, List, NamedTuple, Sequence, Tuple
 
 from ..runtime.time_slice import piecewise, sorted_piecewise
 from .state.placement_state import PlacementState
@@ -21,10 +21,8 @@ class Change(NamedTuple):
     bytes: int                   # of one shard
 
 
-class ChangeGroup(NamedTuple):
-    """Changes that must go together; nearly always a single one."""
-
-    changes: Tuple[Change, ...]
+#: Changes that must go together; nearly always a single one.
+ChangeGroup = Tuple[Change, ...]
 
 
 def wanted_changes(placement: PlacementState) -> List[Change]:
@@ -43,26 +41,6 @@ def wanted_changes(placement: PlacementState) -> List[Change]:
         if moves:
             changes.append(Change(pg, moves, placement.pg_bytes[pg]))
     return changes
-
-
-def initial_used_bytes(placement: PlacementState, changes: Iterable[Change]) -> List[int]:
-    """Used bytes per OSD index before the changes."""
-    used = list(placement.used_bytes)
-    for change in changes:
-        for source, target in change.moves:
-            used[source] += change.bytes
-            used[target] -= change.bytes
-    return used
-
-
-def initial_shard_counts(placement: PlacementState, changes: Iterable[Change]) -> List[int]:
-    """PG shards per OSD index before the changes."""
-    counts = list(placement.shard_counts)
-    for change in changes:
-        for source, target in change.moves:
-            counts[source] += 1
-            counts[target] -= 1
-    return counts
 
 
 def draining(placement: PlacementState, changes: Sequence[Change]) -> FrozenSet[int]:

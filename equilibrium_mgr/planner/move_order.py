@@ -16,8 +16,7 @@ import heapq
 from typing import Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
 
 from ..runtime.time_slice import give_way, piecewise
-from .changes import (
-    Change, ChangeGroup, draining, initial_shard_counts, initial_used_bytes)
+from .changes import Change, ChangeGroup, draining
 from .state.placement_state import PlacementState
 
 #: Passes over the whole order: each moves the cycles forward that the one before came to too late.
@@ -33,6 +32,7 @@ _ROUNDING = 1e-12
 
 #: Before it gives way again, a few milliseconds.
 _CHANGES_A_PIECE = 500
+
 
 def order_changes(placement: PlacementState, changes: Sequence[Change]) -> List[ChangeGroup]:
     """Sorts the changes into groups. Does not end early: the order is not cut."""
@@ -64,9 +64,10 @@ class _Sorter:
         self.late_cycles: List[Tuple[int, ...]] = []
         self._size = placement.size_bytes
         self._fill_limit = placement.fill_limit_bytes
-        self._used = initial_used_bytes(placement, piecewise(changes, _CHANGES_A_PIECE))
+        #: per OSD: used bytes and PG shards, at first those before the changes
+        self._used = list(placement.used_bytes)
         self._max_shards = placement.max_shards
-        self._shard_counts = initial_shard_counts(placement, piecewise(changes, _CHANGES_A_PIECE))
+        self._shard_counts = list(placement.shard_counts)
         self._class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
         self._changes = changes
         #: changes that take a shard off an OSD that is being drained, and those that help them
@@ -74,8 +75,12 @@ class _Sorter:
         self._waiting: Set[int] = set(range(len(changes)))
         self._giving: Dict[int, List[int]] = {}       # OSD → changes that take a shard off it
         for number, change in enumerate(piecewise(changes, _CHANGES_A_PIECE)):
-            for source, _ in change.moves:
+            for source, target in change.moves:
                 self._giving.setdefault(source, []).append(number)
+                self._used[source] += change.bytes
+                self._used[target] -= change.bytes
+                self._shard_counts[source] += 1
+                self._shard_counts[target] -= 1
         #: class → heap of (-utilization, OSD): of sources whose turn may have come, and of all
         self._sources: Dict[str, List[Tuple[float, int]]] = {}
         self._osds: Dict[str, List[Tuple[float, int]]] = {}
@@ -114,7 +119,7 @@ class _Sorter:
             active = [name for name in classes if self._sources[name]]
             if not active:
                 group = self._resolve_cycle()
-                if group.changes:
+                if group:
                     groups.append(group)
                 continue
             name = min(active, key=lambda c: (
@@ -293,7 +298,7 @@ class _Sorter:
                 for blocked in self._blocked_by.pop(source, ()):
                     heapq.heappush(self._sources[self._class_of[blocked]],
                                    (-self._utilization(blocked), blocked))
-        return ChangeGroup(tuple(made))
+        return tuple(made)
 
     # -- cycles --------------------------------------------------------------------------------
 
@@ -336,7 +341,7 @@ class _Sorter:
             self.late_cycles.append(tuple(together))
         if exceeds or self._headroom(together, self._initial_highest.__getitem__) < -_ROUNDING:
             self._waiting.difference_update(together)
-            return ChangeGroup(())
+            return ()
         return self._make(together)
 
     def _cycle(self) -> List[int]:

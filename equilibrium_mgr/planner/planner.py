@@ -55,7 +55,7 @@ def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds
              placement: PlacementState,
              kept: List[ChangeGroup]) -> Tuple[PlacementState, List[ChangeGroup]]:
     """The placement and changes of a search within the limits; those given if they are better."""
-    beginning = [change for group in kept for change in group.changes]
+    beginning = [change for group in kept for change in group]
     if draining(placement, beginning):
         return placement, kept   # what is to leave goes first, whatever else would gain more
     limited = limited_placement(snapshot, options, bounds, beginning)
@@ -83,8 +83,8 @@ def _within_limits(groups: List[ChangeGroup],
     """The stop reason, and the first groups that keep the limits; moves of no bytes are free."""
     moves = moved_bytes = 0
     for number, group in enumerate(piecewise(groups, 10 * _CHANGES_A_PIECE)):
-        moves += sum(len(change.moves) for change in group.changes if change.bytes)
-        moved_bytes += sum(len(change.moves) * change.bytes for change in group.changes)
+        moves += sum(len(change.moves) for change in group if change.bytes)
+        moved_bytes += sum(len(change.moves) * change.bytes for change in group)
         if options.max_moves is not None and moves > options.max_moves:
             return MOVE_LIMIT, groups[:number]
         if options.max_bytes is not None and moved_bytes > options.max_bytes:
@@ -99,7 +99,7 @@ def _replayed(placement: PlacementState, groups: List[ChangeGroup]
     moves: List[Move] = []
     changes: List[PgChange] = []
     for group in piecewise(groups, _CHANGES_A_PIECE):
-        for change in group.changes:
+        for change in group:
             moves += _moves(placement, change, used)
             changes.append(_pg_change(placement, change))
     return used, moves, changes

@@ -103,7 +103,7 @@ class RefusalCensus:
                 break
             counted += 1
             size = self._snapshot.shard_bytes(pg, source, pg.up)
-            ask, given_up = self._refusal_of(pg, source), self._fall(source, size)
+            ask, given_up = self._refusal_of(pg, source), -self._rise(source, -size)
             for target in self._targets(pg, source):
                 give_way()
                 pairs += 1
@@ -135,7 +135,9 @@ class RefusalCensus:
         own, stays = placement.index_of.get(source), self._stays(pg)
         number = None if own is None else self._number(pg.pgid, own)
         if stays is None and own is not None and not placement.is_source[own]:
-            stays = self._excluded_source(source)
+            sources = self._options.sources
+            stays = (codes.POOL_EXCLUDED if sources is None or source in sources
+                     else codes.OSD_EXCLUDED)
         if stays is not None or own is None or number is None:
             code = stays or codes.IMMOVABLE
             return lambda _target: code
@@ -145,10 +147,6 @@ class RefusalCensus:
             return (placement.refusal(number, own, there)
                     or placement.room_refusal(there, self._size_there(pg, source, target)))
         return ask
-
-    def _excluded_source(self, source: int) -> str:
-        sources = self._options.sources
-        return codes.POOL_EXCLUDED if sources is None or source in sources else codes.OSD_EXCLUDED
 
     def _size_there(self, pg: Pg, source: int, target: int) -> int:
         """Bytes that the PG's shard on the source would take on a target."""
@@ -175,25 +173,15 @@ class RefusalCensus:
             self._numbers[own] = {placement.pgs[n].pgid: n for n in placement.shards[own]}
         return self._numbers[own].get(pgid)
 
-    def _fall(self, source: int, size: int) -> float:
-        """By how much the planner's evenness term falls when a shard leaves; 0 without figures."""
-        i = self._placement.index_of.get(source)
+    def _rise(self, osd: int, more: int) -> float:
+        """By how much the planner's evenness term rises with `more` bytes; 0 without figures."""
+        i, placement = self._placement.index_of.get(osd), self._placement
         if i is None:
             return 0.0
-        used = self._placement.used_bytes[i]
-        return self._cost(i, used) - self._cost(i, used - size)
-
-    def _rise(self, target: int, size: int) -> float:
-        """By how much it rises where the shard arrives."""
-        i = self._placement.index_of[target]
-        used = self._placement.used_bytes[i]
-        return self._cost(i, used + size) - self._cost(i, used)
-
-    def _cost(self, index: int, used: int) -> float:
-        placement = self._placement
-        return evenness_cost(used, placement.size_bytes[index],
-                             self._bound.get(placement.osd_ids[index], 0.0),
-                             self._underfull_weight)
+        used, size = placement.used_bytes[i], placement.size_bytes[i]
+        bound = self._bound.get(osd, 0.0)
+        return (evenness_cost(used + more, size, bound, self._underfull_weight)
+                - evenness_cost(used, size, bound, self._underfull_weight))
 
     def _code_of_allowed(self, gain: float, pg: Pg, source: int, target: int) -> str:
         """The code of a move that a plan may make."""

@@ -2,20 +2,26 @@
 
 An OSD that is out, a host that is added or a pool that has grown changes little of a placement that
 was good. The placement that was wanted is restored as far as it is legal today, and only what is
-above the former plan's result is relieved; nothing is where nothing has happened
-(planner/foreseen.py). Where that does not come near the former result, or costs clearly more bytes
-than the event calls for, there is no such plan, and one has to be made from scratch.
+above the former plan's result is relieved; nothing is where nothing has happened. Where that does
+not come near the former result, or costs clearly more bytes than the event calls for, there is no
+such plan, and one has to be made from scratch.
+
+While data moves, the figures of an OSD swing: its own report is newer than that of a PG that has
+just arrived, and the sizes of shards are fitted to bytes that exist twice. The pools' own bytes,
+and the PGs that are wanted on each OSD, are free of that. Where these are on all OSDs what the plan
+foresaw, nothing has happened, and an OSD that reports more is left alone: a shard that left it
+today would be wanted there again tomorrow.
 """
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from collections import Counter
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange, Plan
 from ..plan.options import PlanOptions
 from ..runtime.time_slice import told_to_end
 from ..snapshot.model import Snapshot, without_shares
 from .bound.lower_bound import OsdSet, UtilizationBounds, utilization_bounds
-from .foreseen import ForeseenOsd, foreseen_osds, osds_as_foreseen
 from .changes import wanted_changes
 from .move_order import order_changes
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
@@ -25,8 +31,7 @@ from .search.evacuation import drained_osds
 from .search.goal_repair import GoalRepair, Goals
 from .search.search import Search
 from .state.constraints import SearchConstraints
-from .state.placement_state import PlacementState
-from .wanted_placement import restore_wanted
+from .state.placement_state import PlacementState, ShardMove
 
 #: Plans in a row that may start from the one before; the next is made from scratch.
 MAX_REPLANS = 8
@@ -50,6 +55,30 @@ _MOST_PRESSURE_ABOVE = 0.03
 #: event has left above the goals. A plan from scratch does with less than the sum, as measured.
 _MOST_OF_WANTED = 1.02
 _MOST_OF_ABOVE = 0.7
+
+
+#: Bytes by which what OSDs hold may differ while nothing has happened: a ratio of their size.
+_SAME = 0.002
+
+#: An OSD that reports so much more than was foreseen is not left alone: a ratio of its size. The
+#: loop plans anew for the same difference.
+_MOST_SWING = 0.03
+
+# Reasons for which a wanted move is dropped.
+NOT_MOVABLE = "its PG is gone or may not be moved"
+NOT_THERE = "its shard is no longer where the plan expected it"
+REFUSED = "its target may not take the shard any more"
+
+#: A move may have to wait for another one that makes room for it.
+_PASSES = 3
+
+
+class ForeseenOsd(NamedTuple):
+    """One OSD once a plan is done."""
+
+    size_bytes: int
+    used_bytes: int       # as the plan foresees them
+    shards_bytes: float   # of its shards: the pools' logical bytes, each shard the mean of its pool
 
 
 class PlanResult(NamedTuple):
@@ -88,7 +117,7 @@ def plan_result(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> PlanRes
         pool, least = placement.groups[group].pool.id, search.costs.min_pressure[group]
         if least > 0.0:
             pressures[pool] = max(pressures.get(pool, 0.0), highest / least)
-    return PlanResult(above, pressures, foreseen_osds(placement))
+    return PlanResult(above, pressures, _foreseen_osds(placement))
 
 
 def replan(snapshot: Snapshot, options: PlanOptions, former: FormerPlan) -> Optional[Replanned]:
@@ -142,7 +171,7 @@ class _Start:
         self._initial_free = pool_free_bytes(self.placement, self.search.data_groups)
         self.initial_score = self.score()
         #: reason → moves of the wanted placement that were dropped
-        self.dropped = restore_wanted(self.placement, changes)
+        self.dropped = _restore_wanted(self.placement, changes)
 
     def score(self) -> float:
         """The score of the placement as it is; 0 bytes are displaced at the beginning."""
@@ -168,7 +197,7 @@ def _goals(start: _Start, former: PlanResult) -> Optional[Goals]:
         if ratio is not None and least > 0.0:
             pressures[group] = (1.0 + _PRESSURE_LEFT_ALONE) * ratio * least
     return Goals(tuple(utilizations), pressures,
-                 osds_as_foreseen(start.placement, former.osds))
+                 _osds_as_foreseen(start.placement, former.osds))
 
 
 def _name(osd_set: OsdSet) -> str:
@@ -196,3 +225,107 @@ def _is_reached(start: _Start, goals: Goals, repair: GoalRepair) -> bool:
         for state, goal in zip(start.search.sets, goals.utilizations)) and not any(
         repair.pressed(group, (1.0 + _MOST_PRESSURE_ABOVE) * pressure)
         for group, pressure in goals.pressures.items())
+
+
+# -- what was wanted, restored ------------------------------------------------------------------
+
+
+def _restore_wanted(placement: PlacementState, changes: Sequence[PgChange]) -> Dict[str, int]:
+    """Makes the moves of the changes that are still possible; returns reason → moves dropped.
+
+    A wanted move is made where its shard is still where the plan expected it and where the move is
+    legal today; for what is dropped the search that follows finds something else. Moves that have
+    been made meanwhile are no moves any more and count as nothing.
+    """
+    dropped: Counter[str] = Counter()
+    index_of_pg = {pg.pgid: index for index, pg in enumerate(placement.pgs)}
+    left: List[List[ShardMove]] = []
+    for change in changes:
+        pg = index_of_pg.get(change.pgid)
+        if pg is None:
+            dropped[NOT_MOVABLE] += change.shards
+            continue
+        moves = _moves_left(placement, pg, change, dropped)
+        if moves:
+            left.append(moves)
+    for _ in range(_PASSES):
+        waiting = [rest for rest in (_made(placement, moves) for moves in left) if rest]
+        if sum(map(len, waiting)) == sum(map(len, left)):
+            break
+        left = waiting
+    refused = sum(map(len, left))
+    if refused:
+        dropped[REFUSED] = refused
+    return dict(dropped)
+
+
+def _moves_left(placement: PlacementState, pg: int, change: PgChange,
+                dropped: Counter[str]) -> List[ShardMove]:
+    """The change's moves that are still to be made, shard by shard."""
+    index_of, up = placement.index_of, placement.up[pg]
+    moves: List[ShardMove] = []
+    for span in placement.block_spans(pg):
+        before, after = change.up_before[span], change.up_after[span]
+        if placement.groups[placement.groups_of_pool[placement.pool_of_pg[pg]][0]].pool.erasure:
+            pairs = [(a, b) for a, b in zip(before, after) if a != b]
+        else:
+            pairs = list(zip([a for a in before if a not in after],
+                             [b for b in after if b not in before]))
+        for a, b in pairs:
+            source, target = index_of.get(a, -1), index_of.get(b, -1)
+            if target in up and source not in up:
+                continue   # it has been made
+            if source in up and target >= 0 and target not in up:
+                moves.append((pg, source, target))
+            else:
+                dropped[NOT_THERE] += 1
+    return moves
+
+
+def _made(placement: PlacementState, moves: List[ShardMove]) -> List[ShardMove]:
+    """Makes those of a PG's moves that are possible now; returns the others."""
+    rest: List[ShardMove] = []
+    for step in moves:
+        if placement.has_room(step[2], placement.size_on(*step[:2])) and placement.is_legal(*step):
+            placement.move(*step)
+        else:
+            rest.append(step)
+    if len(rest) > 1 and placement.is_legal_joint(rest) and all(
+            placement.has_room(target, placement.size_on(pg, source))
+            for pg, source, target in rest):
+        for step in rest:
+            placement.move(*step)
+        rest = []
+    return rest
+
+
+# -- what was foreseen ---------------------------------------------------------------------------
+
+
+def _foreseen_osds(placement: PlacementState) -> Dict[int, ForeseenOsd]:
+    """OSD id → what the placement as it is comes to there."""
+    held = [0.0] * len(placement.osd_ids)
+    for group in placement.groups:
+        pool, counts = group.pool, group.counts
+        shard = pool.stored_bytes / max(1, pool.pg_num * pool.data_shards)
+        if shard:
+            for i in group.osds:
+                held[i] += counts[i] * shard
+    return {osd: ForeseenOsd(placement.size_bytes[i], placement.used_bytes[i], held[i])
+            for i, osd in enumerate(placement.osd_ids)}
+
+
+def _osds_as_foreseen(placement: PlacementState,
+                     foreseen: Mapping[int, ForeseenOsd]) -> FrozenSet[int]:
+    """Indices of the OSDs that may be left alone as nothing has happened; none where something
+    has, and none above nearfull."""
+    now = _foreseen_osds(placement)
+    if now.keys() != foreseen.keys() or any(
+            osd.size_bytes != foreseen[number].size_bytes
+            or abs(osd.shards_bytes - foreseen[number].shards_bytes) > _SAME * osd.size_bytes
+            for number, osd in now.items()):
+        return frozenset()
+    return frozenset(
+        placement.index_of[number] for number, osd in now.items()
+        if osd.used_bytes <= min(foreseen[number].used_bytes + _MOST_SWING * osd.size_bytes,
+                                 placement.snapshot.nearfull_ratio * osd.size_bytes))

@@ -15,7 +15,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.freeze.freeze_plan import freeze
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.search import single_moves
-from equilibrium_mgr.planner.search.pin_exchanges import PinExchanges
+from equilibrium_mgr.planner.search.move_reduction import MoveReduction
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.upmap_items import items_for
 from mgr_stub.console.session import Session
@@ -51,7 +51,7 @@ def test_what_moves_goes_where_crush_wants_it() -> None:
 
 
 def test_the_descent_prefers_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PinExchanges, "run", lambda *_: 0)
+    monkeypatch.setattr(MoveReduction, "drop_pins", lambda *_: 0)
     plan = ended_plan(frozen_expansion())
     assert len(plan.changes) == 16 == unpinned(plan)
 
@@ -59,7 +59,7 @@ def test_the_descent_prefers_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_moves_are_exchanged_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(single_moves, "_NEARLY", float("inf"))
     exchanged = ended_plan(frozen_expansion())
-    monkeypatch.setattr(PinExchanges, "run", lambda *_: 0)
+    monkeypatch.setattr(MoveReduction, "drop_pins", lambda *_: 0)
     plain = ended_plan(frozen_expansion())
     assert (len(exchanged.changes), exchanged.bytes) == (len(plain.changes), plain.bytes)
     assert unpinned(exchanged) >= 8 > unpinned(plain)

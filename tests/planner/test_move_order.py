@@ -166,9 +166,9 @@ def test_what_waits_for_each_other_goes_while_the_maximum_is_still_high() -> Non
             used[source] += change.bytes
             used[target] -= change.bytes
     steps = order_changes(placement, changes)
-    assert sorted(change for step in steps for change in step.changes) == sorted(changes)
+    assert sorted(change for step in steps for change in step) == sorted(changes)
     for step in steps:
-        for change in step.changes:
+        for change in step:
             top = max(u / size for u, size in zip(used, placement.size_bytes))
             for source, target in change.moves:
                 used[source] -= change.bytes
@@ -186,4 +186,4 @@ def test_what_cannot_go_without_passing_the_highest_at_the_start_is_left_out() -
     placement.move(0, 0, 1)
     placement.move(2, 1, 0)
     assert [c for step in order_changes(placement, wanted_changes(placement))
-            for c in step.changes] == []
+            for c in step] == []

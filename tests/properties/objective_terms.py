@@ -25,7 +25,8 @@ def objective(costs: CostModel, price: float) -> float:
         total += size * over ** 2 * (1.0 if over > 0.0 else weights.underfull_weight)
     for group in placement.groups:
         for osd in group.osds:
-            over = max(0.0, group.counts[osd] / costs.count_cap(group.index, osd) - 1.0)
+            cap = max(1.0, costs.cap_pressure[group.index] * costs.free[osd])
+            over = max(0.0, group.counts[osd] / cap - 1.0)
             weight = weights.count_weight * costs.pool_weights[group.index]
             total += weight * placement.size_bytes[osd] * over ** 2
     for pg, up in enumerate(placement.up):

@@ -1,7 +1,7 @@
 """L1, L2, L5, L8, L9, S16: every plan is a step ahead, and planning comes to an end."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 from tests.properties.corpus import Corpus
@@ -14,6 +14,7 @@ from equilibrium_mgr.plan.weight_shares import bytes_beyond_share
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
 from equilibrium_mgr.planner.search.descent import Descent
+from equilibrium_mgr.planner.search.repair import RepairGoal
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.search.tightening import Tightening
 from equilibrium_mgr.planner.state.placement_state import PlacementState
@@ -69,14 +70,16 @@ def test_l1_what_tightening_keeps_pays(case: Planned, mocker: Any) -> None:
     worth."""
     apply_step = Tightening._apply_step
 
-    def checked(self: Tightening, step: Any) -> bool:
+    def checked(self: Tightening, goal: RepairGoal, above: List[Tuple[float, int]],
+                measure: Callable[[int], float], highest: float, wanted: float,
+                value_of: Callable[[float, float], float], budget: float) -> bool:
         costs, price = self._repair._costs, self._price
         before = objective(costs, price)
-        whole = apply_step(self, step)
+        whole = apply_step(self, goal, above, measure, highest, wanted, value_of, budget)
         lost = objective(costs, price) - before
         if self._moves_made:
-            reached = max([step.wanted] + [step.measure(i) for _, i in step.above])
-            assert lost < price * step.value(step.highest, reached) + 1.0
+            reached = max([wanted] + [measure(i) for _, i in above])
+            assert lost < price * value_of(highest, reached) + 1.0
         else:
             assert abs(lost) <= 1e-9 * before
         return whole

@@ -13,7 +13,7 @@ them.
 from __future__ import annotations
 
 from copy import copy
-from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
@@ -116,11 +116,17 @@ def most_shards(domains: Sequence[FailureDomain], paths: Iterable[Tuple[int, ...
     counts: Dict[Tuple[int, ...], int] = {}
     for path in paths:
         counts[path] = counts.get(path, 0) + 1
+    return int(most_placed(domains, counts, 1))
+
+
+def most_placed(domains: Sequence[FailureDomain], counts: Mapping[Tuple[int, ...], float],
+                pgs: int) -> float:
+    """Shards of so many PGs that OSDs can have which alone could have `counts`, by their paths."""
     for domain in reversed(domains):
-        above: Dict[Tuple[int, ...], int] = {}
+        above: Dict[Tuple[int, ...], float] = {}
         for path, count in counts.items():
             parent = path[:-1]
-            above[parent] = above.get(parent, 0) + min(count, domain.shards_per_bucket)
+            above[parent] = above.get(parent, 0) + min(count, domain.shards_per_bucket * pgs)
         counts = above
     return counts.get((), 0)
 

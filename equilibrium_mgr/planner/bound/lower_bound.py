@@ -1,10 +1,7 @@
 """A lower bound of the highest utilization of OSDs, and the constraint that sets it.
 
 Shards are treated as if they could be split at will (see `demand`), which no placement of whole
-shards can beat. Which bytes can be on which OSDs is a flow network: from a demand through the
-buckets that its rule keeps apart, each with its limit, to the OSDs. OSDs that are alike for every
-rule share a sink, and pools of the same rule and size share a demand, so that the network has a
-node per bucket instead of one per OSD or PG.
+shards can beat. Which bytes can be on which OSDs is a flow network (see `components`).
 """
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from ...plan.weight_shares import share_utilizations
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Osd, Snapshot, without_shares
 from .certificate import Cut, cuts_of
-from .components import Component, alike_osds, components
-from .demand import OSDS_AT_ONCE, Demand, MovableBytes, movable_bytes
-from .max_min_levels import CapacityNetwork, Sink, SinkPart, UtilizationTier, max_min_levels
+from .components import Component, ComponentNetwork, build_network, components
+from .demand import OSDS_AT_ONCE, MovableBytes, movable_bytes
+from .max_min_levels import SinkPart, UtilizationTier, max_min_levels
 from .pool_space import PoolSpaceBound, pool_space_bounds
 
 # Values of BindingConstraint.kind.
@@ -29,7 +26,6 @@ FIXED = "fixed bytes"
 _SAME = 1e-9
 #: Factor of the size of OSDs that are to take anything.
 _WITHOUT_LIMIT = 1 << 40
-_SINKS_AT_ONCE = 100   # before it gives way again
 
 
 class BindingConstraint(NamedTuple):
@@ -73,49 +69,6 @@ class UtilizationBounds(NamedTuple):
     cuts: Mapping[FrozenSet[int], Cut] = {}         # what proves the bounds of classes and pools
 
 
-class _ComponentNetwork:
-    """The network of a component, and what its nodes stand for."""
-
-    def __init__(self) -> None:
-        self.network = CapacityNetwork()
-        self.demand_of: Dict[int, Demand] = {}          # node of a demand or of its buckets
-        self.item_of: Dict[int, int] = {}               # node → bucket, or OSD with a sink alone
-        self.osds_of: Dict[int, Tuple[int, ...]] = {}   # node of a sink
-        self._bucket_nodes: Dict[Tuple[int, Tuple[int, ...]], int] = {}
-
-    def add_demand(self, demand: Demand) -> int:
-        node = self.network.add_node(demand.all_bytes)
-        self.demand_of[node] = demand
-        return node
-
-    def add_sink(self, osds: Tuple[int, ...], parts: Iterable[SinkPart]) -> int:
-        node = self.network.add_node()
-        self.network.sinks[node] = Sink(parts)
-        self.osds_of[node] = osds
-        return node
-
-    def bucket(self, root: int, path: Tuple[int, ...]) -> int:
-        """The node for the last bucket of a path from a demand's node; made where needed."""
-        if not path:
-            return root
-        if (root, path) not in self._bucket_nodes:
-            demand = self.demand_of[root]
-            shards = demand.domains[len(path) - 1].shards_per_bucket
-            above = self.bucket(root, path[:-1])
-            node = self._bucket_nodes[root, path] = self.network.add_node()
-            self.demand_of[node], self.item_of[node] = demand, path[-1]
-            self.network.add_edge(above, node, min(demand.all_bytes, shards * demand.single_bytes))
-        return self._bucket_nodes[root, path]
-
-    def saturated_edges(self, tiers: Sequence[UtilizationTier],
-                        number: int) -> List[Tuple[Demand, int]]:
-        """(demand, bucket or OSD) where edges lead from a tier to lower ones: these carry all they
-        can. Those to higher tiers carry nothing."""
-        lower = {node for tier in tiers[number + 1:] for node in tier.nodes}
-        return [(self.demand_of[tail], self.item_of[head]) for tail in tiers[number].nodes
-                for head, _ in self.network.edges[tail] if head in lower]
-
-
 def utilization_bounds(snapshot: Snapshot,
                        fixed_pools: FrozenSet[int] = frozenset()) -> UtilizationBounds:
     """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are."""
@@ -143,9 +96,11 @@ def cluster_bounds(snapshot: Snapshot,
 
 
 def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBounds:
-    demands, on_osd = movable.demands, movable.on_osd
-    parts = {osd: _part(snapshot.osds[osd], moved)
-             for osd, moved in piecewise(on_osd.items(), OSDS_AT_ONCE)}
+    parts: Dict[int, SinkPart] = {}   # OSD → its part of a sink, by its capacity
+    for number, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
+        entry = snapshot.osds[number]
+        parts[number] = SinkPart(entry.target_bytes - moved - entry.spared_bytes,
+                                 entry.capacity_bytes)
     utilizations = {
         number: osd.target_utilization or 0.0 for number, osd in piecewise(
             sorted(snapshot.osds.items()), OSDS_AT_ONCE)
@@ -154,7 +109,7 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
     of_class = dict(utilizations)   # OSD → what cannot be less while its own class is to be even
-    for component in components(demands):
+    for component in components(movable.demands):
         network, tiers = _solved(snapshot, component, parts)
         fair = _fair_utilizations(network, tiers, parts)
         above = {osd: shares[osd] / fair[osd] for osd in component.osds
@@ -176,14 +131,9 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
                              _class_cuts(snapshot, of_class, classes))
 
 
-def _part(osd: Osd, moved: int) -> SinkPart:
-    """The part of a sink for an OSD, by its capacity; `moved` bytes on it are of demands."""
-    return SinkPart(osd.target_bytes - moved - osd.spared_bytes, osd.capacity_bytes)
-
-
 def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
             limited: Optional[Iterable[int]] = None
-            ) -> Tuple[_ComponentNetwork, List[UtilizationTier]]:
+            ) -> Tuple[ComponentNetwork, List[UtilizationTier]]:
     """`limited`: the OSDs whose utilization counts; None for all."""
     osds = [snapshot.osds[osd] for osd in (component.osds if limited is None else limited)]
     ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
@@ -191,11 +141,11 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
     if drained_bytes:   # all of it may have to go to one OSD
         ceiling += drained_bytes / min(parts[osd.id].size_bytes for osd in osds)
     give_way()
-    network = _build_network(component, parts, ceiling)
+    network = build_network(component, parts, ceiling)
     return network, max_min_levels(network.network)
 
 
-def _fair_utilizations(network: _ComponentNetwork, tiers: Sequence[UtilizationTier],
+def _fair_utilizations(network: ComponentNetwork, tiers: Sequence[UtilizationTier],
                        parts: Mapping[int, SinkPart]) -> Dict[int, float]:
     """OSD → its utilization in the fairest placement, a ratio of its capacity."""
     fair: Dict[int, float] = {}
@@ -256,26 +206,7 @@ def _class_cuts(snapshot: Snapshot, utilizations: Mapping[int, float],
     return {name: frozenset(osds) for name, osds in found.items()}
 
 
-def _build_network(component: Component, parts: Mapping[int, SinkPart],
-                   ceiling: float) -> _ComponentNetwork:
-    """The component's network; no OSD can end above the ceiling (a ratio of capacity)."""
-    built = _ComponentNetwork()
-    roots = [(built.add_demand(demand), demand) for demand in component.demands]
-    most = {osd: ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes for osd in component.osds}
-    alike = alike_osds(component, most)
-    for (paths, single), osds in piecewise(alike.items(), _SINKS_AT_ONCE):
-        sink = built.add_sink(tuple(osds), [parts[osd] for osd in osds])
-        if single is not None:
-            built.item_of[sink] = single
-        for (root, demand), path in zip(roots, paths):
-            if path is not None:
-                limited = single is not None and demand.osd_limit_counts()
-                built.network.add_edge(built.bucket(root, path), sink, min(
-                    demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes)
-    return built
-
-
-def _osd_set(snapshot: Snapshot, component: Component, network: _ComponentNetwork,
+def _osd_set(snapshot: Snapshot, component: Component, network: ComponentNetwork,
              tiers: Sequence[UtilizationTier], utilizations: Mapping[int, float]) -> OsdSet:
     bound = max(utilizations[osd] for osd in component.osds)
     at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
@@ -286,18 +217,14 @@ def _osd_set(snapshot: Snapshot, component: Component, network: _ComponentNetwor
         binding=_binding(snapshot, component, network, tiers, at_bound, bound))
 
 
-def _tier_of(network: _ComponentNetwork, tiers: Sequence[UtilizationTier], osds: Set[int]) -> int:
-    """Number of the highest tier with one of the OSDs; OSDs that are held to a share may be above
-    it."""
-    return next((number for number, tier in enumerate(tiers) if any(
-        not osds.isdisjoint(network.osds_of.get(node, ())) for node in tier.nodes)), 0)
-
-
-def _binding(snapshot: Snapshot, component: Component, network: _ComponentNetwork,
+def _binding(snapshot: Snapshot, component: Component, network: ComponentNetwork,
              tiers: Sequence[UtilizationTier], at_bound: Set[int],
              bound: float) -> BindingConstraint:
     """The constraint that keeps the highest tier at the bound."""
-    osds, number = tuple(sorted(at_bound)), _tier_of(network, tiers, at_bound)
+    osds = tuple(sorted(at_bound))
+    # the highest tier with one of the OSDs; OSDs that are held to a share may be above it
+    number = next((number for number, tier in enumerate(tiers) if any(
+        not at_bound.isdisjoint(network.osds_of.get(node, ())) for node in tier.nodes)), 0)
     tier = tiers[number]
     if bound * (1.0 - _SAME) > tier.utilization:
         return BindingConstraint(FIXED, osds, (), ())

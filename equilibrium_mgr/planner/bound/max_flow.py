@@ -82,8 +82,15 @@ class FlowNetwork:
             if steps % _STEPS_AT_ONCE == 0:
                 give_way()
             if node == sink:
-                flow += self._augment(path)
-                node = self._retreat(path)
+                amount = min([residual[edge] for edge in path])
+                for edge in path:
+                    residual[edge] -= amount
+                    residual[edge ^ 1] += amount
+                flow += amount
+                # on from where the first edge is saturated now
+                first = next(index for index, edge in enumerate(path) if not residual[edge])
+                node = head[path[first] ^ 1]
+                del path[first:]
             edges, index, below = edges_of[node], current[node], depth[node] + 1
             while index < len(edges):
                 edge = edges[index]
@@ -99,19 +106,3 @@ class FlowNetwork:
                 current[node] += 1
             else:
                 return flow
-
-    def _augment(self, path: List[int]) -> int:
-        """Sends as much as possible along a path; returns how much that is."""
-        residual = self._residual
-        amount = min([residual[edge] for edge in path])
-        for edge in path:
-            residual[edge] -= amount
-            residual[edge ^ 1] += amount
-        return amount
-
-    def _retreat(self, path: List[int]) -> int:
-        """Cuts the path off before its first saturated edge; returns the node where it ends."""
-        first = next(index for index, edge in enumerate(path) if not self._residual[edge])
-        node = self._head[path[first] ^ 1]
-        del path[first:]
-        return node

@@ -91,7 +91,7 @@ class UtilizationTier(NamedTuple):
     nodes: Sequence[int]
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """A part of the network that is still to be solved."""
 
     nodes: List[int]
@@ -103,10 +103,15 @@ class _Piece(NamedTuple):
         return sum(self.inflow.values()) - sum(self.outflow.values())
 
 
+def whole(network: CapacityNetwork) -> Piece:
+    """All of a network as one piece."""
+    nodes = list(range(len(network.demands)))
+    return Piece(nodes, {n: network.demands[n] for n in nodes if network.demands[n]}, {})
+
+
 def max_min_levels(network: CapacityNetwork) -> List[UtilizationTier]:
     """Returns tiers from the highest to the lowest; they share no node and hold every sink."""
-    nodes = list(range(len(network.demands)))
-    unsolved = [_Piece(nodes, {n: network.demands[n] for n in nodes if network.demands[n]}, {})]
+    unsolved = [whole(network)]
     tiers: List[UtilizationTier] = []
     while unsolved:
         piece = unsolved.pop()
@@ -114,7 +119,7 @@ def max_min_levels(network: CapacityNetwork) -> List[UtilizationTier]:
         if not sinks:
             continue  # what flows in there has nowhere to go at any utilization
         utilization = equal_utilization(sinks, piece.need())
-        upper = _upper_nodes(network, piece, utilization)
+        upper = upper_nodes(network, piece, utilization)
         if not upper or len(upper) == len(piece.nodes):
             tiers.append(UtilizationTier(utilization, piece.nodes))
         else:
@@ -142,7 +147,7 @@ def equal_utilization(sinks: Sequence[Sink], need: int) -> float:
     return utilization
 
 
-def _upper_nodes(network: CapacityNetwork, piece: _Piece, utilization: float) -> Set[int]:
+def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> Set[int]:
     """Nodes that cannot pass on their inflow if no sink is fuller; empty if all can."""
     place = {node: index for index, node in enumerate(piece.nodes)}
     source, target = len(place), len(place) + 1
@@ -167,9 +172,9 @@ def _upper_nodes(network: CapacityNetwork, piece: _Piece, utilization: float) ->
     return {node for node in piece.nodes if flows.on_source_side(place[node])}
 
 
-def _divide(network: CapacityNetwork, piece: _Piece, upper: Set[int]) -> List[_Piece]:
+def _divide(network: CapacityNetwork, piece: Piece, upper: Set[int]) -> List[Piece]:
     """The upper part, then the lower; the edges between them are saturated, downwards only."""
-    halves = [_Piece([n for n in piece.nodes if (n in upper) == above],
+    halves = [Piece([n for n in piece.nodes if (n in upper) == above],
                      {n: flow for n, flow in piece.inflow.items() if (n in upper) == above},
                      {n: flow for n, flow in piece.outflow.items() if (n in upper) == above})
               for above in (True, False)]

@@ -7,8 +7,8 @@ maximum flow with a parameter. Newton's method finds it on the minimum cuts, eac
 bound by itself (T. Radzik, "Parametric flows, weighted means of cuts, and fractional combinatorial
 optimization", 1993).
 
-That shards cannot be split is counted for each pool by itself (`whole_shard_space`), which is what
-bounds pools of few PGs.
+That shards cannot be split is counted for each pool by itself, which is what bounds pools of few
+PGs.
 
 A placement here is a legal one in which no OSD is above full_ratio that is not there now.
 """
@@ -17,13 +17,14 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ...crush.placement import PlacementBlock
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Pool, Snapshot
 from .certificate import full_bytes
-from .components import Component, alike_osds, components
-from .demand import OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand
-from .max_flow import FlowNetwork
-from .whole_shard_space import WholeShardSpace
+from .components import Component, build_network, components
+from .demand import (
+    OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand, binding_domains, most_placed)
+from .max_min_levels import SinkPart, upper_nodes, whole
 
 # Values of PoolSpaceBound.kind.
 CAPACITY = "capacity"              # all OSDs are full then that its bytes can reach
@@ -32,10 +33,14 @@ WHOLE_SHARDS = "whole shards"      # its shards are too few for its OSDs
 
 #: Growths that differ by a smaller ratio are equal.
 _SAME = 1e-12
-#: What rounding may leave without a place: this part of all bytes, as a power of two.
-_TOLERANCE_SHIFT = 40
 _STEPS = 1_000_000   # of a ratio of growths
 _MOST_CUTS = 50   # a handful is needed
+
+#: Growths with whole shards that differ by a smaller ratio are equal, and the halvings until then.
+_SAME_GROWTH = 1e-9
+_HALVINGS = 40
+#: Room is rounded up to this part of the largest OSD's, so that OSDs of one size count as one.
+_STEPS_OF_ROOM = 4096
 
 
 class PoolSpaceBound(NamedTuple):
@@ -69,7 +74,7 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, Po
     """Pool id → its bound; without pools whose rule is not understood, and those without shards
     where it places any."""
     room = _room(snapshot, movable)
-    whole = WholeShardSpace(room)
+    whole_shards = _WholeShardSpace(room)
     cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
     bounds: Dict[int, PoolSpaceBound] = {}
     for number, parts in piecewise(sorted(movable.pools.items()), 1):
@@ -82,7 +87,7 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, Po
         cut = cuts[key]
         give_way()
         if cut is not None:
-            bounds[number] = _bound(pool, growths, cut, whole)
+            bounds[number] = _bound(pool, growths, cut, whole_shards)
     return bounds
 
 
@@ -104,11 +109,11 @@ def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
 
 
 def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut,
-           whole: WholeShardSpace) -> PoolSpaceBound:
+           whole_shards: _WholeShardSpace) -> PoolSpaceBound:
     positions = growths[0].part.single_weight / pool.pg_num   # 1 where each PG of the map is known
     most = cut.growth / positions
     split = _client_bytes(pool, most)
-    growth = min([whole.most_growth(pool, entry.part, most) for entry in growths])
+    growth = min([whole_shards.most_growth(pool, entry.part, most) for entry in growths])
     kind = (WHOLE_SHARDS if growth < most else CAPACITY
             if all(entry.part.osds <= cut.osds for entry in growths) else FAILURE_DOMAIN)
     shards = sum([entry.part.all_shards for entry in growths])
@@ -184,38 +189,67 @@ def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, f
 
 def _full_osds(component: Component, room: Mapping[int, int]) -> FrozenSet[int]:
     """OSDs that cannot hold what has to be on them; none if all bytes find a place."""
-    groups = list(alike_osds(component, room).items())
-    roots = range(len(component.demands))
-    source, sink = len(component.demands) + len(groups), len(component.demands) + len(groups) + 1
-    flows = FlowNetwork(sink + 1)
-    buckets: Dict[Tuple[int, Tuple[int, ...]], int] = {}
-    for root, demand in enumerate(component.demands):
-        flows.add_edge(source, root, demand.all_bytes)
-    for group, ((paths, single), osds) in enumerate(groups, start=len(component.demands)):
-        flows.add_edge(group, sink, sum([room[osd] for osd in osds]))
-        for root, demand, path in zip(roots, component.demands, paths):
-            if path is not None:
-                limited = single is not None and demand.osd_limit_counts()
-                flows.add_edge(_bucket(flows, buckets, root, demand, path), group, min(
-                    demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes)
-    needed = component.all_bytes()
-    unplaced = needed - flows.max_flow(source, sink)
+    built = build_network(component, {osd: SinkPart(0, max(1, room[osd]))
+                                      for osd in component.osds}, 1.0)
+    upper = upper_nodes(built.network, whole(built.network), 1.0)
     give_way()
-    if unplaced <= len(groups) + (needed >> _TOLERANCE_SHIFT):
-        return frozenset()
-    return frozenset(osd for group, (_, osds) in enumerate(groups, start=len(component.demands))
-                     if flows.on_source_side(group) for osd in osds)
+    return frozenset(osd for node in upper for osd in built.osds_of.get(node, ()))
 
 
-def _bucket(flows: FlowNetwork, buckets: Dict[Tuple[int, Tuple[int, ...]], int], root: int,
-            demand: Demand, path: Tuple[int, ...]) -> int:
-    """The node for the last bucket of a path from a demand's node; made where needed."""
-    if not path:
-        return root
-    if (root, path) not in buckets:
-        shards = demand.domains[len(path) - 1].shards_per_bucket
-        above = _bucket(flows, buckets, root, demand, path[:-1])
-        buckets[root, path] = flows.add_node()
-        flows.add_edge(above, buckets[root, path], min(
-            demand.all_bytes, shards * demand.single_bytes))
-    return buckets[root, path]
+#: Bucket path → room of an OSD → OSDs with so much.
+_RoomOf = Dict[Tuple[int, ...], Dict[int, int]]
+
+
+class _WholeShardSpace:
+    """How much a pool can grow at most because its shards cannot be split.
+
+    An OSD has at most as many of them as fit with their growth, even without any other pool's; a
+    bucket at most as many of each PG as the rule allows. The largest growth with which all have a
+    place is a bound: the quotients that the D'Hondt method would divide.
+
+    `room`: usable OSD → bytes of pools that it can hold.
+    """
+
+    def __init__(self, room: Mapping[int, int]) -> None:
+        self._room = room
+        self._step = max(1, max(room.values(), default=0) // _STEPS_OF_ROOM)
+        self._known: Dict[PlacementBlock, _RoomOf] = {}
+
+    def most_growth(self, pool: Pool, part: PoolDemand, at_most: float) -> float:
+        """Bytes that can come to a position of the pool, `at_most` or fewer. Room is rounded up."""
+        if at_most <= 0.0 or self._fits(pool, part, at_most):
+            return at_most
+        low, high = 0.0, at_most
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self._fits(pool, part, middle) else (low, middle)
+            if high - low <= _SAME_GROWTH * high:
+                break
+        return high
+
+    def _fits(self, pool: Pool, part: PoolDemand, growth: float) -> bool:
+        """True if all of the part's shards have a place, each of the size of the smallest."""
+        lightest = 0.5 if pool.pg_num & (pool.pg_num - 1) else 1.0   # see plan.usage.shard_weight
+        if not pool.is_uniform:
+            lightest *= min([1.0, *pool.osd_ratios.values()]) * min([1.0, *pool.position_ratios])
+        smallest = part.least_bytes + lightest * growth / pool.pg_num
+        if smallest <= 0.0:
+            return True
+        most = part.single_shards
+        domains = binding_domains(part.block)
+        counts: Dict[Tuple[int, ...], float] = {}
+        for path, osds in self._room_of(part).items():
+            counts[path] = sum([number * min(most, room // smallest)
+                                for room, number in osds.items()])
+        return most_placed(domains, counts, most) >= part.all_shards
+
+    def _room_of(self, part: PoolDemand) -> _RoomOf:
+        if part.block not in self._known:
+            domains = binding_domains(part.block)
+            found: _RoomOf = {}
+            for osd in piecewise(part.osds, OSDS_AT_ONCE):
+                inside = found.setdefault(tuple([d.bucket_of[osd] for d in domains]), {})
+                room = -(-max(0, self._room[osd]) // self._step) * self._step
+                inside[room] = inside.get(room, 0) + 1
+            self._known[part.block] = found
+        return self._known[part.block]

@@ -160,7 +160,7 @@ class Evacuation:
         goal = OverfullOsd(tuple(i for i, takes in enumerate(placement.is_target) if takes),
                            0.0, 0.0)
         while placement.shards[source] and give_way(placement.moves_made):
-            chain = self._repair.find_chain(source, goal)
+            chain = self._repair.ejection_chain(source, goal)
             if chain is None:
                 return
             for step in chain.steps:

@@ -79,12 +79,7 @@ class Repair:
         """Returns the cheapest operation of the simplest kind that relieves the OSD, or None."""
         return (self._move(source, goal, _NEAR) or self._swap(source, goal, True)
                 or self._move(source, goal, _ALL) or self._joint(source, goal)
-                or self._swap(source, goal, False) or self._ejection_chain(source, goal))
-
-    def find_chain(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
-        """Returns the cheapest ejection chain that relieves the OSD, or None. The one operation
-        that helps an OSD which nothing can come to and no single shard can leave."""
-        return self._ejection_chain(source, goal)
+                or self._swap(source, goal, False) or self.ejection_chain(source, goal))
 
     # -- relief and cost -----------------------------------------------------------------------
 
@@ -292,8 +287,10 @@ class Repair:
         one of them cannot go there."""
         if not (self._reaches(group, source, partner) and self._reaches(other, source, partner)):
             return None
-        return 0.0 if group == other else self._costs.count_gain_of_swap(
-            group, source, other, partner)
+        costs = self._costs
+        return 0.0 if group == other else (
+            costs.count_gain_on_leave(group, source) - costs.count_loss_on_enter(group, partner)
+            + costs.count_gain_on_leave(other, partner) - costs.count_loss_on_enter(other, source))
 
     def _wanted_difference(self, source: int, partner: int,
                            goal: RepairGoal) -> Tuple[float, float, float]:
@@ -307,8 +304,9 @@ class Repair:
 
     # -- chains --------------------------------------------------------------------------------
 
-    def _ejection_chain(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
-        """A shard goes to an OSD that is too full for it, and another shard goes on from there."""
+    def ejection_chain(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+        """A shard goes to an OSD that is too full for it, and another shard goes on from there: the
+        one operation that helps an OSD which nothing can come to and no single shard can leave."""
         placement = self._placement
         best: Optional[RepairMove] = None
         for group, lists in self._shard_index.by_group(source).items():

@@ -25,11 +25,9 @@ from ..state.placement_state import PlacementState
 from ..state.shard_index import ShardIndex
 from ..state.target_index import TargetIndex
 from .descent import Descent
-from .detour_shortcuts import DetourShortcuts
 from .evacuation import Evacuation, drained_osds
 from .joint_moves import JointMoves
-from .move_reduction import revert_unneeded_moves
-from .pin_exchanges import PinExchanges
+from .move_reduction import MoveReduction
 from .repair import Repair
 from .single_moves import SingleMoves
 from .tightening import Tightening
@@ -50,20 +48,20 @@ class Search:
     def __init__(self, placement: PlacementState, bounds: UtilizationBounds,
                  weights: Weights) -> None:
         self._placement = placement
-        self._weights = weights
+        self.weights = weights
         self.sets = [OsdSetState(placement, osd_set, bounds)
                      for osd_set in piecewise(bounds.sets, 1)]
         give_way()
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
         give_way()
-        self._costs = self._cost_model(bounds)
-        self.targets = TargetIndex(self._costs)
+        self.costs = self._cost_model(bounds)
+        self.targets = TargetIndex(self.costs)
         self.shard_index = ShardIndex(placement)
-        self._joint_moves = JointMoves(self._costs, self.targets, self.shard_index)
+        self._joint_moves = JointMoves(self.costs, self.targets, self.shard_index)
         #: indices of the groups of pools whose free space matters
         self.data_groups = [
             group.index for group in placement.groups
-            if group.shard_count and holds_data(self._costs.pool_weights[group.index])]
+            if group.shard_count and holds_data(self.costs.pool_weights[group.index])]
 
     def _cost_model(self, bounds: UtilizationBounds) -> CostModel:
         """The objective with each OSD's target and what is free there at its lowest utilization."""
@@ -80,7 +78,7 @@ class Search:
             targets[i] = limit / placement.size_bytes[i]
             free[i] = max(0.0, full * placement.capacity_bytes[i]
                           + placement.spared_bytes[i] - limit)
-        return CostModel(placement, self._weights, targets, free, typical)
+        return CostModel(placement, self.weights, targets, free, typical)
 
     def near_free_bytes(self) -> Dict[int, float]:
         """Data pool's id → the free space, in client bytes, below which it is far from what it can
@@ -88,23 +86,13 @@ class Search:
         near: Dict[int, float] = {}
         for index in self.data_groups:
             pool = self._placement.groups[index].pool
-            free = pool.pg_num * pool.data_shards / self._costs.far_pressure[index]
+            free = pool.pg_num * pool.data_shards / self.costs.far_pressure[index]
             near[pool.id] = min(near.get(pool.id, free), free)
         return near
 
-    @property
-    def costs(self) -> CostModel:
-        """The objective."""
-        return self._costs
-
-    @property
-    def weights(self) -> Weights:
-        """The weights of the objective."""
-        return self._weights
-
     def evacuate(self) -> None:
         """Moves shards off the OSDs that are being drained."""
-        Evacuation(self._costs, self.targets, self.shard_index, self._joint_moves).run()
+        Evacuation(self.costs, self.targets, self.shard_index, self._joint_moves).run()
 
     def run(self, drain_only: bool = False) -> bool:
         """Searches to the end; False where it was told to end before. `drain_only`: nothing
@@ -117,11 +105,10 @@ class Search:
             self._descend()
         if not told_to_end():
             limits = self._tighten()
-            if self._weights.return_value:
+            if self.weights.return_value:
                 self.reduce_moves(limits, _DETOUR_PASSES)
                 if self._placement.pinned:
-                    PinExchanges(self._costs, self.shard_index, limits,
-                                 self._weights.return_value).run()
+                    self._reduction(limits).drop_pins()
         return not told_to_end()
 
     def release(self) -> None:
@@ -131,21 +118,21 @@ class Search:
 
     def repair(self, limits: SearchConstraints) -> Repair:
         """Builds the repair that finds operations within the limits."""
-        return Repair(self._costs, self.targets, self.shard_index, self._joint_moves, limits,
-                      self._weights.tightening_price)
+        return Repair(self.costs, self.targets, self.shard_index, self._joint_moves, limits,
+                      self.weights.tightening_price)
 
     # -- descent -------------------------------------------------------------------------------
 
     def _descend(self) -> None:
-        budgets = [osd_set.excess_bytes * self._weights.count_move_budget
+        budgets = [osd_set.excess_bytes * self.weights.count_move_budget
                    for osd_set in self.sets] + [0.0]
         budget_of = [len(self.sets)] * len(self._placement.size_bytes)
         for number, osd_set in enumerate(self.sets):
             for i in osd_set.osds:
                 budget_of[i] = number
-        moves = SingleMoves(self._costs, self.targets, self.shard_index)
-        descent = Descent(self._costs, moves, self._joint_moves, budgets, budget_of)
-        prices = self._weights.prices
+        moves = SingleMoves(self.costs, self.targets, self.shard_index)
+        descent = Descent(self.costs, moves, self._joint_moves, budgets, budget_of)
+        prices = self.weights.prices
         for number, price in enumerate(prices):
             if (number >= len(prices) - _FINE_PRICES and not self._placement.change_log
                     and all(osd_set.is_near_bound(self._placement) for osd_set in self.sets)):
@@ -164,16 +151,16 @@ class Search:
         for osd_set in self.sets:
             limits.set_max_utilization(osd_set.osds, osd_set.max_utilization(self._placement))
         tightening = Tightening(self._placement, self.repair(limits), limits,
-                                self._weights.tightening_price)
+                                self.weights.tightening_price)
         self._enforce_shares(tightening, limits)
-        budgets = [osd_set.excess_bytes * self._weights.pool_space_budget for osd_set in self.sets]
-        for phase in self._weights.phases:
+        budgets = [osd_set.excess_bytes * self.weights.pool_space_budget for osd_set in self.sets]
+        for phase in self.weights.phases:
             if told_to_end():
                 break
             if phase is Phase.PRESSURE:
                 self._lower_pressures(tightening, limits, budgets)
             else:
-                limits.tighten_to_current(self._weights.pressure_slack)
+                limits.tighten_to_current(self.weights.pressure_slack)
                 self._lower_max_utilizations(tightening)
         limits.tighten_to_current(0.0)
         return limits
@@ -200,7 +187,7 @@ class Search:
         """Lowers each data pool's pressure: at any bytes while the pool is far from the space that
         it can have, then within an equal part of the set's budget of bytes; what one pool leaves
         the next ones may use."""
-        costs, weights = self._costs, self._weights
+        costs, weights = self.costs, self.weights
         for number, osd_set in enumerate(self.sets):
             if not osd_set.needs_tightening:
                 continue
@@ -221,7 +208,7 @@ class Search:
                 budgets[number] -= part - unspent
 
     def _lower_max_utilizations(self, tightening: Tightening) -> None:
-        weights = self._weights
+        weights = self.weights
         for osd_set in self.sets:
             if not give_way():
                 return
@@ -239,9 +226,12 @@ class Search:
                      pgs: Optional[AbstractSet[int]] = None) -> None:
         """Reverts moves that were not needed and shortens detours, within the limits; those of some
         PGs alone where they are given."""
-        price = self._weights.return_value
-        revert_unneeded_moves(self._costs, self.shard_index, self._joint_moves, limits, price, pgs)
-        detours = DetourShortcuts(self._costs, self.shard_index, limits, price)
+        reduction = self._reduction(limits)
+        reduction.revert_unneeded(pgs)
         for _ in range(detour_passes):
-            if not detours.shorten(pgs):
+            if not reduction.shorten_detours(pgs):
                 break
+
+    def _reduction(self, limits: SearchConstraints) -> MoveReduction:
+        return MoveReduction(self.costs, self.shard_index, self._joint_moves, limits,
+                             self.weights.return_value)

@@ -74,11 +74,7 @@ class SourceGroups:
 
     def _ranked(self, source: int, group: int, count: int) -> RankedGroup:
         """For a source that holds `count` shards of the group."""
-        if count < 2:
-            return 0.0, group   # a cap is never below 1
-        costs = self._costs
-        return (costs.count_cost(group, source, count - 1)
-                - costs.count_cost(group, source, count)), group
+        return -self._costs.last_shard_cost(group, source, count), group
 
     def _measure(self, source: int, sharing: SharingGroups) -> None:
         grouped = self._shard_index.by_group(source)

@@ -8,7 +8,7 @@ and the others are reverted.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
@@ -39,18 +39,6 @@ _MOST_OPERATIONS = 24
 _MAX_COST_RATIO = 1.2
 
 _MOVES_A_PIECE = 50   # reverted before it gives way again: a few milliseconds
-
-
-class _Step(NamedTuple):
-    """One step: the OSDs beyond the limit, and the value of lowering it."""
-
-    goal: RepairGoal
-    above: List[Tuple[float, int]]           # (-measure, OSD): utilization or pressure
-    measure: Callable[[int], float]          # of an OSD
-    highest: float                           # the measure at the beginning
-    wanted: float                            # the measure that no OSD shall be above
-    value: Callable[[float, float], float]   # of lowering it from, to: in bytes moved
-    budget: float                            # bytes that may be displaced
 
 
 class Tightening:
@@ -98,9 +86,9 @@ class Tightening:
             wanted = max(goal, highest - step)
             limits.set_max_utilization(osds, wanted)
             above = [(-used[i] / size[i], i) for i in members if used[i] > wanted * size[i] + 1]
-            if not self._apply_step(_Step(
+            if not self._apply_step(
                     OverfullOsd(osds, goal, fixed_cost * size[members[0]]), above,
-                    placement.utilization, highest, wanted, value, float("inf"))):
+                    placement.utilization, highest, wanted, value, float("inf")):
                 failed += 1
                 step = min(step, highest - goal) / 2.0
         self._utilization_effort = self._effort_end - placement.candidates_examined
@@ -145,12 +133,6 @@ class Tightening:
         ratio, failed, displaced = _PRESSURE_STEP, 0, self._displaced_bytes
         begun = placement.candidates_examined
         self._effort_end = begun + self._pressure_effort // pools
-
-        def pressure(osd: int) -> float:
-            return limits.shards_per_free_byte(group, osd)
-
-        def value_between(high: float, low: float) -> float:
-            return raw_value * (1.0 / low - 1.0 / high)
         pressures = limits.by_pressure(group, members)
         while members and failed < _PATIENCE:
             entries = pressures.entries()
@@ -159,10 +141,12 @@ class Tightening:
                 break
             wanted = max(goal, now * (1.0 - ratio))
             limits.set_max_pressure(group, wanted)
-            if not self._apply_step(_Step(
+            if not self._apply_step(
                     TooManyShards(group, wanted, mean),
-                    entries[:bisect_left(entries, (-wanted, -1))], pressure, now, wanted,
-                    value_between, budget - self._displaced_bytes + displaced)):
+                    entries[:bisect_left(entries, (-wanted, -1))],
+                    lambda osd: limits.shards_per_free_byte(group, osd), now, wanted,
+                    lambda high, low: raw_value * (1.0 / low - 1.0 / high),
+                    budget - self._displaced_bytes + displaced):
                 failed += 1
                 ratio /= 2.0
         self._pressure_effort -= placement.candidates_examined - begun
@@ -170,20 +154,25 @@ class Tightening:
             limits.set_max_pressure(group, -pressures.entries()[0][0])
         return budget - self._displaced_bytes + displaced
 
-    def _apply_step(self, step: _Step) -> bool:
+    def _apply_step(self, goal: RepairGoal, above: List[Tuple[float, int]],
+                    measure: Callable[[int], float], highest: float, wanted: float,
+                    value_of: Callable[[float, float], float], budget: float) -> bool:
         """Relieves the OSDs beyond the limit, the worst first, and keeps the moves that paid.
 
+        `above` has (-measure, OSD) of these, the measure being a utilization or a pressure, which
+        was `highest` at the beginning and shall be above `wanted` nowhere; `value_of` is the value
+        of lowering it from, to (in bytes moved), `budget` the bytes that may be displaced.
         After each OSD the limit is at the measure of the next one. False where not all was kept.
         """
-        above = sorted(step.above)
+        above = sorted(above)
         operations = _OPERATIONS_PER_OSD * len(above) + _EXTRA_OPERATIONS
         cost, displaced = 0.0, 0
         best, kept_moves, kept_bytes = 0.0, 0, 0
         self._moves_made.clear()
         for number, (_, source) in enumerate(above):
             left_here = _MOST_OPERATIONS
-            while step.measure(source) > step.wanted * (1 + 1e-12):
-                found = self._repair.find(source, step.goal) if (
+            while measure(source) > wanted * (1 + 1e-12):
+                found = self._repair.find(source, goal) if (
                     operations and left_here and give_way(self._placement.moves_made)
                     and self._placement.candidates_examined < self._effort_end) else None
                 if found is None:
@@ -194,12 +183,12 @@ class Tightening:
                 cost -= found.gain
                 displaced += self._make_moves(found.steps)
             following = -above[number + 1][0] if number + 1 < len(above) else 0.0
-            value = self._price * step.value(
-                step.highest, max(step.wanted, following)) - cost
-            if value > best and displaced <= step.budget:
+            value = self._price * value_of(
+                highest, max(wanted, following)) - cost
+            if value > best and displaced <= budget:
                 best, kept_moves, kept_bytes = value, len(self._moves_made), displaced
-            elif (displaced > step.budget
-                  or cost > _MAX_COST_RATIO * self._price * step.value(step.highest, step.wanted)):
+            elif (displaced > budget
+                  or cost > _MAX_COST_RATIO * self._price * value_of(highest, wanted)):
                 break
         whole = kept_moves == len(self._moves_made)
         self._revert_after(kept_moves, kept_bytes)

@@ -1,6 +1,7 @@
 """The objective of a placement: what an OSD's terms gain or lose by one shard, in constant time."""
 from __future__ import annotations
 
+from math import inf
 from typing import Callable, Dict, List, Sequence
 
 from ..objective import Weights, holds_data, pool_weight
@@ -10,6 +11,9 @@ from .placement_state import PlacementState
 #: Gains are differences of terms of up to 1e12: a smaller gain is a rounding error, and shards of
 #: no bytes would be moved for it without end (bytes × utilization).
 NOISE = 1.0
+
+#: Shards of this ratio of their PG's mean shard hold no data of their pool.
+_NO_DATA = 0.05
 
 
 class CostModel:
@@ -31,31 +35,30 @@ class CostModel:
         self.pool_weights: List[float] = _pool_weights(placement)
         #: group → the lowest pressure that places all of its shards (shards per free byte)
         self.min_pressure: List[float] = []
-        #: group → the pressure above which its pool is far from the free space that it can have
+        #: group → the pressure above which its pool is far from the free space that it can have;
+        #: infinite where none is far, or nothing can be placed
         self.far_pressure: List[float] = []
         #: bytes that moves may still cost that only lower the counts of pools far from their space
-        self.far_bytes_left = _far_budget_bytes(placement, weights)
-        self._free = free
+        self.far_bytes_left = sum(placement.used_bytes) * min(
+            weights.far_move_budget, max(
+                weights.least_far_move_budget,
+                weights.far_move_shards / max(1, sum(placement.shard_counts))))
+        self.free = free
         known: PressureCache = {}
         even: PressureCache = {}
         for group in placement.groups:
             least = far = 0.0
             if self.pool_weights[group.index]:
                 least = min_pressure(placement, group, free, known)
-                far = _far_pressure(least, even_pressure(placement, group, free, even),
-                                    weights.near_space)
+                most = max(least, even_pressure(placement, group, free, even))
+                far = most / weights.near_space if weights.near_space and least else inf
             self.min_pressure.append(least)
             self.far_pressure.append(far)
-        #: group → shards per free byte to which an OSD is filled with them
-        self._cap_pressure = [
+        #: group → shards per free byte to which an OSD is filled with them: its cap there, which is
+        #: at least 1, otherwise all small pools would be drawn to the largest OSDs. Caps are
+        #: computed: a list for each pool would take more memory than all shards do
+        self.cap_pressure = [
             least * (1.0 + weights.count_slack) for least in self.min_pressure]
-
-    def count_cap(self, group: int, osd: int) -> float:
-        """The cap of a group's shards on an OSD; computed, since a list for each pool would take
-        more memory than all shards do."""
-        # at least 1: otherwise all small pools would be drawn to the largest OSDs
-        cap = self._cap_pressure[group] * self._free[osd]
-        return cap if cap > 1.0 else 1.0
 
     def is_far(self, group: int, osd: int) -> bool:
         """True where the OSD's shards of a group keep its pool far from the space it can have, and
@@ -63,7 +66,7 @@ class CostModel:
         count = self.placement.groups[group].counts[osd]
         if count < 2 or self.far_bytes_left <= 0.0 or not holds_data(self.pool_weights[group]):
             return False
-        free = self._free[osd]
+        free = self.free[osd]
         return not free or count > self.far_pressure[group] * free
 
     def utilization_cost(self, osd: int, used: float) -> float:
@@ -71,36 +74,20 @@ class CostModel:
         return evenness_cost(used, self.placement.size_bytes[osd], self.bound_utilization[osd],
                              self.weights.underfull_weight)
 
-    def count_cost(self, group: int, osd: int, count: int) -> float:
-        """The count term of an OSD that holds `count` shards of a group."""
-        weight = self.pool_weights[group]
-        if count < 2 or not weight:
-            return 0.0   # a cap is never below 1
-        cap = self._cap_pressure[group] * self._free[osd]
-        if cap < 1.0:
-            cap = 1.0
-        if count <= cap:
-            return 0.0
-        over = count / cap - 1.0
-        return self.weights.count_weight * weight * self.placement.size_bytes[osd] * over * over
-
     def count_gain_on_leave(self, group: int, osd: int) -> float:
         """By how much the count term falls when a shard leaves."""
-        return self._last_shard_cost(group, osd, self.placement.groups[group].counts[osd])
+        return self.last_shard_cost(group, osd, self.placement.groups[group].counts[osd])
 
     def count_loss_on_enter(self, group: int, osd: int) -> float:
         """By how much the count term rises when a shard comes."""
-        return self._last_shard_cost(group, osd, self.placement.groups[group].counts[osd] + 1)
+        return self.last_shard_cost(group, osd, self.placement.groups[group].counts[osd] + 1)
 
-    def _last_shard_cost(self, group: int, osd: int, count: int) -> float:
-        """What the last of `count` shards adds to the count term.
-
-        `count_cost` twice, without its calls: they took a tenth of a large cluster's plan.
-        """
+    def last_shard_cost(self, group: int, osd: int, count: int) -> float:
+        """What the last of `count` shards adds to the count term."""
         weight = self.pool_weights[group]
         if count < 2 or not weight:
             return 0.0   # a cap is never below 1
-        cap = self._cap_pressure[group] * self._free[osd]
+        cap = self.cap_pressure[group] * self.free[osd]
         if cap < 1.0:
             cap = 1.0
         if count <= cap:
@@ -111,21 +98,14 @@ class CostModel:
             return factor * over * over
         return factor * over * over - factor * before * before
 
-    def count_gain_of_swap(self, group: int, source: int, other: int, partner: int) -> float:
-        """By how much count terms fall when a shard of `group` goes from the source to the partner
-        and one of the group `other` comes back."""
-        return (self.count_gain_on_leave(group, source) - self.count_loss_on_enter(group, partner)
-                + self.count_gain_on_leave(other, partner)
-                - self.count_loss_on_enter(other, source))
-
     def entry_cost(self, group: int, size: float) -> Callable[[int], float]:
         """A function of an OSD: by how much both of its terms rise when a shard of `size` bytes
         comes. It makes no calls: the keys of sorted lists took an eighth of a large plan."""
         used_bytes, sizes = self.placement.used_bytes, self.placement.size_bytes
-        wanted, free = self.bound_utilization, self._free
+        wanted, free = self.bound_utilization, self.free
         counts = self.placement.groups[group].counts
         weight = self._count_weight * self.pool_weights[group]
-        cap_pressure, below = self._cap_pressure[group], self.weights.underfull_weight
+        cap_pressure, below = self.cap_pressure[group], self.weights.underfull_weight
 
         def cost(osd: int) -> float:
             used, capacity = used_bytes[osd], sizes[osd]
@@ -165,23 +145,6 @@ def evenness_cost(used: float, size: int, bound_utilization: float,
     """The utilization term of one OSD: see planner/objective.py."""
     over = used / size - bound_utilization
     return size * over * over * (1.0 if over > 0.0 else underfull_weight)
-
-
-def _far_budget_bytes(placement: PlacementState, weights: Weights) -> float:
-    shards = max(1, sum(placement.shard_counts))
-    ratio = min(weights.far_move_budget, max(weights.least_far_move_budget,
-                                             weights.far_move_shards / shards))
-    return ratio * sum(placement.used_bytes)
-
-
-def _far_pressure(least: float, even: float, near_space: float) -> float:
-    """The pressure at which a pool has `near_space`, a ratio, of its even space; infinite where the
-    ratio is 0 or nothing can be placed."""
-    return max(least, even) / near_space if near_space and least else float("inf")
-
-
-#: Shards of this ratio of their PG's mean shard hold no data of their pool.
-_NO_DATA = 0.05
 
 
 def _pool_weights(placement: PlacementState) -> List[float]:

@@ -10,11 +10,13 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
-from equilibrium_mgr.planner.search.detour_shortcuts import DetourShortcuts
+from equilibrium_mgr.planner.search.joint_moves import JointMoves
+from equilibrium_mgr.planner.search.move_reduction import MoveReduction
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.shard_index import ShardIndex
+from equilibrium_mgr.planner.state.target_index import TargetIndex
 from equilibrium_mgr.runtime.time_slice import giving_way
 
 
@@ -22,6 +24,12 @@ def cost_model(placement: PlacementState, weights: Weights) -> CostModel:
     count = len(placement.size_bytes)
     return CostModel(placement, weights, [0.1] * count,
                      [float(size) for size in placement.size_bytes], [0.0] * count)
+
+
+def reduction(costs: CostModel, limits: SearchConstraints, price: float) -> MoveReduction:
+    shards = ShardIndex(costs.placement)
+    return MoveReduction(costs, shards, JointMoves(costs, TargetIndex(costs), shards), limits,
+                         price)
 
 
 def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], most: float = 0.9,
@@ -34,8 +42,7 @@ def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], most: float =
         placement.move(number[pgid], source, target)
     limits = SearchConstraints(placement, [])
     limits.set_max_utilization(range(len(placement.size_bytes)), most)
-    returned = DetourShortcuts(costs, ShardIndex(placement), limits, price).shorten()
-    return returned, placement
+    return reduction(costs, limits, price).shorten_detours(), placement
 
 
 def displaced(placement: PlacementState) -> List[str]:
@@ -99,6 +106,6 @@ def test_it_ends_where_it_is_told_to() -> None:
     for pg, source, target in ((1, 1, 2), (0, 0, 1)):
         placement.move(pg, source, target)
     limits = SearchConstraints(placement, [])
-    detours = DetourShortcuts(costs, ShardIndex(placement), limits, 0.02)
+    detours = reduction(costs, limits, 0.02)
     with giving_way(Asked(0)):
-        assert detours.shorten() == 0
+        assert detours.shorten_detours() == 0
