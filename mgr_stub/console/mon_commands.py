@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..cluster import pg_reports
 from ..cluster.pg import pg_order
+from ..crush.edit import with_bucket_moved
 from ..errors import Answer, invalid
+from ..events import osd_events, pool_events
 from ..mgr.daemon_metadata import health_status
 from ..mgr.mgr import Mgr
+from ..osdmap.map_change import MapChange
+from ..simulation.simulation import Simulation
 from ..state.state_writer import osd_df_nodes
-from . import osd_commands
+from .sim_arguments import command, parse_number, parse_osd, parse_ratio, parse_whole
 
 
 def try_command(mgr: Mgr, words: List[str]) -> Optional[Answer]:
@@ -47,26 +52,12 @@ def _send(mgr: Mgr, command: Dict[str, Any]) -> Answer:
     return answers[0]
 
 
-def _osd_number(word: str) -> int:
-    text = word[len("osd."):] if word.startswith("osd.") else word
-    if not text.isdigit():
-        raise invalid(f"Invalid command: {word} is not an OSD")
-    return int(text)
-
-
-def _upmap_items(mgr: Mgr, words: List[str], _: bool) -> Answer:
-    if not words:
-        raise invalid("Invalid command: missing required parameter pgid(<pgid>)")
-    return _send(mgr, {"prefix": "osd pg-upmap-items", "pgid": words[0],
-                       "id": [_osd_number(word) for word in words[1:]]})
-
-
 def _pg_and_osds(prefix: str) -> Callable[[Mgr, List[str], bool], Answer]:
     def run(mgr: Mgr, words: List[str], _: bool) -> Answer:
-        if len(words) < 2:
-            raise invalid(f"Invalid command: {prefix} needs a PG and OSDs")
+        if not words:
+            raise invalid("Invalid command: missing required parameter pgid(<pgid>)")
         return _send(mgr, {"prefix": prefix, "pgid": words[0],
-                           "id": [_osd_number(word) for word in words[1:]]})
+                           "id": [parse_osd(word) for word in words[1:]]})
     return run
 
 
@@ -94,11 +85,33 @@ def _config(mgr: Mgr, words: List[str], _: bool) -> Answer:
                   "config rm WHO NAME")
 
 
-def _changing(run: Callable[[Any, List[str]], None]) -> Callable[[Mgr, List[str], bool], Answer]:
-    def answer(mgr: Mgr, words: List[str], _: bool) -> Answer:
-        run(mgr.simulation, words)
-        return 0, "", ""
-    return answer
+def _changing(usage: str, act: Callable[..., Any],
+              *parsers: Callable[[str], Any]) -> Callable[[Mgr, List[str], bool], Answer]:
+    """A command that changes the cluster at once."""
+    run = command(usage, act, *parsers)
+    return lambda mgr, words, _: (0, run(mgr.simulation, words), "")
+
+
+def _set_ratio(simulation: Simulation, ratio: float, place: int) -> None:
+    """Ceph refuses no order of the three; the simulation does."""
+    ratios = [simulation.cluster.map.ratio(name)
+              for name in ("nearfull_ratio", "backfillfull_ratio", "full_ratio")]
+    ratios[place] = ratio
+    osd_events.set_full_ratios(simulation, *ratios)
+
+
+def _crush_move(simulation: Simulation, name: str, place: str) -> None:
+    try:
+        crush = with_bucket_moved(simulation.cluster.crush.as_dump(), name, place.split("=")[-1])
+    except ValueError as error:
+        raise invalid(str(error)) from None
+    simulation.apply_change(MapChange(crush=crush))
+
+
+def _pool_set(simulation: Simulation, name: str, variable: str, count: int) -> None:
+    if variable != "pg_num":
+        raise invalid("the simulation sets pg_num alone")
+    pool_events.set_pg_num(simulation, name, count)
 
 
 def _osd_tree(mgr: Mgr, words: List[str], wanted_json: bool) -> Answer:
@@ -162,7 +175,7 @@ def _progress(mgr: Mgr, words: List[str], _: bool) -> Answer:
 
 
 _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
-    "osd pg-upmap-items": _upmap_items,
+    "osd pg-upmap-items": _pg_and_osds("osd pg-upmap-items"),
     "osd rm-pg-upmap-items": _one_argument("osd rm-pg-upmap-items", "pgid"),
     "osd pg-upmap": _pg_and_osds("osd pg-upmap"),
     "osd rm-pg-upmap": _one_argument("osd rm-pg-upmap", "pgid"),
@@ -176,7 +189,20 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "osd dump": _osd_dump,
     "osd df": _osd_df,
     "osd tree": _osd_tree,
-    **{prefix: _changing(run) for prefix, run in osd_commands.COMMANDS.items()},
+    "osd set-nearfull-ratio": _changing("osd set-nearfull-ratio RATIO", partial(
+        _set_ratio, place=0), parse_ratio),
+    "osd set-backfillfull-ratio": _changing("osd set-backfillfull-ratio RATIO", partial(
+        _set_ratio, place=1), parse_ratio),
+    "osd set-full-ratio": _changing("osd set-full-ratio RATIO", partial(
+        _set_ratio, place=2), parse_ratio),
+    "osd reweight": _changing(
+        "osd reweight OSD WEIGHT", osd_events.reweight, parse_osd, parse_number),
+    "osd crush reweight": _changing("osd crush reweight NAME WEIGHT", osd_events.crush_reweight,
+                                    parse_osd, parse_number),
+    "osd crush move": _changing("osd crush move NAME TYPE=BUCKET", _crush_move, str, str),
+    "osd pool set": _changing("osd pool set POOL pg_num N", _pool_set, str, str, parse_whole),
+    "osd in": _changing("osd in OSD...", osd_events.mark_in, parse_osd),
+    "osd out": _changing("osd out OSD...", osd_events.mark_out, parse_osd),
     "pg": _pg_states,
     "config": _config,
     "health": _health,

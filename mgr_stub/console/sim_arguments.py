@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from ..clock import parse_span
 from ..errors import StubError, invalid
@@ -17,29 +17,29 @@ def parse_osd(word: str) -> int:
     return int(text)
 
 
-def parse_whole(word: str, what: str) -> int:
+def parse_whole(word: str) -> int:
     """A whole number, 0 or more."""
     if not (word.isascii() and word.isdigit()):
-        raise invalid(f"{what} is a whole number, '{word}' is not")
+        raise invalid(f"'{word}' is not a whole number")
     return int(word)
 
 
-def parse_number(word: str, what: str) -> float:
+def parse_number(word: str) -> float:
     """A finite number."""
     try:
         value = float(word)
     except ValueError:
         value = float("nan")
     if value != value or value in (float("inf"), float("-inf")):
-        raise invalid(f"{what} is a number, '{word}' is not")
+        raise invalid(f"'{word}' is not a number")
     return value
 
 
-def parse_ratio(word: str, what: str) -> float:
+def parse_ratio(word: str) -> float:
     """A number from 0 to 1."""
-    value = parse_number(word, what)
+    value = parse_number(word)
     if not 0.0 <= value <= 1.0:
-        raise invalid(f"{what} is between 0 and 1, {word} is not")
+        raise invalid(f"{word} is not between 0 and 1")
     return value
 
 
@@ -72,6 +72,13 @@ def parse_jump(word: str) -> float:
     return sign * parse_span(word[1:] if word[:1] in ("-", "+") else word)
 
 
+def parse_on_off(word: str) -> bool:
+    """True for `on`, False for `off`."""
+    if word not in ("on", "off"):
+        raise invalid(f"'{word}' is neither on nor off")
+    return word == "on"
+
+
 def split_options(words: Sequence[str], known: Sequence[str]) -> Tuple[List[str], Dict[str, str]]:
     """(plain words, {name: value} of the `name=value` words)."""
     plain: List[str] = []
@@ -94,3 +101,23 @@ def exact_words(words: Sequence[str], count: int, usage: str) -> List[str]:
     if len(words) != count:
         raise invalid(f"it is: sim {usage}")
     return list(words)
+
+
+def command(usage: str, act: Callable[..., Any],
+            *parsers: Callable[[str], Any]) -> Callable[[Any, List[str]], str]:
+    """A `sim` command that calls `act` with its target and its words, each parsed by its parser.
+
+    With a usage that ends in `...` the last parser is for each of the remaining words, of which
+    there is at least one; `act` gets them as one list. The answer is what `act` returns, if text.
+    """
+    def run(target: Any, words: List[str]) -> str:
+        values: List[Any] = [parse(word) for parse, word in zip(parsers, words)]
+        if not usage.endswith("..."):
+            exact_words(words, len(parsers), usage)
+        elif len(words) < len(parsers):
+            raise invalid(f"it is: sim {usage}")
+        else:
+            values[-1:] = [[parsers[-1](word) for word in words[len(parsers) - 1:]]]
+        answer = act(target, *values)
+        return answer if isinstance(answer, str) else ""
+    return run

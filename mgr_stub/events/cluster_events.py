@@ -1,4 +1,4 @@
-"""Flags, stretch mode, scrubs, rates, and the wall clock."""
+"""Flags, stretch mode, scrubs and rates."""
 
 from __future__ import annotations
 
@@ -84,8 +84,3 @@ def set_peering_time(simulation: Simulation, seconds: float) -> None:
     if seconds <= 0:
         raise invalid("PGs peer for more than 0 seconds")
     simulation.backfill.peering_seconds = seconds
-
-
-def jump_clock(simulation: Simulation, seconds: float) -> None:
-    """Sets the wall clock forward or back; monotonic time is not affected."""
-    simulation.clock.jump(seconds)

@@ -9,34 +9,10 @@ import enum
 import json
 import logging
 import threading
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..frozen import frozen
 from .handlers import Handler
-
-
-class NotifyType(str, enum.Enum):
-    """Types of notifications."""
-
-    mon_map = "mon_map"
-    pg_summary = "pg_summary"
-    health = "health"
-    clog = "clog"
-    osd_map = "osd_map"
-    fs_map = "fs_map"
-    command = "command"
-
-
-class HandleCommandResult(NamedTuple):
-    """Answer of a command handler: return code (0 or a negative errno), stdout, stderr."""
-
-    retval: int = 0
-    stdout: str = ""
-    stderr: str = ""
-
-
-class MonCommandFailed(RuntimeError):
-    """A checked monitor command has failed."""
 
 
 class AnswerEvent(threading.Event):
@@ -132,9 +108,6 @@ class MgrModuleApi:
     def shutdown(self) -> None:
         """Called when the mgr stops the module."""
 
-    def notify(self, notify_type: NotifyType, notify_id: str) -> None:
-        """Called for the types in NOTIFY_TYPES."""
-
     def config_notify(self) -> None:
         """Called after any change of an option."""
 
@@ -180,9 +153,6 @@ class MgrModuleApi:
 
     def get_ceph_option(self, key: str) -> Any:
         return self._mgr.config.core("mgr", key)
-
-    def get_foreign_ceph_option(self, entity: str, key: str) -> Any:
-        return self._mgr.config.core(entity, key)
 
     # -- options ------------------------------------------------------------------------------
 
@@ -247,14 +217,6 @@ class MgrModuleApi:
         self.send_command(result, "mon", "", json.dumps(cmd_dict), "", inbuf)
         return result.wait()
 
-    def check_mon_command(self, cmd_dict: Dict[str, Any],
-                          inbuf: Optional[str] = None) -> HandleCommandResult:
-        answer = HandleCommandResult(*self.mon_command(cmd_dict, inbuf))
-        if answer.retval:
-            raise MonCommandFailed(
-                f'{cmd_dict["prefix"]} failed: {answer.stderr} retval: {answer.retval}')
-        return answer
-
     # -- health, log, progress ----------------------------------------------------------------
 
     def set_health_checks(self, checks: Dict[str, Dict[str, Any]]) -> None:
@@ -263,16 +225,6 @@ class MgrModuleApi:
     def cluster_log(self, channel: str, priority: MgrModuleApi.ClusterLogPrio,
                     message: str) -> None:
         self._mgr.cluster_log.append((channel, priority.value, message))
-
-    def update_progress_event(self, evid: str, desc: str, progress: float,
-                              add_to_ceph_s: bool) -> None:
-        self._mgr.progress[evid] = (desc, float(progress))
-
-    def complete_progress_event(self, evid: str) -> None:
-        self._mgr.progress.pop(evid, None)
-
-    def clear_all_progress_events(self) -> None:
-        self._mgr.progress.clear()
 
     def remote(self, module_name: str, method_name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls a method of another module: ImportError, NameError or RuntimeError if it fails."""

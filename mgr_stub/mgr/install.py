@@ -37,10 +37,3 @@ def install(release: int, packages: Tuple[str, ...] = ("equilibrium_mgr",)) -> M
                 del sys.modules[name]
         sys.modules["mgr_module"] = wanted
     return wanted
-
-
-def uninstall() -> None:
-    """Removes the stand-in; packages that have imported it keep it."""
-    present = sys.modules.get("mgr_module")
-    if present is not None and present.__name__.rpartition(".")[0] == __package__:
-        del sys.modules["mgr_module"]

@@ -61,7 +61,6 @@ class Mgr:
         #: Module → address that it has announced; "" for none.
         self.services: Dict[str, str] = {}
         self.cluster_log: List[Tuple[str, int, str]] = []
-        self.progress: Dict[str, Tuple[str, float]] = {}
         self.progress_module = ProgressModule(lambda: simulation.clock.now)
         #: Number of expensive calls, by name.
         self.calls: Dict[str, int] = {}

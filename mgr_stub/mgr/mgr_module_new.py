@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Dict, Type
 
-from .api import (
-    CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType, Option)
+from .api import CommandResult, MgrModuleApi, Option
 from .handlers import CommandDecorator, Handler
 from .osd_map_api import CRUSHMap, OSDMap, OSDMapIncremental
 
-__all__ = ["CLICommandBase", "CommandResult", "CRUSHMap", "HandleCommandResult", "MgrModule",
-           "MonCommandFailed", "NotifyType", "OSDMap",
+__all__ = ["CLICommandBase", "CommandResult", "CRUSHMap", "MgrModule",
+           "OSDMap",
            "OSDMapIncremental", "Option"]
 
 

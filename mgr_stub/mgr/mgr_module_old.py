@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from .api import (
-    CommandResult, HandleCommandResult, MgrModuleApi, MonCommandFailed, NotifyType, Option)
+from .api import CommandResult, MgrModuleApi, Option
 from .handlers import CommandDecorator, Handler
 from .osd_map_api import CRUSHMap, OSDMap, OSDMapIncremental
 
 __all__ = ["CLICommand", "CLIReadCommand", "CLIWriteCommand", "CommandResult", "CRUSHMap",
-           "HandleCommandResult", "MgrModule", "MonCommandFailed", "NotifyType", "OSDMap",
+           "MgrModule", "OSDMap",
            "OSDMapIncremental", "Option"]
 
 
@@ -36,8 +35,6 @@ class MgrModule(MgrModuleApi):
 
     COMMANDS: List[Any] = []
     MODULE_OPTIONS: List[Option] = []
-    MODULE_OPTION_DEFAULTS: Dict[str, Any] = {}
-
     @classmethod
     def handlers(cls) -> Dict[str, Handler]:
         """Commands of this module: the registered ones whose functions are in its package.

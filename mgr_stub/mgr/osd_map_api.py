@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List
 
 from ..crush.constants import NONE
 from ..crush.placement_seed import stable_mod
@@ -14,36 +14,12 @@ class CRUSHMap:
     """The CRUSH map of one osdmap."""
 
     ITEM_NONE = NONE
-    DEFAULT_CHOOSE_ARGS = "-1"
-
     def __init__(self, crush: CrushMap, release: int) -> None:
         self._crush = crush
         self._release = release
 
     def dump(self) -> Dict[str, Any]:
         return self._crush.dump(self._release)
-
-    def get_item_weight(self, item: int) -> Optional[float]:
-        if item >= 0:
-            return self._crush.osd_weight(item)
-        return sum(self._crush.weights_below(item).values())
-
-    def get_item_name(self, item: int) -> Optional[str]:
-        if item >= 0:
-            return f"osd.{item}"
-        bucket = self._crush.buckets.get(item)
-        return None if bucket is None else str(bucket["name"])
-
-    def find_takes(self) -> List[int]:
-        takes = {take for rule in self._crush.rules for take in self._crush.takes(rule)}
-        return sorted(takes, reverse=True)
-
-    def get_take_weight_osd_map(self, root: int) -> Dict[int, float]:
-        """{osd: weight} under a take, normalized to a sum of 1."""
-        below = self._crush.weights_below(root)
-        total = sum(below.values())
-        return {osd: weight / total for osd, weight in below.items()} if total else {}
-
 
 class OSDMapIncremental:
     """Changes that OSDMap.apply_incremental makes in a copy of the map; nothing reaches a cluster.
@@ -106,9 +82,6 @@ class OSDMap:
 
     def get_pools(self) -> Dict[int, Dict[str, Any]]:
         return {pool["pool"]: pool for pool in self.dump()["pools"]}
-
-    def get_pools_by_name(self) -> Dict[str, Dict[str, Any]]:
-        return {pool["pool_name"]: pool for pool in self.dump()["pools"]}
 
     def _pool(self, pool_id: int) -> Dict[str, Any]:
         if pool_id not in self._map.pools:

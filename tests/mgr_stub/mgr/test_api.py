@@ -42,8 +42,6 @@ def test_styles() -> None:
     assert not hasattr(new.MgrModule, "MODULE_OPTIONS")
     with pytest.raises(ValueError):
         install.install(17)
-    install.uninstall()
-    assert "mgr_module" not in sys.modules
 
 
 def test_new_style_needs_a_registry() -> None:
@@ -268,7 +266,3 @@ def test_release_and_maps_of_the_api(session: Any) -> None:
     assert osdmap.get_epoch() == 10
     assert osdmap.map_pool_pgs_up(2) == {"2.0": [0, 1, 2]}
     assert osdmap.pool_raw_used_rate(2) == 3.0
-    crush = osdmap.get_crush()
-    assert crush.find_takes() == [-1, -100, -200]
-    assert crush.get_take_weight_osd_map(-100) == {0: 1 / 3, 2: 1 / 3, 4: 1 / 3}
-    assert crush.get_item_name(-1) == "default" and crush.get_item_weight(3) == 1.0
