@@ -40,10 +40,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except StubError as error:
         return _print_answer(error.code, "", error.message)
     try:
-        if not options.lines and not options.words:
-            return run_demo(session)
         # an inactive module observes the cluster only for a command
         session.command("equilibrium status")
+        if not options.lines and not options.words:
+            return run_demo(session)
         # a page is redirected into a file: nothing else may stand there
         has_page = any(_is_page(line.split()) for line in options.lines)
         # lines after a failing one run as well

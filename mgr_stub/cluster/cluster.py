@@ -55,8 +55,6 @@ class Cluster:
     log_recovery: bool = True
     #: Entries of a PG's log that a backfill copies at most (osd_max_pg_log_entries).
     max_log_entries: int = 10_000
-    #: True if PGs report their omap only after a deep scrub (simulation/omap.py).
-    omap_by_scrub: bool = False
     #: Before Ceph 18: OSD → pool id → bytes of omap that its RocksDB has written out.
     omap_written: Dict[int, Dict[int, int]] = field(default_factory=dict)
     #: (pool id, OSD) → bytes of omap that left the OSD and that its RocksDB still holds, and the

@@ -161,8 +161,8 @@ class Pg(PgHistory):
 
     def _init_reports(self) -> None:
         self.reported_epoch = int(self.stats.get("reported_epoch", 0))
-        #: Omap bytes found by its last deep scrub; None if they are reported at once.
-        self.omap_reported: Optional[int] = None
+        #: Omap bytes found by its last deep scrub.
+        self.omap_reported = 0
         self.scrub_until = 0.0
         #: True if a deep scrub has found copies that differ.
         self.inconsistent = False

@@ -109,7 +109,6 @@ _TABLE: Dict[str, Any] = {
     "log-recovery": ("on|off", cluster_events.set_log_recovery, parse_on_off),
     "scrub": ("PGID SPAN", cluster_events.scrub, str, parse_span),
     "inconsistent": ("PGID on|off", cluster_events.set_inconsistent, str, parse_on_off),
-    "omap-by-scrub": ("on|off", omap_events.set_by_scrub, parse_on_off),
     "write-omap": ("POOL SIZE", _of_pool(omap_events.write), str, parse_size),
     "deep-scrub": ("POOL", _deep_scrub, str),
     "compact": ("N...", omap_events.compact, parse_osd),

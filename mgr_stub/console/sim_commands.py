@@ -55,7 +55,6 @@ sim deep-scrub POOL               has ended: its PGs tell their omap
 sim compact N...                  their stores: what omap has left is free, Ceph 16 tells the rest
 sim compaction SPAN               stores are compacted so long after omap has left
 sim deletion SPAN                 OSDs delete a shard that has left them over so long; 0s: at once
-sim omap-by-scrub on|off          PGs tell omap only after a deep scrub, OSDs free it late
 sim log-recovery on|off           PGs with a whole log are recovered, not backfilled, as in Ceph
 sim failover                      the mgr hands over in good order
 sim mgr fail [at POINT [COUNT]] [takeover=SPAN]

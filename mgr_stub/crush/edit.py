@@ -78,17 +78,6 @@ def with_bucket_moved(dump: Mapping[str, Any], name: str, under: str) -> Dict[st
     return editor.dump()
 
 
-def without_osd(dump: Mapping[str, Any], osd: int) -> Dict[str, Any]:
-    """Removes an OSD, as `ceph osd crush rm`; its host stays even if it is empty."""
-    editor = DumpEditor(dump)
-    for bucket in _parents(editor, osd):
-        editor.remove_item(bucket, osd)
-    # Ceph lists a free id as a device of this name
-    editor.devices[osd] = {"id": osd, "name": f"device{osd}"}
-    rebuild_shadow_trees(editor)
-    return editor.dump()
-
-
 def _parents(editor: DumpEditor, osd: int) -> Tuple[int, ...]:
     parents = tuple(editor.parents(osd))
     if not parents:

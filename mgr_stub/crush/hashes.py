@@ -1,4 +1,4 @@
-"""Robert Jenkins' 32-bit hash ("rjenkins1") of one to five integers, as CRUSH seeds it.
+"""Robert Jenkins' 32-bit hash ("rjenkins1") of two or three integers, as CRUSH seeds it.
 
 All arithmetic is done on lanes: one Python integer may hold many 32-bit numbers, one in every
 `LANE_BITS` bits, and each operation works on all of them at once. A single number is one lane.
@@ -43,14 +43,6 @@ def lanes(count: int) -> Lanes:
 ONE_LANE = lanes(1)
 
 
-def hash1(a: int, of: Lanes = ONE_LANE) -> int:
-    """The hash of one number (0..2^32-1, as all here) per lane."""
-    _, seed, x, y, mask, lift = of
-    seed ^= a
-    b, x, seed = _mix(a, x, seed, mask, lift)
-    return _mix(y, a, seed, mask, lift)[2]
-
-
 def hash2(a: int, b: int, of: Lanes = ONE_LANE) -> int:
     """The hash of two numbers per lane."""
     _, seed, x, y, mask, lift = of
@@ -69,32 +61,6 @@ def hash3(a: int, b: int, c: int, of: Lanes = ONE_LANE) -> int:
     y, a, seed = _mix(y, a, seed, mask, lift)
     b, x, seed = _mix(b, x, seed, mask, lift)
     return _mix(y, c, seed, mask, lift)[2]
-
-
-def hash4(a: int, b: int, c: int, d: int, of: Lanes = ONE_LANE) -> int:
-    """The hash of four numbers per lane."""
-    _, seed, x, y, mask, lift = of
-    seed ^= a ^ b ^ c ^ d
-    a, b, seed = _mix(a, b, seed, mask, lift)
-    c, d, seed = _mix(c, d, seed, mask, lift)
-    a, x, seed = _mix(a, x, seed, mask, lift)
-    y, b, seed = _mix(y, b, seed, mask, lift)
-    c, x, seed = _mix(c, x, seed, mask, lift)
-    return _mix(y, d, seed, mask, lift)[2]
-
-
-def hash5(a: int, b: int, c: int, d: int, e: int, of: Lanes = ONE_LANE) -> int:
-    """The hash of five numbers per lane."""
-    _, seed, x, y, mask, lift = of
-    seed ^= a ^ b ^ c ^ d ^ e
-    a, b, seed = _mix(a, b, seed, mask, lift)
-    c, d, seed = _mix(c, d, seed, mask, lift)
-    e, x, seed = _mix(e, x, seed, mask, lift)
-    y, a, seed = _mix(y, a, seed, mask, lift)
-    b, x, seed = _mix(b, x, seed, mask, lift)
-    y, c, seed = _mix(y, c, seed, mask, lift)
-    d, x, seed = _mix(d, x, seed, mask, lift)
-    return _mix(y, e, seed, mask, lift)[2]
 
 
 def _mix(a: int, b: int, c: int, mask: int, lift: int) -> Tuple[int, int, int]:

@@ -16,11 +16,6 @@ from ..simulation.simulation import Simulation
 OBJECT_OMAP_BYTES = 1 << 20
 
 
-def set_by_scrub(simulation: Simulation, enabled: bool) -> None:
-    """Makes PGs report omap only after a deep scrub, and OSDs free it late, or ends that."""
-    omap.set_by_scrub(simulation.cluster, simulation.schedule, enabled)
-
-
 def write(simulation: Simulation, pool_id: int, count: int) -> None:
     """Clients write bytes of omap to a pool (negative: delete), to each PG its share by hash."""
     cluster = simulation.cluster
@@ -64,9 +59,8 @@ def deep_scrub(simulation: Simulation, pool_id: int) -> None:
     """Ends a deep scrub of all PGs of a pool: they report their omap."""
     cluster = simulation.cluster
     for pg in cluster.pgs_of(pool_id):
-        if pg.omap_reported is not None:
-            pg.omap_reported = pg.omap_bytes
-            pg.forget_reports()
+        pg.omap_reported = pg.omap_bytes
+        pg.forget_reports()
     cluster.invalidate_sums()
 
 

@@ -17,15 +17,14 @@ from ..cluster.usage import ShardBytes
 from .timers import Schedule
 
 
-def set_by_scrub(cluster: Cluster, schedule: Schedule, enabled: bool) -> None:
-    """Makes PGs report omap as real daemons do, or (False) at once.
+def report_by_scrub(cluster: Cluster, schedule: Schedule) -> None:
+    """Makes PGs report omap as real daemons do.
 
     What PGs hold now counts as found by their last deep scrub.
     """
-    cluster.omap_by_scrub = enabled
     cluster.omap_written = held_bytes(cluster)
     for pg in cluster.pgs.values():
-        pg.omap_reported = pg.omap_bytes if enabled else None
+        pg.omap_reported = pg.omap_bytes
         pg.forget_reports()
 
     def free_later(pool_id: int, osd: int, count: int) -> None:
@@ -33,7 +32,7 @@ def set_by_scrub(cluster: Cluster, schedule: Schedule, enabled: bool) -> None:
         cluster.uncompacted[place] = cluster.uncompacted.get(place, 0) + count
         schedule.at(cluster.clock.now + cluster.compaction_seconds,
                         lambda: free_uncompacted(cluster, pool_id, osd, count))
-    cluster.on_omap_freed = free_later if enabled else None
+    cluster.on_omap_freed = free_later
     cluster.invalidate_sums()
 
 
@@ -44,11 +43,6 @@ def free_uncompacted(cluster: Cluster, pool_id: int, osd: int, limit: int) -> No
         cluster.uncompacted[pool_id, osd] -= count
         cluster.store(pool_id, osd, ShardBytes(0, -count, 0))
         cluster.invalidate_sums()
-
-
-def reported(pg: Pg) -> int:
-    """num_omap_bytes of the PG's statistics."""
-    return pg.omap_bytes if pg.omap_reported is None else pg.omap_reported
 
 
 def held_bytes(cluster: Cluster) -> Dict[int, Dict[int, int]]:
@@ -63,7 +57,7 @@ def held_bytes(cluster: Cluster) -> Dict[int, Dict[int, int]]:
 
 def hidden(cluster: Cluster) -> Dict[int, int]:
     """OSD → bytes of omap not written out yet, which its statistics count as metadata."""
-    if cluster.release >= 18 or not cluster.omap_by_scrub:
+    if cluster.release >= 18:
         return {}
     return {osd: max(0, sum(pools.values()) - sum(cluster.omap_written.get(osd, {}).values()))
             for osd, pools in held_bytes(cluster).items()}

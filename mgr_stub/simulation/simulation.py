@@ -13,7 +13,7 @@ from ..monitor.monitor import Monitor
 from ..osdmap.map_change import MapChange
 from .backfill import Backfill
 from .client_load import ClientLoad
-from .omap import set_by_scrub
+from .omap import report_by_scrub
 from .osd_auto_out import OsdAutoOut
 from .pg_num_steps import PgNumSteps
 from .read_balancer import ReadBalancer
@@ -54,7 +54,7 @@ class Simulation:
             ReadBalancer(cluster, self.monitor, self.config, lambda: (
                 self.mgr_alive and "balancer" not in self.disabled_modules)),
             self.client_load, self.reports]
-        set_by_scrub(cluster, self.schedule, True)
+        report_by_scrub(cluster, self.schedule)
 
     def reseed(self, seed: int) -> None:
         """Restarts the random streams."""

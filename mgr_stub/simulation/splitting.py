@@ -41,7 +41,6 @@ def _create(cluster: Cluster, pool_id: int, count: int) -> Set[str]:
         pg.raw = pg.crush = cluster.raw_mapping.compute(topology, pool_id, position, weights)
         pg.creating = True
         pg.writes = 0
-        pg.omap_reported = 0 if cluster.omap_by_scrub else None
         cluster.pgs[pgid] = pg
         pg.held = cluster.up_with_items(pg, ())
         update_num_pgs(cluster, set(), cluster.members(pg))
@@ -80,7 +79,6 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
         child.short_logs, child.past_intervals = parent.short_logs, parent.past_intervals
         child.complete_strays = parent.complete_strays
         child.log_entries = parent.log_entries * share // total
-        child.omap_reported = 0 if cluster.omap_by_scrub else None
         for name, amount in whole.items():
             part = amount * share // total
             setattr(child, name, part)

@@ -28,7 +28,7 @@ def pg_stat(cluster: Cluster, pg: Pg) -> Dict[str, Any]:
     acting = cluster.map.acting(pg.pgid)
     state, counts = pg_reports.reported(cluster, pg)
     sums = {**pg.stats.get("stat_sum", {}), "num_bytes": pg.num_bytes,
-            "num_objects": pg.num_objects, "num_omap_bytes": omap.reported(pg),
+            "num_objects": pg.num_objects, "num_omap_bytes": pg.omap_reported,
             "num_object_copies": pg.num_copies, "num_objects_misplaced": counts.misplaced,
             "num_objects_degraded": counts.degraded, "num_bytes_recovered": pg.recovered()}
     blockers = sorted(peering.blockers_of(cluster, pg)) if "down" in state.split("+") else []
@@ -132,7 +132,7 @@ def _clean_sums(cluster: Cluster) -> Dict[int, PoolSums]:
         total = sums[pg.pool_id].stat_sum
         total["num_bytes"] += pg.num_bytes
         total["num_objects"] += pg.num_objects
-        total["num_omap_bytes"] += omap.reported(pg)
+        total["num_omap_bytes"] += pg.omap_reported
         total["num_omap_keys"] += pg.stat("num_omap_keys")
         total["num_object_copies"] += pg.num_copies
         if not pg.movable:
@@ -156,8 +156,7 @@ def pool_stats(cluster: Cluster) -> List[Dict[str, Any]]:
         stored = {**record.get("store_stats", {}), **held.get(pool_id, {})}
         if stored.get("allocated") and pool_id not in held:
             stored["allocated"] += undeleted.get(pool_id, 0)
-        if cluster.omap_by_scrub:
-            stored["omap_allocated"] = omap.stored(cluster, pool_id)
+        stored["omap_allocated"] = omap.stored(cluster, pool_id)
         shown.append({**record, "poolid": pool_id,
                       "num_pg": int(cluster.map.pools[pool_id]["pg_num"]),
                       "stat_sum": {**record.get("stat_sum", {}), **sums.stat_sum},
@@ -306,9 +305,7 @@ def _df_pools(cluster: Cluster) -> List[Dict[str, Any]]:
         rate = float(pool["size"]) / cluster.map.data_chunks(pool_id)
         free = max_avail(cluster, pool_id)
         used = int(sums["num_bytes"] * rate)
-        omap_raw = sums["num_omap_bytes"] * int(pool["size"])
-        if cluster.omap_by_scrub:
-            omap_raw = record["store_stats"]["omap_allocated"]
+        omap_raw = record["store_stats"]["omap_allocated"]
         omap_user = omap_raw // int(pool["size"])
         stats = {
             **from_file.get(pool_id, {}).get("stats", {}),

@@ -7,7 +7,7 @@ from typing import Any, Counter, Dict, List
 
 import pytest
 
-from mgr_stub.crush.edit import with_host, with_osd_weight, without_osd
+from mgr_stub.crush.edit import with_host, with_osd_weight
 
 from .ceph_tools import compile_crush, dump_crush, run_tool
 from .maps.random_crush import RandomMap
@@ -24,14 +24,12 @@ def test_crushtool_changes_the_map_alike(number: int, tmp_path: Path,
     for turn in range(6):
         placed = sorted({item["id"] for bucket in ours["buckets"] for item in bucket["items"]
                          if item["id"] >= 0})
-        kind = rng.choice(("weight", "remove", "host", "more"))
+        kind = rng.choice(("weight", "host", "more"))
         weight = rng.choice((0.0, 1.0, rng.uniform(0, 20)))
-        if kind in ("weight", "remove") and placed:
+        if kind == "weight" and placed:
             osd = rng.choice(placed)
-            options: List[Any] = (["--reweight-item", f"osd.{osd}", weight]
-                                  if kind == "weight" else ["--remove-item", f"osd.{osd}"])
-            ours = (with_osd_weight(ours, osd, weight) if kind == "weight"
-                    else without_osd(ours, osd))
+            options: List[Any] = ["--reweight-item", f"osd.{osd}", weight]
+            ours = with_osd_weight(ours, osd, weight)
         else:
             osd = rng.choice([free for free in range(made.max_osd + 5) if free not in placed])
             parent = rng.choice([node for node in made.nodes if node.kind != "host"])

@@ -45,32 +45,6 @@ def test_pg_upmap_replaces_crush_until_its_osd_is_out(session_and_pg: Tuple[Any,
     assert session.cluster.map.up[pgid][:-1] == before[:-1]
 
 
-def test_rm_pg_upmap_restores_the_raw_mapping(session_and_pg: Tuple[Any, str]) -> None:
-    session, pgid = session_and_pg
-    before, wanted = session.cluster.map.up[pgid], other_up(session, pgid)
-    session.command(f"osd pg-upmap {pgid} {' '.join(map(str, wanted))}")
-    assert session.command(f"osd rm-pg-upmap {pgid}")[0] == 0
-    assert session.cluster.map.up[pgid] == before
-
-
-def test_pg_upmap_equal_to_the_raw_mapping_is_removed(session_and_pg: Tuple[Any, str]) -> None:
-    session, pgid = session_and_pg
-    up = session.cluster.map.up[pgid]
-    assert session.command(f"osd pg-upmap {pgid} {' '.join(map(str, up))}")[0] == 0
-    assert session.cluster.map.dump(18)["pg_upmap"] == []
-
-
-def test_pg_upmap_primary_puts_its_osd_first(session_and_pg: Tuple[Any, str]) -> None:
-    session, pgid = session_and_pg
-    up = session.cluster.map.up[pgid]
-    assert session.command(f"osd pg-upmap-primary {pgid} {up[-1]}")[0] == 0
-    assert session.cluster.map.up[pgid] == (up[-1], *up[1:-1], up[0])
-    assert session.cluster.map.dump(18)["pg_upmap_primaries"] == [
-        {"pgid": pgid, "primary_osd": up[-1]}]
-    assert session.command(f"osd rm-pg-upmap-primary {pgid}")[0] == 0
-    assert session.cluster.map.up[pgid] == up
-
-
 def test_invalid_pg_upmaps_are_rejected(session_and_pg: Tuple[Any, str],
                                         make_session: Make) -> None:
     session, pgid = session_and_pg

@@ -8,7 +8,6 @@ import pytest
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.crush.constants import NONE
-from mgr_stub.osdmap.upmap import apply_items, invert_items
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support.clusters import stub_states as clusters
 
@@ -49,14 +48,6 @@ def test_target_that_is_out_is_dropped(make_session: Callable[..., Any]) -> None
     assert session.cluster.map.upmap_items == {}
 
 
-def test_target_with_a_low_reweight_is_kept(make_session: Callable[..., Any]) -> None:
-    state = choose_osd_state()
-    state["osd_dump"]["osds"][2]["weight"] = 0.3
-    session = make_session(state)
-    session.command("osd pg-upmap-items 2.0 3 2")
-    assert session.cluster.map.up["2.0"] == (2, 1, 0)
-
-
 def test_target_without_crush_weight_is_dropped(make_session: Callable[..., Any]) -> None:
     state = choose_osd_state()
     for bucket in state["crush_dump"]["buckets"]:
@@ -94,25 +85,6 @@ def test_erasure_coded_pg_with_a_hole_takes_no_items(make_session: Callable[...,
     assert pg_reports.state_of(session.cluster, session.cluster.pgs["4.0"]) == "active+undersized"
 
 
-def test_choose_limits_the_number_of_buckets(make_session: Callable[..., Any]) -> None:
-    state = clusters.state([clusters.pg("2.0", [0, 1, 2])], osds=6)
-    state["crush_dump"]["rules"][0] = clusters.rule(
-        0, ("take", -1), ("choose_firstn", 2, "host"), ("choose_firstn", 2, "osd"), ("emit",))
-    session = make_session(state)
-    session.command("osd pg-upmap-items 2.0 1 4")     # a third host
-    assert session.cluster.map.upmap_items == {}
-    session.command("osd pg-upmap-items 2.0 1 3")
-    assert session.cluster.map.up["2.0"] == (0, 3, 2)
-
-
-def test_unknown_rule_steps_are_ignored(make_session: Callable[..., Any]) -> None:
-    state = choose_osd_state()
-    state["crush_dump"]["rules"][0]["steps"].insert(0, {"op": "set_choose_tries", "num": 100})
-    session = make_session(state)
-    session.command("osd pg-upmap-items 2.0 3 2")
-    assert session.cluster.map.up["2.0"] == (2, 1, 0)
-
-
 @pytest.mark.parametrize("line, code, text", [
     ("osd pg-upmap-items 2.0 3 3", -22,
      "from osd.3 == to osd.3, no valid upmap items(pairs) is specified"),
@@ -130,11 +102,6 @@ def test_texts_and_return_codes(make_session: Callable[..., Any], line: str, cod
     assert make_session(choose_osd_state()).command(line) == (code, "", text)
 
 
-def test_text_for_an_unknown_pg_from_18_on(make_session: Callable[..., Any]) -> None:
-    session = make_session(choose_osd_state(), release=18)
-    assert session.command("osd pg-upmap-items 2.99 3 2")[2] == "pgid '2.99' does not exist"
-
-
 def test_old_clients_are_in_the_way(make_session: Callable[..., Any]) -> None:
     state = choose_osd_state()
     state["osd_dump"]["require_min_compat_client"] = "jewel"
@@ -147,13 +114,6 @@ def test_old_clients_are_in_the_way(make_session: Callable[..., Any]) -> None:
     assert session.command("osd set-require-min-compat-client nonsense")[0] == -22
 
 
-def test_removing_a_missing_entry_makes_an_epoch(make_session: Callable[..., Any]) -> None:
-    session = make_session(choose_osd_state())
-    epoch = session.cluster.map.epoch
-    session.command("osd rm-pg-upmap-items 2.0")
-    assert session.cluster.map.epoch == epoch + 1
-
-
 def test_entries_of_the_file_are_cleaned_at_the_next_epoch(
         make_session: Callable[..., Any]) -> None:
     state = clusters.state([clusters.pg("2.0", [2, 1, 0]), clusters.pg("2.1", [0, 1, 2])],
@@ -163,13 +123,6 @@ def test_entries_of_the_file_are_cleaned_at_the_next_epoch(
     session.command("osd set noout")
     assert session.cluster.map.upmap_items == {"2.0": ((3, 2),)}
     assert session.cluster.map.up["2.0"] == (2, 1, 0)
-
-
-def test_inversion_is_undone_by_applying() -> None:
-    items = ((3, 2), (0, 5))
-    raw = invert_items((2, 1, 5), items)
-    assert raw == (3, 1, 0)
-    assert apply_items(raw, items, nobody) == (2, 1, 5)
 
 
 def test_pg_with_inconsistent_items_is_unmovable() -> None:

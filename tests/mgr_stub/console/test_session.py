@@ -12,9 +12,8 @@ from typing import Any, Callable
 import pytest
 
 from mgr_stub.__main__ import main
-from mgr_stub.clock import format_span, parse_span
+from mgr_stub.clock import parse_span
 from mgr_stub.console.session import Session
-from mgr_stub.errors import StubError
 from tests.support.clusters import stub_states as clusters
 from tests.support.clusters.stub_states import load_fake
 
@@ -45,12 +44,6 @@ def test_requested_rounds(session: Any) -> None:
     assert session.clock.elapsed() == 1
     session.command("sim run 20s")
     assert [moment - session.clock.start for moment in session.module.steps] == [0, 1, 11, 21]
-
-
-def test_wakeup_in_every_round_does_not_stop_time(session: Any) -> None:
-    session.module.work = session.module.wakeup.set
-    session.command("sim run 2m")
-    assert session.clock.elapsed() == 120
 
 
 def test_jobs_run_after_the_command(session: Any) -> None:
@@ -91,12 +84,6 @@ def test_unknown_sim_lines(session: Any, line: str, text: str) -> None:
     assert (rc, out) == (-22, "") and text in err and "\n" not in err
 
 
-def test_errors_of_saving(session: Any, tmp_path: Path) -> None:
-    rc, _, err = session.command(f"sim save {tmp_path}/no/such/folder.json")
-    assert rc == -2 and "cannot be written" in err
-    assert session.command("sim pool rm nothing") == (-2, "", "pool 'nothing' does not exist")
-
-
 def test_other_lines(session: Any) -> None:
     session.command("osd pg-upmap-items 2.0 2 osd.4")
     assert "pg_upmap_items 2.0 [2,4]" in session.command("osd dump")[1]
@@ -110,38 +97,10 @@ def test_other_lines(session: Any) -> None:
     assert json.loads(session.command("health --format=json")[1])["status"] == "HEALTH_OK"
 
 
-def test_from_state_names_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "broken.json"
-    path.write_text(json.dumps({"stateversion": 7}))
-    with pytest.raises(StubError, match="broken.json"):
-        Session.from_state(str(path), load_module=load_fake)
-
-
-def test_same_seed_same_output(tmp_path: Path) -> None:
-    texts = []
-    for number in range(2):
-        session = Session.from_state(None, release=18, seed=3, load_module=load_fake)
-        for pg in list(session.cluster.pgs.values())[:40]:
-            target = next(osd for osd in session.cluster.map.osds if osd not in pg.held)
-            session.command(f"osd pg-upmap-items {pg.pgid} {pg.held[0]} {target}")
-        session.command("sim run 10m")
-        path = tmp_path / f"{number}.json"
-        session.command(f"sim save {path}")
-        texts.append(path.read_text())
-        session.close()
-    assert texts[0] == texts[1]
-
-
 @pytest.mark.parametrize("text, seconds", [
     ("90", 90), ("90s", 90), ("2h", 7200), ("1d12h", 129600), ("10 min", 600), ("1.5h", 5400)])
 def test_time_spans(text: str, seconds: float) -> None:
     assert parse_span(text) == seconds
-
-
-@pytest.mark.parametrize("seconds, text", [
-    (5, "5s"), (59.6, "1m"), (3600, "1h00m"), (3 * 86400 + 7200, "3d2h")])
-def test_shown_time_spans(seconds: float, text: str) -> None:
-    assert format_span(seconds) == text
 
 
 class TestCommandLine:
@@ -167,22 +126,11 @@ class TestCommandLine:
         assert seen.err.splitlines()[0] == "Error ENOENT: no such thing"
         assert seen.err.splitlines()[1].startswith("Error EINVAL: 'sim nonsense' is not known")
 
-    def test_bare_words(self, capsys: Any) -> None:
-        assert main(["--release", "20", "equilibrium", "echo", "a b", "--format", "json"]) == 0
-        assert capsys.readouterr().out == '["a b", 7, "json"]\n'
-
     def test_missing_state_file(self, capsys: Any, tmp_path: Path) -> None:
         assert main(["--state", f"{tmp_path}/none.xz", "-c", "equilibrium echo a"]) == 2
         seen = capsys.readouterr()
         assert seen.out == ""
         assert seen.err == f"Error ENOENT: {tmp_path}/none.xz: no such state file\n"
-
-    def test_bad_state_file(self, capsys: Any, tmp_path: Path) -> None:
-        path = tmp_path / "empty"
-        path.touch()
-        assert main(["--state", str(path), "equilibrium", "echo", "a"]) == 22
-        assert capsys.readouterr().err == f"Error EINVAL: {path}: the state file is empty\n"
-
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "mgr_stub", *arguments], cwd=ROOT, text=True,
@@ -194,18 +142,7 @@ def test_demo() -> None:
     result = run()
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
-    for heading in ("CLASS   OSDS", "POOL ", "$ ceph equilibrium on", "MISPLACED", "BEFORE"):
-        assert heading in result.stdout
-    highest = next(line for line in result.stdout.splitlines() if "hdd highest" in line).split()
-    assert float(highest[3].rstrip("%")) < float(highest[2].rstrip("%")) - 10
-
-
-@pytest.mark.full
-def test_plan_can_be_piped() -> None:
-    result = run("-c", "equilibrium optimize p", "-c", "equilibrium show p")
-    assert result.returncode == 0, result.stderr
-    lines = result.stdout.splitlines()
-    assert lines[0] == "p: planning; 'ceph equilibrium eval p' shows it when it is made"
-    assert all(line.startswith(("#", "ceph osd ")) for line in lines[1:])
-    assert any(line.startswith("ceph osd pg-upmap-items ") for line in lines)
-    assert run("-c", "equilibrium optimize p", "-c", "equilibrium show p").stdout == result.stdout
+    assert "$ ceph equilibrium on" in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines() if line.endswith(tuple("0123456789"))]
+    moments = [row for row in rows if row[0].endswith(("m", "s")) and "GiB" in row]
+    assert float(moments[-1][1].rstrip("%")) < float(moments[0][1].rstrip("%")) - 10

@@ -6,7 +6,6 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from mgr_stub.crush.constants import NONE
 from mgr_stub.crush.mapper import Mapper
 from mgr_stub.crush.pool_mapping import raw_pg_to_osds
 from tests.support.clusters import crush_cases
@@ -34,24 +33,6 @@ def test_pools_as_osdmaptool() -> None:
     assert mapped == GOLDEN["pools"]
 
 
-def test_golden_values_cover_all_cases() -> None:
-    mappings = GOLDEN["mappings"]
-    assert mappings["plain"] != mappings["weight-set"] != mappings["positions"]
-    assert mappings["reweighted"] != mappings["old tunables"]
-    assert any(NONE in row for row in mappings["reweighted"]["3"])
-    assert any(len(row) < 4 for row in mappings["old tunables"]["2"])
-
-
-def test_reweights_by_id_or_as_a_list() -> None:
-    dump, reweights = crush_cases.cases()["reweighted"]
-    mapper = Mapper(dump)
-    for x in range(40):
-        listed = mapper.map(0, x, 3, list(reweights.values()))
-        assert listed == mapper.map(0, x, 3, {o: w for o, w in reweights.items() if w})
-        assert 17 not in listed and 0 not in listed
-    assert set(mapper.map(4, 1, 3, [0x10000] * 5)) <= {2, 4}  # OSDs beyond the list are out
-
-
 def test_choose_args_of_a_pool_or_the_default_ones() -> None:
     both = Mapper(crush_cases.cases()["positions"][0])
     default = Mapper(crush_cases.cases()["weight-set"][0])
@@ -62,17 +43,6 @@ def test_choose_args_of_a_pool_or_the_default_ones() -> None:
     assert maps(both, 5) == maps(both, None) == maps(default, 5) == maps(default, "0")
     assert maps(both, 0) == maps(both, "0")
     assert len({maps(both, 0), maps(both, 5), maps(plain, 5)}) == 3
-
-
-def test_only_mappings_with_the_osd_change_when_it_is_out() -> None:
-    mapper = Mapper(crush_cases.dump())
-    without = {**crush_cases.ALL_IN, 10: 0}
-    for x in range(200):
-        before = mapper.map(1, x, 4, crush_cases.ALL_IN)
-        after = mapper.map(1, x, 4, without)
-        assert 10 not in after
-        if 10 not in before:
-            assert before == after
 
 
 def test_rules_of_old_dumps_serve_a_type_and_sizes() -> None:
@@ -115,11 +85,6 @@ def test_unsupported_features_raise(dump: Dict[str, Any], words: str) -> None:
         Mapper(dump).map(0, 1, 3, crush_cases.ALL_IN)
 
 
-def test_bucket_outside_of_all_rules_may_have_any_algorithm() -> None:
-    mapper = Mapper(_with_bucket(alg="list"))
-    assert mapper.map(1, 0, 3, crush_cases.ALL_IN)  # its rule takes the shadow tree
-
-
 def test_steps_with_numeric_opcodes() -> None:
     steps = crush_cases.dump()["rules"][0]["steps"]
     rules = [{"rule_id": 0, "steps": [{"opcode": 12, "arg1": 0, "arg2": 0},
@@ -131,15 +96,6 @@ def test_steps_with_numeric_opcodes() -> None:
     mapped = [[mapper.map(0, x, 3, crush_cases.ALL_IN) for x in range(60)]
               for mapper in (by_rule, by_tunables, usual)]
     assert mapped[0] == mapped[1] != mapped[2]
-
-
-def test_empty_tree_and_bare_dumps() -> None:
-    bare = {"devices": [], "buckets": [{"id": -1, "name": "default", "type_id": 11,
-                                        "type_name": "root", "items": []}],
-            "rules": [{"rule_id": 0, "steps": [
-                {"op": "take", "item": -1}, {"op": "choose_indep", "num": 0, "type": "osd"},
-                {"op": "emit"}]}]}
-    assert Mapper(bare).map(0, 7, 3, {}) == (NONE,) * 3
 
 
 def test_dumps_without_type_ids() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pickle
 import sys
@@ -11,7 +10,7 @@ from typing import Any, Callable, List, Optional
 import pytest
 
 from mgr_stub.mgr import install
-from mgr_stub.mgr.handlers import describe_function, parse_words
+from mgr_stub.mgr.handlers import describe_function
 from tests.support.clusters import stub_states as clusters
 from tests.support.releases import RELEASES
 
@@ -19,13 +18,6 @@ from tests.support.releases import RELEASES
 @pytest.fixture(params=RELEASES)
 def session(request: Any, make_session: Callable[..., Any]) -> Any:
     return make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), release=request.param)
-
-
-def test_nothing_is_installed_by_importing() -> None:
-    sys.modules.pop("mgr_module", None)
-    importlib.reload(importlib.import_module("mgr_stub"))
-    importlib.import_module("mgr_stub.console.session")
-    assert "mgr_module" not in sys.modules
 
 
 def test_styles() -> None:
@@ -42,18 +34,6 @@ def test_styles() -> None:
     assert not hasattr(new.MgrModule, "MODULE_OPTIONS")
     with pytest.raises(ValueError):
         install.install(17)
-
-
-def test_new_style_needs_a_registry() -> None:
-    new = install.install(20)
-    module_class: Any = type("Module", (new.MgrModule,), {})
-    with pytest.raises(RuntimeError, match="Missing or invalid COMMANDS"):
-        module_class.handlers()
-    first = new.CLICommandBase.make_registry_subtype("First")
-    second = new.CLICommandBase.make_registry_subtype("Second")
-    first.Read("a")(lambda self: (0, "", ""))
-    assert list(first.COMMANDS) == ["a"] and second.COMMANDS == {}
-    assert first.COMMANDS["a"].perm == "r"
 
 
 @pytest.mark.parametrize("line, answer", [
@@ -120,11 +100,6 @@ def test_annotations_must_be_types() -> None:
         describe_function("x", "r", False, as_text)
 
 
-def test_a_double_dash_ends_the_options(session: Any) -> None:
-    handler = session.host.handlers["equilibrium echo"]
-    assert parse_words(handler, ["--", "--number"]) == {"word": "--number"}
-
-
 def test_options_are_typed(session: Any) -> None:
     module = session.module
     assert [module.get_module_option(name) for name in (
@@ -153,13 +128,6 @@ def test_running_mgr_keeps_removed_options(session: Any) -> None:
     assert session.module.get_module_option("count") == 3
 
 
-def test_a_removed_option_that_is_set_again(session: Any) -> None:
-    session.command("config set mgr mgr/equilibrium/count 9")
-    session.command("config rm mgr mgr/equilibrium/count")
-    session.command("config set mgr mgr/equilibrium/count 4")
-    assert session.module.get_module_option("count") == 4
-
-
 @pytest.mark.parametrize("name, text", [
     ("sleep_interval", "0"), ("sleep_interval", "2 fortnights"), ("limit", "much"),
     ("ratio", "1.01"), ("ratio", "nan-nan"), ("count", "-1"), ("shift", "-6"), ("shift", "1.5"),
@@ -174,28 +142,6 @@ def test_invalid_option_values(session: Any, name: str, text: str) -> None:
     else:
         session.module.set_module_option(name, text)  # 16 keeps the old value silently
     assert session.module.get_module_option(name) == before
-
-
-def test_undeclared_options(session: Any) -> None:
-    calls: List[Callable[[], Any]] = [
-        lambda: session.module.get_module_option("nonsense"),
-        lambda: session.module.set_module_option("nonsense", 1),
-        lambda: session.module.get_module_option_ex("equilibrium", "nonsense")]
-    for call in calls:
-        with pytest.raises(RuntimeError, match="nonsense"):
-            call()
-    rc, _, err = session.command("config set mgr mgr/equilibrium/nonsense 1")
-    assert (rc, err) == (-22, "unrecognized config option 'mgr/equilibrium/nonsense'")
-    assert session.module.get_module_option("log_level") == ""
-
-
-def test_a_module_sets_options_of_any_python_type(session: Any) -> None:
-    session.module.set_module_option("active", True)
-    session.module.set_module_option("ratio", 0.25)
-    assert session.module.get_module_option("active") is True
-    assert session.module.get_module_option("ratio") == 0.25
-    session.module.set_module_option("ratio", None)
-    assert session.module.get_module_option("ratio") == 0.5
 
 
 def test_config_notify_comes_after_the_call(session: Any) -> None:
@@ -254,15 +200,3 @@ def test_health_checks(session: Any) -> None:
         session.module.set_health_checks({"EQ": {"severity": "warning", "detail": "a"}})
     session.module.set_health_checks({})
     assert session.command("health") == (0, "HEALTH_OK", "")
-
-
-def test_release_and_maps_of_the_api(session: Any) -> None:
-    names = {16: "pacific", 18: "reef", 20: "tentacle"}
-    assert session.module.release_name == names[session.mgr.release]
-    assert f" {session.mgr.release}." in session.module.version
-    assert session.module.have_mon_connection() is True
-    assert session.module.can_run() == (True, "")
-    osdmap = session.module.get_osdmap()
-    assert osdmap.get_epoch() == 10
-    assert osdmap.map_pool_pgs_up(2) == {"2.0": [0, 1, 2]}
-    assert osdmap.pool_raw_used_rate(2) == 3.0

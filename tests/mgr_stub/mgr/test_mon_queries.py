@@ -60,11 +60,3 @@ def test_balancer_that_was_disabled_by_force() -> None:
     assert session.module.get("mgr_map")["force_disabled_modules"] == {"module": "balancer"}
     with pytest.raises(ImportError):
         session.module.remote("balancer", "gather_telemetry")
-
-
-def test_osd_dump_is_the_map(session: Session) -> None:
-    code, out, _ = session.module.mon_command({"prefix": "osd dump", "format": "json"})
-    assert code == 0
-    shown = json.loads(out)
-    assert shown["epoch"] == session.cluster.map.epoch
-    assert len(shown["osds"]) == len(session.cluster.map.osds)

@@ -7,7 +7,6 @@ from typing import Any, Callable, Dict
 import pytest
 
 from tests.support.clusters import stub_states as clusters
-from tests.support.units import GIB
 
 
 def six_pgs() -> Dict[str, Any]:
@@ -30,14 +29,6 @@ def test_a_batch_is_one_epoch(make_session: Callable[..., Any]) -> None:
     assert results[5].outs == "set 2.5 pg_upmap_items mapping to [2->4]"
 
 
-def test_single_commands_are_an_epoch_each(make_session: Callable[..., Any]) -> None:
-    session = make_session(six_pgs())
-    epoch = session.cluster.map.epoch
-    for number in range(3):
-        assert session.module.mon_command(upmap(f"2.{number}", 2, 4))[0] == 0
-    assert session.cluster.map.epoch == epoch + 3
-
-
 def test_second_command_for_a_pg_makes_the_next_epoch(make_session: Callable[..., Any]) -> None:
     session = make_session(six_pgs())
     epoch = session.cluster.map.epoch
@@ -46,23 +37,6 @@ def test_second_command_for_a_pg_makes_the_next_epoch(make_session: Callable[...
     assert (first.r, second.r) == (0, 0)
     assert session.cluster.map.epoch == epoch + 2
     assert session.cluster.map.up["2.0"] == (0, 1, 5)
-
-
-def test_advancing_time_makes_the_epoch(make_session: Callable[..., Any]) -> None:
-    session = make_session(six_pgs())
-    result, = session.module.send(upmap("2.0", 2, 4))
-    session.simulation.advance(1)
-    assert result.ev.is_set()
-
-
-def test_errors_make_no_epoch(make_session: Callable[..., Any]) -> None:
-    session = make_session(six_pgs())
-    epoch = session.cluster.map.epoch
-    assert session.module.mon_command(upmap("9.0", 1, 2))[0] == -2
-    assert session.module.mon_command({"prefix": "osd make coffee"})[0] == -22
-    assert session.cluster.map.epoch == epoch
-    result = session.module.send({"prefix": "x"})[0]
-    assert result.wait()[0] == -22
 
 
 def test_pool_gone_between_sending_and_the_epoch(make_session: Callable[..., Any]) -> None:
@@ -90,13 +64,6 @@ def test_too_large_values_are_lost_at_a_failover(make_session: Callable[..., Any
     assert session.module.get_store("umlauts", "no") == "no"
     session.module.set_store("plan", None)
     assert session.module.get_store("plan") is None
-
-
-def test_options_survive_a_failover(make_session: Callable[..., Any]) -> None:
-    session = make_session(six_pgs())
-    session.command("config set mgr mgr/equilibrium/limit 2K")
-    session.command("sim failover")
-    assert session.module.get_module_option("limit") == 2048
 
 
 def test_core_options(make_session: Callable[..., Any]) -> None:
@@ -130,30 +97,6 @@ def test_formats_of_the_releases(make_session: Callable[..., Any]) -> None:
     assert "score_type" in new.dump()["pools"][0]["read_balance"]
     assert "ruleset" in old.get_crush().dump()["rules"][0]
     assert "ruleset" not in middle.get_crush().dump()["rules"][0]
-
-
-def test_dumps_are_copies(make_session: Callable[..., Any]) -> None:
-    session = make_session(six_pgs())
-    dump = session.mgr.get_osdmap().dump()
-    dump["osds"][0]["weight"] = 0
-    dump["pools"][0]["size"] = 9
-    crush = session.mgr.get_osdmap().get_crush().dump()
-    crush["buckets"][0]["items"].clear()
-    again = session.mgr.get_osdmap()
-    assert again.dump()["osds"][0]["weight"] == 1.0
-    assert again.dump()["pools"][0]["size"] == 3
-    assert again.get_crush().dump()["buckets"][0]["items"]
-
-
-def test_every_named_structure(make_session: Callable[..., Any]) -> None:
-    session = make_session(six_pgs())
-    for name in ("pg_progress", "pg_stats", "pool_stats", "osd_stats", "pg_status", "pg_dump",
-                 "df", "osd_map", "osd_map_crush", "osd_metadata", "mgr_map"):
-        assert session.module.get(name)
-    assert session.module.get("no such thing") is None
-    df = session.module.get("df")
-    assert df["pools"][0]["stats"]["stored"] == 6 * 256 * clusters.OBJECT
-    assert 0 < df["pools"][0]["stats"]["max_avail"] < 200 * GIB
 
 
 def test_unhealthy_pgs_in_pg_status(make_session: Callable[..., Any]) -> None:

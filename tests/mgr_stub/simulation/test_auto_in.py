@@ -31,33 +31,6 @@ def test_auto_out_osd_is_marked_in_and_backfilled(session: Any) -> None:
     check_accounts(session)
 
 
-def test_up_and_in_are_one_epoch(session: Any) -> None:
-    run(session, "sim osd down 3", "sim run 11m")
-    epoch = session.cluster.map.epoch
-    run(session, "sim osd up 3")
-    assert session.cluster.map.epoch == epoch + 1
-
-
-def test_reweight_is_restored(session: Any) -> None:
-    run(session, "sim osd reweight 3 0.5", "sim run idle", "sim osd down 3", "sim run 11m")
-    assert osd_state(session, 3) == (0, 0.0, ["autoout", "exists"], 0x8000)
-    run(session, "sim osd up 3")
-    assert osd_state(session, 3) == (1, 0.5, ["exists", "up"], 0)
-
-
-def test_host_that_was_marked_out_is_marked_in(session: Any) -> None:
-    run(session, "sim host down h2", "sim run 11m", "sim host up h2")
-    assert [session.cluster.map.reweight(osd) for osd in (4, 5)] == [1.0, 1.0]
-
-
-def test_osd_is_marked_out_again_after_the_next_interval(session: Any) -> None:
-    run(session, "sim osd down 3", "sim run 11m", "sim osd up 3", "sim run 1h", "sim osd down 3",
-        "sim run 599s")
-    assert osd_state(session, 3)[:2] == (0, 1.0)
-    run(session, "sim run 5s")
-    assert osd_state(session, 3)[:2] == (0, 0.0)
-
-
 def test_operators_out_stays_when_the_osd_is_up(session: Any) -> None:
     run(session, "sim osd out 3", "sim osd down 3", "sim run 11m", "sim osd up 3")
     assert osd_state(session, 3) == (1, 0.0, ["exists", "up"], 0x10000)
@@ -65,27 +38,6 @@ def test_operators_out_stays_when_the_osd_is_up(session: Any) -> None:
     assert osd_state(session, 4)[:2] == (1, 0.0)
     run(session, "sim osd reweight 5 0", "sim osd down 5", "sim run 11m", "sim osd up 5")
     assert osd_state(session, 5)[:2] == (1, 0.0)
-
-
-def test_operators_out_of_an_out_osd_changes_nothing(session: Any) -> None:
-    run(session, "sim osd down 3", "sim run 11m")
-    before = session.cluster.map
-    run(session, "sim osd out 3")
-    assert session.cluster.map is before
-    run(session, "sim osd up 3")
-    assert osd_state(session, 3)[1] == 1.0
-
-
-def test_operators_in_ends_the_automatic_out(session: Any) -> None:
-    run(session, "sim osd reweight 3 0.25", "sim osd down 3", "sim run 11m", "sim osd in 3")
-    assert osd_state(session, 3) == (0, 0.25, ["exists"], 0)
-    run(session, "sim osd out 3", "sim osd up 3")
-    assert osd_state(session, 3)[:2] == (1, 0.0)
-    run(session, "sim osd in 3")
-    assert osd_state(session, 3)[:2] == (1, 0.25)
-    before = session.cluster.map
-    run(session, "sim osd in 3")
-    assert session.cluster.map is before
 
 
 def test_reweight_drops_the_automatic_out(session: Any) -> None:
@@ -101,12 +53,6 @@ def test_noin(session: Any) -> None:
     assert osd_state(session, 3) == (1, 0.0, ["autoout", "exists", "up"], 0x10000)
     run(session, "sim flag unset noin", "sim osd down 3", "sim osd up 3")
     assert osd_state(session, 3) == (1, 1.0, ["exists", "up"], 0)
-
-
-def test_mon_osd_auto_mark_auto_out_in_disabled(session: Any) -> None:
-    run(session, "config set mon mon_osd_auto_mark_auto_out_in false", "sim osd down 3",
-        "sim run 11m", "sim osd up 3")
-    assert osd_state(session, 3)[:2] == (1, 0.0)
 
 
 def test_state_file_keeps_the_automatic_out(session: Any, make_session: MakeSession,

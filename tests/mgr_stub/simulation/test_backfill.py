@@ -7,18 +7,14 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.cluster import pg_reports
-from mgr_stub.cluster.shard_copies import account_copied
 from mgr_stub.cluster.usage import metadata_per_object
-from mgr_stub.simulation import backfill, statistics
+from mgr_stub.simulation import statistics
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support.clusters import stub_states as clusters
 from tests.support.units import GIB
 
 PG_BYTES = 256 * clusters.OBJECT
-SECONDS = PG_BYTES / backfill.BYTES_PER_SECOND["hdd"]
-
-
 def two_pgs() -> Dict[str, Any]:
     return clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])])
 
@@ -69,43 +65,6 @@ def test_states_and_bytes_of_a_move(make_session: Callable[..., Any]) -> None:
     assert "misplaced_objects" not in session.mgr.get("pg_status")
 
 
-def test_duration_of_a_move(make_session: Callable[..., Any]) -> None:
-    session = make_session(two_pgs())
-    session.command("osd pg-upmap-items 2.0 2 4")
-    start = session.clock.now + backfill.PEERING_SECONDS
-    session.command(f"sim run {int(SECONDS)}s")
-    assert session.simulation.backfill.moving()
-    session.command("sim run 3s")
-    assert not session.simulation.backfill.moving()
-    assert session.clock.now - start < SECONDS + 4
-
-
-def test_max_backfills_of_the_target(make_session: Callable[..., Any]) -> None:
-    session = make_session(two_pgs())
-    for line in ("osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 4"):
-        session.command(line)
-    session.command("sim run 2s")
-    states = sorted(pg_reports.state_of(session.cluster, pg) for pg in session.cluster.pgs.values())
-    assert states == ["active+remapped+backfill_wait", "active+remapped+backfilling"]
-    session.command("config set osd osd_max_backfills 2")
-    session.command("osd set noout")                  # any epoch causes a new plan
-    session.command("sim run 2s")
-    states = [pg_reports.state_of(session.cluster, pg) for pg in session.cluster.pgs.values()]
-    assert states == ["active+remapped+backfilling"] * 2
-
-
-def test_transfers_share_the_rate_of_an_osd(make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state(
-        [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])]))
-    session.command("config set osd osd_max_backfills 4")
-    session.command("osd pg-upmap-items 2.0 2 4")
-    session.command("osd pg-upmap-items 2.1 3 4")
-    session.simulation.advance(backfill.PEERING_SECONDS + SECONDS)
-    assert len(session.simulation.backfill.moving()) == 2
-    session.simulation.advance(SECONDS + 1)
-    assert not session.simulation.backfill.moving()
-
-
 def test_shards_of_a_pg_are_copied_together(make_session: Callable[..., Any]) -> None:
     """Each object is sent to all targets of its PG before the next one
     (PrimaryLogPG::recover_backfill): the slowest target sets the pace."""
@@ -120,18 +79,6 @@ def test_shards_of_a_pg_are_copied_together(make_session: Callable[..., Any]) ->
     one, other = (transfer.missing for transfer in pg.transfers.values())
     assert one == other and 0.0 < one < 1.0
     assert here["num_bytes_recovered"] == pytest.approx((1.0 - one) * PG_BYTES, rel=0.01)
-
-
-def test_recovered_bytes_are_those_of_the_slowest_shard(make_session: Callable[..., Any]) -> None:
-    """An object counts when all targets have it (PrimaryLogPG::on_global_recover)."""
-    session = make_session(two_pgs())
-    session.command("osd pg-upmap-items 2.0 1 4 2 5")
-    session.command("sim run 2s")
-    pg = session.cluster.pgs["2.0"]
-    first, second = pg.transfers.values()
-    first.copied, second.copied = 0.75 * first.total, 0.25 * second.total
-    account_copied(session.cluster, pg)
-    assert pg.recovered() == pytest.approx(0.25 * PG_BYTES, rel=0.01)
 
 
 def test_erasure_coded_positions_count(make_session: Callable[..., Any]) -> None:
@@ -159,51 +106,6 @@ def test_cancelled_move_leaves_no_bytes(make_session: Callable[..., Any]) -> Non
     assert used(session) == before
     assert session.cluster.map.pg_temp == {}
     assert statistics.osd_stats(session.cluster)[4]["num_pgs"] == 0
-
-
-def test_retargeted_move_keeps_other_transfers(
-        make_session: Callable[..., Any]) -> None:
-    session = make_session(two_pgs())
-    before = used(session)
-    session.command("osd pg-upmap-items 2.0 2 4 1 5")
-    session.command("sim run 5s")
-    arrived = used(session)[5]
-    session.command("osd pg-upmap-items 2.0 2 3 1 5")
-    assert used(session)[5] == arrived
-    assert used(session)[4] == before[4]
-    session.command("sim run idle")
-    assert session.cluster.pgs["2.0"].held == (0, 5, 3)
-    assert sum(used(session).values()) == sum(before.values())
-
-
-def test_norebalance_stops_a_move(make_session: Callable[..., Any]) -> None:
-    session = make_session(two_pgs())
-    session.command("osd set norebalance")
-    session.command("osd pg-upmap-items 2.0 2 4")
-    session.command("sim run 1h")
-    assert session.cluster.pgs["2.0"].transfers
-    session.command("osd unset norebalance")
-    session.command("sim run 1h")
-    assert not session.cluster.pgs["2.0"].transfers
-
-
-def test_target_too_full(make_session: Callable[..., Any]) -> None:
-    state = two_pgs()
-    record = state["pg_dump"]["pg_map"]["osd_stats"][4]
-    record["statfs"]["available"] = 10 * GIB + PG_BYTES // 2
-    session = make_session(state)
-    session.command("osd pg-upmap-items 2.0 2 4")
-    session.command("sim run 5m")
-    pg = session.cluster.pgs["2.0"]
-    assert pg_reports.state_of(session.cluster, pg) == "active+remapped+backfill_toofull"
-    assert session.command("sim run idle")[0] == 0    # nothing moves
-
-
-def test_empty_pgs_move_too(make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2], objects=0)]))
-    session.command("osd pg-upmap-items 2.0 2 4")
-    session.command("sim run 10s")
-    assert session.cluster.pgs["2.0"].held == (0, 1, 4)
 
 
 def test_backfill_of_a_state_file_continues() -> None:

@@ -71,13 +71,3 @@ def test_unneeded_plans_are_skipped(make_session: MakeSession,
             assert session.command(line)[0] == 0
     spared, all_of_them = decided.values()
     assert 0 < spared < all_of_them
-
-
-def test_more_slots_count_at_once(make_session: MakeSession) -> None:
-    session = make_session(crush_state(), release=18)
-    for line in ("sim osd out 3", "sim run 10s"):
-        session.command(line)
-    before = sum(pg.backfilling for pg in session.cluster.pgs.values())
-    session.command("config set osd osd_max_backfills 4")
-    session.command("sim run 1s")
-    assert sum(pg.backfilling for pg in session.cluster.pgs.values()) > before

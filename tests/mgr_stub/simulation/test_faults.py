@@ -7,8 +7,6 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from mgr_stub.__main__ import main
-from mgr_stub.mgr.mgr_process import MgrDied
 from tests.support.clusters import stub_states as clusters
 from tests.support.clusters.crush_cluster import RBD, crush_state, run
 
@@ -44,16 +42,6 @@ def test_module_of_a_killed_mgr_is_not_shut_down(session: Any) -> None:
     assert len(session.module.steps) == 61
 
 
-def test_takeover_time_depends_on_the_seed(make_session: MakeSession) -> None:
-    moments = []
-    for seed in (1, 1, 2):
-        session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), seed=seed)
-        run(session, "sim mgr fail")
-        moments.append(session.host.next_round - session.clock.now)
-    assert moments[0] == moments[1] != moments[2]
-    assert all(5 <= moment <= 30 for moment in moments)
-
-
 @pytest.mark.parametrize("point, sent", [("before-send", 1), ("after-send", 2)])
 def test_mgr_dies_at_a_command(session: Any, point: str, sent: int) -> None:
     module = session.module
@@ -72,42 +60,6 @@ def test_mgr_dies_at_a_command(session: Any, point: str, sent: int) -> None:
     run(session, "sim run 1m")
     assert sorted(session.cluster.map.upmap_items) == [f"2.{n}" for n in range(sent)]
     assert all(entry.returncode == 0 for entry in session.command_log)
-
-
-@pytest.mark.parametrize("point, value", [("before-store", None), ("after-store", "new")])
-def test_mgr_dies_at_the_store(session: Any, point: str, value: Any) -> None:
-    session.module.work = lambda: session.module.set_store("key", "new")
-    run(session, f"sim mgr fail at {point} takeover=10s", "sim run 2m")
-    assert session.module.get_store("key") == value
-
-
-@pytest.mark.parametrize("point", ["before-map", "after-map", "before-get", "after-get"])
-def test_mgr_dies_while_reading(session: Any, point: str) -> None:
-    module = session.module
-    module.work = lambda: (module.get_osdmap(), module.get("df"))
-    run(session, f"sim mgr fail at {point}", "sim run 2m")
-    assert session.module is not module
-
-
-def test_mgr_dies_in_a_handler_or_a_job(session: Any) -> None:
-    run(session, "sim mgr fail at before-store takeover=10s")
-    rc, out, _ = session.command("equilibrium later")
-    assert (rc, out) == (0, "later: planning")        # the job ran after the handler
-    assert session.module is None
-    run(session, "sim run 11s", "sim mgr fail at before-get takeover=10s")
-    session.host.handlers["equilibrium echo"].function = lambda module, **_: module.get("df")
-    rc, _, err = session.command("equilibrium echo x")
-    assert rc == -110 and err
-
-
-def test_calls_of_a_dead_mgr_raise(session: Any) -> None:
-    old = session.module
-    run(session, "sim mgr fail takeover=1s")
-    for call in (lambda: old.get("df"), old.get_osdmap, lambda: old.set_store("a", "b"),
-                 lambda: old.send(upmap("2.0", 2, 4))):
-        with pytest.raises(MgrDied):
-            call()
-    assert session.command_log == []
 
 
 # -- monitors -------------------------------------------------------------------------------------
@@ -160,13 +112,6 @@ def test_dropped_items(session: Any) -> None:
     assert session.cluster.map.upmap_items["2.0"] == ((2, 5),) and session.command_log[-1].kept
 
 
-def test_inconsistent_pg(session: Any) -> None:
-    run(session, "sim inconsistent 2.0 on")
-    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["state"] == "active+clean+inconsistent"
-    run(session, "sim inconsistent 2.0 off")
-    assert session.mgr.get("pg_progress")["pgs"]["2.0"]["state"] == "active+clean"
-
-
 def test_no_connection(session: Any) -> None:
     run(session, "sim mon down")
     assert not session.module.have_mon_connection()
@@ -181,16 +126,6 @@ def test_no_connection(session: Any) -> None:
     assert session.module.have_mon_connection() and result.ev.wait(1)
     assert session.module.get_osdmap().get_epoch() == session.cluster.map.epoch
     assert session.simulation.store.keys == {"mgr/equilibrium/key": "value"}
-
-
-def test_command_log_has_all_senders(session: Any) -> None:
-    session.module.mon_command(upmap("2.0", 2, 4))
-    run(session, "osd pg-upmap-items 2.1 2 4", "sim pool pg_num rep 6")
-    assert session.command("osd pg-upmap-items 9.0 2 4")[0] == -2
-    assert [(e.sender, e.prefix, e.returncode) for e in session.command_log] == [
-        ("mgr.x", "osd pg-upmap-items", 0), ("client", "osd pg-upmap-items", 0),
-        ("sim", "osd pool set", 0), ("client", "osd pg-upmap-items", -2)]
-    assert session.command_log[0].epoch == 11
 
 
 # -- statistics and clocks ------------------------------------------------------------------------
@@ -251,13 +186,6 @@ def test_the_wall_clock_jumps(session: Any) -> None:
     assert len(session.module.steps) == 11
 
 
-def test_the_builtin_balancer(session: Any) -> None:
-    run(session, "sim balancer on")
-    assert session.module.get_module_option_ex("balancer", "active") is True
-    run(session, "sim balancer off")
-    assert session.module.get_module_option_ex("balancer", "active") is False
-
-
 @pytest.mark.parametrize("line", [
     "sim mgr", "sim mgr fail now", "sim mgr fail at", "sim mgr fail at noon",
     "sim mgr fail at before-lunch", "sim mgr fail at before-send 0",
@@ -302,24 +230,3 @@ def test_the_same_seed_gives_the_same_run(make_session: MakeSession) -> None:
     first = observations(make_session, 7)
     assert observations(make_session, 7) == first
     assert observations(make_session, 8) != first
-
-
-def test_observers(make_session: MakeSession) -> None:
-    session = make_session(crush_state(6, 2, [RBD]))
-    moments: List[float] = []
-    session.host.observers.append(lambda s: moments.append(s.clock.now))
-    run(session, "config set mgr mgr/equilibrium/sleep_interval 1h", "sim run 1s")
-    moments.clear()
-    run(session, "sim osd out 3", "sim run 2h")
-    gaps = [later - sooner for sooner, later in zip(moments, moments[1:])]
-    assert gaps[:5] == [60.0] * 5                     # while data moves
-    assert max(gaps) > 600                            # not otherwise
-
-
-def test_the_command_line_has_a_seed(capsys: Any) -> None:
-    shown = []
-    for seed in ("3", "3"):
-        assert main(["--seed", seed, "-c", "sim mgr fail", "-c", "sim osd out 1",
-                     "-c", "sim run 2h", "-c", "sim status"]) == 0
-        shown.append(capsys.readouterr().out)
-    assert shown[0] == shown[1] and "misplaced" in shown[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, List, Tuple
 
 from tests.support.clusters import stub_states as clusters
@@ -42,12 +41,6 @@ def test_unreported_pgs_have_no_misplaced_objects(
     assert one["misplaced_total"] * 2 == both["misplaced_total"]
     session.command("sim stats gap 10s 0 1")
     assert "misplaced_objects" not in session.mgr.get("pg_status")
-
-
-def test_health_contains_json(make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
-    assert json.loads(session.mgr.get("health")["json"]) == {
-        "status": "HEALTH_OK", "checks": {}, "mutes": []}
 
 
 def numbers(session: Any) -> List[int]:

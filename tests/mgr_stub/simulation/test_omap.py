@@ -19,7 +19,6 @@ def release(request: Any) -> int:
 def session(make_session: Callable[..., Any], release: int) -> Any:
     made = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2], objects=60),
                                         clusters.pg("2.1", [3, 4, 5], objects=60)]), release)
-    made.command("sim omap-by-scrub on")
     made.command("sim write-omap rep 4G")
     return made
 

@@ -7,14 +7,12 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from mgr_stub.cluster import pg_reports
 from mgr_stub.console.sim_commands import _COMMANDS
-from mgr_stub.events import osd_events
 from mgr_stub.state.state_file import read_state
 from tests.support.clusters import stub_states
 from tests.support.clusters.crush_cluster import (
-    EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
-from tests.support.units import GIB, TIB
+    check_accounts, raw_of, recompute_raw, run, states, used)
+from tests.support.units import TIB
 
 MakeSession = Callable[..., Any]
 
@@ -56,32 +54,6 @@ def test_up_from_of_a_restarted_osd(session: Any) -> None:
     assert reported[3] == epoch and reported[4] < epoch
     run(session, "osd set noout", "sim osd up 3", "sim run 1h")   # no effect: it is already up
     assert session.mgr.get("osd_map")["osds"][3]["up_from"] == epoch
-
-
-def test_out_and_in_again(session: Any) -> None:
-    before = raw_of(session.cluster), used(session)
-    run(session, "sim osd out 3", "sim run idle")
-    assert used(session)[3] == 0
-    run(session, "sim osd in 3", "sim run idle")
-    assert (raw_of(session.cluster), used(session)) == before
-
-
-def test_only_pgs_of_the_osd_are_computed_when_it_goes_out(session: Any) -> None:
-    mine = sum(3 in pg.raw for pg in session.cluster.pgs.values())
-    run(session, "sim osd out 3")
-    assert session.cluster.raw_mapping.computed == 2 * mine < 40
-    assert all(3 not in pg.raw for pg in session.cluster.pgs.values())
-
-
-def test_pools_of_other_rules_are_not_computed(make_session: MakeSession) -> None:
-    state = stub_states.state(
-        [stub_states.pg("2.0", [0, 1, 2]), stub_states.pg("5.0", [0, 1, 3])],
-        pools=[stub_states.REPLICATED, stub_states.TWO_TAKES])
-    state["crush_dump"]["rules"][3]["steps"][0]["item"] = -3   # its takes are host 1 and ...
-    state["crush_dump"]["rules"][3]["steps"][3]["item"] = -3   # ... host 1
-    session = make_session(state)
-    run(session, "sim osd out 5", "sim osd in 5")
-    assert session.cluster.pgs["5.0"].crush is None
 
 
 def test_out_osd_has_no_statistics(session: Any) -> None:
@@ -131,18 +103,6 @@ def test_osd_that_is_down_after_the_interval_is_out(session: Any) -> None:
     check_accounts(session)
 
 
-def test_noout(session: Any) -> None:
-    run(session, "sim flag set noout", "sim osd down 3", "sim run 1h")
-    assert session.cluster.map.reweight(3) == 1.0
-    run(session, "sim flag unset noout", "sim run 1s")
-    assert session.cluster.map.reweight(3) == 0.0
-
-
-def test_down_out_interval_is_an_option(session: Any) -> None:
-    run(session, "config set mon mon_osd_down_out_interval 60", "sim osd down 3", "sim run 61s")
-    assert session.cluster.map.reweight(3) == 0.0
-
-
 def test_writes_missed_while_down_are_recovered(session: Any) -> None:
     run(session, "sim osd down 3", "sim run 1m", "sim write rbd 10G")
     check_accounts(session)
@@ -164,25 +124,6 @@ def test_lost_device_is_degraded_and_recovers(session: Any) -> None:
     check_accounts(session)
 
 
-def test_all_copies_lost(make_session: MakeSession) -> None:
-    session = make_session(crush_state(3, 1, [("rbd", 4, 3, 0, GIB)]))
-    run(session, "sim osd lose 0", "sim osd lose 1", "sim run 5s")
-    assert states(session) == {"undersized+degraded+peered": 4}
-    run(session, "sim osd lose 2", "sim run 5s")
-    assert states(session) == {"stale+undersized+degraded+peered": 4}
-    run(session, "sim osd up 0 1 2", "sim osd in 0 1 2", "sim run 1h")
-    assert states(session) == {"incomplete": 4}
-    assert session.mgr.get("pg_status")["inactive_pgs_ratio"] == 1.0
-
-
-def test_a_host_down_and_up(session: Any) -> None:
-    run(session, "sim host down h2", "sim run 5s")
-    assert not session.cluster.map.is_up(4) and not session.cluster.map.is_up(5)
-    assert any("undersized" in state for state in states(session))
-    run(session, "sim host up h2", "sim run 5s")
-    assert states(session) == {"active+clean": 48}
-
-
 def test_new_osds(session: Any) -> None:
     shown, = run(session, "sim host add h9 2 2T class=hdd")
     assert shown == "added osd.12, osd.13"
@@ -195,16 +136,6 @@ def test_new_osds(session: Any) -> None:
     assert session.mgr.get("osd_metadata")["12"]["hostname"] == "h9"
     run(session, "sim run idle")
     assert used(session)[12] > 0
-
-
-def test_commands_and_functions_are_equivalent(make_session: MakeSession,
-                                               state: Dict[str, Any]) -> None:
-    one, other = make_session(state), make_session(state)
-    run(one, "sim osd out 1 2", "sim osd reweight 4 0.5", "sim host down h3")
-    osd_events.mark_out(other.simulation, [1, 2])
-    osd_events.reweight(other.simulation, 4, 0.5)
-    osd_events.host_down(other.simulation, "h3")
-    assert one.cluster.map == other.cluster.map
 
 
 def test_non_crush_mappings_change_only_where_crush_does(make_session: MakeSession) -> None:
@@ -244,15 +175,6 @@ def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, sta
     assert raw_of(session.cluster) == recompute_raw(session.cluster)
 
 
-def test_unsupported_crush_map_changes_nothing(make_session: MakeSession) -> None:
-    state = crush_state(3, 1, [RBD])
-    state["crush_dump"]["buckets"][0]["alg"] = "list"
-    session = make_session(state)
-    rc, _, err = session.command("sim osd out 1")
-    assert rc == -22 and "cannot be computed" in err and "\n" not in err
-    assert session.cluster.map.reweight(1) == 1.0
-
-
 @pytest.mark.parametrize("line, code", [
     ("sim osd", 22), ("sim osd out", 22), ("sim osd out x", 22), ("sim osd out 99", 2),
     ("sim osd out 1 99", 2), ("sim osd dance 1", 22), ("sim osd reweight 1", 22),
@@ -274,13 +196,6 @@ def test_bad_input(session: Any, line: str, code: int) -> None:
     assert session.cluster.map is before
 
 
-def test_full_ratios(session: Any) -> None:
-    run(session, "sim osd full-ratios 0.7 0.75 0.8")
-    dump = session.mgr.get("osd_map")
-    assert (dump["nearfull_ratio"], dump["backfillfull_ratio"], dump["full_ratio"]) == (
-        0.7, 0.75, 0.8)
-
-
 def test_flags_and_scrubs(session: Any) -> None:
     run(session, "sim flag set norebalance", "sim flag set pause", "sim scrub 1.0 5m")
     assert {"norebalance", "pauserd", "pausewr"} <= set(session.mgr.get("osd_map")["flags_set"])
@@ -294,14 +209,3 @@ def test_help_names_every_command(session: Any) -> None:
     text, = run(session, "sim help")
     for name in _COMMANDS:
         assert name.split()[0] in text and name.split()[-1] in text
-
-
-def test_erasure_coded_positions_stay(make_session: MakeSession) -> None:
-    session = make_session(crush_state(6, 2, [EC]))
-    before = raw_of(session.cluster)
-    run(session, "sim osd down 3", "sim run 2s")
-    for pg in session.cluster.pgs.values():
-        if 3 in before[pg.pgid]:
-            acting = session.cluster.map.acting(pg.pgid)
-            assert acting[before[pg.pgid].index(3)] == 0x7FFFFFFF
-            assert pg_reports.counts_of(session.cluster, pg) == (0, pg.num_objects)

@@ -76,14 +76,6 @@ def test_growth(session: Any) -> None:
     check_accounts(session)
 
 
-def test_growth_while_it_moves(session: Any) -> None:
-    run(session, "sim grow rbd 500G/1h", "sim osd out 3", "sim run 20m")
-    check_accounts(session)
-    run(session, "sim grow rbd 0", "sim run idle")
-    assert states(session) == {"active+clean": 48}
-    check_accounts(session)
-
-
 def test_a_full_osd_takes_no_writes(session: Any) -> None:
     shown, = run(session, "sim write rbd 9T")
     assert shown.startswith("only ") and shown.endswith(" of 9895604649984 bytes found room")
@@ -136,16 +128,6 @@ def test_split(session: Any, name: str, before: int, after: int) -> None:
     check_accounts(session)
 
 
-def test_pgp_num_steps_respect_the_misplaced_limit(session: Any) -> None:
-    ratios: List[float] = []
-    session.host.observers.append(lambda s: ratios.append(
-        s.mgr.get("pg_status").get("misplaced_ratio", 0.0)))
-    run(session, "sim pool pg_num rbd 64", "sim run idle")
-    assert 0.0 < max(ratios) < 0.1
-    sent = [entry for entry in session.command_log if entry.command.get("var") == "pgp_num_actual"]
-    assert len(sent) > 5 and all(entry.sender == "mgr.x pg_num" for entry in sent)
-
-
 def test_children_of_an_upmapped_parent_have_no_items(session: Any) -> None:
     raw = session.cluster.pgs["1.0"].raw
     target = next(osd for osd in range(12) if osd // 2 not in {member // 2 for member in raw})
@@ -188,13 +170,6 @@ def test_pgp_num_steps_wait_for_a_mgr_and_for_health(session: Any) -> None:
     stands = pool(session, "rbd")["pg_placement_num"]
     run(session, "sim run 30m")
     assert pool(session, "rbd")["pg_placement_num"] == stands
-
-
-def test_shares() -> None:
-    assert [share_of(n, 8) for n in range(8)] == [1] * 8
-    assert [share_of(n, 6) for n in range(6)] == [1, 1, 2, 2, 1, 1]
-    assert share_of(0, 1) == 1
-    assert [parent_of(n) for n in (1, 2, 3, 5, 8, 12)] == [0, 0, 1, 1, 0, 4]
 
 
 @pytest.mark.parametrize("line, code", [

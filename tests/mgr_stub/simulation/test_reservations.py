@@ -42,14 +42,6 @@ def test_no_osd_has_more_than_its_slots(make_session: MakeSession, limit: int) -
     assert max(seen) == limit
 
 
-def test_max_backfills_of_a_single_osd(make_session: MakeSession) -> None:
-    session = make_session(clusters.state(
-        [clusters.pg(f"2.{n}", [n, 5 - n, 6]) for n in range(3)], osds=8))
-    run(session, "config set osd.7 osd_max_backfills 2",
-        *(f"osd pg-upmap-items 2.{n} 6 7" for n in range(3)), "sim run 2s")
-    assert states(session) == {"active+remapped+backfilling": 2, "active+remapped+backfill_wait": 1}
-
-
 def test_degraded_pgs_go_first_and_preempt(make_session: MakeSession) -> None:
     session = make_session(clusters.state(
         [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [3, 1, 4])], osds=12))
@@ -123,25 +115,3 @@ def test_full_target_is_asked_again_after_the_retry_interval(make_session: MakeS
     assert states(session) == {"active+remapped+backfill_toofull": 1}
     run(session, f"sim run {RETRY_SECONDS}s")
     assert states(session) == {"active+remapped+backfilling": 1}
-
-
-def test_backfill_stops_when_its_target_fills_up(make_session: MakeSession) -> None:
-    session = make_session(crush_state(4, 1, [("rbd", 8, 3, 0, 512 << 30)]))
-    run(session, "sim backfill rate 1M", "sim osd out 3", "sim run 5m")
-    assert states(session)["active+remapped+backfilling"] >= 1
-    run(session, "sim osd full-ratios 0.01 0.02 0.95", "sim run 1m")
-    assert "active+remapped+backfilling" not in states(session)
-    assert states(session)["active+remapped+backfill_toofull"] >= 1
-
-
-def test_rates_are_shared(make_session: MakeSession) -> None:
-    session = make_session(clusters.state(
-        [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [3, 1, 2])], osds=8))
-    run(session, "config set osd osd_max_backfills 2", "sim backfill rate 10M",
-        "osd pg-upmap-items 2.0 2 7", "osd pg-upmap-items 2.1 2 7", "sim run 1s")
-    session.simulation.backfill.next_completion()
-    rates = [transfer.rate for pg in session.simulation.backfill.moving()
-             for transfer in pg.transfers.values()]
-    assert rates == [5 << 20, 5 << 20]
-    run(session, "sim backfill rate 0", "sim run 1h")
-    assert states(session) == {"active+remapped+backfilling": 2}

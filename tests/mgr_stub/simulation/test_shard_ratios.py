@@ -53,26 +53,6 @@ def test_an_osd_that_allocates_more(session: Any) -> None:
     assert statfs["allocated"] - statfs["data_stored"] == pytest.approx(more, abs=4)
 
 
-def test_what_is_moved_takes_what_it_takes_there(session: Any) -> None:
-    run(session, "sim osd allocation 1.5 0")
-    pg = next(pg for pg in session.cluster.pgs_of(RBD) if 0 not in pg.held)
-    before = used(session)[0]
-    run(session, f"ceph osd pg-upmap-items {pg.pgid} {pg.held[0]} 0", "sim run 1d")
-    shard = session.cluster.pgs[pg.pgid].shard
-    assert 0 in session.cluster.pgs[pg.pgid].held
-    assert used(session)[0] - before == pytest.approx(
-        1.5 * shard.data + shard.omap + shard.metadata, rel=1e-5)
-
-
-def test_pool_statistics_are_the_sums_of_what_osds_have(session: Any) -> None:
-    run(session, "sim pool optimize rgw 16K", "sim osd allocation 1.5 0 3")
-    run(session, "sim run 10m")
-    for pool in session.mgr.get("pool_stats")["pool_stats"]:
-        kept = [both for (number, _), both in rows(session).items() if number == pool["poolid"]]
-        stats = pool["store_stats"]
-        assert (stats["allocated"], stats["data_stored"]) == tuple(map(sum, zip(*kept)))
-
-
 def test_an_optimized_pool(session: Any) -> None:
     run(session, "sim pool optimize rgw 16K")
     pool = session.cluster.map.pools[RGW]
