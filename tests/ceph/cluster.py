@@ -50,6 +50,9 @@ class DaemonCluster:
     Ceph's options for the OSDs.
     """
 
+    #: OSDs of 1 GiB that run from the start and are not in the CRUSH map.
+    spares = 0
+
     def __init__(self, release: Release, package: Path, keep: bool = False,
                  hosts: Mapping[str, Tuple[float, ...]] = HOSTS,
                  osd_options: Mapping[str, str] = {}) -> None:
@@ -158,28 +161,30 @@ class DaemonCluster:
             f"mgr.{name}", ["ceph-mgr", "-c", str(self.conf), "-i", name, "-f"])
 
     def _start_osds(self) -> None:
-        conf = ["-c", str(self.conf)]
-        self.osds = [size for sizes in self.hosts.values() for size in sizes]
-        hosts = [host for host, sizes in self.hosts.items() for _ in sizes]
-        made = []
+        hosts = [host for host, sizes in self.hosts.items() for _ in sizes] + [""] * self.spares
+        self.osds = [size for sizes in self.hosts.values() for size in sizes] + [1.0] * self.spares
         for number, (size, host) in enumerate(zip(self.osds, hosts)):
             unique = str(uuid.uuid4())
             assert self.mon_json("osd new", uuid=unique)["osdid"] == number
-            self.mon("osd crush add", id=number, weight=size, args=["root=default", f"host={host}"])
-            hdd: Dict[str, Any] = {"class": "hdd", "ids": [str(number)]}
-            self.mon("osd crush set-device-class", **hdd)
+            if host:
+                self._place(number, size, host)
             (self.work / f"osd.{number}").mkdir()
-            made.append(["ceph-osd", *conf, "-i", str(number), "--mkfs", "--osd-uuid", unique,
-                         f"--bluestore_block_size={int(size * GIB)}"])
-        for number, argv in enumerate(made):
-            self.processes.start(f"mkfs.{number}", argv)
-        for number in range(len(made)):
+            self.processes.start(f"mkfs.{number}", [
+                "ceph-osd", "-c", str(self.conf), "-i", str(number), "--mkfs", "--osd-uuid", unique,
+                f"--bluestore_block_size={int(size * GIB)}"])
+        for number in range(len(self.osds)):
             name = f"mkfs.{number}"
             wait_for(name, partial(self.processes.has_ended, name), 180, 0.1)
             if self.processes.running.pop(name).returncode:
                 raise ClusterError(f"{name} failed:\n{self.log_tail(name)}")
             self.start_osd(number)
         self.wait_osds()
+
+    def _place(self, osd: int, weight: float, host: str) -> None:
+        """Into the CRUSH map."""
+        self.mon("osd crush add", id=osd, weight=weight, args=["root=default", f"host={host}"])
+        hdd: Dict[str, Any] = {"class": "hdd", "ids": [str(osd)]}
+        self.mon("osd crush set-device-class", **hdd)
 
     def start_osd(self, number: int) -> None:
         """Start an OSD whose files are there; does not wait."""
@@ -249,7 +254,7 @@ class DaemonCluster:
                 return ""
             nodes = self.mgr_json("osd df")["nodes"]
             return name if all(node["kb"] for node in nodes) and len(nodes) >= len(
-                self.osds) else ""
+                self.osds) - self.spares else ""
         return wait_for("an active mgr with statistics", answers, seconds)
 
     def enable(self, module: str) -> None:

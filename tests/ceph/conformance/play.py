@@ -60,7 +60,7 @@ def play(release: Release, steps: int, seed: int, note: Callable[[str], None] = 
     """Begin the cluster, play the stream; `seconds` end it early, after a whole step that makes
     LEAST_EVENTS full: a busy machine takes longer for them. `record`: where the real side goes."""
     began = time.monotonic()
-    with RealCluster(release, PACKAGE, keep) as real:
+    with RealCluster(release, PACKAGE, keep, shape.OSD_GIB) as real:
         real.prepare()
         recording = Recording(release.major, real.state())
         stub = StubSide(recording.state, release.major)

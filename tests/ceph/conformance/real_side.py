@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import shutil
 import time
-import uuid
-from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List
 
-from ..cluster import GIB, DaemonCluster
+from ..cluster import DaemonCluster
 from ..daemons import ClusterError, wait_for
-from ..release import Release
 from . import cluster_shape as shape
 from .events import Event
 
@@ -61,8 +58,7 @@ OPTIONS: Dict[str, Dict[str, Any]] = {
 class RealCluster(DaemonCluster):
     """Ten OSDs, nine of them in the CRUSH map, with the probe module beside equilibrium."""
 
-    def __init__(self, release: Release, package: Path, keep: bool = False) -> None:
-        super().__init__(release, package, keep)
+    spares = len(shape.SPARES)
 
     def __enter__(self) -> RealCluster:
         super().__enter__()
@@ -81,43 +77,6 @@ class RealCluster(DaemonCluster):
                         ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("shapes.py", "view.py"):
             shutil.copy(HERE / name, folder / "probe")
-
-    def _start_osds(self) -> None:
-        conf = ["-c", str(self.conf)]
-        sizes = [(size, host) for host, row in shape.OSD_GIB.items() for size in row]
-        sizes += [(1.0, "") for _ in shape.SPARES]
-        self.osds = [size for size, _ in sizes]
-        for number, (size, host) in enumerate(sizes):
-            unique = str(uuid.uuid4())
-            assert self.mon_json("osd new", uuid=unique)["osdid"] == number
-            if host:
-                self._place(number, size, host)
-            (self.work / f"osd.{number}").mkdir()
-            self.processes.start(f"mkfs.{number}", [
-                "ceph-osd", *conf, "-i", str(number), "--mkfs", "--osd-uuid", unique,
-                f"--bluestore_block_size={int(size * GIB)}"])
-        for number in range(len(sizes)):
-            name = f"mkfs.{number}"
-            wait_for(name, partial(self.processes.has_ended, name), 180, 0.1)
-            self.processes.running.pop(name)
-            self.start_osd(number)
-        self.wait_osds()
-
-    def _place(self, osd: int, weight: float, host: str) -> None:
-        self.mon("osd crush add", id=osd, weight=weight, args=["root=default", f"host={host}"])
-        hdd: Dict[str, Any] = {"class": "hdd", "ids": [str(osd)]}
-        self.mon("osd crush set-device-class", **hdd)
-
-    def wait_mgr(self, seconds: float = 90.0) -> str:
-        """Wait until the active mgr answers; the spare OSD is not in `osd df` yet."""
-        def answers() -> str:
-            name = self.active_mgr()
-            if not name or self.mgr("pg stat", seconds=30).rc:
-                return ""
-            nodes = self.mgr_json("osd df")["nodes"]
-            placed = len(self.osds) - len(shape.SPARES)
-            return name if len(nodes) >= placed and all(node["kb"] for node in nodes) else ""
-        return wait_for("an active mgr with statistics", answers, seconds)
 
     # -- the beginning ---------------------------------------------------------------------------
 

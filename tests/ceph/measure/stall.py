@@ -80,8 +80,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ceph", type=int, default=16, choices=sorted(RELEASES))
     parser.add_argument("--osds", type=int, default=1000, metavar="N")
-    parser.add_argument("--why", action="store_true",
-                        help="tell where the interpreter's lock was held for long; costs some time")
     parser.add_argument("--seconds", type=float, default=30.0, metavar="S",
                         help="how long each situation is measured (default: 30)")
     options = parser.parse_args(arguments)
@@ -100,7 +98,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         cluster.enable("equilibrium")
         cluster.enable(PLANNER_LOAD.name)
         cluster.mgr("balancer off")   # as in service
-        rows, notes = measure(cluster, options.seconds, options.why)
+        rows, notes = measure(cluster, options.seconds)
         failures = cluster.module_failures()
     print(f"Ceph {release.version}, {options.osds} OSDs, milliseconds\n\n{table(rows)}\n")
     print("\n".join(notes + ([failures] if failures else [])))
@@ -114,19 +112,16 @@ def write_reading(cluster: DaemonCluster, osds: int) -> None:
     path.write_text(json.dumps(reading, default=list))
 
 
-def measure(cluster: DaemonCluster, seconds: float, why: bool = False) -> Any:
+def measure(cluster: DaemonCluster, seconds: float) -> Any:
     """(rows of every situation, notes on what was done meanwhile)."""
     rows: List[Row] = []
     notes: List[str] = []
 
     def ask(situation: str) -> None:
-        if why:
-            cluster.mgr("planner_load stalls")
         epoch = _epoch(cluster)
         rows.extend(timed(cluster, len(rows), situation, seconds))
         notes.append(f"{situation}: {_epoch(cluster) - epoch} epochs of the osdmap, "
                      f"load average {os.getloadavg()[0]:.1f}")
-        notes.extend(explained(cluster, situation) if why else ())
 
     def idle() -> None:
         time.sleep(CALM_SECONDS)
@@ -150,16 +145,6 @@ def measure(cluster: DaemonCluster, seconds: float, why: bool = False) -> Any:
 
 def _epoch(cluster: DaemonCluster) -> int:
     return int(cluster.mon_json("osd stat")["epoch"])
-
-
-def explained(cluster: DaemonCluster, situation: str) -> List[str]:
-    """Where the interpreter's lock was held for long, and how long the collector took."""
-    told = cluster.mgr_json("planner_load stalls")
-    lines = [f"{situation}: the lock was late {told['waits']} times, {told['waited']:.2f} s in "
-             f"all; {told['collections']} collections took {told['collecting']:.2f} s, the longest "
-             + ", ".join(f"{s:.3f} s (generation {g})" for s, g in told["longest_collections"][:5])]
-    return lines + [f"    {seconds:.3f} s: {'; '.join(places)}"
-                    for seconds, places in told["longest_waits"]]
 
 
 def timed(cluster: DaemonCluster, turn: int, situation: str, seconds: float) -> List[Row]:

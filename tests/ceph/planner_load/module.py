@@ -1,7 +1,6 @@
 """Test-only mgr module: does equilibrium's work on a made cluster, in the mgr's own process.
 
 `ceph planner_load begin plan|look|poll`, `ceph planner_load end`, `ceph planner_load status`,
-`ceph planner_load stalls` (how long the interpreter's lock was not to be had, and why).
 `plan` makes plans one after the other with equilibrium's own plan service and job thread. `look`
 does what follows each reading of the cluster: snapshot, reachable evenness, view, report. `poll`
 has a gateway read the cluster of this mgr. The made
@@ -11,9 +10,7 @@ What it does is imported from the mgr module `equilibrium`, late: at load time e
 commands would become this module's, too. No `from __future__ import annotations` here, for Ceph
 reads the annotations of the handlers.
 """
-import gc
 import json
-import sys
 import threading
 import time
 from pathlib import Path
@@ -32,64 +29,6 @@ READING_FILE = "reading.json"
 PLAN_SECONDS = 600.0
 
 
-class LockProbe:
-    """Asks for the interpreter's lock all the time and notes when that took long.
-
-    After each such wait it notes where the other threads stand, and the garbage collector's own
-    pauses are timed as well.
-    """
-
-    NAP_SECONDS = 0.002
-    LONG_SECONDS = 0.03
-    KEPT = 12
-
-    def __init__(self) -> None:
-        self._over = threading.Event()
-        self._over.set()
-        self._waits: List[Tuple[float, List[str]]] = []
-        self._pauses: List[Tuple[float, int]] = []
-        self._began = 0.0
-
-    def start(self) -> None:
-        if not self._over.is_set():
-            return
-        self._over.clear()
-        gc.callbacks.append(self._collected)
-        threading.Thread(target=self._run, name="lock-probe", daemon=True).start()
-
-    def stop(self) -> None:
-        if self._over.is_set():
-            return
-        self._over.set()
-        gc.callbacks.remove(self._collected)
-
-    def take(self) -> Dict[str, Any]:
-        waits, self._waits = self._waits, []
-        pauses, self._pauses = self._pauses, []
-        return {"waits": len(waits), "waited": sum(s for s, _ in waits),
-                "longest_waits": sorted(waits, reverse=True)[:self.KEPT],
-                "collections": len(pauses), "collecting": sum(s for s, _ in pauses),
-                "longest_collections": sorted(pauses, reverse=True)[:self.KEPT]}
-
-    def _collected(self, phase: str, info: Dict[str, int]) -> None:
-        if phase == "start":
-            self._began = time.monotonic()
-        else:
-            self._pauses.append((time.monotonic() - self._began, info["generation"]))
-
-    def _run(self) -> None:
-        own = threading.get_ident()
-        while not self._over.is_set():
-            began = time.monotonic()
-            time.sleep(self.NAP_SECONDS)
-            late = time.monotonic() - began - self.NAP_SECONDS
-            if late > self.LONG_SECONDS:
-                self._waits.append((late, [
-                    f"{frame.f_code.co_filename.rsplit('/', 2)[-1]}:{frame.f_lineno} "
-                    f"{frame.f_code.co_name}"
-                    for ident, frame in sys._current_frames().items() if ident != own]))
-
-
 class Module(MgrModule):
     """Runs one kind of work over and over until it is told to stop."""
 
@@ -103,7 +42,6 @@ class Module(MgrModule):
         self._wake = threading.Event()
         self._rounds = 0
         self._failure = ""
-        self._probe = LockProbe()
 
     @CLICommand("planner_load begin")
     def _cmd_begin(self, work: str) -> Tuple[int, str, str]:
@@ -124,12 +62,6 @@ class Module(MgrModule):
         return 0, json.dumps({"rounds": self._rounds, "doing": self._wanted,
                               "failure": self._failure}), ""
 
-    @CLICommand("planner_load stalls")
-    def _cmd_stalls(self) -> Tuple[int, str, str]:
-        """How long the interpreter's lock was not to be had since the last `stalls`, and why"""
-        self._probe.start()
-        return 0, json.dumps(self._probe.take()), ""
-
     def serve(self) -> None:
         """The loop of the serve thread; returns only at shutdown."""
         while not self._over.is_set():
@@ -144,7 +76,6 @@ class Module(MgrModule):
     def shutdown(self) -> None:
         """Ends the loop."""
         self._wanted = ""
-        self._probe.stop()
         self._over.set()
         self._wake.set()
 
