@@ -10,7 +10,6 @@ from typing import Callable, Dict, Iterator
 
 from tests.support.units import GIB
 
-from mgr_stub.simulation import omap
 
 from ..watch import cluster_view
 from .moment import Moment
@@ -85,7 +84,7 @@ def s17_reports(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield "is moved though nobody has reported it"
     if move.moves_nothing:
         return
-    if moment.cluster.release < 18 and omap.reported(move.pg) < move.pg.omap_bytes // 2:
+    if moment.cluster.release < 18 and move.pg.omap_reported < move.pg.omap_bytes // 2:
         yield "is moved though most of its omap has not been told"
     since = reports.hanging_since
     for osd in move.gains + move.losses:
