@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Tuple
+from typing import Dict, List, Sequence, Tuple
 
 from ..plan.kinds import BALANCE, DRAIN
 from ..plan.model import Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import usage_before_and_after
 from ..runtime.time_slice import piecewise
-from ..snapshot.model import Snapshot, without_shares
+from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import UtilizationBounds, utilization_bounds
 from .limited_search import limited_placement
-from .changes import Change, ChangeGroup, draining, wanted_changes
+from .changes import ChangeGroup, draining, wanted_changes
 from .move_order import order_changes
 from .multi_start import multi_start_search
 from .search.evacuation import stuck_shards
@@ -68,14 +68,14 @@ def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds
 def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_reason: str,
                   snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
     """The plan of a finished placement, for its changes in their order."""
-    used, moves, changes = _replayed(placement, groups)
-    before, after = usage_before_and_after(snapshot, used, changes)
-    return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(moves),
-                changes=tuple(changes), before=before, after=after,
-                skipped=skipped(snapshot),
-                min_compat_client=snapshot.min_compat_client, aim=options.aim,
-                bounds=bounds.classes, stuck=stuck_shards(placement, options),
-                kind=DRAIN if options.drain_only else BALANCE)
+    changes, osds = PlannedChanges(placement.snapshot), placement.osd_ids
+    for group in piecewise(groups, _CHANGES_A_PIECE):
+        for change in group:
+            pg = placement.pgs[change.pg]
+            wanted = tuple([osds[i] for i in placement.up[change.pg]])
+            changes.add(pg, wanted, [(osds[a], osds[b]) for a, b in change.moves])
+    return changes.plan(stop_reason, options, bounds)._replace(
+        stuck=stuck_shards(placement, options), kind=DRAIN if options.drain_only else BALANCE)
 
 
 def _within_limits(groups: List[ChangeGroup],
@@ -92,53 +92,47 @@ def _within_limits(groups: List[ChangeGroup],
     return CONVERGED, groups
 
 
-def _replayed(placement: PlacementState, groups: List[ChangeGroup]
-              ) -> Tuple[Dict[int, int], List[Move], List[PgChange]]:
-    """Used bytes per OSD id in the end, and the moves and changes in the plan's form."""
-    used = {osd.id: osd.target_bytes for osd in placement.snapshot.osds.values()}
-    moves: List[Move] = []
-    changes: List[PgChange] = []
-    for group in piecewise(groups, _CHANGES_A_PIECE):
-        for change in group:
-            moves += _moves(placement, change, used)
-            changes.append(_pg_change(placement, change))
-    return used, moves, changes
+class PlannedChanges:
+    """The changes of a plan in their order, with the moves and the used bytes per OSD id that they
+    come to."""
 
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.used: Dict[int, int] = {o.id: o.target_bytes for o in snapshot.osds.values()}
+        self.moves: List[Move] = []
+        self.changes: List[PgChange] = []
 
-def _moves(placement: PlacementState, change: Change, used: Dict[int, int]) -> List[Move]:
-    """The change's moves; updates `used`, the used bytes per OSD id."""
-    pg, size = placement.pgs[change.pg], placement.size_bytes
-    pool = placement.snapshot.pools[pg.pool]
-    wanted = [placement.osd_ids[i] for i in placement.up[change.pg]]
-    moves: List[Move] = []
-    for a, b in change.moves:
-        source, target = placement.osd_ids[a], placement.osd_ids[b]
-        before = used[source], used[target]
-        there, size_there = change.bytes, change.bytes
-        if not pool.is_uniform:
-            there = pool.bytes_on(pg.shard_bytes, source, pg.up)
-            size_there = pool.bytes_on(pg.shard_bytes, target, wanted)
-        used[source] -= there
-        used[target] += size_there
-        moves.append(Move(
-            pgid=pg.pgid, source=source, target=target, objects=pg.objects,
-            bytes=placement.snapshot.osds[target].device_bytes(size_there),
-            source_before=before[0] / size[a], source_after=used[source] / size[a],
-            target_before=before[1] / size[b], target_after=used[target] / size[b]))
-    return moves
+    def add(self, pg: Pg, wanted: Tuple[int, ...], pairs: Sequence[Tuple[int, int]]) -> None:
+        """Adds the change of a PG to an up set; `pairs` has (source, target) of its moves."""
+        snapshot, used = self._snapshot, self.used
+        pool, osds = snapshot.pools[pg.pool], snapshot.osds
+        assert pool.rule is not None
+        for source, target in pairs:
+            before = used.get(source, 0), used[target]
+            there = pool.bytes_on(pg.shard_bytes, target, wanted)
+            used[source] = before[0] - pool.bytes_on(pg.shard_bytes, source, pg.up)
+            used[target] = before[1] + there
+            sizes = [max(1, osds[osd].size_bytes) for osd in (source, target)]
+            self.moves.append(Move(
+                pgid=pg.pgid, source=source, target=target, objects=pg.objects,
+                bytes=osds[target].device_bytes(there),
+                source_before=before[0] / sizes[0], source_after=used[source] / sizes[0],
+                target_before=before[1] / sizes[1], target_after=used[target] / sizes[1]))
+        if not pool.erasure:
+            wanted = keep_raw_positions(pg.raw, wanted, pool.rule)
+        self.changes.append(PgChange(
+            pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
+            items=items_for(pg.raw, wanted), shards=len(pairs), shard_bytes=pg.shard_bytes,
+            objects=pg.objects, uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted)))
 
-
-def _pg_change(placement: PlacementState, change: Change) -> PgChange:
-    pg = placement.pgs[change.pg]
-    pool = placement.snapshot.pools[pg.pool]
-    assert pool.rule is not None
-    wanted = tuple(placement.osd_ids[i] for i in placement.up[change.pg])
-    if not pool.erasure:
-        wanted = keep_raw_positions(pg.raw, wanted, pool.rule)
-    return PgChange(pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
-                    items=items_for(pg.raw, wanted), shards=len(change.moves),
-                    shard_bytes=pg.shard_bytes, objects=pg.objects,
-                    uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted))
+    def plan(self, stop_reason: str, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
+        """The plan of these changes, to balance."""
+        snapshot = self._snapshot
+        before, after = usage_before_and_after(snapshot, self.used, self.changes)
+        return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(self.moves),
+                    changes=tuple(self.changes), before=before, after=after,
+                    skipped=skipped(snapshot), min_compat_client=snapshot.min_compat_client,
+                    aim=options.aim, bounds=bounds.classes)
 
 
 def skipped(snapshot: Snapshot) -> Dict[str, int]:

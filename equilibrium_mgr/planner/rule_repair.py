@@ -10,15 +10,14 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..crush.placement import NO_OSD
 from ..plan.kinds import REPAIR
-from ..plan.model import Move, PgChange, Plan
+from ..plan.model import Plan
 from ..plan.options import PlanOptions, effective_fill_limit
-from ..plan.usage import usage_before_and_after
 from ..runtime.time_slice import give_way, told_to_end
 from ..snapshot.immovable_reasons import OF_RULE
 from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, shard_changes
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import utilization_bounds
-from .planner import BYTE_LIMIT, CONVERGED, INTERRUPTED, MOVE_LIMIT, skipped
+from .planner import BYTE_LIMIT, CONVERGED, INTERRUPTED, MOVE_LIMIT, PlannedChanges
 
 #: Shards of one PG that are moved to other OSDs at most; more go back to where CRUSH has them.
 _MOST_SHARDS = 3
@@ -42,9 +41,11 @@ def broken_pgs(snapshot: Snapshot) -> List[Pg]:
 def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """A plan that mends what can be mended, within the options; ends as make_plan does."""
     mending = _Mending(snapshot, options)
+    changes = mending.changes
     stop_reason, unmended = CONVERGED, 0
+    shards = moved_bytes = 0
     for pg in broken_pgs(snapshot):
-        if not give_way(len(mending.moves)):
+        if not give_way(len(changes.moves)):
             break
         if options.pool_ids is not None and pg.pool not in options.pool_ids:
             continue
@@ -52,21 +53,22 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
         if wanted is None:
             unmended += 1
             continue
-        over = mending.limit_reached(pg, wanted)
-        if over is not None:
-            stop_reason = over
+        erasure = snapshot.pools[pg.pool].erasure
+        copied = len(shard_changes(pg.holders, wanted, erasure)[0])
+        shards, moved_bytes = shards + copied, moved_bytes + copied * pg.shard_bytes
+        if options.max_moves is not None and shards > options.max_moves:
+            stop_reason = MOVE_LIMIT
             break
-        mending.add(pg, wanted)
+        if options.max_bytes is not None and moved_bytes > options.max_bytes:
+            stop_reason = BYTE_LIMIT
+            break
+        gains, losses = shard_changes(pg.up, wanted, erasure)
+        changes.add(pg, wanted, list(zip(losses, gains)))
     if told_to_end():
         stop_reason = INTERRUPTED
-    before, after = usage_before_and_after(snapshot, mending.used, mending.changes)
-    left_out = skipped(snapshot)
-    if unmended:
-        left_out[NOT_MENDED] = unmended
-    return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(mending.moves),
-                changes=tuple(mending.changes), before=before, after=after, skipped=left_out,
-                min_compat_client=snapshot.min_compat_client, aim=options.aim,
-                bounds=utilization_bounds(snapshot).classes, kind=REPAIR)
+    plan = changes.plan(stop_reason, options, utilization_bounds(snapshot))
+    return plan._replace(kind=REPAIR, skipped={
+        **plan.skipped, **({NOT_MENDED: unmended} if unmended else {})})
 
 
 class _Way(NamedTuple):
@@ -79,15 +81,12 @@ class _Way(NamedTuple):
 
 
 class _Mending:
-    """Collects the changes, and the used bytes per OSD id that they lead to."""
+    """Finds the cheapest way to mend each PG, on top of the changes so far."""
 
     def __init__(self, snapshot: Snapshot, options: PlanOptions) -> None:
         self._snapshot, self._options = snapshot, options
         self._fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
-        self.used: Dict[int, int] = {o.id: o.target_bytes for o in snapshot.osds.values()}
-        self.moves: List[Move] = []
-        self.changes: List[PgChange] = []
-        self._shards = self._bytes = 0
+        self.changes = PlannedChanges(snapshot)
         self._targets_of: Dict[Tuple[int, bool], List[int]] = {}   # of the PG that is looked at
 
     def wanted(self, pg: Pg) -> Optional[Tuple[int, ...]]:
@@ -156,10 +155,10 @@ class _Mending:
         if options.targets is not None and osd not in options.targets:
             return False
         size = pool.bytes_on(pg.shard_bytes, osd, pg.up)
-        return self.used[osd] + size <= self._fill * target.size_bytes
+        return self.changes.used[osd] + size <= self._fill * target.size_bytes
 
     def _utilization(self, osd: Osd, more: int) -> float:
-        return (self.used[osd.id] + more) / max(1, osd.size_bytes)
+        return (self.changes.used[osd.id] + more) / max(1, osd.size_bytes)
 
     def _way(self, pg: Pg, pool: Pool, up: Tuple[int, ...]) -> Optional[_Way]:
         """The way to an up set, or None where it is not legal or cannot be."""
@@ -185,40 +184,6 @@ class _Mending:
         fullest = max([self._utilization(self._snapshot.osds[osd], pg.shard_bytes)
                        for osd in gains], default=0.0)
         return _Way(len(gains), fullest, len(items), up)
-
-    def limit_reached(self, pg: Pg, wanted: Tuple[int, ...]) -> Optional[str]:
-        """The limit of the options that the change would pass, or None."""
-        shards = len(shard_changes(pg.holders, wanted, self._snapshot.pools[pg.pool].erasure)[0])
-        options = self._options
-        if options.max_moves is not None and self._shards + shards > options.max_moves:
-            return MOVE_LIMIT
-        more = shards * pg.shard_bytes
-        if options.max_bytes is not None and self._bytes + more > options.max_bytes:
-            return BYTE_LIMIT
-        self._shards += shards
-        self._bytes += more
-        return None
-
-    def add(self, pg: Pg, wanted: Tuple[int, ...]) -> None:
-        """Adds the change of a PG to this up set."""
-        pool, osds = self._snapshot.pools[pg.pool], self._snapshot.osds
-        gains, losses = shard_changes(pg.up, wanted, pool.erasure)
-        for source, target in zip(losses, gains):
-            before = {osd: self.used.get(osd, 0) for osd in (source, target)}
-            size = pool.bytes_on(pg.shard_bytes, target, wanted)
-            self.used[source] = before[source] - pool.bytes_on(pg.shard_bytes, source, pg.up)
-            self.used[target] = before[target] + size
-            sizes = {osd: max(1, osds[osd].size_bytes) for osd in (source, target)}
-            self.moves.append(Move(
-                pgid=pg.pgid, source=source, target=target, bytes=size, objects=pg.objects,
-                source_before=before[source] / sizes[source],
-                source_after=self.used[source] / sizes[source],
-                target_before=before[target] / sizes[target],
-                target_after=self.used[target] / sizes[target]))
-        self.changes.append(PgChange(
-            pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
-            items=items_for(pg.raw, wanted), shards=len(gains), shard_bytes=pg.shard_bytes,
-            objects=pg.objects, uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted)))
 
 
 def _apart(osds: Sequence[int], most: Optional[int],

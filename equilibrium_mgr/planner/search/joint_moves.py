@@ -41,14 +41,15 @@ class JointMoves:
         self._targets = targets
         self._shard_index = shard_index
 
-    def best(self, source: int, price: float) -> Optional[JointMove]:
-        """Returns the best joint move that an OSD takes part in, or None where none gains."""
+    def best(self, source: int, price: float, least: float = NOISE) -> Optional[JointMove]:
+        """Returns the best joint move that an OSD takes part in, or None where none gains more
+        than `least`."""
         placement = self._placement
         best: Optional[JointMove] = None
         for steps in self.candidates(source):
             placement.candidates_examined += 1
             gain = self.gain(steps, price)
-            if gain > (best.gain if best else NOISE) and all(
+            if gain > (best.gain if best else least) and all(
                     placement.has_room(target, placement.size_on(pg, a))
                     for pg, a, target in steps) and placement.is_legal_joint(steps):
                 best = JointMove(gain, steps)
@@ -70,15 +71,6 @@ class JointMoves:
                     if back:
                         yield back
                     yield from self._away(pg, source, group, targets)
-
-    def of_shard(self, pg: int, source: int,
-                 group: ShardGroup) -> Iterator[Tuple[ShardMove, ...]]:
-        """Yields joint moves of what a PG has in the OSD's bucket, to the best OSDs of each other
-        bucket. The caller checks that they are legal."""
-        if group.joint is not None:
-            siblings = group.joint.siblings.get(group.joint.bucket_of[source], ())
-            yield from self._away(pg, source, group, sorted(
-                self._best_targets(group, bucket) for bucket in siblings))
 
     def return_moves(self, pg: int, source: int, group: ShardGroup) -> Tuple[ShardMove, ...]:
         """Moves of all that the PG has in the OSD's bucket to the initial OSDs; empty where a

@@ -150,17 +150,12 @@ class PlacementState:
         return self.refusal(pg, source, target) is None
 
     def refusal(self, pg: int, source: int, target: int) -> Optional[str]:
-        """Why the PG's shard on `source` may not go to `target`, one of snapshot/reason_codes.py;
-        None where it may. Space on the target is for `room_refusal`."""
+        """Why the PG's shard on `source` may not go to `target`, one of snapshot/reason_codes.py,
+        what its rule forbids before what options and limits do; None where it may. Space on the
+        target is for `room_refusal`."""
         up = self.up[pg]
         if target in up:
             return codes.HOLDS_SHARD
-        excluded = self._scope_refusal(pg, source, target)
-        if excluded is not None:
-            return excluded
-        beyond = self._count_refusal(((pg, source, target),))
-        if beyond is not None:
-            return beyond
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         position = up.index(source)
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
@@ -174,11 +169,13 @@ class PlacementState:
             for other in up:
                 if domain_of[other] == wanted and other != source:
                     return codes.FAILURE_DOMAIN
-            return None
-        rule = group.pool.rule
-        assert rule is not None
-        allowed = rule.allows([self.osd_ids[o] for o in up], position, self.osd_ids[target])
-        return None if allowed else codes.FAILURE_DOMAIN
+        else:
+            rule = group.pool.rule
+            assert rule is not None
+            if not rule.allows([self.osd_ids[o] for o in up], position, self.osd_ids[target]):
+                return codes.FAILURE_DOMAIN
+        return self._scope_refusal(pg, source, target) or self._count_refusal(
+            ((pg, source, target),))
 
     def _scope_refusal(self, pg: int, source: int, target: int) -> Optional[str]:
         """Code of the reason for which one of two OSDs must not take part, or None. A displaced
