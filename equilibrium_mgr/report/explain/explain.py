@@ -8,6 +8,7 @@ from ...execution.guards import blocked_pool_reasons
 from ...execution.size_check.size_corrections import sentence
 from ...observation.cluster_view import ClusterView
 from ...observation.refusals import fullest_osds
+from ...plan.osd_filter import osd_id
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import format_duration, format_percent, named, plural, wrap
 from ..cluster.osds import held_json, held_sentences
@@ -32,12 +33,12 @@ def explain(what: Optional[str], context: ExplainContext,
     stopped = {pool: sentence(found, snapshot.pools[pool].name)   # and how to have them moved again
                for pool, found in context.status.mispredicted.items() if pool in snapshot.pools}
     pool = next((one for one in snapshot.pools.values() if one.name == what), None)
-    osd = _osd_number(what or "", view)
+    osd = osd_id(what or "")
     if not what:
         fullest = fullest_osds(view, context.settings.device_classes)
         osd_set = fullest[0].osd_set if fullest else None
         reason, (data, sentences) = cluster_reason(context), _cluster_facts(context, stopped)
-    elif osd is not None and (pool is None or what.startswith("osd.")):
+    elif osd in snapshot.osds and (pool is None or what.startswith("osd.")):
         osd_set = set_of(osd, view)
         reason = osd_reason(snapshot.osds[osd], osd_set, context)
         data, sentences = explain_osd(osd, view)
@@ -69,13 +70,6 @@ def explain(what: Optional[str], context: ExplainContext,
     for said in sentences:
         lines += wrap("- ", said, 2)
     return CommandAnswer(data, "\n".join(lines))
-
-
-def _osd_number(text: str, view: ClusterView) -> Optional[int]:
-    text = text[len("osd."):] if text.startswith("osd.") else text
-    # Python refuses to read thousands of digits
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-    return number if number in view.snapshot.osds else None
 
 
 def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
