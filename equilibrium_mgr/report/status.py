@@ -10,6 +10,7 @@ from ..execution.change_outcomes import WaitingGroup
 from ..execution.guards import changing_pg_nums
 from ..execution.size_check.size_corrections import sentence
 from ..observation.cluster_view import ClusterView
+from ..observation.planned_placement import planned_placement
 from ..observation.states import BALANCED, OFF, STUCK
 from ..observation.too_full import with_too_full
 from ..plan_service.plan_service import PlanService
@@ -17,7 +18,7 @@ from ..runtime.formatting import format_deadline, format_percent, format_points,
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .cluster.classes import class_figures
+from .cluster.classes import class_rows
 from .command_answer import CommandAnswer
 from .drains import drains_json
 from .explain.help import state_action
@@ -43,7 +44,8 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     """
     view = view if view is not None else status.view
     snapshot = None if view is None else view.snapshot
-    classes = class_figures(view, status.wanted if status.progress else None) if view else []
+    classes = [] if view is None else class_rows(view, None if status.progress is None else (
+        planned_placement(view, status.wanted).used))
     names = {} if snapshot is None else {p.id: p.name for p in snapshot.pools.values()}
     rejected: Dict[str, List[str]] = {}   # reason → PGs
     for pgid, item in sorted(status.rejected.items()):
@@ -57,7 +59,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "active": settings.active, "state": status.state, "since_at": status.since_at,
         "reason_code": status.reason_code,
         "action": (state_action(status, view, settings, now) if outage is None
-                   else outage.action),
+                   else outage["action"]),
         "waiting": [group.to_json() for group in status.waiting], "classes": classes,
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
                       "seconds": max(0.0, now - p.started_at)}
@@ -101,7 +103,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,
         "progress": _progress(status, now),
-        "outage": None if outage is None else outage._asdict(),
+        "outage": outage,
         "unused_hosts": [] if snapshot is None else unused_hosts(snapshot)}
     data["reason"] = _reason(status, view, data)
     return CommandAnswer(data, status_screen(data, settings, now))

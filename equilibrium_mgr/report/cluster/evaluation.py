@@ -15,7 +15,7 @@ from ...plan.usage import counted_usage
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ..command_answer import CommandAnswer
 from ..table import Column, Row, render_table
-from .bound_distance import certificates_json, distances, proven_lines
+from .bound_distance import certificates_json, distance_lines, distances, proven_lines
 from .classes import class_rows, class_table, histogram, histogram_lines
 from .osds import held_json, held_sentences
 from .pools import format_known, format_osd, pool_rows, pool_table, room_json, room_lines
@@ -107,7 +107,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     usage = counted_usage(view.snapshot, planned.used, planned.shards)
     pools = pool_rows(view, look.space, usage_now, usage)
     classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
-    distance = distances(view, plan, planned, usage)
+    near_classes, near_pools = distances(view, plan, planned, usage)
     expected = expected_time(view.rates, view.movements, planned.incoming)
     left = len(plan.changes) - planned.changes   # PGs that are not as the plan found them
     # what the plan rests on has changed, and not by the plan itself: a newer map is no reason
@@ -140,8 +140,9 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     parts = [[*wrap("plan ", text, 5), look.line(),
               *room_lines(usage_now.room, usage.room, f"with {name}"), *failure_lines],
              *_class_parts(classes, f"with {name}", "planned_",
-                           {row["device_class"]: proven_lines(row) for row in distance.classes}),
-             _pool_lines(_POOLS_PLANNED, pools, changes, f"df {name}"), distance.lines(),
+                           {row["device_class"]: proven_lines(row) for row in near_classes}),
+             _pool_lines(_POOLS_PLANNED, pools, changes, f"df {name}"),
+             distance_lines(near_classes, near_pools),
              aim_lines, ["not moved:"] * bool(plan.skipped) + [
                  line for reason, count in sorted(plan.skipped.items())
                  for line in wrap(f"  {count:6}  ", reason, 10)]]
@@ -160,9 +161,9 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
         "planned_room": room_json(usage.room), "classes": classes, "pools": pools,
         **({"aims": aims, "options_known": comparison is not None and comparison.options_known}
            if with_aims else {}),
-        "distance": distance._asdict(),
+        "distance": {"classes": near_classes, "pools": near_pools},
         "certificates": None if bounds is None or not is_search else (
-            certificates_json(bounds, distance.classes))}, _joined(parts))
+            certificates_json(bounds, near_classes))}, _joined(parts))
 
 
 def _with_histograms(view: ClusterView, classes: Sequence[Row],

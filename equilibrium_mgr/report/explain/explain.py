@@ -55,20 +55,30 @@ def explain(what: Optional[str], context: ExplainContext,
         return None
     advice = advice_for(osd_set, reason, context) if osd_set is not None else []
     outage = None if what else find_outage(context.status, view)
+    said, code = wrap("", reason.what, 0), reason.code
+    helps = wrap("do: ", reason.action, 4)
     if outage is not None:
-        reason = reason._replace(action=outage.action, outage=outage.sentence)
-        data["outage"] = outage._asdict()
-    data.update({"osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
-                 "stale_osds": sorted(snapshot.stale_osds), **reason.to_json(),
-                 "advice": advice, "sentences": sentences})
-    lines = reason.lines()
+        reason, data["outage"] = reason._replace(action=outage["action"]), outage
+        said = wrap("cluster: ", outage["sentence"], 9) + wrap("do: ", outage["action"], 4) + said
+        helps = []
+    said += wrap("reason: ", f"{code}. {reason.text}" if reason.text else code, 8)
+    for row in reason.rows:
+        said += wrap(f"{row['count']:>5}  ", row["text"], 7)
+    lines, census = said + helps, reason.census
+    data.update({
+        "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
+        "stale_osds": sorted(snapshot.stale_osds), "what": reason.what, "reason_code": code,
+        "reason_text": reason.text, "counts": list(reason.rows), "action": reason.action,
+        "census": None if census is None else {
+            "shards": census.shards, "counted_shards": census.counted, "pairs": census.pairs},
+        "advice": advice, "sentences": sentences})
     for one in advice:
         lines += wrap("advice: ", one["sentence"], 8)
     silent = len(snapshot.stale_osds)
     lines.append(f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
                  + (f"; {plural(silent, 'OSD')} with older statistics" if silent else ""))
-    for said in sentences:
-        lines += wrap("- ", said, 2)
+    for sentence_of_it in sentences:
+        lines += wrap("- ", sentence_of_it, 2)
     return CommandAnswer(data, "\n".join(lines))
 
 
