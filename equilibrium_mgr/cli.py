@@ -5,23 +5,14 @@ of the handlers, so they must be objects, not strings: no `from __future__ impor
 Every handler has a return annotation, without which Ceph takes its last argument for optional. Ceph
 shows the docstrings as help.
 """
-from functools import partial
 from typing import Any, Callable, List, Optional
 
-from .commands.drain_commands import DrainCommands
-from .commands.evaluation_commands import EvaluationCommands
-from .commands.freeze_commands import FreezeCommands
+from .commands import (
+    drain_commands, evaluation_commands, freeze_commands, plan_commands, report_commands,
+    switch_commands)
 from .commands.module_parts import ModuleParts
-from .commands.plan_arguments import PlanArguments
-from .commands.plan_commands import PlanCommands
-from .commands.pool_commands import PoolCommands
-from .commands.report_commands import ReportCommands
-from .commands.switch_commands import SwitchCommands
-from .commands.table_commands import TableCommands
-from .commands.operations.undo_commands import UndoCommands
-from .commands.operations.upmap_commands import UpmapCommands
+from .commands.operations import undo_commands, upmap_commands
 from .compat import keyword_arguments, read_command, write_command
-from .report.cluster.osds import OsdSelection
 from .report.command_answer import CommandAnswer, CommandResult, run_command
 from .runtime.time_slice import giving_way
 
@@ -30,29 +21,17 @@ class Commands:
     """The handlers, mixed into the module."""
 
     log: Any
-
-    def connect_commands(self, parts: ModuleParts) -> None:
-        """Gives the handlers what they work with; called once, before Ceph calls any."""
-        self.plan_commands = PlanCommands(parts)
-        self.pool_commands = PoolCommands(parts)
-        self.drain_commands = DrainCommands(parts)
-        self.report_commands = ReportCommands(parts, self.plan_commands)
-        self.evaluation_commands = EvaluationCommands(parts, self.plan_commands)
-        self.switch_commands = SwitchCommands(parts)
-        self.table_commands = TableCommands(parts, self.plan_commands)
-        self.freeze_commands = FreezeCommands(parts)
-        self.undo_commands = UndoCommands(parts)
-        self.upmap_commands = UpmapCommands(parts)
+    parts: ModuleParts   # what commands work with; set before Ceph calls any
 
     def _answer(self, output_format: str, command: Callable[..., CommandAnswer],
                 *arguments: Any) -> CommandResult:
         with giving_way():
-            return run_command(partial(command, *arguments), output_format, self.log)
+            return run_command(lambda: command(self.parts, *arguments), output_format, self.log)
 
     @read_command("equilibrium status")
     def _cmd_status(self, format: str = "plain") -> CommandResult:
         """Show what equilibrium is doing and why"""
-        return self._answer(format, self.report_commands.status)
+        return self._answer(format, report_commands.show_status)
 
     @read_command("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain",
@@ -61,7 +40,7 @@ class Commands:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
         where both have a name). --fail OSD|HOST|BUCKET and --worst-failure: what failures lead to,
         of the placement or a plan; --aims: what the other aims would give, of a plan"""
-        return self._answer(format, self.evaluation_commands.evaluate, option, fail,
+        return self._answer(format, evaluation_commands.evaluate, option, fail,
                             worst_failure, aims)
 
     @read_command("equilibrium df")
@@ -70,7 +49,7 @@ class Commands:
         """Show what clients can still write into each pool and into all of them, now and with a
         plan (without its name: the one that is executed). Options:
         --sort used|stored|free|planned|pgs|id|name (--sort=-KEY: descending), --limit N"""
-        return self._answer(format, self.table_commands.df, plan, sort, limit)
+        return self._answer(format, report_commands.df, plan, sort, limit)
 
     @read_command("equilibrium osds")
     def _cmd_osds(self, format: str = "plain", sort: Optional[str] = None,
@@ -79,15 +58,14 @@ class Commands:
         """Show how full each OSD is, will be and could be, and what moves, the fullest first.
         Options: --sort use|soon|plan|id|host|pgs (--sort=-KEY: descending),
         --device-class CLASS, --host NAME, --limit N"""
-        return self._answer(format, self.table_commands.osds,
-                            OsdSelection(sort, device_class, host, limit))
+        return self._answer(format, report_commands.osds, sort, device_class, host, limit)
 
     @read_command("equilibrium moves")
     def _cmd_moves(self, what: Optional[str] = None, format: str = "plain",
                    limit: Optional[int] = None) -> CommandResult:
         """Show the shards that are moving, of all PGs or of an OSD (3 or osd.3), a pool or a PG,
         and who moves them. Option: --limit N"""
-        return self._answer(format, self.table_commands.moves, what, limit)
+        return self._answer(format, report_commands.moves, what, limit)
 
     @write_command("equilibrium optimize")
     @keyword_arguments
@@ -101,46 +79,46 @@ class Commands:
         """Make a plan, which is kept; nothing is moved. Pools are given by name or id. Options:
         --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
         --aim space|even|least-motion; --from, --to, --not OSDS|BUCKETS; --repair; --replace"""
-        return self._answer(format, self.plan_commands.optimize, plan, PlanArguments(
-            pools or [], max_moves, max_bytes, device_class, aim, from_ or (), to or (),
-            not_ or (), repair), replace)
+        return self._answer(format, plan_commands.optimize, plan, replace, pools or (),
+                            max_moves, max_bytes, device_class, aim,
+                            (from_ or (), to or (), not_ or ()), repair)
 
     @read_command("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:
         """Show a plan as commands that could be run by hand"""
-        return self._answer(format, self.plan_commands.show, plan)
+        return self._answer(format, plan_commands.show, plan)
 
     @read_command("equilibrium dump")
     def _cmd_dump(self, plan: str, format: str = "plain") -> CommandResult:
         """Show everything that a plan holds"""
-        return self._answer(format, self.plan_commands.dump, plan)
+        return self._answer(format, plan_commands.dump, plan)
 
     @read_command("equilibrium ls")
     def _cmd_ls(self, format: str = "plain") -> CommandResult:
         """List the plans that are kept or in the making"""
-        return self._answer(format, self.plan_commands.list)
+        return self._answer(format, plan_commands.list_all)
 
     @write_command("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
         """Forget a plan, cancel one that is being made, or stop one that is executed; what is
         moving already goes on"""
-        return self._answer(format, self.plan_commands.remove, [plan])
+        return self._answer(format, plan_commands.remove, [plan])
 
     @write_command("equilibrium reset")
     def _cmd_reset(self, format: str = "plain") -> CommandResult:
         """Forget all plans, those being made too, but for one that is being executed"""
-        return self._answer(format, self.plan_commands.reset)
+        return self._answer(format, plan_commands.reset)
 
     @write_command("equilibrium execute")
     def _cmd_execute(self, plan: str, format: str = "plain") -> CommandResult:
         """Hand a plan over to be carried out, in batches within the misplaced limit"""
-        return self._answer(format, self.plan_commands.execute, plan)
+        return self._answer(format, plan_commands.execute, plan)
 
     @write_command("equilibrium freeze")
     def _cmd_freeze(self, dry_run: bool = False, format: str = "plain") -> CommandResult:
         """Pin every remapped PG to where its data is now, as far as upmap items can, so that
         nothing has to move; with --dry-run only show how far that is, and why not further"""
-        return self._answer(format, self.freeze_commands.freeze, dry_run)
+        return self._answer(format, freeze_commands.pin, dry_run)
 
     @write_command("equilibrium undo")
     def _cmd_undo(self, plan: Optional[str] = None, since: Optional[str] = None,
@@ -148,93 +126,93 @@ class Commands:
         """Take back what a plan has changed (without its name: the last plan, or automatic
         balancing), or everything --since SPAN (such as 6h); what has not begun to move at first.
         With --dry-run only show what it would cost"""
-        return self._answer(format, self.undo_commands.undo, plan, since, dry_run)
+        return self._answer(format, undo_commands.undo, plan, since, dry_run)
 
     @write_command("equilibrium cancel")
     def _cmd_cancel(self, plan: Optional[str] = None, dry_run: bool = False,
                     format: str = "plain") -> CommandResult:
         """Stop the execution of a plan, and take back what it has sent and of which nothing has
         been copied yet; no data moves. Without a name: of all plans. With --dry-run only show"""
-        return self._answer(format, self.undo_commands.cancel, plan, dry_run)
+        return self._answer(format, undo_commands.cancel, plan, dry_run)
 
     @read_command("equilibrium upmap ls")
     def _cmd_upmap_ls(self, format: str = "plain") -> CommandResult:
         """Count the pairs of upmap items, and list those that PGs could do without"""
-        return self._answer(format, self.upmap_commands.list)
+        return self._answer(format, upmap_commands.list_upmaps)
 
     @write_command("equilibrium upmap cleanup")
     def _cmd_upmap_cleanup(self, dry_run: bool = False, format: str = "plain") -> CommandResult:
         """Remove the pairs of upmap items that PGs can do without; no data moves. With --dry-run
         only show them"""
-        return self._answer(format, self.upmap_commands.cleanup, dry_run)
+        return self._answer(format, upmap_commands.clean_up, dry_run)
 
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:
         """Balance automatically; switches the built-in balancer off where it moves data"""
-        return self._answer(format, self.switch_commands.on)
+        return self._answer(format, switch_commands.switch_on)
 
     @write_command("equilibrium off")
     def _cmd_off(self, format: str = "plain") -> CommandResult:
         """Stop sending moves; what is moving already goes on"""
-        return self._answer(format, self.switch_commands.off)
+        return self._answer(format, switch_commands.switch_off)
 
     @read_command("equilibrium pool ls")
     def _cmd_pool_ls(self, format: str = "plain") -> CommandResult:
         """List the pools that balancing is limited to"""
-        return self._answer(format, self.pool_commands.list)
+        return self._answer(format, switch_commands.list_pools)
 
     @write_command("equilibrium pool add")
     def _cmd_pool_add(self, pools: List[str], format: str = "plain") -> CommandResult:
         """Limit balancing to these pools, beside those named before; by name or id"""
-        return self._answer(format, self.pool_commands.add, pools)
+        return self._answer(format, switch_commands.add_pools, pools)
 
     @write_command("equilibrium pool rm")
     def _cmd_pool_rm(self, pools: List[str], format: str = "plain") -> CommandResult:
         """Take pools off the list that balancing is limited to; by name or id. Without any on the
         list all pools are balanced"""
-        return self._answer(format, self.pool_commands.remove, pools)
+        return self._answer(format, switch_commands.remove_pools, pools)
 
     @read_command("equilibrium drain ls")
     def _cmd_drain_ls(self, format: str = "plain") -> CommandResult:
         """Show which OSDs are being drained, what is left on them and why, and whether they are
         safe to stop"""
-        return self._answer(format, self.drain_commands.list)
+        return self._answer(format, drain_commands.list_drains)
 
     @write_command("equilibrium drain add")
     def _cmd_drain_add(self, osds: List[str], format: str = "plain") -> CommandResult:
         """Move all shards off OSDs, whether automatic balancing is on or off; by id (3 or osd.3),
         or by a host or another bucket above them"""
-        return self._answer(format, self.drain_commands.add, osds)
+        return self._answer(format, drain_commands.add_drains, osds)
 
     @write_command("equilibrium drain rm")
     def _cmd_drain_rm(self, osds: List[str], format: str = "plain") -> CommandResult:
         """End the drain of OSDs, which may get shards again; by id, host or bucket"""
-        return self._answer(format, self.drain_commands.remove, osds)
+        return self._answer(format, drain_commands.remove_drains, osds)
 
     @read_command("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
         """Tell why the cluster, an OSD (3 or osd.3), a pool (its name, or pool/ID) or a PG (2.1f)
         is not better off"""
-        return self._answer(format, self.report_commands.explain, what)
+        return self._answer(format, report_commands.explain_what, what)
 
     @read_command("equilibrium history")
     def _cmd_history(self, format: str = "plain", limit: Optional[int] = None) -> CommandResult:
         """Show what has been moved, when and why, and how much better it made the cluster: the
         newest 20 episodes, or --limit N, oldest first"""
-        return self._answer(format, self.report_commands.history, limit)
+        return self._answer(format, report_commands.show_history, limit)
 
     @read_command("equilibrium metrics")
     def _cmd_metrics(self, format: str = "plain") -> CommandResult:
         """Print the figures in the text format of Prometheus"""
-        return self._answer(format, self.report_commands.metrics)
+        return self._answer(format, report_commands.show_metrics)
 
     @read_command("equilibrium report")
     def _cmd_report(self, plan: Optional[str] = None, format: str = "plain") -> CommandResult:
         """Write one HTML page about the cluster, or about a plan, for those who decide about it"""
-        return self._answer(format, self.report_commands.report, plan)
+        return self._answer(format, report_commands.write_page, plan)
 
     @read_command("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
         """Write the cluster's state as JSON, for bug reports and offline runs; with --anonymous
         without names and addresses"""
-        return self._answer(format, self.report_commands.dump_state, anonymous)
+        return self._answer(format, report_commands.write_state, anonymous)

@@ -9,6 +9,7 @@ from mgr_module import MgrModule, Option
 
 from .cli import Commands
 from .commands.module_parts import ModuleParts
+from .commands.report_commands import show_metrics
 from .compat import Registry
 from .control.balancer import Balancer
 from .control.balancing_scope import BadOption, bad_options
@@ -19,7 +20,7 @@ from .plan.store import PlanStore
 from .plan_service.failure_service import FailureService
 from .plan_service.plan_service import PlanService
 from .report.explain.help import state_action
-from .report.health import STALE_SECONDS, Circumstances, HealthMonitor, health_checks
+from .report.health import STALE_SECONDS, HealthMonitor, health_checks
 from .report.progress_event import ProgressEvents
 from .runtime.backoff import Backoff
 from .runtime.job_thread import JobRunner, JobThread
@@ -55,12 +56,12 @@ class Module(Commands, MgrModule):
                                  self.settings, clock, self.wakeup.set, self.log)
         self.next_round_at: Optional[float] = None
         self.last_round_at: Optional[float] = None
-        self.connect_commands(ModuleParts(
+        self.parts = ModuleParts(
             self.balancer, self.gateway, self.plan_service, self.failure_service,
             self.plan_store, self.options, self.settings, clock, lambda: self.next_round_at,
-            lambda: self.last_round_at, self.wakeup.set))
+            lambda: self.last_round_at, self.wakeup.set)
         self._metrics = MetricsEndpoint(
-            lambda: self.report_commands.metrics().plain + "\n", self.gateway.announce_service,
+            lambda: show_metrics(self.parts).plain + "\n", self.gateway.announce_service,
             self.gateway.own_address, self.log)
         self._stopping = False
         self._backoff = Backoff(_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS)
@@ -138,11 +139,12 @@ class Module(Commands, MgrModule):
             settings, status, now = self.settings(), self.balancer.status, self.clock()
             self._monitor.observe(status, now)
             snapshot = status.view.snapshot if status.view is not None else None
-            checks = self._monitor.update(health_checks(status, now, Circumstances(
-                settings.active, self._failure or self.plan_service.last_failure("") or "",
+            checks = self._monitor.update(health_checks(
+                status, now, settings.active,
+                self._failure or self.plan_service.last_failure("") or "",
                 bad_options(settings, snapshot) + self._unserved_metrics(settings),
                 self.gateway.silent_osds(STALE_SECONDS), self._monitor.stuck_since,
-                state_action(status, status.view, settings, now))),
+                state_action(status, status.view, settings, now)),
                 status, settings.active)
             if checks != self._health:
                 self.gateway.set_health_checks(checks)

@@ -25,7 +25,9 @@ class MetricsEndpoint:
 
     def __init__(self, render: Callable[[], str], set_uri: Callable[[str], None],
                  own_address: Callable[[], str], log: logging.Logger) -> None:
-        self._text = _KeptText(render, log)
+        self._render = render
+        self._kept_text, self._text_lock = "", threading.Lock()
+        self._made_at: Optional[float] = None   # the kept text
         self._set_uri = set_uri
         self._own_address = own_address
         self._log = log
@@ -74,11 +76,11 @@ class MetricsEndpoint:
 
     def _bound(self, address: str, port: int) -> MetricsServer:
         try:
-            return MetricsServer(address, port, self._text.get)
+            return MetricsServer(address, port, self._text)
         except OSError as error:
             if address != _ANY or error.errno in (errno.EADDRINUSE, errno.EACCES):
                 raise
-        return MetricsServer(_ANY_IPV4, port, self._text.get)
+        return MetricsServer(_ANY_IPV4, port, self._text)
 
     def _close(self) -> bool:
         """Returns whether it listened until now."""
@@ -87,27 +89,17 @@ class MetricsEndpoint:
             server.stop()
         return server is not None
 
-
-class _KeptText:
-    """The rendered metrics, kept for a moment: however many scrapes come, they cost one."""
-
-    def __init__(self, render: Callable[[], str], log: logging.Logger) -> None:
-        self._render = render
-        self._log = log
-        self._lock = threading.Lock()
-        self._text = ""
-        self._made_at: Optional[float] = None
-
-    def get(self) -> str:
-        """The metrics, at most _KEPT_SECONDS old. Raises what `render` raises."""
-        with self._lock:
+    def _text(self) -> str:
+        """The metrics, at most _KEPT_SECONDS old: however many scrapes come, they cost one. Raises
+        what `render` raises."""
+        with self._text_lock:
             now = time.monotonic()
             if self._made_at is None or now - self._made_at >= _KEPT_SECONDS:
                 try:
                     with giving_way():
-                        self._text = self._render()
+                        self._kept_text = self._render()
                 except Exception:
                     self._log.exception("the metrics cannot be rendered")
                     raise
                 self._made_at = now
-            return self._text
+            return self._kept_text

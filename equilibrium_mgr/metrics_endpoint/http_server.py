@@ -19,8 +19,6 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = 5.0
 #: Served at the same time.
 MOST_CONNECTIONS = 16
-#: For a connection that is closed to leave its thread: a moment.
-_ROOM_SECONDS = 0.5
 _LONGEST_REQUEST = 8192
 _POLL_SECONDS = 0.25
 _INDEX = (b"<!DOCTYPE html><title>Equilibrium</title>"
@@ -37,7 +35,6 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.render = render
         self.seconds = seconds
-        self._slots = threading.BoundedSemaphore(MOST_CONNECTIONS)
         #: whether their request has not come yet; the oldest first
         self.awaited: Dict[socket.socket, bool] = {}
         self._thread = threading.Thread(
@@ -67,30 +64,23 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in a thread of its own, where one is free or can be freed."""
-        if not self._slots.acquire(blocking=False):
-            for slow in [one for one, waits in list(self.awaited.items()) if waits][:1]:
-                _shut(slow)
-            if not self._slots.acquire(timeout=_ROOM_SECONDS):
+        """Serves a connection in a thread of its own, where there is room or can be made."""
+        if len(self.awaited) >= MOST_CONNECTIONS:
+            slow = next((one for one, waits in list(self.awaited.items()) if waits), None)
+            if slow is None:
                 self.shutdown_request(request)
                 return
+            self.awaited.pop(slow, None)
+            _shut(slow)
         self.awaited[request] = True
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            self._release(request)
-            raise
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """The body of such a thread."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._release(request)
-
-    def _release(self, request: Any) -> None:
-        self.awaited.pop(request, None)
-        self._slots.release()
+            self.awaited.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that is too slow, or goes away: nothing is logged for a request."""
@@ -115,7 +105,8 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self.rfile.close()
         self.rfile = io.BytesIO(self._receive())
-        self.server.awaited[self.connection] = False
+        if self.connection in self.server.awaited:
+            self.server.awaited[self.connection] = False
         self.connection.settimeout(self.server.seconds)   # of the whole answer
 
     def _receive(self) -> bytes:

@@ -1,16 +1,15 @@
 """`drain ls`: the OSDs that are being drained, how far that is, and what cannot leave them."""
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
+from typing import Any, Dict, FrozenSet, List, Optional
 
 from ..control.status import BalancerStatus
 from ..drain.status import DrainStatus
-from ..observation.cluster_view import ClusterView
 from ..observation.states import BLOCKED, WAITING
 from ..plan.model import StuckShards
 from ..runtime.formatting import (
     format_bytes, format_duration, format_time, plural, wrap)
-from ..settings import Settings, default_settings
+from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.reason_codes import REASONS, action
 from .command_answer import CommandAnswer
@@ -22,18 +21,11 @@ _COLUMNS = (Column("OSD", is_name=True), Column("GIVEN AS", is_name=True), Colum
             Column("SIZE"), Column("LEAVING"), Column("STUCK"), Column("SAFE TO STOP"))
 
 
-class Loop(NamedTuple):
-    """What the list tells of the loop that carries drains out."""
-
-    status: BalancerStatus = BalancerStatus()
-    settings: Settings = default_settings()
-    now: float = 0.0   # seconds since the epoch
-    weighted: FrozenSet[int] = frozenset()   # OSDs with a CRUSH weight
-
-
-def drain_list(status: DrainStatus, view: Optional[ClusterView],
-               loop: Loop = Loop()) -> CommandAnswer:
-    """The list, from what the loop has published. `view`: None before the first look."""
+def drain_list(loop: BalancerStatus, settings: Settings, now: float,
+               weighted: FrozenSet[int] = frozenset()) -> CommandAnswer:
+    """The list, from what the loop has published; `now` in seconds since the epoch, `weighted`:
+    OSDs with a CRUSH weight."""
+    status, view = loop.drains, loop.view
     rate = view.rates.ours_now.per_second if view is not None else 0.0
     rows: List[Dict[str, Any]] = []
     for osd, name in sorted(status.drains.names.items()):
@@ -46,28 +38,28 @@ def drain_list(status: DrainStatus, view: Optional[ClusterView],
             "stuck": [] if is_empty else [{
                 "code": one.code, "shards": one.shards, "bytes": one.bytes,
                 "example_pg": one.example, "reason": REASONS[one.code].stuck,
-                "action": stuck_action(one, loop.settings)}
+                "action": stuck_action(one, settings)}
                 for one in status.held if one.osd == osd],
             "cooling_shards": 0 if is_empty else status.cooling(osd), "safe_to_stop": safe,
-            "purge_moves_data": osd in loop.weighted if safe else None})
+            "purge_moves_data": osd in weighted if safe else None})
     left = sum(row["bytes"] or 0 for row in rows)
-    progress, blocked = loop.status.progress, is_blocked(loop.status)
+    progress, blocked = loop.progress, is_blocked(loop)
     # the time left that `status` has; None where it is not known, or nothing is sent
     seconds = None if progress is None or progress.name or status.drains.is_paused or blocked or (
-        not left) else progress.eta_seconds(loop.now)
+        not left) else progress.eta_seconds(now)
     data: Dict[str, Any] = {
         "osds": rows, "paused": status.drains.is_paused, "bytes": left,
         "shards": sum(row["shards"] or 0 for row in rows),
         "bytes_per_second": rate or None, "eta_seconds": seconds,
         "waits_for_plan": (
-            loop.status.plan_name if left and status.drains.is_running else None),
-        "state": loop.status.state, "reason": loop.status.reason,
-        "action": state_action(loop.status, view, loop.settings, loop.now),
+            loop.plan_name if left and status.drains.is_running else None),
+        "state": loop.state, "reason": loop.reason,
+        "action": state_action(loop, view, settings, now),
         "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
         "not_safe_reason": status.not_safe_reason,
         "osdmap_epoch": view.snapshot.epoch if view is not None else None,
         "snapshot_age_seconds": (
-            max(0.0, loop.now - view.snapshot.taken_at) if view is not None else None),
+            max(0.0, now - view.snapshot.taken_at) if view is not None else None),
         "notes": [{"at": at, "note": note} for at, note in status.drains.notes]}
     return CommandAnswer(data, _screen(data, status, blocked))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..control.balancing_scope import BadOption, cures
 from ..control.status import BalancerStatus
@@ -31,28 +31,24 @@ _NAMED = 3
 Check = Dict[str, Any]   # as MgrModule.set_health_checks takes it
 
 
-class Circumstances(NamedTuple):
-    """What checks are decided by beside the loop's status."""
+def health_checks(status: BalancerStatus, now: float, active: bool, failure: str = "",
+                  bad: Sequence[BadOption] = (), silent_osds: FrozenSet[int] = frozenset(),
+                  stuck_since: Optional[float] = None, cure: str = "") -> Dict[str, Check]:
+    """Code → check, of the conditions that hold now; `now`, `stuck_since`: seconds since the epoch.
 
-    active: bool                        # automatic balancing is on
-    failure: str = ""                   # why a round or a plan failed; empty where none did
-    bad_options: Sequence[BadOption] = ()
-    silent_osds: FrozenSet[int] = frozenset()   # without statistics for STALE_SECONDS
-    stuck_since: Optional[float] = None         # seconds since the epoch
-    cure: str = ""   # of the state's reason, with its figures
-
-
-def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> Dict[str, Check]:
-    """Code → check, of the conditions that hold now; `now` is in seconds since the epoch."""
+    `active`: automatic balancing is on. `failure`: why a round or a plan failed; empty where none
+    did. `silent_osds`: without statistics for STALE_SECONDS. `cure`: of the state's reason, with
+    its figures.
+    """
     checks: Dict[str, Check] = {}
 
     def warn(code: str, summary: str, count: int, lines: List[str], cure: str) -> None:
         checks[code] = {"severity": "warning", "summary": summary, "count": count,
-                                 "detail": lines[:_MOST_LINES - 1] + [cure]}
-    if found.failure:
-        warn("MGR_EQUILIBRIUM_ERROR", "equilibrium failed and will try again", 1, [found.failure],
+                        "detail": lines[:_MOST_LINES - 1] + [cure]}
+    if failure:
+        warn("MGR_EQUILIBRIUM_ERROR", "equilibrium failed and will try again", 1, [failure],
              "nothing, unless it lasts: the mgr log has more, 'ceph mgr fail' starts afresh")
-    bad, view, stopped = found.bad_options, status.view, status.mispredicted
+    view, stopped = status.view, status.mispredicted
     if bad:
         warn("MGR_EQUILIBRIUM_BAD_OPTION",
              f"{plural(len(bad), 'value')} of equilibrium's options cannot be used",
@@ -65,7 +61,7 @@ def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> D
              [sentence(why, names.get(pool, str(pool))) for pool, why in sorted(stopped.items())],
              action(codes.MISPREDICTED, {}))
     rejected: Dict[str, List[str]] = {}   # reason → PGs
-    for pgid, item in status.recent_rejections(found.active, now).items():
+    for pgid, item in status.recent_rejections(active, now).items():
         rejected.setdefault(item.reason, []).append(pgid)
     if rejected:
         count = sum(map(len, rejected.values()))
@@ -75,7 +71,7 @@ def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> D
               for reason, pgids in sorted(rejected.items(),
                                           key=lambda group: (-len(group[1]), group[0]))],
              action(codes.REJECTED, {}))
-    if not (found.active or status.progress is not None or status.drains.drains.is_running):
+    if not (active or status.progress is not None or status.drains.drains.is_running):
         return checks   # nothing is to be moved
     if status.builtin_active:
         warn("MGR_EQUILIBRIUM_CONFLICT", "the built-in balancer and equilibrium are both active", 1,
@@ -87,7 +83,7 @@ def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> D
              [entry.sentence() for entry in view.too_full],
              "'ceph equilibrium status' shows which moves wait, and what helps")
     osds = {} if view is None else view.snapshot.osds
-    old = [osd for osd in sorted(found.silent_osds)
+    old = [osd for osd in sorted(silent_osds)
            if osd in osds and osds[osd].up and osds[osd].is_in]
     if old:
         warn("MGR_EQUILIBRIUM_STALE_STATS",
@@ -95,8 +91,8 @@ def health_checks(status: BalancerStatus, now: float, found: Circumstances) -> D
              f" {format_duration(STALE_SECONDS)}", len(old),
              [f"up and in, but silent: {named([f'osd.{osd}' for osd in old], _MOST_LINES)}"],
              action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
-    if found.stuck_since is not None and now - found.stuck_since >= STUCK_SECONDS:
-        cure = found.cure or action(status.reason_code, {})
+    if stuck_since is not None and now - stuck_since >= STUCK_SECONDS:
+        cure = cure or action(status.reason_code, {})
         if status.reason_code == codes.CANNOT_LEAVE:
             warn("MGR_EQUILIBRIUM_STUCK",
                  "shards cannot leave OSDs that are being drained", 1, [status.reason],

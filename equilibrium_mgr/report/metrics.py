@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from ..control.episodes.history import Totals
 from ..control.episodes.outcomes import OUTCOMES
@@ -21,27 +21,15 @@ GAUGE, COUNTER = "gauge", "counter"
 #: Of every family's name, as Ceph's own begin with `ceph_`.
 PREFIX = "ceph_equilibrium_"
 
-class MetricSources(NamedTuple):
-    """What the metrics are made of, at one moment."""
 
-    status: BalancerStatus
-    totals: Optional[Totals]            # None before a new mgr has read them
-    now: float                          # seconds since the epoch
-    active: bool                        # the option
-    view: Optional[ClusterView]         # with figures of now; None before the first observation
-    last_round_at: Optional[float]      # seconds since the epoch; None before the first round
+def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float, active: bool,
+                   view: Optional[ClusterView], last_round_at: Optional[float]) -> CommandAnswer:
+    """All families, those without a sample among them, in the order of the README: in the text
+    format of Prometheus, or the same as JSON.
 
-
-def report_metrics(sources: MetricSources) -> CommandAnswer:
-    """In the text format of Prometheus, or the same as JSON."""
-    families = metric_families(sources)
-    return CommandAnswer({"metrics": [family.to_json() for family in families]},
-                         exposition(families))
-
-
-def metric_families(sources: MetricSources) -> List[Family]:
-    """All families, those without a sample among them, in the order of the README."""
-    view, status, totals = sources.view, sources.status, sources.totals
+    `totals`: None before a new mgr has read them. `now`, `last_round_at`: seconds since the epoch.
+    `active`: the option. `view`: with figures of now; None before the first observation.
+    """
     classes, bounds = (view.classes_now, view.bounds) if view is not None else ({}, {})
     reported_at = view.statistics_at if view is not None else None
     moving: Counter[str] = Counter()
@@ -61,7 +49,7 @@ def metric_families(sources: MetricSources) -> List[Family]:
     safe = [drains.is_safe(osd) for osd in names]
     usage = view.usage_now() if view is not None else None
     room = usage.room if usage is not None else None
-    return [
+    families = [
         labelled("utilization_max_ratio", "Utilization of the fullest OSD of a device class now,"
                  " as OSDs report it.", "device_class",
                  {name: found.max for name, found in classes.items()}),
@@ -70,12 +58,12 @@ def metric_families(sources: MetricSources) -> List[Family]:
                  {name: bounds.get(name) for name in classes}),
         labelled("state", "1 for the state that equilibrium is in, 0 for the others.", "state",
                  {state: int(state == status.state) for state in STATES}),
-        single("active", "1 while automatic balancing is on.", int(sources.active)),
+        single("active", "1 while automatic balancing is on.", int(active)),
         single("statistics_age_seconds", "Age of the statistics that the mgr has of the OSDs, by"
                " the oldest of them.",
-               None if reported_at is None else max(0.0, sources.now - reported_at)),
+               None if reported_at is None else max(0.0, now - reported_at)),
         single("last_round_timestamp_seconds", "When the last round ended that did not fail.",
-               sources.last_round_at),
+               last_round_at),
         single("misplaced_ratio", "Misplaced object copies, as a ratio of all.",
                view.misplaced_ratio if view is not None else None),
         single("misplaced_limit_ratio", "Misplaced ratio above which nothing is sent.",
@@ -87,7 +75,7 @@ def metric_families(sources: MetricSources) -> List[Family]:
         labelled("moving_bytes", "Bytes of shards in flight that are still to be copied, by who"
                  " moves them.", "origin", {origin: left[origin] for origin in origins}),
         single("remaining_seconds", "Estimated seconds until the plan under way is done.",
-               status.progress.eta_seconds(sources.now) if status.progress is not None else None),
+               status.progress.eta_seconds(now) if status.progress is not None else None),
         single("drained_osds", "OSDs that an operator wants emptied.", len(names)),
         single("drain_shards", "Shards that are left on OSDs that an operator wants emptied.",
                shards if is_known else None),
@@ -116,50 +104,37 @@ def metric_families(sources: MetricSources) -> List[Family]:
                  {} if totals is None else {outcome: totals.episodes.get(outcome, 0)
                                             for outcome in OUTCOMES}, COUNTER),
         labelled("info", "The version of equilibrium.", "version", {VERSION: 1})]
+    return CommandAnswer({"metrics": families}, exposition(families))
 
 
-class Family(NamedTuple):
-    """A metric: its value, or one for each value of a label. Without any it is not shown at all."""
-
-    name: str
-    help: str
-    label: str   # empty for a single value
-    values: Mapping[str, float]
-    type: str = GAUGE
-
-    def to_json(self) -> Dict[str, Any]:
-        """For `metrics --format json`."""
-        return {"name": self.name, "type": self.type, "help": self.help,
-                "samples": [{"labels": {self.label: of} if self.label else {}, "value": value}
-                            for of, value in self.values.items()]}
-
-
-def single(name: str, text: str, value: Optional[float], kind: str = GAUGE) -> Family:
+def single(name: str, text: str, value: Optional[float], kind: str = GAUGE) -> Dict[str, Any]:
     """A family of one value without labels; without a sample where that is not known."""
     return labelled(name, text, "", {"": value}, kind)
 
 
 def labelled(name: str, text: str, label: str, values: Mapping[str, Optional[float]],
-             kind: str = GAUGE) -> Family:
+             kind: str = GAUGE) -> Dict[str, Any]:
     """A family of one value for each value of a label; those that are not known are left out."""
-    return Family(PREFIX + name, text, label, {
-        str(of): value for of, value in values.items()
-        if value is not None and math.isfinite(value)}, kind)
+    return {"name": PREFIX + name, "type": kind, "help": text, "samples": [
+        {"labels": {label: str(of)} if label else {}, "value": value}
+        for of, value in values.items() if value is not None and math.isfinite(value)]}
 
 
-def exposition(families: Iterable[Family]) -> str:
-    """The families as text; its last line has no end."""
+def exposition(families: Iterable[Mapping[str, Any]]) -> str:
+    """The families as text; its last line has no end. Without samples one is not shown at all."""
     lines: List[str] = []
     for family in families:
-        if family.values:
-            lines += [f"# HELP {family.name} {_escaped(family.help)}",
-                      f"# TYPE {family.name} {family.type}"]
-        for of, value in family.values.items():
-            quoted = _escaped(of).replace('"', '\\"')
-            label = f'{{{family.label}="{quoted}"}}' if family.label else ""
+        if family["samples"]:
+            lines += [f"# HELP {family['name']} {_escaped(family['help'])}",
+                      f"# TYPE {family['name']} {family['type']}"]
+        for sample in family["samples"]:
+            value, labels = sample["value"], ",".join([
+                f'{label}="{quoted}"' for label, quoted in (
+                    (label, _escaped(of).replace('"', '\\"'))
+                    for label, of in sample["labels"].items())])
             # whole numbers without a fraction, others with all their digits
             number = str(int(value)) if float(value).is_integer() else repr(float(value))
-            lines.append(f"{family.name}{label} {number}")
+            lines.append(family["name"] + (f"{{{labels}}}" if labels else "") + f" {number}")
     return "\n".join(lines)
 
 

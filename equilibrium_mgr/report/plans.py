@@ -1,7 +1,7 @@
 """`ls`, `show` and `dump`: the plans and what has become of them, as shell commands, in full."""
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ..control.episodes.outcomes import COMPLETED, outcome_code
 from ..gateway.cluster_summary import ClusterSummary
@@ -77,23 +77,30 @@ def _comment(name: str, plan: Plan) -> List[str]:
     return lines
 
 
-class PlansNow(NamedTuple):
-    """What the state of plans depends on."""
-
-    in_progress: Mapping[str, PlanProgress] = {}     # by name
-    executing: Optional[str] = None                  # name of the plan that is executed
-    history: Sequence[Mapping[str, Any]] = ()        # entries of the history
-    summary: Optional[ClusterSummary] = None         # None: what is outdated is not known
-
-
-def list_plans(heads: Iterable[PlanHead], now: PlansNow) -> CommandAnswer:
-    """Kept plans by name, and then those that are being made for the first time."""
-    plans = [_kept(head, now) for head in sorted(heads, key=lambda head: head.name)]
+def list_plans(heads: Iterable[PlanHead], in_progress: Mapping[str, PlanProgress] = {},
+               executing: Optional[str] = None, history: Sequence[Mapping[str, Any]] = (),
+               summary: Optional[ClusterSummary] = None) -> CommandAnswer:
+    """Kept plans by name, and then those that are being made for the first time. `executing`: the
+    name of the plan that is executed; `history`: entries of the history; `summary`: None where it
+    is not known what is outdated."""
+    plans: List[Dict[str, Any]] = []
+    for head in sorted(heads, key=lambda head: head.name):
+        reason = outdated_reason(head, summary)
+        state = (PLANNING if head.name in in_progress else EXECUTING if head.name == executing
+                 else COMPLETED if any(_completed(head, entry) for entry in history)
+                 else READY if reason is None else OUTDATED)
+        plans.append({
+            "plan": head.name, "state": state, "kind": head.kind, "aim": head.aim,
+            "shards": head.moves, "bytes": head.bytes, "gained_bytes": head.gained_bytes,
+            # what moves nothing gains nothing: it only changes what was still to come
+            "room_gained_bytes": None if head.kind in MOTIONLESS else head.room_gained_bytes,
+            "osdmap_epoch": head.osdmap_epoch, "created_at": head.created_at,
+            "outdated_reason": reason if state == OUTDATED else None})
     kept = {plan["plan"] for plan in plans}
     plans += [{"plan": progress.plan, "state": PLANNING, "kind": BALANCE, "aim": progress.aim,
                "shards": progress.moves, "bytes": None, "gained_bytes": None,
                "room_gained_bytes": None, "osdmap_epoch": None, "created_at": progress.started_at,
-               "outdated_reason": None} for progress in now.in_progress.values()
+               "outdated_reason": None} for progress in in_progress.values()
               if progress.plan and progress.plan not in kept]
     if not plans:
         return CommandAnswer({"plans": []}, NO_PLANS)
@@ -127,19 +134,6 @@ def outdated_reason(head: PlanHead, summary: Optional[ClusterSummary]) -> Option
         if pool.pg_num != pgs:
             return f"pool {name} has {pool.pg_num} PGs instead of {pgs}"
     return None
-
-
-def _kept(head: PlanHead, now: PlansNow) -> Dict[str, Any]:
-    reason = outdated_reason(head, now.summary)
-    state = (PLANNING if head.name in now.in_progress else EXECUTING if head.name == now.executing
-             else COMPLETED if any(_completed(head, entry) for entry in now.history)
-             else READY if reason is None else OUTDATED)
-    return {"plan": head.name, "state": state, "kind": head.kind, "aim": head.aim,
-            "shards": head.moves, "bytes": head.bytes, "gained_bytes": head.gained_bytes,
-            # what moves nothing gains nothing: it only changes what was still to come
-            "room_gained_bytes": None if head.kind in MOTIONLESS else head.room_gained_bytes,
-            "osdmap_epoch": head.osdmap_epoch, "created_at": head.created_at,
-            "outdated_reason": reason if state == OUTDATED else None}
 
 
 def _completed(head: PlanHead, entry: Mapping[str, Any]) -> bool:

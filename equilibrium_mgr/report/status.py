@@ -1,7 +1,7 @@
 """`status`: what equilibrium does, and why."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ..control.balancing_scope import bad_options, left_out
 from ..control.status import BalancerStatus
@@ -10,6 +10,7 @@ from ..execution.change_outcomes import WaitingGroup
 from ..execution.guards import changing_pg_nums
 from ..execution.size_check.size_corrections import sentence
 from ..observation.cluster_view import ClusterView
+from ..observation.planned_placement import planned_placement
 from ..observation.states import BALANCED, OFF, STUCK
 from ..observation.too_full import with_too_full
 from ..plan_service.plan_service import PlanService
@@ -17,7 +18,7 @@ from ..runtime.formatting import format_deadline, format_percent, format_points,
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .cluster.classes import class_figures
+from .cluster.classes import class_rows
 from .command_answer import CommandAnswer
 from .drains import drains_json
 from .explain.help import state_action
@@ -32,22 +33,19 @@ _GROUPS_SHOWN = 4
 _NEAR = 0.01
 
 
-class Now(NamedTuple):
-    """What a command knows that the published status does not."""
+def report_status(status: BalancerStatus, plan_service: PlanService, settings: Settings, now: float,
+                  view: Optional[ClusterView] = None, next_round_at: Optional[float] = None,
+                  options: Mapping[str, Any] = {}, look_started: bool = False) -> CommandAnswer:
+    """The figures of the last round; reads nothing from the cluster.
 
-    at: float                              # seconds since the epoch
-    next_round_at: Optional[float] = None  # likewise; None before the first round
-    options: Mapping[str, Any] = {}        # as options_json returns them
-    look_started: bool = False             # a newer view is on its way
-
-
-def report_status(status: BalancerStatus, plan_service: PlanService, settings: Settings, now: Now,
-                  view: Optional[ClusterView] = None) -> CommandAnswer:
-    """The figures of the last round; reads nothing from the cluster. `view`: that of the status,
-    or one with present figures."""
+    `now`, `next_round_at` (None before the first round): seconds since the epoch. `view`: that of
+    the status, or one with present figures. `options`: as options_json returns them.
+    `look_started`: a newer view is on its way.
+    """
     view = view if view is not None else status.view
     snapshot = None if view is None else view.snapshot
-    classes = class_figures(view, status.wanted if status.progress else None) if view else []
+    classes = [] if view is None else class_rows(view, None if status.progress is None else (
+        planned_placement(view, status.wanted).used))
     names = {} if snapshot is None else {p.id: p.name for p in snapshot.pools.values()}
     rejected: Dict[str, List[str]] = {}   # reason → PGs
     for pgid, item in sorted(status.rejected.items()):
@@ -60,11 +58,11 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     data: Dict[str, Any] = {
         "active": settings.active, "state": status.state, "since_at": status.since_at,
         "reason_code": status.reason_code,
-        "action": (state_action(status, view, settings, now.at) if outage is None
-                   else outage.action),
+        "action": (state_action(status, view, settings, now) if outage is None
+                   else outage["action"]),
         "waiting": [group.to_json() for group in status.waiting], "classes": classes,
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
-                      "seconds": max(0.0, now.at - p.started_at)}
+                      "seconds": max(0.0, now - p.started_at)}
                      for p in plan_service.plans_in_progress().values()],
         "last_plan": plan_service.last_plan, "last_execution": status.last_execution,
         "episode": status.episode,
@@ -75,16 +73,16 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
             "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,
             "found_at": found.found_at, "reason": sentence(found, names.get(pool, str(pool)))}
             for pool, found in sorted(status.mispredicted.items())],
-        "window": _window(settings, now.at),
-        "next_run_seconds": (None if now.next_round_at is None
-                             else max(0.0, now.next_round_at - now.at)),
+        "window": _window(settings, now),
+        "next_run_seconds": (None if next_round_at is None
+                             else max(0.0, next_round_at - now)),
         "drains": drains_json(status.drains),
-        "look_started": now.look_started, "options": [], "left_out": [], **now.options,
+        "look_started": look_started, "options": [], "left_out": [], **options,
         "osdmap_epoch": snapshot.epoch if snapshot is not None else None,
         "snapshot_age_seconds": (None if snapshot is None
-                                 else max(0.0, now.at - snapshot.taken_at)),
+                                 else max(0.0, now - snapshot.taken_at)),
         "look_outdated": view is not None and (view.has_drifted or view.misplaced_ratio > 0.0),
-        "statistics_age_seconds": None if reported_at is None else max(0.0, now.at - reported_at),
+        "statistics_age_seconds": None if reported_at is None else max(0.0, now - reported_at),
         "stale_osds": sorted(view.stale_osds) if view is not None else [],
         "misplaced_ratio": view.misplaced_ratio if view is not None else None,
         "too_full": [] if view is None else [
@@ -104,11 +102,11 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
             "shards", "bytes", "backfilling", "backfill_wait", "other_shards", "other_bytes")),
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,
-        "progress": _progress(status, now.at),
-        "outage": None if outage is None else outage._asdict(),
+        "progress": _progress(status, now),
+        "outage": outage,
         "unused_hosts": [] if snapshot is None else unused_hosts(snapshot)}
     data["reason"] = _reason(status, view, data)
-    return CommandAnswer(data, status_screen(data, settings, now.at))
+    return CommandAnswer(data, status_screen(data, settings, now))
 
 
 def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[str, Any]) -> str:

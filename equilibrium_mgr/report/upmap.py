@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..plan.model import Plan
 from ..runtime.formatting import format_duration, plural, wrap
@@ -15,16 +15,6 @@ _MOST_ROWS = 50
 _COLUMNS = (Column("PG"), Column("FROM"), Column("TO"), Column("WHY", is_name=True))
 
 NotCleaned = Sequence[Tuple[str, str]]   # (pgid, reason)
-
-
-class CleanupReport(NamedTuple):
-    """What is shown of a clean-up."""
-
-    name: Optional[str]   # of the plan that does it; None where none is executed
-    dry_run: bool
-    plan: Plan
-    not_cleaned: NotCleaned
-    found: UpmapFindings
 
 
 def report_upmaps(found: UpmapFindings, not_cleaned: NotCleaned, epoch: int,
@@ -42,23 +32,24 @@ def report_upmaps(found: UpmapFindings, not_cleaned: NotCleaned, epoch: int,
         **_json(found, not_cleaned)}, "\n".join(lines))
 
 
-def report_cleanup(report: CleanupReport) -> CommandAnswer:
-    """The answer of `upmap cleanup`."""
-    plan, found = report.plan, report.found
+def report_cleanup(name: Optional[str], dry_run: bool, plan: Plan, not_cleaned: NotCleaned,
+                   found: UpmapFindings) -> CommandAnswer:
+    """The answer of `upmap cleanup`. `name`: of the plan that does it; None where none is
+    executed."""
     changed = {change.pgid for change in plan.changes}
     removed = sum(len(needless.items) - len(needless.keeps) for needless in found.needless
                   if needless.pgid in changed)
     what = f"removes {plural(removed, 'pair')} of upmap items on {plural(len(plan.changes), 'PG')}"
-    begin = f"{report.name}: " if report.name else "would do this: "
+    begin = f"{name}: " if name else "would do this: "
     lines = wrap("", f"{begin}{what}; no data moves" if plan.changes else
                  "no pair of upmap items can be removed without moving data", 0)
-    if plan.changes and report.dry_run:
+    if plan.changes and dry_run:
         lines.append(_table(found))
-    lines += _reasons("not removed", report.not_cleaned)
-    state = "dry-run" if report.dry_run else "executing" if report.name else "completed"
+    lines += _reasons("not removed", not_cleaned)
+    state = "dry-run" if dry_run else "executing" if name else "completed"
     return CommandAnswer({
-        "plan": report.name, "state": state, "pgs": len(plan.changes), "removed_pairs": removed,
-        **_json(found, report.not_cleaned)}, "\n".join(lines))
+        "plan": name, "state": state, "pgs": len(plan.changes), "removed_pairs": removed,
+        **_json(found, not_cleaned)}, "\n".join(lines))
 
 
 def _table(found: UpmapFindings) -> str:

@@ -40,7 +40,7 @@ from equilibrium_mgr.observation.cluster_view import (  # noqa: E402
 from equilibrium_mgr.observation.movements import PLAN, Movement  # noqa: E402
 from equilibrium_mgr.observation.observer import ClusterObserver  # noqa: E402
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds  # noqa: E402
-from equilibrium_mgr.report.metrics import MetricSources, report_metrics
+from equilibrium_mgr.report.metrics import report_metrics
 from equilibrium_mgr.settings import default_settings  # noqa: E402
 from equilibrium_mgr.snapshot.model import Snapshot  # noqa: E402
 from equilibrium_mgr.snapshot.reading import PgRecord  # noqa: E402
@@ -241,9 +241,8 @@ def scraping(gateway: Gateway, snapshot: Snapshot) -> Callable[[], str]:
 
     def scrape() -> str:
         now = with_figures_of_now(view, gateway.summary())
-        return report_metrics(MetricSources(
-            BalancerStatus(view=view), Totals(), time.time(), True, now,
-            time.time())).plain
+        return report_metrics(BalancerStatus(view=view), Totals(), time.time(), True, now,
+                              time.time()).plain
     return scrape
 
 

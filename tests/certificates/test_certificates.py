@@ -26,7 +26,7 @@ from tests.support.clusters.unit_cluster import plan_of
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import make_view
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
-from equilibrium_mgr.report.cluster.evaluation import EvaluatedPlan, Look, evaluate_plan
+from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_plan
 
 Json = Dict[str, Any]
 
@@ -44,8 +44,8 @@ def evaluation(path: Path) -> Json:
     snapshot = session.module.gateway.snapshot()
     view = make_view(snapshot, cluster_bounds(snapshot), PendingMoves(), 0.05, False)
     plan = plan_of(epoch=snapshot.epoch)
-    answer = evaluate_plan(EvaluatedPlan("p", plan, None, None, snapshot.epoch), Look(
-        view, 0.0, session.module.gateway.pool_space()))
+    answer = evaluate_plan(
+        "p", plan, Look(view, 0.0, session.module.gateway.pool_space()), snapshot.epoch)
     session.close()
     found: Json = json.loads(json.dumps(answer.data))
     return found

@@ -7,6 +7,7 @@ import pytest
 from tests.commands.asking import run
 from tests.support.exposition import Labels, parse
 
+from equilibrium_mgr.commands.report_commands import show_metrics
 from mgr_stub.console.session import Session
 
 Counts = Dict[Tuple[str, Labels], float]
@@ -31,7 +32,7 @@ class Watch:
         if session.mgr not in self.mgrs:
             self.mgrs.append(session.mgr)
         # a command of the session would let rounds pass before it has answered
-        parsed = parse(session.module.report_commands.metrics().plain + "\n")
+        parsed = parse(show_metrics(session.module.parts).plain + "\n")
         for name, samples in parsed.samples.items():
             for labels, value in samples.items():
                 if parsed.types[name] == "counter":

@@ -11,7 +11,7 @@ from tests.support.rounds import kept, small_plan, successor, uneven
 
 from equilibrium_mgr.execution.change_outcomes import DroppedChange
 from equilibrium_mgr.execution.rejections import Items, from_dict, held, to_dict, with_rejected
-from equilibrium_mgr.report.health import Circumstances, health_checks
+from equilibrium_mgr.report.health import health_checks
 
 APPLY_FAILED = "MGR_EQUILIBRIUM_APPLY_FAILED"
 
@@ -27,7 +27,7 @@ def refused(**options: Any) -> Harness:
 
 def codes(harness: Harness) -> Set[str]:
     return set(health_checks(harness.balancer.status, harness.now,
-                             Circumstances(harness.settings().active)))
+                             harness.settings().active))
 
 
 def test_refused_upmap_shows_while_it_is_news() -> None:

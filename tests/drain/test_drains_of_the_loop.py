@@ -19,7 +19,7 @@ from equilibrium_mgr.plan.kinds import BALANCE, DRAIN
 from equilibrium_mgr.plan.model import StuckShards
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.report.drains import drain_list, drain_sentence
-from equilibrium_mgr.report.health import STUCK_SECONDS, Circumstances, health_checks
+from equilibrium_mgr.report.health import STUCK_SECONDS, health_checks
 from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot import reason_codes as codes
 
@@ -73,7 +73,8 @@ def test_how_far_it_is_in_a_clause(status: DrainStatus, said: str) -> None:
 
 def test_nothing_is_safe_to_stop_before_ceph_has_said_so() -> None:
     for check in (None, StopCheck(False, "no"), StopCheck(True, "")):
-        data = drain_list(DrainStatus(ONE, {3: Remaining()}, (), check), None).data
+        data = drain_list(BalancerStatus(drains=DrainStatus(ONE, {3: Remaining()}, (), check)),
+                          settings(), 0.0).data
         assert data["safe_to_stop"] is (check is not None and check.is_safe)
 
 
@@ -81,9 +82,9 @@ def test_what_cannot_leave_is_a_warning_even_while_off() -> None:
     status = BalancerStatus(state=STUCK, reason="3 shards cannot leave osd.3",
                             reason_code=codes.CANNOT_LEAVE,
                             drains=DrainStatus(ONE, {3: Remaining(3, 5)}))
-    found = health_checks(status, STUCK_SECONDS + 1.0, Circumstances(False, stuck_since=0.0))
+    found = health_checks(status, STUCK_SECONDS + 1.0, False, stuck_since=0.0)
     check = found["MGR_EQUILIBRIUM_STUCK"]
     assert check["summary"] == "shards cannot leave OSDs that are being drained"
     assert "drain ls" in check["detail"][-1]
     assert health_checks(status._replace(drains=DrainStatus()), STUCK_SECONDS + 1.0,
-                         Circumstances(False, stuck_since=0.0)) == {}
+                         False, stuck_since=0.0) == {}

@@ -8,28 +8,35 @@ from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.rounds import uneven
 
+from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.drain.drain_list import DrainList
 from equilibrium_mgr.drain.remaining import Remaining, may_lack_copies
 from equilibrium_mgr.drain.status import DrainStatus, StopCheck
+from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.drains import drain_list, drain_sentence, drains_json
+from equilibrium_mgr.settings import default_settings
 
 EMPTY = DrainStatus(DrainList().with_osds({3: "osd.3"}), {3: Remaining()}, (),
                     StopCheck(True, ""), epoch=100)
 
 
+def listed(status: DrainStatus) -> CommandAnswer:
+    return drain_list(BalancerStatus(drains=status), default_settings(), 0.0)
+
+
 def row(status: DrainStatus) -> Any:
-    return drain_list(status, None).data["osds"][0]
+    return listed(status).data["osds"][0]
 
 
 def test_an_osd_that_is_down_is_neither_empty_nor_safe() -> None:
     down = EMPTY._replace(down=frozenset((3,)))
-    data = drain_list(down, None).data
+    data = listed(down).data
     assert row(down)["safe_to_stop"] is False and data["safe_to_stop"] is False
     assert (row(down)["shards"], row(down)["bytes"]) == (None, None)
     assert data["not_safe_reason"].startswith("osd.3 is down: PGs that it held may lack a copy")
     assert not drains_json(down)["safe_to_stop"] and "osd.3 is down" in drain_sentence(down)
     assert not down.empty_osds and "osd.3 is down" in down.result_sentence
-    whole = drain_list(down._replace(is_lacking=False), None).data
+    whole = listed(down._replace(is_lacking=False)).data
     assert whole["not_safe_reason"] == "osd.3 is down, and no PG lacks a copy"
     assert not whole["safe_to_stop"]
 
@@ -39,11 +46,11 @@ def test_an_osd_that_is_down_is_neither_empty_nor_safe() -> None:
     (EMPTY._replace(drains=EMPTY.drains.paused(True)), "paused"),
     (EMPTY._replace(stop_check=None), "Ceph is asked")])
 def test_what_may_be_out_of_date_is_unknown(status: DrainStatus, reason: str) -> None:
-    data = drain_list(status, None).data
+    data = listed(status).data
     assert row(status)["safe_to_stop"] is None and data["safe_to_stop"] is False
     assert reason in data["not_safe_reason"]
     assert not drains_json(status)["safe_to_stop"]
-    assert drain_list(EMPTY.as_of(100), None).data["safe_to_stop"] is True
+    assert listed(EMPTY.as_of(100)).data["safe_to_stop"] is True
 
 
 def test_the_loop_asks_ceph_for_no_osd_that_is_down() -> None:

@@ -10,8 +10,8 @@ from tests.support.rounds import kept, small_plan, successor, uneven
 from tests.support.units import GIB
 
 from tests.report.explanations import explained, says
-from equilibrium_mgr.report.health import Circumstances, health_checks
-from equilibrium_mgr.report.status import Now, report_status
+from equilibrium_mgr.report.health import health_checks
+from equilibrium_mgr.report.status import report_status
 
 CODE = "MGR_EQUILIBRIUM_MISPREDICTED"
 
@@ -49,7 +49,7 @@ def stopped(**options: Any) -> Harness:
 
 def status(harness: Harness) -> Any:
     answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
-                           Now(harness.now))
+                           harness.now)
     return json.loads(json.dumps(answer.data))
 
 
@@ -90,7 +90,7 @@ def test_status_and_health_tell_by_how_much_and_what_helps() -> None:
     assert told["state"] != "balanced"
     assert "pool 'pool1' took 10 GiB" in told["reason"] and "predicted" in told["reason"]
     assert told["mispredicted"][0]["measured_bytes"] == 10 * GIB
-    check = health_checks(harness.balancer.status, harness.now, Circumstances(True))[CODE]
+    check = health_checks(harness.balancer.status, harness.now, True)[CODE]
     assert check["severity"] == "warning" and "ceph equilibrium on" in check["detail"][0]
 
 
@@ -113,7 +113,7 @@ def test_planning_uses_what_was_measured() -> None:
     harness.jobs.run()
     harness.round(60)
     assert harness.balancer.status.mispredicted == {}
-    assert CODE not in health_checks(harness.balancer.status, harness.now, Circumstances(True))
+    assert CODE not in health_checks(harness.balancer.status, harness.now, True)
     assert harness.gateway.snapshot().pgs["1.0"].shard_bytes == measured
 
 

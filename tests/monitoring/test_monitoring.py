@@ -15,7 +15,7 @@ from tests.support.exposition import FAMILIES, PREFIX
 from equilibrium_mgr.control.episodes.history import Totals
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.observation.states import STATES
-from equilibrium_mgr.report.metrics import MetricSources, metric_families
+from equilibrium_mgr.report.metrics import report_metrics
 from mgr_stub.console.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,8 +47,8 @@ def expressions() -> List[str]:
 
 
 def emitted() -> List[str]:
-    sources = MetricSources(BalancerStatus(), Totals(), 0.0, False, None, None)
-    return [family.name for family in metric_families(sources)]
+    found = report_metrics(BalancerStatus(), Totals(), 0.0, False, None, None).data
+    return [family["name"] for family in found["metrics"]]
 
 
 def test_the_families_are_these() -> None:

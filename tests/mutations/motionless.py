@@ -57,7 +57,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "undo-by-a-look-of-before",
         "what is taken back is decided by a look that shows the last batch", (
             Edit(CURRENT_VIEW,
-                 "        if epoch < self._parts.balancer.changes().epoch:\n",
+                 "        if epoch < self.balancer.changes().epoch:\n",
                  "        if False:\n"),),
         ("undo/test_what_comes_in_between.py",)),
     Mutation(

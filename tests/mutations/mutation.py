@@ -45,7 +45,7 @@ SNAPSHOT_MODEL = "equilibrium_mgr/snapshot/model.py"
 DRAIN_STATUS = "equilibrium_mgr/drain/status.py"
 KINDS = "equilibrium_mgr/plan/kinds.py"
 UNDO_PLAN = "equilibrium_mgr/undo/undo_plan.py"
-CURRENT_VIEW = "equilibrium_mgr/commands/current_view.py"
+CURRENT_VIEW = "equilibrium_mgr/commands/module_parts.py"
 AUTO_PLANNER = "equilibrium_mgr/control/auto_planner.py"
 
 

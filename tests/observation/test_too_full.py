@@ -11,8 +11,8 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.observation.too_full import find_too_full
 from tests.report.explanations import explained, says
-from equilibrium_mgr.report.health import Circumstances, health_checks
-from equilibrium_mgr.report.status import Now, report_status
+from equilibrium_mgr.report.health import health_checks
+from equilibrium_mgr.report.status import report_status
 
 
 def moving(state: str) -> Cluster:
@@ -77,7 +77,7 @@ def test_screens_and_health_name_it() -> None:
     assert harness.gateway.sent == ["1.0"]
     command = "ceph osd set-full-ratio 0.97"
     answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
-                           Now(harness.now))
+                           harness.now)
     assert answer.data["reason"].startswith("pg 1.0 in recovery_toofull: osd.0 is too full")
     assert command in " ".join(answer.plain.split())
     assert answer.data["too_full"][0]["command"] == command
@@ -87,7 +87,7 @@ def test_screens_and_health_name_it() -> None:
         found = explained(harness, what)
         assert found is not None and says(found.plain, command)
         assert found.data["too_full"][0]["osd"] == 0
-    checks = health_checks(harness.balancer.status, harness.now, Circumstances(False))
+    checks = health_checks(harness.balancer.status, harness.now, False)
     check = checks["MGR_EQUILIBRIUM_TOOFULL"]
     assert check["count"] == 1 and "osd.0 is too full" in check["detail"][0]
 
@@ -95,7 +95,7 @@ def test_screens_and_health_name_it() -> None:
 def test_fullest_osd_as_it_is_now_beside_what_it_will_be() -> None:
     harness = stuck()
     answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
-                           Now(harness.now))
+                           harness.now)
     hdd, = answer.data["classes"]
     assert (hdd["max_utilization"], hdd["fullest_osd"]) == (pytest.approx(0.96), 0)
     assert hdd["soon_max_utilization"] < hdd["max_utilization"]

@@ -8,7 +8,8 @@ from equilibrium_mgr.gateway.pool_space import PoolSpaceNow
 from equilibrium_mgr.observation.cluster_view import make_view
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.report.cluster.evaluation import EvaluatedPlan, Look
+from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_plan
+from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
@@ -19,6 +20,7 @@ def look_at(snapshot: Snapshot) -> Look:
                             for pool in snapshot.pools.values()})
 
 
-def evaluated(plan: Plan, **fields: Any) -> EvaluatedPlan:
-    """A plan p of the newest osdmap, unless the fields say otherwise."""
-    return EvaluatedPlan("p", plan, 0.0, 60.0, plan.epoch)._replace(**fields)
+def evaluated(plan: Plan, look: Look, **fields: Any) -> CommandAnswer:
+    """`eval` of a plan p of the newest osdmap, unless the fields say otherwise."""
+    return evaluate_plan("p", plan, look, **{
+        "epoch": plan.epoch, "created_at": 0.0, "age_seconds": 60.0, **fields})

@@ -15,9 +15,9 @@ from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
 from equilibrium_mgr.plan_service.plan_queue import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster, evaluate_plan
+from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster
 from equilibrium_mgr.report.command_answer import CommandAnswer
-from equilibrium_mgr.report.plans import PlansNow, dump_plan, list_plans, show_plan
+from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
@@ -37,7 +37,7 @@ LOOK = look_at(random_cluster(1).snapshot())
 
 
 def evaluation_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> CommandAnswer:
-    return evaluate_plan(evaluated(plan, with_aims=True, comparison=compared), LOOK)
+    return evaluated(plan, LOOK, with_aims=True, comparison=compared)
 
 
 def aims_of(compared: Optional[AimComparison], plan: Plan = PLAN) -> Dict[str, Dict[str, Any]]:
@@ -105,7 +105,7 @@ def test_plan_that_was_removed_meanwhile_stands_alone() -> None:
 
 
 def test_nothing_of_the_aims_where_they_were_not_asked_for() -> None:
-    answer = evaluate_plan(evaluated(PLAN), LOOK)
+    answer = evaluated(PLAN, LOOK)
     assert not {"aims", "options_known"} & set(answer.data)
     assert not any(part.startswith("AIM") for part in answer.plain.split("\n\n"))
 
@@ -134,20 +134,20 @@ def test_bound_beside_the_highest_utilization() -> None:
 
 def test_an_outdated_plan_says_so_in_its_first_line() -> None:
     assert "outdated" not in evaluation_of(None).plain
-    newer = evaluate_plan(evaluated(PLAN, epoch=107), LOOK)
+    newer = evaluated(PLAN, LOOK, epoch=107)
     assert "outdated" not in newer.plain and newer.data["is_outdated"] is False
-    found = evaluate_plan(evaluated(PLAN, epoch=107, outdated_reason="pool 1 is gone"), LOOK)
+    found = evaluated(PLAN, LOOK, epoch=107, outdated_reason="pool 1 is gone")
     assert found.plain.split("\n")[0].startswith("plan p is outdated (osdmap e100, now e107,")
     assert "elsewhere" not in found.plain   # all of it can be made still
     assert found.data["is_outdated"] is True
-    executing = evaluate_plan(evaluated(PLAN, epoch=107, is_executing=True), LOOK)
+    executing = evaluated(PLAN, LOOK, epoch=107, is_executing=True)
     assert executing.plain.startswith("plan p is being executed")
     assert executing.data["is_outdated"] is False
 
 
 def test_age_of_plan_and_figures_is_always_said() -> None:
     for epoch in (PLAN.epoch, PLAN.epoch + 7):
-        text = evaluate_plan(evaluated(PLAN, epoch=epoch), LOOK).plain
+        text = evaluated(PLAN, LOOK, epoch=epoch).plain
         assert "1m00s old" in text.split("\n")[0]
         assert "placement of osdmap e100, 3s old" in text
 
@@ -156,7 +156,7 @@ def test_age_of_plan_and_figures_is_always_said() -> None:
 def test_room_is_at_most_raw_free_space_by_the_smallest_replication_factor(seed: int) -> None:
     snapshot = random_cluster(seed).snapshot()
     plan = make_plan(snapshot)
-    data = evaluate_plan(evaluated(plan), look_at(snapshot)).data
+    data = evaluated(plan, look_at(snapshot)).data
     factor = min(pool.size / pool.data_shards for pool in snapshot.pools.values())
     raw = sum(max(0.0, osd.size_bytes * snapshot.full_ratio - osd.used_bytes)
               for osd in snapshot.osds.values())
@@ -172,7 +172,7 @@ def test_aim_in_what_is_shown_dumped_and_listed() -> None:
     assert dumped.data["bounds"] == {"hdd": 0.1234}
     in_progress = {"q": PlanProgress("q", 0.0, 5, "least-motion"),
                    "p": PlanProgress("p", 0.0, 5, "space")}
-    listed = list_plans([HEAD], PlansNow(in_progress))
+    listed = list_plans([HEAD], in_progress)
     assert [(p["plan"], p["aim"]) for p in listed.data["plans"]] == [
         ("p", "even"), ("q", "least-motion")]      # the figures of p are still the old plan's
     assert [line.split()[:2] for line in listed.plain.split("\n")] == [

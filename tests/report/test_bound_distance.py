@@ -10,7 +10,6 @@ from tests.support.rules import OSD_RULE
 
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
 from equilibrium_mgr.report.cluster.bound_distance import proven_lines
-from equilibrium_mgr.report.cluster.evaluation import evaluate_plan
 
 
 def evaluation(cluster: Cluster) -> Tuple[Dict[str, Any], str]:
@@ -18,7 +17,7 @@ def evaluation(cluster: Cluster) -> Tuple[Dict[str, Any], str]:
     snapshot = cluster.snapshot()
     look = look_at(snapshot)
     view = look.view._replace(utilization_bounds=cluster_bounds(snapshot))
-    answer = evaluate_plan(evaluated(plan_of()), look._replace(view=view))
+    answer = evaluated(plan_of(), look._replace(view=view))
     return answer.data, " ".join(answer.plain.split())
 
 

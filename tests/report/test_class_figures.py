@@ -8,8 +8,9 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
+from equilibrium_mgr.observation.planned_placement import planned_placement
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.report.cluster.classes import class_figures, class_table
+from equilibrium_mgr.report.cluster.classes import class_rows, class_table
 
 
 def three() -> Cluster:
@@ -34,19 +35,19 @@ def test_now_soon_planned_and_bound_of_a_class() -> None:
     pending.add(change_of("1.1", [0], [2]), three().snapshot(), 999.0)
     view = view_of(cluster, pending)
     wanted = [change_of("1.2", [0], [1]), change_of("1.3", [2], [1])]   # the latter is elsewhere
-    found = class_figures(view, wanted)[0]
+    found = class_rows(view, planned_placement(view, wanted).used)[0]
     assert (found["device_class"], found["osds"], found["fullest_osd"]) == ("hdd", 3, 0)
     assert found["utilization"] == pytest.approx(60 / 300) == found["used_bytes"] / (300 * GIB)
     assert found["max_utilization"] == pytest.approx(0.6) and found["min_utilization"] == 0.0
     assert found["soon_max_utilization"] == pytest.approx(0.4)
     assert found["planned_max_utilization"] == pytest.approx(0.3)
     assert found["bound_utilization"] is not None
-    assert class_figures(view)[0]["planned_max_utilization"] is None
+    assert class_rows(view)[0]["planned_max_utilization"] is None
 
 
 def test_a_drained_osd_counts_now_and_takes_no_data() -> None:
     """What is to be is of the OSDs that take data; those of `ceph osd df` are all there now."""
-    row = class_figures(view_of(three().osd(0, used=60 * GIB).drain(0), PendingMoves()))[0]
+    row = class_rows(view_of(three().osd(0, used=60 * GIB).drain(0), PendingMoves()))[0]
     assert (row["osds"], row["fullest_osd"], row["size_bytes"]) == (3, 0, 300 * GIB)
     assert row["max_utilization"] == pytest.approx(0.6)
     assert row["utilization"] == pytest.approx(0.2)
@@ -54,7 +55,7 @@ def test_a_drained_osd_counts_now_and_takes_no_data() -> None:
 
 
 def test_a_class_that_is_drained_whole_is_still_there() -> None:
-    row = class_figures(view_of(three().osd(0, used=60 * GIB).drain(0, 1, 2), PendingMoves()))[0]
+    row = class_rows(view_of(three().osd(0, used=60 * GIB).drain(0, 1, 2), PendingMoves()))[0]
     assert (row["osds"], row["fullest_osd"]) == (3, 0)
     assert row["soon_max_utilization"] is None and row["planned_max_utilization"] is None
     assert "60.00" in class_table([row])
@@ -62,11 +63,11 @@ def test_a_class_that_is_drained_whole_is_still_there() -> None:
 
 def test_class_table_is_in_per_cent_and_80_columns_wide() -> None:
     view = view_of(three(), PendingMoves())
-    head, line = class_table(class_figures(view)).split("\n")
+    head, line = class_table(class_rows(view)).split("\n")
     assert head.split() == ["CLASS", "OSDS", "SIZE", "%USE", "%MAX", "FULLEST", "%MIN", "STDDEV",
                             "%SOON", "%PLAN", "%BOUND"]
     assert line.split() == ["hdd", "3", "300", "GiB", "20.00", "60.00", "osd.0", "0.00", "28.28",
                             "60.00", "20.00"]
-    rows = [dict(class_figures(view)[0], device_class="a-class-of-20-letters",
+    rows = [dict(class_rows(view)[0], device_class="a-class-of-20-letters",
                  size_bytes=1000 * 1024 ** 4, fullest_osd=1234, max_utilization=1.0)]
     assert max(len(text) for text in class_table(rows).split("\n")) <= 80

@@ -9,7 +9,7 @@ from tests.support.fakes import KeyValueStore
 
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.execution.rejections import Rejection
-from equilibrium_mgr.report.health import KEY, PREFIX, Circumstances, HealthMonitor, health_checks
+from equilibrium_mgr.report.health import KEY, PREFIX, HealthMonitor, health_checks
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 LOG = logging.getLogger("test")
@@ -85,16 +85,16 @@ def test_what_cannot_be_better_is_not_stuck(code: str) -> None:
 
 def test_stuck_for_an_hour_and_what_helps() -> None:
     stuck = BalancerStatus(state="stuck", reason="fill_limit", reason_code=codes.FILL_LIMIT)
-    assert STUCK not in health_checks(stuck, 4599.0, Circumstances(True, stuck_since=1000.0))
-    check = health_checks(stuck, 4600.0, Circumstances(True, stuck_since=1000.0))[STUCK]
+    assert STUCK not in health_checks(stuck, 4599.0, True, stuck_since=1000.0)
+    check = health_checks(stuck, 4600.0, True, stuck_since=1000.0)[STUCK]
     assert "fill_limit" in check["detail"][-1] and check["severity"] == "warning"
-    assert STUCK not in health_checks(stuck, 4600.0, Circumstances(False, stuck_since=1000.0))
+    assert STUCK not in health_checks(stuck, 4600.0, False, stuck_since=1000.0)
 
 
 def test_one_line_a_reason_and_the_command_that_helps() -> None:
     rejected = {f"1.{ps:x}": Rejection(f"reason {ps % 30}" if ps % 2 else "refused", 5, 1e9)
                 for ps in range(200)}
-    check = health_checks(BalancerStatus(rejected=rejected), 1e9, Circumstances(True))[
+    check = health_checks(BalancerStatus(rejected=rejected), 1e9, True)[
         PREFIX + "APPLY_FAILED"]
     assert len(check["detail"]) <= 20 and check["count"] == 200
     assert check["detail"][0] == "100 upmaps: refused (pg 1.0, 1.10, 1.12 and 97 more)"

@@ -9,7 +9,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.observation.cluster_view import ClusterView
-from equilibrium_mgr.report.cluster.moves import Selection, report_moves, select
+from equilibrium_mgr.report.cluster.moves import report_moves
 from equilibrium_mgr.report.command_answer import CommandAnswer, CommandError
 
 KEYS = {"osdmap_epoch", "snapshot_age_seconds", "moves", "shards", "left_bytes",
@@ -30,9 +30,9 @@ def busy() -> ClusterView:
     return view_of(cluster.snapshot(), ours())
 
 
-def report(view: ClusterView, selection: Selection = Selection(), waiting: int = 0,
+def report(view: ClusterView, what: Optional[str] = None, waiting: int = 0,
            limit: Optional[int] = None) -> CommandAnswer:
-    return report_moves(view, 4.0, selection, waiting, limit)
+    return report_moves(view, 4.0, what, what, waiting, limit)
 
 
 def rows(answer: CommandAnswer) -> List[Dict[str, Any]]:
@@ -68,15 +68,13 @@ def test_nothing_moves() -> None:
     ("osd.0", ["1.0", "1.1"]), ("3", ["2.0", "1.1"]), ("1.1", ["1.1"]), ("other", ["2.0"]),
     ("4", [])])
 def test_of_an_osd_a_pool_or_a_pg(what: str, pgids: List[str]) -> None:
-    view = busy()
-    selection = select(what, what, view.snapshot)
-    assert selection is not None
-    assert [row["pgid"] for row in rows(report(view, selection))] == pgids
+    assert [row["pgid"] for row in rows(report(busy(), what))] == pgids
 
 
 @pytest.mark.parametrize("what", ["nothing", "9.9", "osd.77", "osd." + "9" * 5000])
 def test_what_is_neither_an_osd_nor_a_pool_nor_a_pg(what: str) -> None:
-    assert select(what, None, busy().snapshot) is None
+    with pytest.raises(CommandError):
+        report(busy(), what)
 
 
 def many(pgs: int) -> ClusterView:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Optional
+from typing import Any
 
 import pytest
 from tests.support.clusters.random_clusters import random_cluster
@@ -15,11 +15,10 @@ from equilibrium_mgr.execution.rejections import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster, skipped_lines
-from equilibrium_mgr.report.command_answer import CommandAnswer
-from equilibrium_mgr.report.health import Circumstances, health_checks
+from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
+from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.plans import dump_plan
-from equilibrium_mgr.report.status import Now, report_status
+from equilibrium_mgr.report.status import report_status
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())
 
@@ -30,22 +29,11 @@ def test_dump_holds_items_and_predicted_up_of_every_change() -> None:
     assert data["predicted_up"] == {c.pgid: list(c.up_after) for c in PLAN.changes}
 
 
-def test_skipped_reasons_one_a_line() -> None:
-    assert skipped_lines({}) == []
-    assert skipped_lines({"PG: b": 2, "OSD: a": 1}) == [
-        "not moved:", "       1  OSD: a", "       2  PG: b"]
-
-
 def uneven() -> Cluster:
     cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
     for ps in range(4):
         cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
     return cluster
-
-
-def status_of(harness: Harness, now: Optional[Now] = None) -> CommandAnswer:
-    return report_status(harness.balancer.status, harness.planning, harness.settings(),
-                         now or Now(harness.now))
 
 
 def test_health_checks_in_the_mgr_s_shape() -> None:
@@ -54,7 +42,7 @@ def test_health_checks_in_the_mgr_s_shape() -> None:
     harness.round()
     status = harness.balancer.status._replace(
         rejected={f"1.{ps:x}": Rejection("dropped", 5, 1e9) for ps in range(50)})
-    checks = health_checks(status, harness.now, Circumstances(True, "KeyError: 'x'"))
+    checks = health_checks(status, harness.now, True, "KeyError: 'x'")
     assert len(checks) == 3
     for check in checks.values():
         assert check["severity"] == "warning" and isinstance(check["detail"], list)
@@ -70,12 +58,12 @@ def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
     harness.round(60)
     assert "KeyError" in harness.balancer.reason
     failure = harness.planning.last_failure("")
-    checks = health_checks(harness.balancer.status, harness.now, Circumstances(True, failure or ""))
+    checks = health_checks(harness.balancer.status, harness.now, True, failure or "")
     assert "KeyError" in checks["MGR_EQUILIBRIUM_ERROR"]["detail"][0]
     mocker.stop(broken)
     harness.jobs.run()
     harness.round(60)
-    assert health_checks(harness.balancer.status, harness.now, Circumstances(True)) == {}
+    assert health_checks(harness.balancer.status, harness.now, True) == {}
 
 
 def test_stuck_names_the_class_that_is_stuck() -> None:
@@ -100,7 +88,8 @@ def test_bytes_in_flight_before_ceph_notices() -> None:
     harness.round()
     harness.gateway.cluster.acting.clear()
     harness.round(1)
-    moving = status_of(harness).data["moving"]
+    moving = report_status(harness.balancer.status, harness.planning, harness.settings(),
+                           harness.now).data["moving"]
     assert (moving["shards"], moving["bytes"]) == (len(plan.moves), plan.bytes)
 
 
@@ -108,7 +97,7 @@ def test_no_health_check_for_a_module_at_rest() -> None:
     harness = Harness(uneven())
     harness.gateway.builtin = True
     harness.round()
-    assert health_checks(harness.balancer.status, harness.now, Circumstances(False)) == {}
+    assert health_checks(harness.balancer.status, harness.now, False) == {}
 
 
 @pytest.mark.parametrize("misplaced", [12, 0])
@@ -127,7 +116,7 @@ def test_a_look_at_what_has_arrived_since_is_outdated(misplaced: int) -> None:
     view = with_figures_of_now(view, harness.gateway.summary())
     assert view.has_drifted
     answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
-                           Now(harness.now + 300.0, look_started=True), view)
+                           harness.now + 300.0, view, look_started=True)
     assert answer.data["look_outdated"] and "figures:     of 5m00s ago" in answer.plain
 
 
@@ -143,7 +132,7 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     assert status.view.misplaced_ratio == 0.0
     view = with_figures_of_now(status.view, harness.gateway.summary())
     answer = report_status(status, harness.planning, harness.settings(),
-                           Now(harness.now + 300.0, look_started=True), view)
+                           harness.now + 300.0, view, look_started=True)
     hdd, = answer.data["classes"]
     assert (hdd["fullest_osd"], hdd["max_utilization"]) == (1, pytest.approx(0.9))
     assert hdd["used_bytes"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
@@ -152,7 +141,7 @@ def test_status_and_eval_show_what_osds_use_now() -> None:
     assert "figures:     of 5m00s ago but for %USE, %MAX and %MIN\n" in answer.plain
     silent = view._replace(stale_osds=frozenset(cluster.osds), statistics_at=harness.now - 3300.0)
     assert "figures:     of 1h00m ago: no OSD reports\n" in report_status(
-        status, harness.planning, harness.settings(), Now(harness.now + 300.0), silent).plain
+        status, harness.planning, harness.settings(), harness.now + 300.0, silent).plain
     found = evaluate_cluster(Look(view, 300.0, {}, True))
     assert found.plain.startswith(
         "placement of osdmap e100, 5m00s old, as are pools, %SOON and %BOUND; %USE, %MAX\n"

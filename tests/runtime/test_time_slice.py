@@ -135,7 +135,7 @@ def test_jobs_give_way(yields: List[str]) -> None:
 def test_commands_give_way(yields: List[str]) -> None:
     module = Session.from_state(None, release=18).module
     yields.clear()
-    module._answer("plain", lambda: CommandAnswer({"went on": give_way()}, ""))
+    module._answer("plain", lambda parts: CommandAnswer({"went on": give_way()}, ""))
     assert len(yields) == 1 and give_way() and len(yields) == 1
 
 
@@ -154,7 +154,7 @@ def test_the_serve_loop_gives_way(yields: List[str]) -> None:
 
 def test_the_text_of_metrics_gives_way(yields: List[str]) -> None:
     endpoint = MetricsEndpoint(lambda: str(give_way()), lambda uri: None, lambda: "h", LOG)
-    assert endpoint._text.get() == "True" and len(yields) == 1
+    assert endpoint._text() == "True" and len(yields) == 1
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)

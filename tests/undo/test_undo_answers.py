@@ -9,7 +9,7 @@ from typing import Any, List
 import pytest
 
 from mgr_stub.console.session import Session
-from equilibrium_mgr.commands import plan_names
+from equilibrium_mgr.commands import module_parts
 from equilibrium_mgr.undo.undo_plan import DRAINED
 
 from .test_undo_commands import asked, half_way, items, refused, said, session
@@ -159,7 +159,7 @@ def test_a_clean_up_is_not_the_last_plan(session: Session) -> None:
 def test_without_room_for_its_plan_nothing_is_stopped(
         session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     half_way(session)
-    monkeypatch.setattr(plan_names, "MAX_PLANS", 1)
+    monkeypatch.setattr(module_parts, "MAX_PLANS", 1)
     for command in ("undo", "cancel", "undo --dry-run"):
         assert refused(session, command)[0] == errno.ENOSPC
     assert asked(session, "status")["execution"]["plan"] == "p"

@@ -1,7 +1,7 @@
 """How far a plan ends from the bounds of classes and data pools, and what keeps it from them."""
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import PlannedPlacement
@@ -33,39 +33,27 @@ SEARCH = "search"    # no move that was tried is worth its bytes
 _SAME = 1e-9
 
 
-class Distances(NamedTuple):
-    """Of all classes and data pools whose bounds are known, JSON-ready.
-
-    Of classes, utilizations are ratios: `bound_` keeps the operator's weights, `proven_`, that of
-    the class's certificate, counts the OSDs' sizes alone. `moved_bytes`: by what is left of the
-    plan, off OSDs of the class; `least_moved_bytes`: that any plan with this maximum moves.
-    `held_osds`: OSDs that the operator's weights hold to a share. Of pools, client bytes.
-    """
-
-    classes: List[Row]
-    pools: List[Row]
-
-    def lines(self) -> List[str]:
-        """For people: what is near its bound, and why the rest is not."""
-        near, far = [], []
-        for row in self.classes:
-            above = row["planned_max_utilization"] - row["bound_utilization"]
-            name = row["device_class"]
-            if row["is_near"]:
-                near.append(f"{name} (weights kept)" if row["held_osds"] else name)
-            else:
-                far.append(f"class {name} ({100 * above:.2f} points above): {row['reason']}")
-        for row in self.pools:
-            if row["is_near"]:
-                near.append(row["name"])
-            else:
-                part = 100.0 * row["planned_free_bytes"] / row["best_free_bytes"]
-                far.append(f"pool {row['name']} ({part:.1f}% of it): {row['reason']}")
-        lines = wrap("near the bound: ", ", ".join(near), 2) if near else []
-        for text in far[:_MOST_LINES]:
-            lines += wrap("not near the bound: ", text, 2)
-        more = len(far) - _MOST_LINES
-        return lines + ([f"... and {plural(more, 'pool')} more, in the JSON"] if more > 0 else [])
+def distance_lines(classes: Sequence[Row], pools: Sequence[Row]) -> List[str]:
+    """For people: what is near its bound, and why the rest is not."""
+    near, far = [], []
+    for row in classes:
+        above = row["planned_max_utilization"] - row["bound_utilization"]
+        name = row["device_class"]
+        if row["is_near"]:
+            near.append(f"{name} (weights kept)" if row["held_osds"] else name)
+        else:
+            far.append(f"class {name} ({100 * above:.2f} points above): {row['reason']}")
+    for row in pools:
+        if row["is_near"]:
+            near.append(row["name"])
+        else:
+            part = 100.0 * row["planned_free_bytes"] / row["best_free_bytes"]
+            far.append(f"pool {row['name']} ({part:.1f}% of it): {row['reason']}")
+    lines = wrap("near the bound: ", ", ".join(near), 2) if near else []
+    for text in far[:_MOST_LINES]:
+        lines += wrap("not near the bound: ", text, 2)
+    more = len(far) - _MOST_LINES
+    return lines + ([f"... and {plural(more, 'pool')} more, in the JSON"] if more > 0 else [])
 
 
 def proven_lines(row: Row) -> List[str]:
@@ -84,12 +72,19 @@ def proven_lines(row: Row) -> List[str]:
 
 
 def distances(view: ClusterView, plan: Plan, planned: PlannedPlacement,
-              usage: Usage) -> Distances:
-    """`usage`: the figures of the planned placement."""
+              usage: Usage) -> Tuple[List[Row], List[Row]]:
+    """Of all classes, and of all data pools, whose bounds are known, JSON-ready; `usage`: the
+    figures of the planned placement.
+
+    Of classes, utilizations are ratios: `bound_` keeps the operator's weights, `proven_`, that of
+    the class's certificate, counts the OSDs' sizes alone. `moved_bytes`: by what is left of the
+    plan, off OSDs of the class; `least_moved_bytes`: that any plan with this maximum moves.
+    `held_osds`: OSDs that the operator's weights hold to a share. Of pools, client bytes.
+    """
     bounds, osds = view.utilization_bounds, view.snapshot.osds
     # a plan that does not search for a better placement is not measured by the best one
     if bounds is None or not bounds.cuts or plan.kind != BALANCE:
-        return Distances([], [])
+        return [], []
     whole = sum(bound.shards * bound.shard_bytes for bound in bounds.pool_space.values())
     data = {pool: bound for pool, bound in bounds.pool_space.items()
             if bound.shard_bytes and bound.shards * bound.shard_bytes >= _DATA_POOL * whole}
@@ -98,7 +93,7 @@ def distances(view: ClusterView, plan: Plan, planned: PlannedPlacement,
         if osd in osds:
             name = osds[osd].device_class
             moved[name] = moved.get(name, 0) + taken
-    return Distances(
+    return (
         [_class(view, bounds, plan, planned, data, name, figures, moved.get(name, 0))
          for name, figures in class_usage(view.snapshot, planned.used).items()
          if bounds.class_cuts.get(name) in bounds.cuts],
@@ -173,7 +168,7 @@ def _cause(plan: Plan, is_granular: bool, granularity: str, shared: str = "") ->
     return SEARCH, "the search found no move that is worth its bytes"
 
 
-def certificates_json(bounds: UtilizationBounds, classes: List[Row]) -> Row:
+def certificates_json(bounds: UtilizationBounds, classes: Sequence[Row]) -> Row:
     """What proves the bounds (planner/bound/certificate.py): the cuts, and for each class and pool
     the number of its cut with what that proves.
 

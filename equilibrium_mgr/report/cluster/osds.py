@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from ...observation.cluster_view import ClusterView
 from ...observation.planned_placement import planned_placement
@@ -30,29 +30,21 @@ OSD_SORT_KEYS: SortKeys = {
     "host": lambda row: (row["host"], row["id"]), "pgs": lambda row: row["pgs"]}
 
 
-class OsdSelection(NamedTuple):
-    """The arguments of the command; None for one that was not given."""
-
-    sort: Optional[str] = None
-    device_class: Optional[str] = None
-    host: Optional[str] = None
-    limit: Optional[int] = None
-
-
 def report_osds(view: ClusterView, age_seconds: float, wanted: Optional[Sequence[PgChange]],
-                selection: OsdSelection) -> CommandAnswer:
+                sort: Optional[str], device_class: Optional[str], host: Optional[str],
+                limit: Optional[int]) -> CommandAnswer:
     """`wanted`: the changes of the execution that are not sent; None where nothing is executed.
     Raises CommandError for a selection that is not known."""
     rows = everything = osd_figures(view, wanted)
-    for key, value, what in (("device_class", selection.device_class, "has the device class"),
-                             ("host", selection.host, "is on the host")):
+    for key, value, what in (("device_class", device_class, "has the device class"),
+                             ("host", host, "is on the host")):
         known = sorted({row[key] for row in everything if row[key]})
         if value is not None and value not in known:
             raise CommandError(errno.ENOENT, f"no OSD {what} '{value}'; there are:"
                                f" {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}")
         rows = [row for row in rows if value is None or row[key] == value]
-    rows = sorted_rows(rows, selection.sort or _USUAL_ORDER, OSD_SORT_KEYS)
-    shown = limited_rows(rows, selection.limit)
+    rows = sorted_rows(rows, sort or _USUAL_ORDER, OSD_SORT_KEYS)
+    shown = limited_rows(rows, limit)
     lines = [render_table(_COLUMNS, [[   # sizes in whole KiB, as `ceph osd df` has them
         str(row["id"]), row["device_class"], row["host"],
         *["" if row[key] is None else format_bytes(row[key] // _KIB * _KIB)

@@ -1,7 +1,7 @@
 """`df`: what clients can still write, into each pool and into all of them."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...gateway.pool_space import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
@@ -28,46 +28,30 @@ def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpa
               sort: Optional[str] = None, limit: Optional[int] = None) -> CommandAnswer:
     """`plan`: name of the plan whose changes are `wanted`; None for those of the execution, which
     are None where nothing is executed. Raises CommandError for a wrong `sort` or `limit`."""
-    figures = pool_figures(view, space, wanted)
-    rows = figures.rows if sort is None else sorted_rows(figures.rows, sort, POOL_SORT_KEYS)
-    shown = limited_rows(rows, limit)
+    now, planned = view.usage_now(), None if wanted is None else planned_usage(view, wanted)
+    rows = pool_rows(view, space, now, planned)
+    rows = rows if sort is None else sorted_rows(rows, sort, POOL_SORT_KEYS)
+    shown, later = limited_rows(rows, limit), planned.room if planned is not None else None
     data = {"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds, "plan": plan,
-            "room": room_json(figures.room), "planned_room": room_json(figures.planned_room),
-            "pools": shown}
+            "room": room_json(now.room), "planned_room": room_json(later), "pools": shown}
     when = f"with plan {plan}" if plan is not None else "with the plan"
     lines = [f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old",
-             *room_lines(figures.room, figures.planned_room, when)]
+             *room_lines(now.room, later, when)]
     if shown:
         lines += ["", pool_table(shown)]
     return CommandAnswer(data, "\n".join(
         lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
 
 
-class PoolFigures(NamedTuple):
-    """Figures of all pools, and what fits if they grow alike: now and with the changes."""
-
-    rows: List[Row]
-    room: Optional[Room]
-    planned_room: Optional[Room]   # None without changes
-
-
-def pool_figures(view: ClusterView, space: Mapping[int, PoolSpaceNow],
-                 wanted: Optional[Sequence[PgChange]] = None) -> PoolFigures:
+def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
+              planned: Optional[Usage]) -> List[Row]:
     """One row for each pool, fullest first.
 
     `stored`, `percent_used` and `max_avail` are Ceph's own, in its words. `free_bytes`: what
     clients can still write into the pool alone before its first OSD is at full_ratio, as data lies
-    now. `planned_`: when everything in flight has arrived and the `wanted` changes have been made;
-    None without `wanted`. `best_free_bytes`: no placement has more, for `best_free_limit`.
+    now. `planned_`: as it lies by the `planned` usage; None without that. `best_free_bytes`: no
+    placement has more, for `best_free_limit`.
     """
-    now = view.usage_now()
-    return figures_of_usage(view, space, now, planned_usage(view, wanted)
-                            if wanted is not None else None)
-
-
-def figures_of_usage(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
-                     planned: Optional[Usage]) -> PoolFigures:
-    """As pool_figures, for usages that are known."""
     bounds = view.utilization_bounds.pool_space if view.utilization_bounds is not None else {}
     rows: List[Row] = []
     for pool in view.snapshot.pools.values():
@@ -80,12 +64,11 @@ def figures_of_usage(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: 
             **_free("", now.pools.get(pool.name)),
             **_free("planned_", planned.pools.get(pool.name) if planned is not None else None),
             **best_free(bounds.get(pool.id))})
-    rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
-    return PoolFigures(rows, now.room, planned.room if planned is not None else None)
+    return sorted(rows, key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
 
 
 def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
-    """One line for each row of `pool_figures`."""
+    """One line for each row of `pool_rows`."""
     return render_table(_COLUMNS, [[
         row["name"], str(row["id"]), str(row["pg_num"]), format_known(row["stored"]),
         format_percent(row["percent_used"]), format_known(row["free_bytes"]),
@@ -96,8 +79,11 @@ def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
 def room_lines(now: Optional[Room], planned: Optional[Room],
                when: str = "with the plan") -> List[str]:
     """The headline: what fits if all pools grow in proportion to their data."""
-    then = "" if planned is None else f", {_room_text(planned)} {when}"
-    return wrap("room ", f"if all pools grow alike: {_room_text(now)} now{then}", 5)
+    texts = ["unknown" if room is None else format_bytes(room.bytes) + (
+        f" ({format_osd(room.limiting_osd)})" if room.limiting_osd is not None else "")
+        for room in (now, planned)]
+    then = "" if planned is None else f", {texts[1]} {when}"
+    return wrap("room ", f"if all pools grow alike: {texts[0]} now{then}", 5)
 
 
 def best_free(bound: Optional[PoolSpaceBound]) -> Dict[str, Any]:
@@ -124,10 +110,3 @@ def format_osd(osd: Optional[int]) -> str:
 def _free(prefix: str, space: Optional[PoolSpace]) -> Dict[str, Any]:
     return {f"{prefix}free_bytes": space.free_bytes if space is not None else None,
             f"{prefix}limiting_osd": space.limiting_osd if space is not None else None}
-
-
-def _room_text(room: Optional[Room]) -> str:
-    if room is None:
-        return "unknown"
-    by = f" ({format_osd(room.limiting_osd)})" if room.limiting_osd is not None else ""
-    return format_bytes(room.bytes) + by

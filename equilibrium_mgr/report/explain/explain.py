@@ -8,6 +8,7 @@ from ...execution.guards import blocked_pool_reasons
 from ...execution.size_check.size_corrections import sentence
 from ...observation.cluster_view import ClusterView
 from ...observation.refusals import fullest_osds
+from ...plan.osd_filter import osd_id
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import format_duration, format_percent, named, plural, wrap
 from ..cluster.osds import held_json, held_sentences
@@ -32,12 +33,12 @@ def explain(what: Optional[str], context: ExplainContext,
     stopped = {pool: sentence(found, snapshot.pools[pool].name)   # and how to have them moved again
                for pool, found in context.status.mispredicted.items() if pool in snapshot.pools}
     pool = next((one for one in snapshot.pools.values() if one.name == what), None)
-    osd = _osd_number(what or "", view)
+    osd = osd_id(what or "")
     if not what:
         fullest = fullest_osds(view, context.settings.device_classes)
         osd_set = fullest[0].osd_set if fullest else None
         reason, (data, sentences) = cluster_reason(context), _cluster_facts(context, stopped)
-    elif osd is not None and (pool is None or what.startswith("osd.")):
+    elif osd in snapshot.osds and (pool is None or what.startswith("osd.")):
         osd_set = set_of(osd, view)
         reason = osd_reason(snapshot.osds[osd], osd_set, context)
         data, sentences = explain_osd(osd, view)
@@ -54,28 +55,31 @@ def explain(what: Optional[str], context: ExplainContext,
         return None
     advice = advice_for(osd_set, reason, context) if osd_set is not None else []
     outage = None if what else find_outage(context.status, view)
+    said, code = wrap("", reason.what, 0), reason.code
+    helps = wrap("do: ", reason.action, 4)
     if outage is not None:
-        reason = reason._replace(action=outage.action, outage=outage.sentence)
-        data["outage"] = outage._asdict()
-    data.update({"osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
-                 "stale_osds": sorted(snapshot.stale_osds), **reason.to_json(),
-                 "advice": advice, "sentences": sentences})
-    lines = reason.lines()
+        reason, data["outage"] = reason._replace(action=outage["action"]), outage
+        said = wrap("cluster: ", outage["sentence"], 9) + wrap("do: ", outage["action"], 4) + said
+        helps = []
+    said += wrap("reason: ", f"{code}. {reason.text}" if reason.text else code, 8)
+    for row in reason.rows:
+        said += wrap(f"{row['count']:>5}  ", row["text"], 7)
+    lines, census = said + helps, reason.census
+    data.update({
+        "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
+        "stale_osds": sorted(snapshot.stale_osds), "what": reason.what, "reason_code": code,
+        "reason_text": reason.text, "counts": list(reason.rows), "action": reason.action,
+        "census": None if census is None else {
+            "shards": census.shards, "counted_shards": census.counted, "pairs": census.pairs},
+        "advice": advice, "sentences": sentences})
     for one in advice:
         lines += wrap("advice: ", one["sentence"], 8)
     silent = len(snapshot.stale_osds)
     lines.append(f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
                  + (f"; {plural(silent, 'OSD')} with older statistics" if silent else ""))
-    for said in sentences:
-        lines += wrap("- ", said, 2)
+    for sentence_of_it in sentences:
+        lines += wrap("- ", sentence_of_it, 2)
     return CommandAnswer(data, "\n".join(lines))
-
-
-def _osd_number(text: str, view: ClusterView) -> Optional[int]:
-    text = text[len("osd."):] if text.startswith("osd.") else text
-    # Python refuses to read thousands of digits
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-    return number if number in view.snapshot.osds else None
 
 
 def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:

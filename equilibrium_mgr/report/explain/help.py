@@ -84,7 +84,7 @@ def help_for(code: str, context: ExplainContext, **more: Any) -> str:
     elif code in _BY_COPYING:
         outage = find_outage(status, context.view)
         if code == codes.DEGRADED and outage is not None:
-            return outage.action
+            return str(outage["action"])
         for flag in sorted({"nobackfill", "norecover"}.intersection(snapshot.flags)):
             return action(codes.FLAG, {"flag": flag})
     said = action(code, numbers)   # a pool that is stopped does not go on by itself

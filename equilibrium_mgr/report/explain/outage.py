@@ -3,7 +3,7 @@ shard, writes that are stopped, and hosts that a rule cannot use."""
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ...control.status import BalancerStatus
 from ...crush.hierarchy import CrushHierarchy
@@ -17,6 +17,7 @@ from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Snapshot
 from ...snapshot.reason_codes import action
+from ..table import Row
 from .reason import ExplainContext
 
 #: Flags of the osdmap that an outage is the longer for, and what each does.
@@ -26,20 +27,10 @@ _OF_OSDS = ("noout", "noup")
 _NAMED = 3
 
 
-class Outage(NamedTuple):
-    """What is wrong with the cluster, and the one thing to do about it first."""
-
-    sentence: str
-    action: str
-    since_at: float   # when the first of it was seen, seconds since the epoch
-    down_osds: Sequence[int]
-    full_osds: Sequence[int]
-    inactive_pgs: int
-    flags: Sequence[str]
-
-
-def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional[Outage]:
-    """None where nothing is to be said before balancing."""
+def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional[Row]:
+    """What is wrong with the cluster, and the one thing to do about it first, JSON-ready;
+    `since_at`: when the first of it was seen, in seconds since the epoch. None where nothing is to
+    be said before balancing."""
     if view is None:
         return None
     snapshot = view.snapshot
@@ -61,18 +52,7 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
     helps = (_start(down, snapshot) if down else "'ceph osd unset pause'" if paused
              else _make_writable(full, status, view) if full
              else _place(view, stranded, flags))
-    said = _wrong(view, down, full, inactive, 0 if down else stranded)
-    return Outage(
-        "; ".join([*["flag pause stops the reads and writes of all clients" for _ in paused],
-                   *said, *[f"flag {flag} {_FLAGS[flag]}" for flag in flags]]),
-        helps, min([at for seen in view.troubles.values() for at in seen.values()],
-                   default=snapshot.taken_at),
-        [osd.id for osd in down], [osd.id for osd in full], sum(inactive.values()), flags + paused)
-
-
-def _wrong(view: ClusterView, down: Sequence[Osd], full: Sequence[Osd],
-           inactive: Mapping[int, int], stranded: int) -> List[str]:
-    snapshot, said = view.snapshot, []
+    said = ["flag pause stops the reads and writes of all clients" for _ in paused]
     if down:
         said.append(f"{plural(len(down), 'OSD')} {'is' if len(down) == 1 else 'are'} down:"
                     f" {_places(down, snapshot)}" + _seen(view, DOWN, *down))
@@ -83,10 +63,15 @@ def _wrong(view: ClusterView, down: Sequence[Osd], full: Sequence[Osd],
     if inactive:
         said.append(f"{plural(sum(inactive.values()), 'PG')} of {_pools(inactive, snapshot)} cannot"
                     " be read or written" + _seen(view, INACTIVE))
-    elif stranded:
+    elif stranded and not down:
         said.append(f"{plural(stranded, 'PG')} {'has' if stranded == 1 else 'have'} no OSD for a"
                     " shard" + _seen(view, STRANDED))
-    return said
+    return {"sentence": "; ".join([*said, *[f"flag {flag} {_FLAGS[flag]}" for flag in flags]]),
+            "action": helps, "since_at": min(
+                [at for seen in view.troubles.values() for at in seen.values()],
+                default=snapshot.taken_at),
+            "down_osds": [osd.id for osd in down], "full_osds": [osd.id for osd in full],
+            "inactive_pgs": sum(inactive.values()), "flags": flags + paused}
 
 
 def _start(down: Sequence[Osd], snapshot: Snapshot) -> str:

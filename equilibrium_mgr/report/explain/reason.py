@@ -2,7 +2,7 @@
 with its counts, and what to do."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...execution.cooldown import ExcludedPgs
 from ...control.balancing_scope import automatic_options
@@ -13,7 +13,7 @@ from ...observation.cluster_view import ClusterView
 from ...observation.states import BALANCED, STUCK
 from ...plan.options import PlanOptions
 from ...planner.refusal_census import Census, RefusalCensus
-from ...runtime.formatting import plural, wrap
+from ...runtime.formatting import plural
 from ...settings import Settings
 from ...snapshot.model import Snapshot
 from ..table import Row
@@ -74,25 +74,6 @@ class Explanation(NamedTuple):
     text: str = ""                    # behind the code: what the rows count, or a sentence
     rows: Sequence[Row] = ()          # see count_row
     census: Optional[Census] = None   # where the rows are of one
-    outage: str = ""                  # of the cluster, which the action is for then
-
-    def lines(self) -> List[str]:
-        """For people."""
-        said = wrap("", self.what, 0)
-        if self.outage:
-            said = wrap("cluster: ", self.outage, 9) + wrap("do: ", self.action, 4) + said
-        said += wrap("reason: ", f"{self.code}. {self.text}" if self.text else self.code, 8)
-        for row in self.rows:
-            said += wrap(f"{row['count']:>5}  ", row["text"], 7)
-        return said if self.outage else said + wrap("do: ", self.action, 4)
-
-    def to_json(self) -> Dict[str, Any]:
-        """All keys always."""
-        census = self.census
-        return {"what": self.what, "reason_code": self.code, "reason_text": self.text,
-                "counts": list(self.rows), "action": self.action,
-                "census": {"shards": census.shards, "counted_shards": census.counted,
-                           "pairs": census.pairs} if census else None}
 
 
 def counted_text(census: Census, where: str) -> str:

@@ -2,8 +2,10 @@
 a reader who compares the page with a command finds the same."""
 from __future__ import annotations
 
+import html
 from contextlib import suppress
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
+from string import Template
+from typing import Any, Dict, List, Mapping, NamedTuple, NewType, Optional, Sequence, Set
 
 from ...observation.states import OFF
 from ...plan.kinds import BALANCE, is_same_placement
@@ -19,33 +21,76 @@ from ..cluster.osds import held_sentences
 from ..cluster.pools import format_known, format_osd
 from ..command_answer import CommandAnswer
 from ..status_screen import window_text
-from .picture import picture
-from .template import (
-    SHORT_BYTES, Markup, definitions, folded, page, paragraph, section, table)
+
+Markup = NewType("Markup", str)
+
+#: Of a table that is short but where names are extremely long.
+SHORT_BYTES = 20_000
+
+_PAGE = Template("""\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:960px;padding:12px;background:#fff;color:#1a1a1a;
+font:15px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",sans-serif;
+overflow-wrap:anywhere;-webkit-text-size-adjust:100%;print-color-adjust:exact}
+h1{font-size:1.5em;margin:0 0 .3em}
+h2{font-size:1.2em;margin:1.6em 0 .4em;border-bottom:1px solid #999;break-after:avoid}
+p{margin:.4em 0;max-width:75ch}
+.verdict{font-size:1.15em;border-left:5px solid #08519c;padding:.3em .8em}
+.warning{border-left:5px solid #e08214;padding:.3em .8em;font-weight:bold}
+.note{color:#444;font-size:.9em}
+svg{display:block;width:100%;max-width:560px;height:auto;break-inside:avoid}
+.scroll{overflow-x:auto;margin:.4em 0}
+table{border-collapse:collapse;font-size:.9em;font-variant-numeric:tabular-nums}
+th,td{padding:2px 8px;text-align:left;vertical-align:top;border-bottom:1px solid #ccc}
+th,.n{overflow-wrap:normal}
+thead th,thead .n{border-bottom:2px solid #666;vertical-align:bottom;white-space:normal}
+tbody th{font-weight:normal;overflow-wrap:anywhere;min-width:6em}
+.n{text-align:right;white-space:nowrap}
+tr{break-inside:avoid}
+summary{cursor:pointer;padding:.3em 0;font-weight:bold}
+dt{font-weight:bold;margin-top:.4em}
+dd{margin:0 0 0 1em}
+@media (min-width:700px){dl{display:grid;grid-template-columns:18em 1fr;gap:.3em 1em}
+dt,dd{margin:0}}
+@page{size:A4;margin:13mm}
+@media print{body{max-width:none;padding:0;font-size:9.5pt}.scroll{overflow:visible}
+svg{max-width:120mm}table{font-size:8pt}th,td{padding:1px 4px}}
+</style></head>
+<body><main>
+<h1>$title</h1>
+$body
+</main></body></html>""")
+
+_WIDTH, _SIDE = 420.0, 14.0
+_LENGTH = _WIDTH - 2 * _SIDE   # of the axis from 0 to 100%
+_HEIGHT = 52.0                 # of the highest column
+_FONT = 12
+#: Colors that differ for the color-blind, and in brightness in print.
+_NOW, _LATER = "#e08214", "#08519c"
+#: Lines across the columns: (label, where that begins, dashes as SVG has them).
+_LEVELS = (("bound", _SIDE, "none"), ("nearfull", _SIDE + 128.0, "6 3"),
+           ("backfillfull", _SIDE + 254.0, "2 3"))
+_MOST_CLASSES = 8
 
 #: Bytes of a table that may be long: with both of them the page stays below 500 kB.
 _POOLS_BYTES, _MOVES_BYTES = 100_000, 250_000
 _CLASSES_NAMED = 3
 
 
-class PageSources(NamedTuple):
-    """What the command has at hand."""
-
-    evaluation: Mapping[str, Any]       # JSON of `eval`, of the plan where there is one
-    status: Mapping[str, Any]           # JSON of `status`
-    osds: Sequence[Mapping[str, Any]]   # of `osds`, with the plan
-    snapshot: Snapshot                  # that these rest on
-    plan: Optional[Plan]
-    fsid: str
-    ceph_version: str
-    epoch: int                          # of the newest osdmap
-    now: float                          # seconds since the epoch
-
-
 class _Facts(NamedTuple):
-    """The sources, and what several parts of the page need of them."""
+    """What several parts of the page need."""
 
-    sources: PageSources
+    evaluation: Mapping[str, Any]   # JSON of `eval`, of the plan where there is one
+    status: Mapping[str, Any]       # JSON of `status`
+    snapshot: Snapshot              # that these rest on
+    plan: Optional[Plan]
+    name: str                       # of the plan; empty without one
+    epoch: int                      # of the newest osdmap
     to_make: List[PgChange]    # changes of the plan that can be made as planned
     in_place: List[PgChange]   # those that are where the plan wants them, or on their way there
     shards: int                # that the first move, and their bytes
@@ -53,47 +98,15 @@ class _Facts(NamedTuple):
     prefix: str                # of the keys of figures of later, and when that is; both empty
     when: str                  # where nothing is to change
     room_later: Optional[Mapping[str, Any]]
-    rollback: List[str]        # commands that take the plan back
-
-    @property
-    def name(self) -> str:
-        """Of the plan; empty without one."""
-        return str(self.sources.evaluation.get("plan", ""))
 
 
-def report_page(sources: PageSources) -> CommandAnswer:
-    """The page; in JSON it stands beside its verdict, the picture and all commands that take the
-    plan back."""
-    facts = _facts(sources)
-    evaluation, snapshot, plan = sources.evaluation, sources.snapshot, sources.plan
-    said, warned = _verdict(facts), _warnings(facts)
-    drawn = picture(evaluation["classes"], sources.osds,
-                    (snapshot.nearfull_ratio, snapshot.backfillfull_ratio), facts.prefix,
-                    facts.when)
-    title = f"Equilibrium: plan {facts.name}" if plan is not None else (
-        "Equilibrium: the cluster's state")
-    parts = [_identity(facts), paragraph(said, "verdict"),
-             *[paragraph(text, "warning") for text in warned],
-             section("Before and after", *_before_and_after(facts), drawn,
-                     paragraph("OSDs of each device class by utilization: the higher a column, the"
-                               " more OSDs. Each row has its own scale.", "note")),
-             section("Free space of pools", *_pools(facts)),
-             section("What it costs", _costs(facts)),
-             section("How to stop, and to go back", _ways_back(facts)),
-             section("Options that differ from their defaults", _options(sources.status)),
-             section("What is left out, and why", _left_out(facts)), *_moves(facts)]
-    text = page(title, parts)
-    return CommandAnswer({
-        "plan": facts.name or None, "plan_osdmap_epoch": plan.epoch if plan is not None else None,
-        "outdated": evaluation.get("is_outdated"), "osdmap_epoch": sources.epoch,
-        "fsid": sources.fsid, "ceph_version": sources.ceph_version, "version": VERSION,
-        "created_at": sources.now, "verdict": [said], "warnings": warned,
-        "rollback": facts.rollback, "picture": drawn, "html": text}, text)
-
-
-def _facts(sources: PageSources) -> _Facts:
-    evaluation, status = sources.evaluation, sources.status
-    pgs, plan = sources.snapshot.pgs, sources.plan
+def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
+                osds: Sequence[Mapping[str, Any]], snapshot: Snapshot, plan: Optional[Plan],
+                fsid: str, ceph_version: str, epoch: int, now: float) -> CommandAnswer:
+    """The page, from the JSON of `eval`, `status` and `osds`; in JSON it stands beside its verdict,
+    the picture and all commands that take the plan back. `epoch`: of the newest osdmap; `now`:
+    seconds since the epoch."""
+    pgs = snapshot.pgs
     changes = [(change, pgs[change.pgid]) for change in plan.changes
                if change.pgid in pgs] if plan is not None else []
     to_make = [change for change, pg in changes if pg.up == change.up_before]
@@ -108,15 +121,53 @@ def _facts(sources: PageSources) -> _Facts:
         prefix, when = "planned_", "when the plan under way is done"
     elif status["moving"]["shards"] or status["moving"]["other_shards"]:
         prefix, when, room = "soon_", "when what moves has arrived", evaluation["soon_room"]
-    return _Facts(sources, to_make, in_place, len(moves), sum(move.bytes for move in moves), prefix,
-                  when, room, _rollback(sources, wanted, {change.pgid for change in in_place}))
+    facts = _Facts(evaluation, status, snapshot, plan, str(evaluation.get("plan", "")), epoch,
+                   to_make, in_place, len(moves), sum(move.bytes for move in moves), prefix, when,
+                   room)
+    rollback = _rollback(snapshot, plan, wanted, {change.pgid for change in in_place})
+    look = evaluation.get("now", evaluation)
+    about = {"cluster": f"fsid {fsid or 'unknown'}, {ceph_version or 'Ceph'}",
+             "page": f"made at {format_time(now)} UTC, osdmap epoch {epoch}, by"
+             f" equilibrium {VERSION}; the cluster was read"
+             f" {format_duration(look['snapshot_age_seconds'])} before, at epoch"
+             f" {look['osdmap_epoch']}",
+             "automatic balancing": ("on" if status["active"] else "off") + (
+                 f"; {status['state']}: {status['reason']}" if status["state"] != OFF else "")}
+    if plan is not None:
+        aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
+        about["plan"] = f"{facts.name}, {aim}, made at osdmap epoch {plan.epoch}"
+    said, warned = _verdict(facts), _warnings(facts)
+    drawn = picture(evaluation["classes"], osds,
+                    (snapshot.nearfull_ratio, snapshot.backfillfull_ratio), facts.prefix,
+                    facts.when)
+    title = f"Equilibrium: plan {facts.name}" if plan is not None else (
+        "Equilibrium: the cluster's state")
+    parts = [definitions(about), paragraph(said, "verdict"),
+             *[paragraph(text, "warning") for text in warned],
+             section("Before and after", *_before_and_after(facts), drawn,
+                     paragraph("OSDs of each device class by utilization: the higher a column, the"
+                               " more OSDs. Each row has its own scale.", "note")),
+             section("Free space of pools", *_pools(facts)),
+             section("What it costs", _costs(facts)),
+             section("How to stop, and to go back", _ways_back(facts.name, rollback)),
+             section("Options that differ from their defaults", _options(status)),
+             section("What is left out, and why", _left_out(facts)), *_moves(facts)]
+    text = _PAGE.substitute(title=escaped(title), body="\n".join(parts))
+    return CommandAnswer({
+        "plan": facts.name or None, "plan_osdmap_epoch": plan.epoch if plan is not None else None,
+        "outdated": evaluation.get("is_outdated"), "osdmap_epoch": epoch,
+        "fsid": fsid, "ceph_version": ceph_version, "version": VERSION,
+        "created_at": now, "verdict": [said], "warnings": warned,
+        "rollback": rollback, "picture": drawn, "html": text}, text)
 
 
-def _rollback(sources: PageSources, to_make: Set[str], made: Set[str]) -> List[str]:
-    """The last change first. A PG that the plan has not touched gets the items that it has now; one
-    that has moved already those that place it where the plan found it."""
-    snapshot, commands = sources.snapshot, []
-    for change in reversed(sources.plan.changes if sources.plan is not None else ()):
+def _rollback(snapshot: Snapshot, plan: Optional[Plan], to_make: Set[str],
+              made: Set[str]) -> List[str]:
+    """Commands that take the plan back, the last change first. A PG that the plan has not touched
+    gets the items that it has now; one that has moved already those that place it where the plan
+    found it."""
+    commands = []
+    for change in reversed(plan.changes if plan is not None else ()):
         if change.pgid in to_make:
             items = snapshot.upmap_items.get(change.pgid, ())
             commands.append(change._replace(items=items).command())
@@ -129,27 +180,11 @@ def _rollback(sources: PageSources, to_make: Set[str], made: Set[str]) -> List[s
     return commands
 
 
-def _identity(facts: _Facts) -> Markup:
-    sources, status, plan = facts.sources, facts.sources.status, facts.sources.plan
-    look = sources.evaluation.get("now", sources.evaluation)
-    rows = {"cluster": f"fsid {sources.fsid or 'unknown'}, {sources.ceph_version or 'Ceph'}",
-            "page": f"made at {format_time(sources.now)} UTC, osdmap epoch {sources.epoch}, by"
-            f" equilibrium {VERSION}; the cluster was read"
-            f" {format_duration(look['snapshot_age_seconds'])} before, at epoch"
-            f" {look['osdmap_epoch']}",
-            "automatic balancing": ("on" if status["active"] else "off") + (
-                f"; {status['state']}: {status['reason']}" if status["state"] != OFF else "")}
-    if plan is not None:
-        aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
-        rows["plan"] = f"{facts.name}, {aim}, made at osdmap epoch {plan.epoch}"
-    return definitions(rows)
-
-
 # -- the verdict -----------------------------------------------------------------------------------
 
 def _verdict(facts: _Facts) -> str:
     """One sentence: what the plan costs and gives, or how the cluster is."""
-    evaluation, plan, room = facts.sources.evaluation, facts.sources.plan, facts.room_later
+    evaluation, plan, room = facts.evaluation, facts.plan, facts.room_later
     now = evaluation["room"]
     if now is None or now["limiting_osd"] is None or not evaluation["classes"]:
         return ("There is nothing to balance: no pool holds data, or no OSD has reported its"
@@ -157,7 +192,7 @@ def _verdict(facts: _Facts) -> str:
     if plan is None:
         return (f"The pools have room for {format_bytes(now['bytes'])} more data if they grow"
                 f" alike, until osd.{now['limiting_osd']} is full; {_maxima(facts)}; automatic"
-                f" balancing is {'on' if facts.sources.status['active'] else 'off'}.")
+                f" balancing is {'on' if facts.status['active'] else 'off'}.")
     if not facts.to_make:
         what = (f"Nothing of plan {facts.name} is left to be moved" if plan.changes
                 else f"Plan {facts.name} moves nothing")
@@ -173,14 +208,14 @@ def _verdict(facts: _Facts) -> str:
 
 
 def _expected(facts: _Facts) -> str:
-    evaluation = facts.sources.evaluation
+    evaluation = facts.evaluation
     return (f"about {format_duration(evaluation['expected_seconds'])}"
             f" ({evaluation['expected_from']})")
 
 
 def _maxima(facts: _Facts) -> str:
     """The classes whose fullest OSD is furthest above the bound: now, later, and the bound."""
-    rows = sorted(facts.sources.evaluation["classes"], reverse=True, key=lambda row: float(
+    rows = sorted(facts.evaluation["classes"], reverse=True, key=lambda row: float(
         row["max_utilization"] - (row["bound_utilization"] or 0.0)))[:_CLASSES_NAMED]
     said: List[str] = []
     for row in rows:
@@ -194,25 +229,25 @@ def _maxima(facts: _Facts) -> str:
 
 def _warnings(facts: _Facts) -> List[str]:
     """Sentences without which the page would be read wrongly; most pages have none."""
-    sources, plan, found = facts.sources, facts.sources.plan, []
+    plan, found = facts.plan, []
     left = len(facts.to_make)
     if plan is not None:
         gone = len(plan.changes) - left - len(facts.in_place)
         of_all = (f"of its {plural(len(plan.changes), 'PG')} {len(facts.in_place)} are in place or"
                   f" on their way, {left} are still to be moved, and {gone} are elsewhere by now;"
                   " what follows is about those to be moved.")
-        if (sources.status["execution"] or {}).get("plan") == facts.name:
+        if (facts.status["execution"] or {}).get("plan") == facts.name:
             found.append(f"The plan is being carried out: {of_all}")
-        elif sources.evaluation["is_outdated"]:
+        elif facts.evaluation["is_outdated"]:
             found.append(f"The plan is outdated: it was made at osdmap epoch {plan.epoch}, and the"
-                         f" newest is {sources.epoch}; {of_all}")
+                         f" newest is {facts.epoch}; {of_all}")
         if plan.stop_reason != CONVERGED:
             found.append(f"The plan was cut short: {plan.stop_reason}.")
-    if sources.evaluation.get("now", sources.evaluation)["look_started"]:
+    if facts.evaluation.get("now", facts.evaluation)["look_started"]:
         found.append("The figures are old, and the cluster is being read anew: write this page"
                      " again in a minute.")
-    nearfull = sources.snapshot.nearfull_ratio
-    full = [row for row in sources.evaluation["classes"]
+    nearfull = facts.snapshot.nearfull_ratio
+    full = [row for row in facts.evaluation["classes"]
             if (row["bound_utilization"] or 0.0) >= nearfull > 0.0]
     return found + [
         f"Balancing cannot bring class {row['device_class']} below"
@@ -226,7 +261,7 @@ def _warnings(facts: _Facts) -> List[str]:
 
 def _before_and_after(facts: _Facts) -> List[Markup]:
     """What changes comes first: a narrow screen shows it without scrolling."""
-    evaluation, prefix = facts.sources.evaluation, facts.prefix
+    evaluation, prefix = facts.evaluation, facts.prefix
     head = ["CLASS", "%MAX", "THEN %MAX", "%BOUND", "%MEAN", "STDDEV", "THEN STDDEV", "OSDS",
             "SIZE", "FULLEST", "THEN FULLEST"]
     rows = [[row["device_class"], format_percent(row["max_utilization"]),
@@ -251,8 +286,8 @@ def _pools(facts: _Facts) -> List[Markup]:
              format_known(row.get("planned_free_bytes")), format_known(row["stored"]),
              format_percent(row["percent_used"]), format_osd(row["limiting_osd"]),
              format_osd(row.get("planned_limiting_osd")), str(row["id"]), str(row["pg_num"])]
-            for row in facts.sources.evaluation["pools"]]
-    return [_compared(head, rows, facts.sources.plan is not None,
+            for row in facts.evaluation["pools"]]
+    return [_compared(head, rows, facts.plan is not None,
                       f"ceph equilibrium df {facts.name}".strip(), _POOLS_BYTES),
             paragraph("FREE: what fits into this pool alone until its first OSD is full. Pools"
                       " share their OSDs, so it cannot be had for all of them at once; a pool of"
@@ -268,14 +303,14 @@ def _compared(head: Sequence[str], rows: Sequence[Sequence[str]], has_later: boo
 
 
 def _costs(facts: _Facts) -> Markup:
-    status, moving = facts.sources.status, facts.sources.status["moving"]
+    status, moving = facts.status, facts.status["moving"]
     limits, progress = status["limits"], status["progress"]
     rows: Dict[str, str] = {}
     if facts.to_make:
         rows["still to be moved"] = (
             f"{plural(facts.shards, 'shard')} of {plural(len(facts.to_make), 'PG')},"
             f" {format_bytes(facts.bytes)}")
-        if facts.sources.evaluation["expected_seconds"] is not None:
+        if facts.evaluation["expected_seconds"] is not None:
             rows["expected time"] = _expected(facts)
     rows["moving now"] = " and ".join([
         f"{plural(moving[f'{whose}shards'], 'shard')}, {format_bytes(moving[f'{whose}bytes'])},"
@@ -295,22 +330,23 @@ def _costs(facts: _Facts) -> Markup:
     most = limits["max_backfills_per_osd"]
     rows["at a time"] = (f"up to {plural(most, 'shard')} to an OSD, and as many from it" if most
                          else "any number of shards to an OSD and from it")
-    rows["time window"] = (window_text(status["window"]) or "at any time") + "; 'execute' does not mind it"
+    rows["time window"] = (
+        (window_text(status["window"]) or "at any time") + "; 'execute' does not mind it")
     rows["space meanwhile"] = "the old copy of a shard is deleted when the new one is complete"
     return definitions(rows)
 
 
-def _ways_back(facts: _Facts) -> Markup:
-    of_plan = f" {facts.name}" if facts.name else ""
+def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
+    of_plan = f" {name}" if name else ""
     rows = {
         "ceph equilibrium off": "nothing more is sent; what moves already goes on",
         f"ceph equilibrium cancel{of_plan}": f"stops {'the plan' if of_plan else 'all plans'}, and"
         " takes back what was sent and has not begun to be copied; no data moves for it",
         f"ceph equilibrium undo{of_plan}": "moves back what has moved, within the same limits; with"
         " --dry-run it tells what that would cost"}
-    if facts.rollback:
+    if rollback:
         rows[f"ceph equilibrium report{of_plan} --format json | jq -r '.rollback[]'"] = (
-            f"{plural(len(facts.rollback), 'command')} that do so without equilibrium, to be kept"
+            f"{plural(len(rollback), 'command')} that do so without equilibrium, to be kept"
             " before the plan is carried out: 'ceph equilibrium off' first; nothing throttles them,"
             " so run some dozens at a time")
     return definitions(rows)
@@ -326,16 +362,16 @@ def _options(status: Mapping[str, Any]) -> Markup:
 
 def _left_out(facts: _Facts) -> Markup:
     """Counted reasons, and sentences on what is not counted."""
-    sources, status = facts.sources, facts.sources.status
-    counts = skipped(sources.snapshot) if sources.plan is None else (
-        sources.plan.skipped)
+    status = facts.status
+    counts = skipped(facts.snapshot) if facts.plan is None else (
+        facts.plan.skipped)
     rows = [[reason, str(count)] for reason, count in sorted(
         counts.items(), key=lambda item: (-item[1], item[0]))]
     rows += [[f"PG: the monitor did not keep its upmap items: {group['reason']}",
               str(len(group["pgids"]))] for group in status["rejected"]]
     rows += [[sentence, ""] for sentence in (
         *status["left_out"], *[entry["reason"] for entry in status["mispredicted"]],
-        *held_sentences(sources.snapshot))]
+        *held_sentences(facts.snapshot))]
     if not rows:
         return paragraph("Nothing: every PG may be moved, and every OSD may take shards.")
     return table(["WHY", "COUNT"], rows, elsewhere="ceph equilibrium explain")
@@ -343,7 +379,7 @@ def _left_out(facts: _Facts) -> Markup:
 
 def _moves(facts: _Facts) -> List[Markup]:
     """The changes of the plan that are still to be made, folded; none without a plan."""
-    plan = facts.sources.plan
+    plan = facts.plan
     if plan is None or not facts.to_make:
         return []
     moves: Dict[str, List[Move]] = {}
@@ -358,3 +394,132 @@ def _moves(facts: _Facts) -> List[Markup]:
         f" {format_bytes(facts.bytes)}",
         table(["PG", "SHARDS", "COMMAND", "SIZE"], rows, 3,
               f"ceph equilibrium show {facts.name}", _MOVES_BYTES)))]
+
+
+# -- the picture: OSDs of each device class by utilization -----------------------------------------
+
+def picture(classes: Sequence[Mapping[str, Any]], osds: Sequence[Mapping[str, Any]],
+            full: Sequence[float], prefix: str, when: str) -> Markup:
+    """`full`: the ratios nearfull and backfillfull. `prefix`: of the keys of later figures, and
+    `when` that is; both empty where nothing is to change. Empty without OSDs; nothing in it depends
+    on the time."""
+    shapes: List[str] = []
+    about: List[str] = []
+    y = 0.0
+    for row in classes[:_MOST_CLASSES]:
+        members = [osd for osd in osds if osd["device_class"] == row["device_class"] and osd["in"]]
+        levels = [(*level, ratio) for level, ratio in zip(_LEVELS, (
+            row["bound_utilization"], *full)) if ratio is not None]
+        shapes.append(_text(f"{row['device_class']}: {plural(row['osds'], 'OSD')},"
+                            f" {format_bytes(row['size_bytes'])}", _SIDE, y + 16.0, "bold"))
+        for name, x, dashes, ratio in levels:
+            shapes += [_line(x, y + 30.0, x + 18.0, y + 30.0, dashes),
+                       _text(f"{name} {format_percent(ratio)}%", x + 22.0, y + 34.0)]
+        y += 40.0
+        rows = [("now", "", _NOW)] + ([(when, prefix, _LATER)] if prefix else [])
+        for name, key, color in rows:
+            highest = format_percent(row[f"{key}max_utilization"])
+            label = f"{name}: at most {highest}%" if highest else name
+            about.append(f"{row['device_class']} {label}")
+            shapes.append(_text(label, _SIDE, y + _FONT))
+            y += _FONT + 6.0 + _HEIGHT
+            shapes += [_columns([osd[f"{key}utilization"] for osd in members], y, color),
+                       _line(_SIDE, y, _WIDTH - _SIDE, y)]
+            shapes += [_line(_at(ratio), y - _HEIGHT, _at(ratio), y, dashes)
+                       for _, _, dashes, ratio in levels]
+            y += 4.0
+        shapes += [_text(f"{percent}%", _at(percent / 100.0), y + _FONT, anchor="middle")
+                   for percent in (10, 30, 50, 70, 90)]
+        y += _FONT + 18.0
+    if not shapes:
+        return Markup("")
+    return Markup(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {y:g}" role="img"'
+        f" aria-label=\"Utilization of OSDs: {escaped('; '.join(about))}\" font-size=\"{_FONT}\""
+        ' font-family="system-ui, -apple-system, Roboto, sans-serif">'
+        f'<rect width="{_WIDTH:g}" height="{y:g}" fill="#ffffff"/>{"".join(shapes)}</svg>')
+
+
+def _columns(ratios: Sequence[Any], base: float, color: str) -> str:
+    """A column for each point of utilization, as high as OSDs have it; what is above 100% stands
+    there. One path: a shape for each would be ten times as long."""
+    counts = [0] * 100
+    for ratio in ratios:
+        if ratio is not None:
+            counts[min(max(int(100.0 * ratio), 0), 99)] += 1
+    unit, width = _HEIGHT / max(1, *counts), _LENGTH / 100.0
+    path = "".join([f"M{_SIDE + width * percent:.1f} {base:g}v{-unit * count:.1f}h{width:.1f}"
+                    f"V{base:g}z" for percent, count in enumerate(counts) if count])
+    return f'<path d="{path}" fill="{color}"/>'
+
+
+def _at(ratio: float) -> float:
+    return _SIDE + _LENGTH * min(max(ratio, 0.0), 1.0)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, dashes: str = "none") -> str:
+    return (f'<line x1="{x1:.1f}" y1="{y1:g}" x2="{x2:.1f}" y2="{y2:g}" stroke="#1a1a1a"'
+            f' stroke-dasharray="{dashes}"/>')
+
+
+def _text(text: str, x: float, y: float, weight: str = "normal", anchor: str = "start") -> str:
+    return (f'<text x="{x:.1f}" y="{y:g}" font-weight="{weight}" text-anchor="{anchor}"'
+            f' fill="#1a1a1a">{escaped(text)}</text>')
+
+
+# -- pieces of HTML: a `str` is text and becomes `Markup` by being escaped -------------------------
+
+def escaped(text: str) -> Markup:
+    """The text as it stands in an element or an attribute. Names in a map may hold anything: what
+    is not printable would make the page invalid."""
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
+    return Markup(html.escape(text))
+
+
+def paragraph(text: str, kind: str = "") -> Markup:
+    """A paragraph. `kind`: verdict, warning, note or nothing."""
+    return Markup(f'<p class="{kind}">{escaped(text)}</p>' if kind
+                  else f"<p>{escaped(text)}</p>")
+
+
+def section(title: str, *parts: Markup) -> Markup:
+    """A part of the page under its heading."""
+    return Markup(f"<section><h2>{escaped(title)}</h2>\n" + "\n".join(parts) + "</section>")
+
+
+def folded(summary: str, *parts: Markup) -> Markup:
+    """What the reader opens."""
+    return Markup(f"<details><summary>{escaped(summary)}</summary>\n" + "\n".join(parts)
+                  + "</details>")
+
+
+def definitions(rows: Dict[str, str]) -> Markup:
+    """Terms, and what is to be said of each."""
+    return Markup("<dl>" + "".join([f"<dt>{escaped(term)}</dt><dd>{escaped(text)}</dd>"
+                                    for term, text in rows.items()]) + "</dl>")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1,
+          elsewhere: str = "", most_bytes: int = SHORT_BYTES) -> Markup:
+    """A table that scrolls sideways where it is too wide. `texts`: columns from the left that are
+    no numbers. Rows beyond `most_bytes` are counted only; `elsewhere`: the command that has all."""
+    kinds = ["" if column < texts else ' class="n"' for column in range(len(head))]
+    titles = "".join([f'<th scope="col"{kind}>{escaped(title)}</th>'
+                      for kind, title in zip(kinds, head)])
+    body: List[str] = []
+    left = most_bytes
+    for row in rows:
+        cells = "".join([f"<td{kind}>{escaped(cell)}</td>"
+                         for kind, cell in zip(kinds[1:], row[1:])])
+        line = f'<tr><th scope="row">{escaped(row[0])}</th>{cells}</tr>'
+        left -= len(line.encode())
+        if left < 0:
+            break
+        body.append(line)
+    more = len(rows) - len(body)
+    rest = paragraph(f"{plural(more, 'more row')} left out"
+                     + (f"; '{elsewhere}' has all of them." if elsewhere else "."), "note")
+    return Markup('<div class="scroll" role="region" tabindex="0"><table><thead><tr>'
+                  f"{titles}</tr></thead><tbody>\n" + "\n".join(body) + "</tbody></table></div>"
+                  + (rest if more else ""))

@@ -10,7 +10,7 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.report.status import Now, report_status
+from equilibrium_mgr.report.status import report_status
 from equilibrium_mgr.runtime.formatting import format_deadline
 
 
@@ -172,7 +172,7 @@ def test_half_of_the_mgr_s_budget_is_left_while_a_pg_num_changes() -> None:
     assert harness.balancer.status.view is not None
     assert harness.balancer.status.view.max_misplaced_ratio == 0.27
     told = report_status(harness.balancer.status, harness.planning, harness.settings(),
-                         Now(harness.now)).plain
+                         harness.now).plain
     assert ("(limit 27.00%: half of target_max_misplaced_ratio, while pg_num of pool pool2 changes)"
             ) in " ".join(told.split())
     cluster.pools[2]["pg_num_target"] = 1

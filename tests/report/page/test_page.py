@@ -15,13 +15,11 @@ from tests.support.units import GIB
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.plan.model import Move, PgChange, Plan
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster, evaluate_plan
+from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster
 from equilibrium_mgr.report.cluster.osds import osd_figures
 from equilibrium_mgr.report.command_answer import CommandAnswer
-from equilibrium_mgr.report.page.page import PageSources, report_page
-from equilibrium_mgr.report.page.picture import picture
-from equilibrium_mgr.report.page.template import escaped, table
-from equilibrium_mgr.report.status import Now, options_json, report_status
+from equilibrium_mgr.report.page.page import escaped, picture, report_page, table
+from equilibrium_mgr.report.status import options_json, report_status
 from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot.builder import build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -38,11 +36,11 @@ def answer_of(snapshot: Snapshot, plan: Optional[Plan] = None, **options: Any) -
     planning = Mock(last_plan=None, plans_in_progress=lambda: {})
     status = report_status(
         BalancerStatus(view=look.view), planning, read_settings(options.get),
-        Now(snapshot.taken_at, options=options_json(options.get, snapshot)))
-    evaluation = evaluate_cluster(look) if plan is None else evaluate_plan(evaluated(plan), look)
-    return report_page(PageSources(
+        snapshot.taken_at, options=options_json(options.get, snapshot))
+    evaluation = evaluate_cluster(look) if plan is None else evaluated(plan, look)
+    return report_page(
         evaluation.data, status.data, osd_figures(look.view, plan.changes if plan else None),
-        snapshot, plan, "f", "ceph version 18", snapshot.epoch, snapshot.taken_at))
+        snapshot, plan, "f", "ceph version 18", snapshot.epoch, snapshot.taken_at)
 
 
 def page_of(cluster: Cluster, plan: Optional[Plan] = None, **options: Any) -> Page:
