@@ -199,7 +199,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-degraded-guard",
         "degraded and inactive PGs keep pools waiting", (
             Edit(THROTTLE,
-                 "    if reason is None or _is_relief(state, candidate):\n",
+                 "    if guard is None or _is_relief(state, guard, candidate):\n",
                  "    if True:\n"),),
         ("scenario:guard_shared_osds",)),
     Mutation(
@@ -221,17 +221,16 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "relief-of-anything",
         "only full OSDs are relieved while PGs are degraded", (
             Edit(THROTTLE,
-                 "            and all(osd in limits.relievable_osds for osd in"
+                 "            and all(osd in state.relievable_osds for osd in"
                  " candidate.losses)\n",
                  ""),),
         ("scenario:toofull",)),
     Mutation(
         "relief-while-inactive",
         "nothing is relieved while PGs are inactive", (
-            Edit(DISPATCHER,
-                 "            degraded_pools=tuple(pool for pool, block in blocked.items() if"
-                 " not block.inactive),\n",
-                 "            degraded_pools=tuple(blocked),\n"),),
+            Edit(THROTTLE,
+                 "    return (not guard.inactive and bool(candidate.losses)\n",
+                 "    return (bool(candidate.losses)\n"),),
         ("scenario:relief_inactive",)),
     Mutation(
         "no-toofull-relief",
@@ -277,7 +276,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-arrival-guard",
         "a PG on its way is not moved again", (
             Edit(THROTTLE,
-                 "    if not candidate.pg.is_moving and pgid not in state.in_flight:\n",
+                 "    if not candidate.pg.is_moving and pgid not in state.limits.in_flight:\n",
                  "    if True:\n"),),
         ("scenario:guard_arrival",)),
     Mutation(
