@@ -18,7 +18,7 @@ from .batch_selection import Decision, next_batch
 from .change_outcomes import DroppedChange
 from .cooldown import Cooldown, ExcludedPgs, excluded_pgs
 from .execution import BatchResult, Execution, ExecutionUpdate, verify_batch
-from .guards import PoolGuard, blocked_pools, cluster_guard, full_osds, unsettled_pools
+from .guards import PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .inactive_pools import InactivePools
 from .osd_traffic import OsdTraffic, osd_traffic
 from .pending_moves import PendingMoves

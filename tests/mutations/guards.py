@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     AUTO_PLANNER, BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
-    JOURNAL, PG_CHECKS, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
+    JOURNAL, PG_CHECKS, POOLS, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -98,15 +98,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if not have_mon_connection:\n",
                  "    if False:\n"),
             Edit(GATEWAY,
-                 "        return self._summaries.map_settings(epoch) if self.have_mon_connection() "
-                 "else None\n",
-                 "        return self._summaries.map_settings(epoch)\n"),
-            Edit(SUMMARY_READER,
-                 "        map_settings = self.map_settings(epoch) if with_map_settings and "
-                 "connected "
-                 "else None\n",
-                 "        map_settings = self.map_settings(epoch) if with_map_settings else "
-                 "None\n"),),
+                 "        if not self.have_mon_connection():\n            return None\n",
+                 ""),),
         ("scenario:guard_monitor",)),
     Mutation(
         "no-min-compat-guard",
@@ -206,9 +199,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-shared-osds-guard",
         "so do those of pools on the same OSDs", (
             Edit(GUARDS,
-                 "              if other == pool_id or not "
+                 "                  if other == pool_id or not "
                  "osds[pool_id].isdisjoint(osds[other])]\n",
-                 "              if other == pool_id]\n"),),
+                 "                  if other == pool_id]\n"),),
         ("scenario:guard_shared_osds",)),
     Mutation(
         "no-inactive-guard",
