@@ -16,6 +16,7 @@ from ..snapshot.model import Osd, Pg, Snapshot
 from ..snapshot.pg_checks import untrusted_state
 from ..snapshot.reason_codes import COOLDOWN, FULL, LIMIT, REASONS
 from .change_outcomes import DroppedChange
+from .guards import PoolGuard
 from .osd_traffic import OsdTraffic, osd_traffic
 from .throttle import deferral_of
 from .throttle_state import Candidate, ThrottleLimits, ThrottleState
@@ -77,7 +78,7 @@ class Decision(NamedTuple):
 
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleLimits,
-               blocked: Mapping[int, str], traffic: Optional[OsdTraffic] = None,
+               blocked: Mapping[int, PoolGuard], traffic: Optional[OsdTraffic] = None,
                kind: str = BALANCE) -> Decision:
     """Chooses what may be sent without passing a limit.
 

@@ -18,7 +18,7 @@ from .batch_selection import Decision, next_batch
 from .change_outcomes import DroppedChange
 from .cooldown import Cooldown, ExcludedPgs, excluded_pgs
 from .execution import BatchResult, Execution, ExecutionUpdate, verify_batch
-from .guards import PoolGuard, blocked_pools, cluster_guard, full_osds, unsettled_pools
+from .guards import PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .inactive_pools import InactivePools
 from .osd_traffic import OsdTraffic, osd_traffic
 from .pending_moves import PendingMoves
@@ -144,33 +144,16 @@ class UpmapDispatcher:
             blocked.update((pool, PoolGuard(reason, False, unsettled=True))
                            for pool, reason in unsettled_pools(snapshot).items()
                            if pool not in blocked)
-        limits = self._limits(execution, snapshot, settings, max_misplaced_ratio, blocked)
-        return next_batch(snapshot, execution.wanted, limits,
-                          {pool: block.reason for pool, block in blocked.items()},
-                          self.osd_traffic(snapshot), execution.kind)
-
-    def _limits(self, execution: Execution, snapshot: Snapshot, settings: Settings,
-                max_misplaced_ratio: float, blocked: Mapping[int, PoolGuard]) -> ThrottleLimits:
-        relief = settings.relieve_while_degraded and bool(blocked)
-        shards, hard = self._gateway.max_pg_shards()
-        return ThrottleLimits(
-            max_misplaced_ratio=max_misplaced_ratio,
-            urgent_misplaced_ratio=settings.urgent_misplaced_ratio,
-            max_moves=settings.max_moves_per_round, fill_limit=settings.fill_limit,
-            misplaced_copies=(snapshot.misplaced_copies
-                              + self.pending.uncounted_copies(snapshot)),
-            in_flight=tuple(p for p in self.pending.entries if p not in execution.unanswered),
-            max_backfills=settings.max_backfills_per_osd,
-            max_transit_ratio=settings.max_transit_ratio,
+        limits = ThrottleLimits(
+            settings, max_misplaced_ratio,
+            snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot),
+            self.pending.entries.keys() - execution.unanswered.keys(),
             # who asks for an undo wants what has just been moved back
-            cooling={} if execution.kind == UNDO else self.cooldown.cooling(
+            {} if execution.kind == UNDO else self.cooldown.cooling(
                 self._clock(), settings.pg_cooldown),
-            relievable_osds=tuple(full_osds(snapshot)) if relief else (),
-            degraded_pools=tuple(pool for pool, block in blocked.items() if not block.inactive),
-            max_shards=shards, max_shards_hard=hard,
-            max_upmap_pairs=_max_pairs(settings.max_upmap_items, len(snapshot.pgs)),
-            transient_pools=tuple(pool for pool, block in blocked.items() if block.transient),
-            unsettled_pools=tuple(pool for pool, block in blocked.items() if block.unsettled))
+            self._gateway.max_pg_shards())
+        return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
+                          execution.kind)
 
     def accept(self, execution: Execution, decision: Decision) -> None:
         """Removes the changes that a decision found done or void from the execution."""
@@ -370,8 +353,3 @@ def _has_same_osds(snapshot: Snapshot, summary: ClusterSummary) -> bool:
     return summary.flags is not None and summary.flags.issubset(snapshot.flags) and all(
         _state(snapshot, number) == (osd.up, osd.is_in, osd.reweight)
         for number, osd in summary.osds.items())
-
-
-def _max_pairs(option: float, pgs: int) -> int:
-    """Pairs of upmap items that the map may have: up to 1 the option is a ratio of the PGs."""
-    return max(1, int(option * pgs if option <= 1.0 else option)) if option > 0.0 else 0

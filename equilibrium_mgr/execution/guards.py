@@ -1,9 +1,9 @@
 """Guards: conditions of the cluster or of single pools under which nothing may be sent."""
 from __future__ import annotations
 
-from typing import (
-    Collection, Dict, FrozenSet, List, NamedTuple, Optional, Protocol, Set)
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Union
 
+from ..gateway.cluster_summary import ClusterSummary
 from ..runtime.formatting import plural
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
@@ -32,21 +32,8 @@ def upmap_refused(min_compat_client: str) -> Optional[str]:
             f" luminous or newer; run '{CURE_MIN_COMPAT}'")
 
 
-class MapGuards(Protocol):
-    """The parts of the osdmap that can forbid everything; a Snapshot and a ClusterSummary have
-    them."""
-
-    @property
-    def flags(self) -> Optional[Collection[str]]:
-        """Flags of the osdmap; None where no monitor tells them."""
-
-    @property
-    def min_compat_client(self) -> Optional[str]:
-        """require_min_compat_client; None where no monitor tells it."""
-
-
-def cluster_guard(osd_map: MapGuards, have_mon_connection: bool, builtin_balancer_active: bool,
-                  motionless: bool = False) -> Optional[Verdict]:
+def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection: bool,
+                  builtin_balancer_active: bool, motionless: bool = False) -> Optional[Verdict]:
     """The first reason why nothing at all may be sent, or None. What is `motionless` moves no data,
     and needs no more than a monitor that keeps it."""
     if not have_mon_connection:
@@ -95,11 +82,7 @@ def blocked_pools(snapshot: Snapshot,
                     else f"{plural(states.degraded, 'PG')} degraded")
             own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}", states.inactive > 0,
                                    states.inactive > 0 and pool_id in transient)
-    if not own:
-        return {}
-    osds = _osds_of_pools(snapshot, own)
-    return {pool_id: block for pool_id in snapshot.pools
-            for block in _guard_of(pool_id, own, osds)}
+    return _with_sharing(snapshot, own)
 
 
 def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
@@ -112,11 +95,7 @@ def unsettled_pools(snapshot: Snapshot) -> Dict[int, str]:
     on its OSDs. A plan made meanwhile would be void once the change is complete."""
     own = {pool.id: PoolGuard(f"pg_num of pool '{pool.name}' is changing", False)
            for pool in snapshot.pools.values() if pool.immovable == reasons.PG_NUM_CHANGING}
-    if not own:
-        return {}
-    osds = _osds_of_pools(snapshot, own)
-    return {pool_id: block.reason for pool_id in snapshot.pools
-            for block in _guard_of(pool_id, own, osds)}
+    return {pool_id: guard.reason for pool_id, guard in _with_sharing(snapshot, own).items()}
 
 
 def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
@@ -147,21 +126,23 @@ def pg_num_changes(snapshot: Snapshot) -> bool:
     return bool(changing_pg_nums(snapshot))
 
 
-def _guard_of(pool_id: int, own: Dict[int, PoolGuard],
-              osds: Dict[int, FrozenSet[int]]) -> List[PoolGuard]:
-    """Returns the pool's block in a list, or an empty list.
+def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, PoolGuard]:
+    """`own`, and what it means for pools that share OSDs with those in it.
 
-    The reason is the pool's own, else that of the worst block among the pools that share its OSDs;
+    The reason is the pool's own, else that of the worst guard among the pools that share its OSDs;
     `inactive` and `transient` are those of the worst.
     """
-    if pool_id in own and own[pool_id].inactive and not own[pool_id].transient:
-        return [own[pool_id]]
-    shared = [block for other, block in own.items()
-              if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
-    if not shared:
-        return []
-    worst = max(shared, key=lambda block: (block.inactive, not block.transient))
-    return [own.get(pool_id, worst)._replace(inactive=worst.inactive, transient=worst.transient)]
+    if not own:
+        return {}
+    osds, found = _osds_of_pools(snapshot, own), {}
+    for pool_id in snapshot.pools:
+        shared = [guard for other, guard in own.items()
+                  if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
+        if shared:
+            worst = max(shared, key=lambda guard: (guard.inactive, not guard.transient))
+            found[pool_id] = own.get(pool_id, worst)._replace(
+                inactive=worst.inactive, transient=worst.transient)
+    return found
 
 
 def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, FrozenSet[int]]:

@@ -13,6 +13,7 @@ from ..runtime.formatting import format_deadline, format_percent
 from ..snapshot import immovable_reasons
 from ..snapshot import reason_codes as codes
 from ..snapshot.operator_weights import held_sentence
+from .guards import PoolGuard
 from .inactive_pools import TRANSIENT_RECHECK_SECONDS
 from .throttle_state import Candidate, ThrottleState
 from .verdict import Verdict
@@ -26,14 +27,12 @@ _BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap
 def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """Pools with inactive or degraded PGs, or a changing pg_num, and those on the same OSDs, wait
     (guards.blocked_pools); relief of full OSDs is let through (relieve_while_degraded)."""
-    reason = state.blocked.get(candidate.pg.pool)
-    if reason is None or _is_relief(state, candidate):
+    guard = state.blocked.get(candidate.pg.pool)
+    if guard is None or _is_relief(state, guard, candidate):
         return None
-    code = (codes.PG_NUM_CHANGING if candidate.pg.pool in state.limits.unsettled_pools
-            else codes.DEGRADED)
-    seconds = (TRANSIENT_RECHECK_SECONDS if candidate.pg.pool in state.limits.transient_pools
-               else None)
-    return Verdict(code, reason, {"pool_id": candidate.pg.pool}, seconds=seconds)
+    return Verdict(codes.PG_NUM_CHANGING if guard.unsettled else codes.DEGRADED, guard.reason,
+                   {"pool_id": candidate.pg.pool},
+                   seconds=TRANSIENT_RECHECK_SECONDS if guard.transient else None)
 
 
 def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
@@ -47,7 +46,7 @@ def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Ver
 def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A PG is moved once at a time: until it has arrived, its sources hold the only copies."""
     pgid = candidate.change.pgid
-    if not candidate.pg.is_moving and pgid not in state.in_flight:
+    if not candidate.pg.is_moving and pgid not in state.limits.in_flight:
         return None
     return Verdict(codes.IN_FLIGHT, numbers={"pgid": pgid})
 
@@ -133,7 +132,7 @@ def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Verdi
 def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_moves_per_round: shard moves of one batch. A first change may be larger than that, and
     urgent_misplaced_ratio lets relief of OSDs above backfillfull pass it."""
-    most = state.limits.max_moves
+    most = state.settings.max_moves_per_round
     if state.moves_left == most or candidate.change.shards <= state.moves_left or (
             state.emergency_osd(candidate) is not None):
         return None
@@ -162,7 +161,7 @@ def backfills_of_osd_are_used_up(state: ThrottleState,
                                  candidate: Candidate) -> Optional[Verdict]:
     """max_backfills_per_osd: shards in flight to an OSD; as many may be in flight from it, but for
     an OSD above backfillfull that urgent_misplaced_ratio is for."""
-    most, emergency = state.limits.max_backfills, state.emergency_osd(candidate)
+    most, emergency = state.settings.max_backfills_per_osd, state.emergency_osd(candidate)
     for direction, osds in (("coming", candidate.gains), ("leaving", candidate.losses)):
         for osd in osds if most else ():
             if direction == "leaving" and osd == emergency:
@@ -182,7 +181,7 @@ def traffic_of_osd_is_used_up(state: ThrottleState, candidate: Candidate) -> Opt
     if osd is None or _is_alone(state, candidate):
         return None
     return Verdict(codes.MAX_TRANSIT,
-                   numbers={"osd": osd, "max_ratio": state.limits.max_transit_ratio})
+                   numbers={"osd": osd, "max_ratio": state.settings.max_transit_ratio})
 
 
 def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
@@ -200,8 +199,10 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
 
 def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_upmap_items: pairs of upmap items in the osdmap, for changes that add some."""
-    most, added = state.limits.max_upmap_pairs, state.added_pairs(candidate.change)
-    if not most or added <= 0 or state.upmap_pairs + added <= most:
+    option, added = state.settings.max_upmap_items, state.added_pairs(candidate.change)
+    # up to 1 the option is a ratio of the PGs
+    most = max(1, int(option * len(state.snapshot.pgs) if option <= 1.0 else option))
+    if not option or added <= 0 or state.upmap_pairs + added <= most:
         return None
     return Verdict(codes.UPMAP_ITEMS, numbers={"pairs": state.upmap_pairs, "max_pairs": most})
 
@@ -209,12 +210,12 @@ def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optio
 def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """mon_max_pg_per_osd. An OSD that others have taken above it may get up to HARD_SHARE (a ratio)
     of the PG shards at which OSDs refuse more (osd_max_pg_per_osd_hard_ratio)."""
-    limits = state.limits
-    for osd in candidate.gains if limits.max_shards else ():
-        count, most, option = state.pg_shards(osd), limits.max_shards, "mon_max_pg_per_osd"
-        if count > most and limits.max_shards_hard:
-            most = int(HARD_SHARE * limits.max_shards_hard)
-            if most != limits.max_shards:
+    soft, hard = state.limits.max_pg_shards
+    for osd in candidate.gains if soft else ():
+        count, most, option = state.pg_shards(osd), soft, "mon_max_pg_per_osd"
+        if count > most and hard:
+            most = int(HARD_SHARE * hard)
+            if most != soft:
                 option = "osd_max_pg_per_osd_hard_ratio"
         if count + 1 > most:
             return Verdict(codes.PG_COUNT, numbers={
@@ -249,12 +250,11 @@ def deferral_of(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]
     return None
 
 
-def _is_relief(state: ThrottleState, candidate: Candidate) -> bool:
+def _is_relief(state: ThrottleState, guard: PoolGuard, candidate: Candidate) -> bool:
     """True where the change may go although PGs are degraded, as it empties full OSDs alone."""
-    limits, pg = state.limits, candidate.pg
-    states = pg.state.split("+")
-    return (pg.pool in limits.degraded_pools and bool(candidate.losses)
-            and all(osd in limits.relievable_osds for osd in candidate.losses)
+    states = candidate.pg.state.split("+")
+    return (not guard.inactive and bool(candidate.losses)
+            and all(osd in state.relievable_osds for osd in candidate.losses)
             and "active" in states and not {"degraded", "undersized"} & set(states))
 
 

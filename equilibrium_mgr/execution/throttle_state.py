@@ -3,14 +3,16 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Mapping, NamedTuple, Optional, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.kinds import moves_nothing
 from ..plan.model import PgChange
 from ..plan.options import effective_fill_limit
 from ..plan.weight_shares import share_limits
+from ..settings import Settings
 from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
+from .guards import PoolGuard, full_osds
 from .osd_traffic import OsdTraffic
 from .urgency import ReliefReservation
 
@@ -20,24 +22,16 @@ _MISPLACED_MARGIN = 0.05
 
 
 class ThrottleLimits(NamedTuple):
-    """The throttle of one round."""
+    """What limits a round: the options, and what only the loop knows beside them."""
 
-    max_misplaced_ratio: float
-    max_moves: int
-    fill_limit: float             # ratio; 0 means backfillfull less a margin
+    settings: Settings
+    max_misplaced_ratio: float    # by the option and Ceph's own target
     misplaced_copies: int         # Ceph's count, and ours that it cannot show yet
-    in_flight: Sequence[str]      # PGs that we have sent and not seen arrive
-    max_backfills: int = 0        # shards per OSD, in and out counted apart; 0 means unlimited
-    max_transit_ratio: float = 0.0  # of an OSD's size; 0 means unlimited
+    in_flight: Collection[str]    # PGs that we have sent and not seen arrive
     cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
-    relievable_osds: Sequence[int] = ()   # full OSDs that may be relieved while pools are degraded
-    degraded_pools: Sequence[int] = ()  # pools blocked by degraded PGs and by nothing worse
-    max_shards: int = 0           # PG shards per OSD (mon_max_pg_per_osd); 0 means unlimited
-    max_shards_hard: int = 0      # at which OSDs refuse PGs; 0 means unlimited
-    max_upmap_pairs: int = 0      # pairs of upmap items in the map; 0 means unlimited
-    transient_pools: Sequence[int] = ()   # pools whose trouble most likely ends within seconds
-    unsettled_pools: Sequence[int] = ()   # pools blocked by a pg_num that changes
-    urgent_misplaced_ratio: float = 0.0   # for relief of OSDs above backfillfull
+    #: PG shards per OSD at which Ceph refuses new pools (mon_max_pg_per_osd), and at which OSDs
+    #: refuse PGs; 0: no limit
+    max_pg_shards: Tuple[int, int] = (0, 0)
 
 
 class Candidate(NamedTuple):
@@ -59,26 +53,29 @@ class Candidate(NamedTuple):
 class ThrottleState:
     """The state that the checks of a batch read; `consume` uses it up, change by change."""
 
-    def __init__(self, snapshot: Snapshot, limits: ThrottleLimits, blocked: Mapping[int, str],
-                 traffic: OsdTraffic) -> None:
+    def __init__(self, snapshot: Snapshot, limits: ThrottleLimits,
+                 blocked: Mapping[int, PoolGuard], traffic: OsdTraffic) -> None:
         """`blocked`: pool id → why none of its PGs may be moved."""
+        settings = limits.settings
         self.snapshot = snapshot
+        self.settings = settings
         self.limits = limits
         self.blocked = blocked
         self.traffic = traffic
-        self.in_flight = frozenset(limits.in_flight)
-        self.reserved = ReliefReservation(limits.max_backfills)
+        #: full OSDs that may be emptied while pools are degraded
+        self.relievable_osds = (full_osds(snapshot) if settings.relieve_while_degraded and blocked
+                                else frozenset())
+        self.reserved = ReliefReservation(settings.max_backfills_per_osd)
         self.misplaced_copies = limits.misplaced_copies
         self.max_misplaced_copies = limits.max_misplaced_ratio * snapshot.object_copies
         self.allowed_copies = (1.0 - _MISPLACED_MARGIN) * self.max_misplaced_copies
         self._max_urgent_copies = max(
-            self.max_misplaced_copies, limits.urgent_misplaced_ratio * snapshot.object_copies)
-        self.moves_left = limits.max_moves
-        self.fill_limit = effective_fill_limit(limits.fill_limit, snapshot.backfillfull_ratio)
+            self.max_misplaced_copies, settings.urgent_misplaced_ratio * snapshot.object_copies)
+        self.moves_left = settings.max_moves_per_round
+        self.fill_limit = effective_fill_limit(settings.fill_limit, snapshot.backfillfull_ratio)
         self.max_utilization = snapshot.max_utilization_by_class()
         self.share_bytes = share_limits(snapshot)
-        self.upmap_pairs = (sum(map(len, snapshot.upmap_items.values()))
-                            if limits.max_upmap_pairs else 0)
+        self.upmap_pairs = sum(map(len, snapshot.upmap_items.values()))
         self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
         self.above_transit_limit: Optional[str] = None   # the same for max_transit_ratio of an OSD
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
@@ -96,7 +93,7 @@ class ThrottleState:
     def emergency_osd(self, candidate: Candidate) -> Optional[int]:
         """The OSD above backfillfull that the change relieves urgently, where such changes have a
         misplaced limit of their own; else None."""
-        if candidate.relieves is None or not self.limits.urgent_misplaced_ratio:
+        if candidate.relieves is None or not self.settings.urgent_misplaced_ratio:
             return None
         osd = self.snapshot.osds[candidate.relieves]
         return osd.id if osd.reaches(self.snapshot.backfillfull_ratio) else None
@@ -149,7 +146,7 @@ class ThrottleState:
     def osd_above_transit_limit(self, candidate: Candidate) -> Optional[int]:
         """Returns an OSD that the change would take past max_transit_ratio of its size, or None.
         OSDs without statistics are not checked, since their size is unknown."""
-        ratio, emergency = self.limits.max_transit_ratio, self.emergency_osd(candidate)
+        ratio, emergency = self.settings.max_transit_ratio, self.emergency_osd(candidate)
         for into, osds in ((True, candidate.gains), (False, candidate.losses)):
             for osd_id in osds if ratio else ():
                 if not into and osd_id == emergency:

@@ -6,8 +6,9 @@ PGs.
 """
 from __future__ import annotations
 
+from itertools import chain
 from types import MappingProxyType
-from typing import Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence
 
 
 class OsdSummary(NamedTuple):
@@ -75,24 +76,18 @@ class ClusterSummary(NamedTuple):
                          if one.up and one.pgs == 0) - self.stale_osds
 
 
-class SummaryReading(NamedTuple):
-    """The mgr's own structures, as `get` returns them."""
-
-    tree: Mapping[str, Any]                   # get('osd_map_tree')
-    osd_stats: Sequence[Mapping[str, Any]]    # get('osd_stats')['osd_stats']
-    pool_stats: Sequence[Mapping[str, Any]]   # get('pool_stats')['pool_stats']
-    pg_status: Mapping[str, Any]              # get('pg_status')
-    health: Mapping[str, Any] = {}            # the checks in get('health')
-
-
 _NOTHING: Mapping[str, Any] = {}
 
 
-def summarize_osds(reading: SummaryReading) -> Mapping[int, OsdSummary]:
-    """OSD id → its summary. An OSD under several roots has the largest of its CRUSH weights."""
-    reports = {int(stats["osd"]): stats for stats in reading.osd_stats}
+def summarize_osds(tree: Mapping[str, Any],
+                   osd_stats: Sequence[Mapping[str, Any]]) -> Mapping[int, OsdSummary]:
+    """OSD id → its summary, by get('osd_map_tree') and the rows of get('osd_stats'). An OSD under
+    several roots has the largest of its CRUSH weights."""
+    reports = {int(stats["osd"]): stats for stats in osd_stats}
     osds: Dict[int, OsdSummary] = {}
-    for node in _osd_nodes(reading.tree):
+    for node in chain(tree.get("nodes", ()), tree.get("stray", ())):   # stray: outside of CRUSH
+        if node.get("type") != "osd" or not node.get("exists", 1):
+            continue
         osd = int(node["id"])
         weight = float(node.get("crush_weight", 0.0))
         if osd in osds:
@@ -110,14 +105,15 @@ def summarize_osds(reading: SummaryReading) -> Mapping[int, OsdSummary]:
     return MappingProxyType(osds)
 
 
-def summarize_pools(reading: SummaryReading) -> Mapping[int, PoolSummary]:
-    """Pool id → its summary."""
+def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
+                    pg_status: Mapping[str, Any]) -> Mapping[int, PoolSummary]:
+    """Pool id → its summary, by the rows of get('pool_stats') and get('pg_status')."""
     states: Dict[int, Mapping[str, int]] = {
         int(pool["pool_id"]): MappingProxyType({
             str(entry["state_name"]): int(entry["count"]) for entry in pool["pg_state_counts"]})
-        for pool in reading.pg_status.get("pgs_by_pool_state", [])}
+        for pool in pg_status.get("pgs_by_pool_state", [])}
     pools: Dict[int, PoolSummary] = {}
-    for pool in reading.pool_stats:
+    for pool in pool_stats:
         sums, pool_id = pool.get("stat_sum", {}), int(pool["poolid"])
         pools[pool_id] = PoolSummary(
             pg_num=int(pool.get("num_pg", 0)), stored_bytes=max(0, int(sums.get("num_bytes", 0))),
@@ -127,23 +123,17 @@ def summarize_pools(reading: SummaryReading) -> Mapping[int, PoolSummary]:
     return MappingProxyType(pools)
 
 
-def fullness_of(reading: SummaryReading) -> Fullness:
-    """How many OSDs Ceph calls too full."""
-    found = [reading.health.get(code, _NOTHING).get("summary", _NOTHING)
-             for code in ("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL")]
-    return Fullness(*[int(summary.get("count", 0)) for summary in found])
-
-
-def object_copies(reading: SummaryReading) -> int:
+def object_copies(pg_status: Mapping[str, Any], pool_stats: Sequence[Mapping[str, Any]]) -> int:
     """All object copies of the cluster; `pg_status` has them only while some are misplaced."""
-    known = reading.pg_status.get("misplaced_total") or reading.pg_status.get("degraded_total")
+    known = pg_status.get("misplaced_total") or pg_status.get("degraded_total")
     return int(known or sum(max(0, pool.get("stat_sum", {}).get("num_object_copies", 0))
-                            for pool in reading.pool_stats))
+                            for pool in pool_stats))
 
 
-def _osd_nodes(tree: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """OSDs in the CRUSH tree, and those outside it."""
-    for part in ("nodes", "stray"):
-        for node in tree.get(part, ()):
-            if node.get("type") == "osd" and node.get("exists", 1):
-                yield node
+def flags_of(stat: str) -> FrozenSet[str]:
+    """The flags in the output of `osd stat` (`flags noout,norebalance` in its last line)."""
+    for line in stat.splitlines():
+        word, _, flags = line.strip().partition(" ")
+        if word == "flags":
+            return frozenset(flag.strip() for flag in flags.split(",") if flag.strip())
+    return frozenset()

@@ -8,25 +8,25 @@ import time
 from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, Mapping,
                     NamedTuple, Optional, Sequence, Set, Tuple)
 
+from mgr_module import CommandResult, MgrModule
+
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
 from ..plan.kinds import is_same_placement
 from ..plan.model import PgChange
 from ..runtime.work_counters import Counts, WorkCounters
 from ..settings import Settings, default_settings
-from ..snapshot.model import NO_CLASS, Snapshot, pg_number, pool_of
+from ..snapshot.model import NO_CLASS, Snapshot
 from ..snapshot.osds import full_ratios, read_osds
 from ..snapshot.pools import PoolReader
 from ..snapshot.reading import Reading
 from ..snapshot.statistics.osd_reports import OsdReports
-from .cluster_summary import ClusterSummary
-from .failed_osds import up_sets_without
-from .mgr_api import MgrApi, MonReply, OsdMapApi
-from .monitor_commands import MonitorCommands
+from .cluster_summary import (
+    ClusterSummary, Fullness, flags_of, object_copies, summarize_osds, summarize_pools)
+from .osd_map_reader import up_set, up_sets_without
 from .pool_space import PoolSpaceNow, pool_space
 from .snapshot_reader import NotReady as NotReady
 from .snapshot_reader import SnapshotReader
-from .summary_reader import OsdMapSettings, SummaryReader
 
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
@@ -34,8 +34,16 @@ _DEFAULT_BALANCER_MODE = "upmap"
 #: Modes of the built-in balancer in which it writes neither upmap items nor weights; `read`, from
 #: Ceph 19 on, sets primaries alone.
 _MOTIONLESS_MODES = frozenset(("none", "read"))
-_CONFIG_SECONDS = 5.0
-_STOP_CHECK_SECONDS = 5.0
+#: Seconds after which a monitor that has not answered a question counts as unable to.
+_ANSWER_SECONDS = 5.0
+
+
+class OsdMapSettings(NamedTuple):
+    """The parts of the osdmap that can forbid all movement, read at `epoch` or later."""
+
+    epoch: int
+    flags: FrozenSet[str]
+    min_compat_client: str
 
 
 class UpmapReply(NamedTuple):
@@ -50,7 +58,7 @@ class UpmapRequest(NamedTuple):
     """An upmap command on its way to the monitor."""
 
     change: PgChange
-    reply: MonReply
+    reply: CommandResult
 
 
 class Gateway:
@@ -60,16 +68,15 @@ class Gateway:
     since the epoch, `monotonic` seconds that never go back. Any thread may use it.
     """
 
-    def __init__(self, mgr: MgrApi, clock: Callable[[], float],
+    def __init__(self, mgr: MgrModule, clock: Callable[[], float],
                  settings: Callable[[], Settings] = default_settings,
                  monotonic: Callable[[], float] = time.monotonic) -> None:
         self._mgr = mgr
         self._clock = clock
         self.counters = WorkCounters()
         self._reports = OsdReports()
-        self._monitors = MonitorCommands(mgr, self.counters, monotonic)
-        self._summaries = SummaryReader(mgr, self._get, self._monitors, clock, self.counters,
-                                        self._reports)
+        self._monotonic = monotonic
+        self._map_settings: Optional[OsdMapSettings] = None   # replaced whole
         self._lock = threading.Lock()
         self._snapshots = SnapshotReader(mgr, self._get, clock, settings, self.counters,
                                          self._reports)
@@ -86,9 +93,33 @@ class Gateway:
         """Reads what costs a few milliseconds, at once even during a `snapshot`. Raises NotReady.
 
         The osdmap's flags and required clients are read only `with_map_settings`, once an epoch
-        from a monitor.
+        from a monitor: the mgr's small structures do not have them, but for its `health`, where
+        they are up to 10 s late.
         """
-        return self._summaries.summary(self.builtin_balancer_active(), with_map_settings)
+        self.counters.add("summaries")
+        osdmap = self._mgr.get_osdmap()
+        epoch = int(osdmap.get_epoch())
+        told = self._settings_of_map(epoch) if with_map_settings else None
+        osd_stats, pg_status = self._get("osd_stats")["osd_stats"], self._get("pg_status")
+        pool_stats = self._get("pool_stats")["pool_stats"]
+        checks = json.loads(self._get("health")["json"] or "{}").get("checks", {})
+        osds, now = summarize_osds(self._get("osd_map_tree"), osd_stats), self._clock()
+        reporting = frozenset(osd for osd, one in osds.items() if one.up and one.is_in)
+        stale = self._reports.stale(osd_stats, now)
+        return ClusterSummary(
+            taken_at=now, epoch=epoch, crush_version=int(osdmap.get_crush_version()),
+            osds=osds, pools=summarize_pools(pool_stats, pg_status),
+            misplaced_copies=int(pg_status.get("misplaced_objects", 0)),
+            degraded_copies=int(pg_status.get("degraded_objects", 0)),
+            object_copies=object_copies(pg_status, pool_stats),
+            mon_connected=self.have_mon_connection(),
+            builtin_active=self.builtin_balancer_active(),
+            fullness=Fullness(*[
+                int(checks.get(code, {}).get("summary", {}).get("count", 0))
+                for code in ("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL")]),
+            stale_osds=stale & reporting, statistics_at=self._reports.oldest(reporting),
+            flags=told.flags if told is not None else None,
+            min_compat_client=told.min_compat_client if told is not None else None)
 
     @property
     def counts(self) -> Counts:
@@ -152,9 +183,9 @@ class Gateway:
 
     def min_compat_client(self) -> str:
         """The osdmap's require_min_compat_client now."""
-        map_settings = self._map_settings(self.epoch())
-        if map_settings is not None:
-            return map_settings.min_compat_client
+        told = self._settings_of_map(self.epoch())
+        if told is not None:
+            return told.min_compat_client
         self.counters.add("osdmap_dumps")
         return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
@@ -173,9 +204,9 @@ class Gateway:
 
         Waits for a monitor, so only the serve thread may call it.
         """
-        reply = self._monitors.send(
+        reply, = self._ask(
             {"prefix": "config get", "who": f"mgr.{self._mgr.get_mgr_id()}", "format": "json"})
-        if self._monitors.wait([reply], _CONFIG_SECONDS) != [True] or reply.r:
+        if reply is None or reply.r:
             return None
         try:
             names = [str(name) for name in json.loads(reply.outb)]
@@ -190,11 +221,9 @@ class Gateway:
         It is a command of the mgr, which monitors hand on. Waits, so only the serve thread may
         call it.
         """
-        reply = self._monitors.send({"prefix": "osd ok-to-stop", "format": "json",
-                                     "ids": [str(osd) for osd in sorted(osds)]})
-        if self._monitors.wait([reply], _STOP_CHECK_SECONDS) != [True]:
-            return None
-        if reply.r not in (0, -errno.EBUSY):
+        reply, = self._ask({"prefix": "osd ok-to-stop", "format": "json",
+                            "ids": [str(osd) for osd in sorted(osds)]})
+        if reply is None or reply.r not in (0, -errno.EBUSY):
             return None
         return StopCheck(reply.r == 0, "" if reply.r == 0 else reply.outs)
 
@@ -283,7 +312,7 @@ class Gateway:
         if osdmap.get_epoch() == snapshot.epoch:
             return list(changes)
         return [change for change in changes for pg in (snapshot.pgs[change.pgid],)
-                if is_same_placement(_up_set(osdmap, pg.pgid), pg.up,
+                if is_same_placement(up_set(osdmap, pg.pgid) or (), pg.up,
                                      snapshot.pools[pg.pool].erasure)]
 
     def send(self, changes: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
@@ -292,14 +321,14 @@ class Gateway:
 
     def submit_upmaps(self, changes: Sequence[PgChange]) -> List[UpmapRequest]:
         """Hands all commands to the mgr, which sends them; waits for nothing."""
-        return [UpmapRequest(change, self._monitors.send(_command(change))) for change in changes]
+        return [UpmapRequest(change, self._send(_command(change))) for change in changes]
 
     def collect_replies(self, requests: Sequence[UpmapRequest], timeout: float) -> List[UpmapReply]:
         """Waits for the monitor's replies, at most `timeout` seconds in all.
 
         A return code of 0 does not mean that the monitor keeps the items: the map has to be read.
         """
-        come = self._monitors.wait([request.reply for request in requests], timeout)
+        come = self._wait([request.reply for request in requests], timeout)
         return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
                 else UpmapReply(change, None, f"no answer within {int(timeout)} s")
                 for (change, reply), has_come in zip(requests, come)]
@@ -359,21 +388,44 @@ class Gateway:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def _map_settings(self, epoch: int) -> Optional[OsdMapSettings]:
-        return self._summaries.map_settings(epoch) if self.have_mon_connection() else None
+    def _settings_of_map(self, epoch: int) -> Optional[OsdMapSettings]:
+        """Asks a monitor once an epoch; None where none replies in time."""
+        if not self.have_mon_connection():
+            return None
+        known = self._map_settings
+        if known is not None and known.epoch == epoch:
+            return known
+        stat, client = self._ask(
+            {"prefix": "osd stat"}, {"prefix": "osd get-require-min-compat-client"})
+        if stat is None or stat.r or client is None or client.r:
+            return None
+        found = self._map_settings = OsdMapSettings(epoch, flags_of(stat.outb), client.outb.strip())
+        return found
+
+    def _ask(self, *commands: Mapping[str, Any]) -> List[Optional[CommandResult]]:
+        """The monitors' replies to commands that are sent at once; None for one that did not come
+        in time."""
+        replies = [self._send(command) for command in commands]
+        return [reply if has_come else None
+                for reply, has_come in zip(replies, self._wait(replies, _ANSWER_SECONDS))]
+
+    def _send(self, command: Mapping[str, Any]) -> CommandResult:
+        """Hands a command to the mgr, which sends it to a monitor; waits for nothing."""
+        reply = CommandResult("")
+        self.counters.add("mon_commands")
+        self._mgr.send_command(reply, "mon", "", json.dumps(command), "")
+        return reply
+
+    def _wait(self, replies: Sequence[CommandResult], timeout: float) -> List[bool]:
+        """Returns, for each reply, whether it has come, after at most `timeout` seconds in all."""
+        deadline = self._monotonic() + timeout
+        return [reply.ev.wait(max(0.0, deadline - self._monotonic())) for reply in replies]
 
     def _get(self, name: str) -> Mapping[str, Any]:
         value: Optional[Mapping[str, Any]] = self._mgr.get(name)
         if value is None:
             raise NotReady(f"the mgr has no {name} yet")
         return value
-
-
-def _up_set(osdmap: OsdMapApi, pgid: str) -> Tuple[int, ...]:
-    try:
-        return tuple(osdmap.pg_to_up_acting_osds(pool_of(pgid), pg_number(pgid))["up"])
-    except SystemError:   # its pool is gone
-        return ()
 
 
 def _command(change: PgChange) -> Dict[str, Any]:

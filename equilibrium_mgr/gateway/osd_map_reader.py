@@ -1,16 +1,22 @@
-"""Reads the osdmap, which is dumped once an epoch, and the sets of all PGs."""
+"""Reads the osdmap, which is dumped once an epoch, and maps PGs by it.
+
+Each PG is mapped by itself, and the interpreter's lock given up in between: a large pool at once
+takes milliseconds, and a command of another module needs the lock several times.
+"""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Collection, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
+
+from mgr_module import MgrModule, OSDMap
 
 from ..runtime.time_slice import give_way, piecewise
 from ..runtime.work_counters import WorkCounters
 from ..snapshot.model import pg_number, pool_of
-from .mgr_api import MgrApi, OsdMapApi
-from .up_sets import Osds, UpSets, read_up_sets
 
 _MAPPED_A_PIECE = 50   # before it gives way again: about a millisecond
+
+Osds = Tuple[int, ...]
 
 
 class OsdMapReading(NamedTuple):
@@ -18,14 +24,14 @@ class OsdMapReading(NamedTuple):
 
     osd_map: Mapping[str, Any]   # OSDMap.dump()
     crush: Mapping[str, Any]     # CRUSHMap.dump()
-    up: UpSets                   # pgid → up set
+    up: Mapping[str, Osds]       # pgid → up set
     acting: Mapping[str, Osds]   # pgid → acting set, of PGs whose acting set is not their up set
 
 
 class OsdMapReader:
     """Remembers the last reading."""
 
-    def __init__(self, mgr: MgrApi, counters: WorkCounters) -> None:
+    def __init__(self, mgr: MgrModule, counters: WorkCounters) -> None:
         self._mgr = mgr
         self._counters = counters
         self._last: Optional[OsdMapReading] = None
@@ -33,30 +39,45 @@ class OsdMapReader:
     def read(self) -> OsdMapReading:
         """The newest osdmap; the very last reading where that is of its epoch."""
         osdmap = self._mgr.get_osdmap()
-        if self._last is None or self._last.osd_map["epoch"] != osdmap.get_epoch():
-            self._last = self._dumped(osdmap)
-        return self._last
-
-    def _dumped(self, osdmap: OsdMapApi) -> OsdMapReading:
+        if self._last is not None and self._last.osd_map["epoch"] == osdmap.get_epoch():
+            return self._last
         self._counters.add("osdmap_dumps")
         osd_map = osdmap.dump()
-        give_way()
-        up = read_up_sets(osdmap, osd_map["pools"], self._last.up if self._last is not None else {})
-        temporary = [entry["pgid"] for entry in osd_map.get("pg_temp", ())]
-        return OsdMapReading(osd_map, osdmap.get_crush().dump(), up,
-                             self._acting_sets(osdmap, temporary, up))
-
-    def _acting_sets(self, osdmap: OsdMapApi, pgids: Collection[str],
-                     up: Mapping[str, Osds]) -> Dict[str, Osds]:
-        """pgid → acting set, in the order of the shards, of PGs where it is not the up set."""
+        up: Dict[str, Osds] = {}
         acting: Dict[str, Osds] = {}
-        for pgid in piecewise(pgids, _MAPPED_A_PIECE):
-            if pgid in up:
-                osds = tuple(osdmap.pg_to_up_acting_osds(
-                    pool_of(pgid), pg_number(pgid))["acting"])
-                if osds != up[pgid]:
-                    acting[pgid] = osds
-        return acting
+        for pool in osd_map["pools"]:
+            for ps in piecewise(range(pool["pg_num"]), _MAPPED_A_PIECE):
+                mapped = osdmap.pg_to_up_acting_osds(pool["pool"], ps)
+                pgid, osds, serving = f"{pool['pool']}.{ps:x}", mapped["up"], mapped["acting"]
+                up[pgid] = tuple(osds)
+                if osds != serving:
+                    acting[pgid] = tuple(serving)
+        self._last = OsdMapReading(osd_map, osdmap.get_crush().dump(), up, acting)
+        return self._last
+
+
+def up_sets_without(osdmap: OSDMap, osds: Collection[int],
+                    pgids: Iterable[str]) -> Dict[str, Osds]:
+    """pgid → up set with these OSDs out, of PGs whose pool the map has; nothing is sent.
+
+    PyOSDMap.cc in Ceph's src/mgr (16 to 20): an incremental is applied to a copy of the map, which
+    takes milliseconds with the interpreter's lock held. The copy maps PGs by CRUSH with the new
+    reweights and drops upmap items whose target is out; no monitor cleans the others.
+    """
+    incremental = osdmap.new_incremental()
+    incremental.set_osd_reweights({osd: 0.0 for osd in osds})
+    give_way()
+    after = osdmap.apply_incremental(incremental)
+    up = ((pgid, up_set(after, pgid)) for pgid in piecewise(pgids, _MAPPED_A_PIECE))
+    return {pgid: found for pgid, found in up if found is not None}
+
+
+def up_set(osdmap: OSDMap, pgid: str) -> Optional[Osds]:
+    """The up set of a PG; None where its pool is gone."""
+    try:
+        return tuple(osdmap.pg_to_up_acting_osds(pool_of(pgid), pg_number(pgid))["up"])
+    except SystemError:
+        return None
 
 
 def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
+from mgr_module import MgrModule
+
 from ..runtime.time_slice import piecewise, release
 from ..runtime.work_counters import WorkCounters
 from ..settings import Settings
@@ -11,7 +13,6 @@ from ..snapshot.model import Snapshot
 from ..snapshot.reading import PoolStatfs, Reading
 from ..snapshot.statistics.osd_reports import OsdReports
 from ..snapshot.statistics.pg_statistics import PgStatistics
-from .mgr_api import MgrApi
 from .osd_map_reader import OsdMapReader, modified_at
 
 #: Seconds between readings of all statistics of every PG, while pools change and where none does.
@@ -35,7 +36,7 @@ class SnapshotReader:
     `get` returns a structure of the mgr and raises NotReady while the mgr does not have it.
     """
 
-    def __init__(self, mgr: MgrApi, get: Callable[[str], Mapping[str, Any]],
+    def __init__(self, mgr: MgrModule, get: Callable[[str], Mapping[str, Any]],
                  clock: Callable[[], float], settings: Callable[[], Settings],
                  counters: WorkCounters, reports: OsdReports) -> None:
         self._get = get

@@ -34,7 +34,6 @@ from equilibrium_mgr.control.status import BalancerStatus  # noqa: E402
 from equilibrium_mgr.execution.cooldown import Cooldown  # noqa: E402
 from equilibrium_mgr.execution.pending_moves import PendingMoves  # noqa: E402
 from equilibrium_mgr.gateway.gateway import Gateway  # noqa: E402
-from equilibrium_mgr.gateway.mgr_api import MgrApi  # noqa: E402
 from equilibrium_mgr.observation.cluster_view import (  # noqa: E402
     make_view, with_figures_of_now)
 from equilibrium_mgr.observation.movements import PLAN, Movement  # noqa: E402
@@ -189,7 +188,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 def row(osds: int) -> str:
     """One line of the table."""
     mgr = MadeMgr(osds)
-    gateway = Gateway(cast(MgrApi, mgr), time.time)
+    gateway = Gateway(cast(Any, mgr), time.time)
     observer = ClusterObserver(gateway, PendingMoves(), Cooldown(), time.time, logging.getLogger())
     looks: List[Snapshot] = []
 
@@ -220,7 +219,7 @@ def row(osds: int) -> str:
 
 def scrapes(osds: int, times: int) -> str:
     """How long a scrape takes: of the processor, and in real time on this machine."""
-    gateway = Gateway(cast(MgrApi, MadeMgr(osds)), time.time)
+    gateway = Gateway(cast(Any, MadeMgr(osds)), time.time)
     scrape = scraping(gateway, gateway.snapshot())
     spent: List[float] = []
     taken: List[float] = []

@@ -3,18 +3,13 @@ from __future__ import annotations
 
 from typing import Any, List
 
-import pytest
+from tests.execution.limits import limited
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
-
-FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0, misplaced_copies=0,
-              in_flight=())
-
 
 def cluster() -> Cluster:
     """Ten PGs on osd.0, three on osd.1, none on osd.2; two of those on osd.1 by upmaps."""
@@ -30,15 +25,7 @@ def wanted(target: int, count: int = 10) -> List[PgChange]:
 
 
 def batch(changes: List[PgChange], **limits: Any) -> Decision:
-    return next_batch(cluster().snapshot(), changes, FREE._replace(**limits), {})
-
-
-def test_osd_never_gets_more_shards_than_mon_max_pg_per_osd() -> None:
-    decision = batch(wanted(1), max_shards=5, max_shards_hard=15)
-    assert len(decision.send) == 2 and not decision.throttled
-    assert decision.waiting_for == (
-        "osd.1 has 5 PG shards and must not get more than 5 by moves (mon_max_pg_per_osd)")
-    assert len(batch(wanted(1)).send) == 10
+    return next_batch(cluster().snapshot(), changes, limited(**limits), {})
 
 
 def test_shards_that_are_still_to_leave_count_however_they_are_carried() -> None:
@@ -46,7 +33,7 @@ def test_shards_that_are_still_to_leave_count_however_they_are_carried() -> None
     snapshot = cluster().snapshot()
     moving = snapshot.pgs["1.0"]._replace(up=(2,), acting=(2,), holders=(1,))
     snapshot = snapshot._replace(pgs={**snapshot.pgs, "1.0": moving})
-    decision = next_batch(snapshot, wanted(1)[1:], FREE._replace(max_shards=5, max_shards_hard=15),
+    decision = next_batch(snapshot, wanted(1)[1:], limited(max_pg_shards=(5, 15)),
                           {})
     assert len(decision.send) == 1
 
@@ -54,26 +41,18 @@ def test_shards_that_are_still_to_leave_count_however_they_are_carried() -> None
 def test_where_others_have_passed_it_the_hard_limit_is_kept_away_from() -> None:
     """osd.0 has 10 of 5: it may get to 12 of 15, at which it refuses PGs."""
     to_it = [change_of(f"1.{ps:x}", [1], [0]) for ps in (10,)]
-    assert len(batch(to_it, max_shards=5, max_shards_hard=15).send) == 1
-    decision = batch(to_it, max_shards=5, max_shards_hard=12)
+    assert len(batch(to_it, max_pg_shards=(5, 15)).send) == 1
+    decision = batch(to_it, max_pg_shards=(5, 12))
     assert not decision.send and "osd_max_pg_per_osd_hard_ratio" in str(decision.waiting_for)
-
-
-@pytest.mark.parametrize("most, count", [(0, 10), (2, 0), (5, 3), (1, 0), (12, 10)])
-def test_changes_that_add_items_wait_at_the_limit(most: int, count: int) -> None:
-    decision = batch(wanted(2), max_upmap_pairs=most)
-    assert len(decision.send) == count
-    if count < 10:
-        assert "(max_upmap_items)" in str(decision.waiting_for) and not decision.throttled
 
 
 def test_changes_that_drop_or_alter_items_go() -> None:
     home = change_of("1.b", [0], [0], before=[1])
     altered = change_of("1.c", [0], [2], before=[1])
     assert home.items == () and len(altered.items) == 1
-    assert len(batch([altered, home], max_upmap_pairs=1).send) == 2
+    assert len(batch([altered, home], max_upmap_items=0.1).send) == 2
     # and what was dropped makes room
-    assert len(batch([home] + wanted(2), max_upmap_pairs=2).send) == 2
+    assert len(batch([home] + wanted(2), max_upmap_items=2).send) == 2
 
 
 def test_option_and_ceph_s_own_limits_reach_the_batch() -> None:

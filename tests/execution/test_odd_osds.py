@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Callable
 
 import pytest
-from tests.execution.test_throttle import FREE
+from tests.execution.limits import limited
 from tests.snapshot.test_osd_factors import odd_cluster, small_objects
 from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.units import GIB
@@ -38,7 +38,7 @@ def test_the_fill_limit_counts_what_a_shard_takes_there(osd: int, goes: bool) ->
     cluster = odd_cluster()
     free(cluster, osd, 2 * GIB)   # a shard has about one, and four on an odd OSD
     snapshot = cluster.snapshot()
-    decision = next_batch(snapshot, [to(cluster, osd)], FREE._replace(fill_limit=0.8), {},
+    decision = next_batch(snapshot, [to(cluster, osd)], limited(fill_limit=0.8), {},
                           osd_traffic(snapshot, {}))
     assert bool(decision.send) == goes
 

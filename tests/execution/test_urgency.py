@@ -4,19 +4,16 @@ from __future__ import annotations
 from typing import List
 
 import pytest
+from tests.execution.limits import FREE, limited
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.osd_traffic import osd_traffic
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.execution.urgency import by_urgency
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot import reason_codes as codes
-
-FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=1000, fill_limit=0.0, misplaced_copies=0,
-              in_flight=())
 
 
 def cluster() -> Cluster:
@@ -68,23 +65,13 @@ def test_shards_without_data_relieve_nothing() -> None:
     assert ranked.urgent == {"1.a": 2, "1.e": 2, "1.3": 3, "1.7": 3}
 
 
-def test_plan_order_where_nothing_is_overfull() -> None:
-    made = cluster().osd(2, used=80 * GIB).osd(3, used=84 * GIB)
-    snapshot = made.snapshot()
-    assert by_urgency(snapshot, osd_traffic(snapshot, {}), plan()).changes == plan()
-
-
-def sent(limits: ThrottleLimits, changes: List[PgChange]) -> List[str]:
-    return [change.pgid for change in
-            next_batch(cluster().snapshot(), changes, limits, {}).send]
-
-
 def test_only_what_shares_an_osd_waits_for_relief_that_waits_for_its_osds() -> None:
     """One move each off osd.2 and osd.3 at a time; those between other OSDs go as well."""
-    decision = next_batch(cluster().snapshot(), plan(), FREE._replace(max_backfills=1), {})
+    decision = next_batch(cluster().snapshot(), plan(), limited(max_backfills_per_osd=1), {})
     assert [change.pgid for change in decision.send] == ["1.2", "1.3", "1.0", "1.1"]
-    to_its_target = plan()[:1] + [change_of("1.4", [0], [6])] + plan()[5:]   # where 1.6 is to go
-    assert "1.4" not in sent(FREE._replace(max_backfills=1), to_its_target[1:])
+    to_its_target = [change_of("1.4", [0], [6])] + plan()[5:]   # where 1.6 is to go
+    found = next_batch(cluster().snapshot(), to_its_target, limited(max_backfills_per_osd=1), {})
+    assert "1.4" not in [change.pgid for change in found.send]
     assert str(decision.waiting_for).endswith("(max_backfills_per_osd)")
 
 
@@ -99,7 +86,7 @@ def with_objects() -> Snapshot:
     (0.30, 4), (0.42, 5), (0.5, 6), (1.0, 8)])    # of 160 copies, less 5 %
 def test_misplaced_budget_is_left_for_relief_that_waits(limit: float, count: int) -> None:
     """Two shards may leave an OSD: 1.2, 1.6 and 1.3, 1.7 go, 1.a waits and needs 10 copies."""
-    limits = FREE._replace(max_backfills=2, max_misplaced_ratio=limit)
+    limits = limited(max_backfills_per_osd=2, max_misplaced_ratio=limit)
     decision = next_batch(with_objects(), plan(), limits, {})
     urgent = ["1.2", "1.6", "1.3", "1.7"]
     assert [change.pgid for change in decision.send][:4] == urgent
@@ -107,7 +94,7 @@ def test_misplaced_budget_is_left_for_relief_that_waits(limit: float, count: int
 
 
 def test_nothing_else_goes_where_the_budget_is_too_small_for_relief() -> None:
-    limits = FREE._replace(max_misplaced_ratio=0.14)      # 22 copies, 21 with the margin: two
+    limits = limited(max_misplaced_ratio=0.14)      # 22 copies, 21 with the margin: two
     decision = next_batch(with_objects(), plan(), limits, {})
     assert [change.pgid for change in decision.send] == ["1.2", "1.6"]
     assert decision.waiting[0][1].reason == (
@@ -116,37 +103,11 @@ def test_nothing_else_goes_where_the_budget_is_too_small_for_relief() -> None:
     assert decision.leading is not None and decision.leading.code == codes.NEARFULL_FIRST
 
 
-def test_moves_of_a_round_go_to_relief_first() -> None:
-    assert sent(FREE._replace(max_moves=3), plan()) == ["1.2", "1.6", "1.a"]
-
-
-def test_device_class_of_its_own_does_not_wait_for_relief() -> None:
-    """What is between other OSDs goes while an OSD above nearfull gives one shard at a time."""
-    changes = [change for change in plan() if change.up_before[0] != 3]
-    found = sent(FREE._replace(max_backfills=1), changes)
-    assert {"1.0", "1.1", "1.2"} == set(found)
-
-
 def test_the_rest_goes_on_where_relief_is_not_held_up_by_the_throttle() -> None:
     everything = next_batch(cluster().snapshot(), plan(),
-                            FREE._replace(max_misplaced_ratio=2.0), {})
+                            limited(max_misplaced_ratio=2.0), {})
     assert len(everything.send) == 16
     made = cluster().osd(6, used=85 * GIB).osd(7, used=85 * GIB)   # its targets are full
     decision = next_batch(made.snapshot(), plan(), FREE, {})
     assert {change.pgid for change in decision.send} == {
         "1.0", "1.1", "1.4", "1.5", "1.8", "1.9", "1.c", "1.d"}
-
-
-def test_change_of_a_pg_that_is_gone_is_not_urgent() -> None:
-    snapshot = cluster().snapshot()
-    gone = [change_of("9.0", [2], [6])]
-    assert by_urgency(snapshot, osd_traffic(snapshot, {}), gone).urgent == {}
-    assert [dropped.reason for dropped in next_batch(snapshot, gone, FREE, {}).dropped] == [
-        "its pool or PG is gone"]
-
-
-def test_fullest_osd_first() -> None:
-    made = cluster().osd(3, used=94 * GIB)
-    snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
-    assert list(ranked.urgent.values())[:5] == [3, 3, 3, 3, 2]

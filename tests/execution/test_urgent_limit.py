@@ -1,9 +1,10 @@
 """The misplaced limit of moves off OSDs above backfillfull, and which limits leave it alone."""
 from __future__ import annotations
 
-from typing import List
+from typing import Any, List
 
 import pytest
+from tests.execution.limits import limited
 from tests.execution.test_throttle import batch, pgs, sent, wanted
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.fakes import Harness
@@ -16,9 +17,13 @@ from equilibrium_mgr.report.explain.help import help_for
 from equilibrium_mgr.report.explain.reason import ExplainContext
 from equilibrium_mgr.snapshot import reason_codes as codes
 
-#: Of 46 PGs on two OSDs one is misplaced already, and the usual limit is two.
-LIMITS = ThrottleLimits(max_misplaced_ratio=0.03, max_moves=1000, fill_limit=0.0,
-                        misplaced_copies=10, in_flight=(), urgent_misplaced_ratio=0.5)
+
+def limits(urgent_misplaced_ratio: float = 0.5, **fields: Any) -> ThrottleLimits:
+    """Of 46 PGs on two OSDs one is misplaced already, and the usual limit is two."""
+    return limited(max_misplaced_ratio=0.03, misplaced_copies=10,
+                   urgent_misplaced_ratio=urgent_misplaced_ratio, **fields)
+
+
 ALL = ["1.0", "1.1", "1.2", "1.3", "1.4"]
 
 
@@ -33,38 +38,28 @@ def full(used: int = 92) -> Cluster:
 
 def test_relief_of_an_osd_above_backfillfull_has_a_limit_of_its_own() -> None:
     """Four of 2 GiB bring it from 92 to below 85 %; the fifth is no relief any more."""
-    assert sent(batch(full(), changes(), LIMITS)) == ALL[:4]
-    assert sent(batch(full(), changes(), LIMITS._replace(urgent_misplaced_ratio=0.0))) == ["1.0"]
+    assert sent(batch(full(), changes(), limits())) == ALL[:4]
+    assert sent(batch(full(), changes(), limits(0.0))) == ["1.0"]
 
 
 @pytest.mark.parametrize("used", [86, 80])
 def test_relief_below_backfillfull_has_the_usual_limit(used: int) -> None:
-    assert sent(batch(full(used), changes(), LIMITS)) == ["1.0"]
-
-
-def test_the_urgent_limit_is_a_limit_too() -> None:
-    assert sent(batch(full(), changes(), LIMITS._replace(urgent_misplaced_ratio=0.043))) == ALL[:2]
+    assert sent(batch(full(used), changes(), limits())) == ["1.0"]
 
 
 def test_the_larger_of_both_limits_holds() -> None:
-    assert sent(batch(full(), changes(), LIMITS._replace(urgent_misplaced_ratio=0.01))) == ["1.0"]
+    assert sent(batch(full(), changes(), limits(0.01))) == ["1.0"]
 
 
 def test_the_other_limits_of_a_round_do_not_undo_it() -> None:
-    tight = LIMITS._replace(max_moves=1, max_backfills=1, max_transit_ratio=0.02)
-    assert sent(batch(full(), changes(), tight)) == ALL[:4]
-    assert sent(batch(full(), changes(), tight._replace(urgent_misplaced_ratio=0.0))) == ["1.0"]
-
-
-def test_targets_keep_their_limits() -> None:
-    """All go to osd.2."""
-    tight = LIMITS._replace(max_backfills=1)
-    assert sent(batch(full(), wanted([2, 2, 2, 2]), tight)) == ["1.0"]
+    tight: Any = dict(max_moves_per_round=1, max_backfills_per_osd=1, max_transit_ratio=0.02)
+    assert sent(batch(full(), changes(), limits(**tight))) == ALL[:4]
+    assert sent(batch(full(), changes(), limits(0.0, **tight))) == ["1.0"]
 
 
 def test_what_waits_for_the_urgent_limit_says_so() -> None:
     """Who raises max_misplaced_ratio instead has everything moved faster but this."""
-    decision = batch(full(), changes(), LIMITS._replace(urgent_misplaced_ratio=0.043))
+    decision = batch(full(), changes(), limits(0.043))
     groups = waiting_groups(decision.later, decision.waiting, "", "")
     urgent = next(group for group in groups if group.code == codes.MISPLACED_LIMIT)
     assert (urgent.option, urgent.limit) == ("urgent_misplaced_ratio", 0.043)

@@ -38,11 +38,6 @@ class FakeMap:
                 return mgr.cluster.crush
         return Crush()
 
-    def map_pool_pgs_up(self, pool_id: int) -> Dict[str, List[int]]:
-        self._mgr.count("map_pool_pgs_up")
-        return {pgid: up for pgid, up in self._mgr.cluster.up.items()
-                if pgid.startswith(f"{pool_id}.")}
-
     def pg_to_up_acting_osds(self, pool_id: int, ps: int) -> Dict[str, Any]:
         self._mgr.count("pg_to_up_acting_osds")
         pg_num = self._mgr.cluster.pools[pool_id]["pg_num"]

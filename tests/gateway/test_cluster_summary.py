@@ -1,20 +1,19 @@
 """What can be read of the cluster in a few milliseconds."""
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.gateway.cluster_summary import (
-    ClusterSummary, SummaryReading, object_copies, summarize_osds, summarize_pools)
-from equilibrium_mgr.gateway.summary_reader import flags_of
+    OsdSummary, flags_of, object_copies, summarize_osds, summarize_pools)
 
 
-def reading_of(nodes: List[Dict[str, Any]], stray: List[Dict[str, Any]],
-               stats: List[Dict[str, Any]]) -> SummaryReading:
-    return SummaryReading({"nodes": nodes, "stray": stray}, stats, [], {})
+def summarized(nodes: List[Dict[str, Any]], stray: List[Dict[str, Any]],
+               stats: List[Dict[str, Any]]) -> Mapping[int, OsdSummary]:
+    return summarize_osds({"nodes": nodes, "stray": stray}, stats)
 
 
 def node(osd: int, **fields: Any) -> Dict[str, Any]:
@@ -27,10 +26,10 @@ def stats(osd: int, total: int, available: int) -> Dict[str, Any]:
 
 
 def test_osds_as_the_tree_and_their_reports_tell() -> None:
-    osds = summarize_osds(reading_of(
+    osds = summarized(
         [{"id": -1, "type": "root", "children": [0, 1, 2]}, node(0), node(1, status="down"),
          node(2, reweight=0.0), node(3, status="destroyed")], [node(7, crush_weight=0.0)],
-        [stats(0, 100 * GIB, 25 * GIB), stats(1, 10 * GIB, 10 * GIB), stats(2, 0, 0)]))
+        [stats(0, 100 * GIB, 25 * GIB), stats(1, 10 * GIB, 10 * GIB), stats(2, 0, 0)])
     assert set(osds) == {0, 1, 2, 3, 7}
     assert osds[0].up and osds[0].is_in and osds[0].utilization == 0.75
     assert (osds[0].size_bytes, osds[0].used_bytes) == (100 * GIB, 75 * GIB)
@@ -40,13 +39,12 @@ def test_osds_as_the_tree_and_their_reports_tell() -> None:
 
 
 def test_osd_under_two_roots_counts_once() -> None:
-    osds = summarize_osds(reading_of([node(0, crush_weight=0.5), node(0, crush_weight=2.0)],
-                                     [], []))
+    osds = summarized([node(0, crush_weight=0.5), node(0, crush_weight=2.0)], [], [])
     assert osds[0].crush_weight == 2.0
 
 
 def test_osd_that_does_not_exist_is_left_out() -> None:
-    assert not summarize_osds(reading_of([node(0, exists=0)], [], []))
+    assert not summarized([node(0, exists=0)], [], [])
 
 
 def test_pools_with_their_states() -> None:
@@ -54,20 +52,11 @@ def test_pools_with_their_states() -> None:
     cluster.pg("1.0", [0, 1], num_bytes=GIB, objects=10).pg("2.0", [0, 1, 2], num_bytes=5 * GIB)
     status = {"pgs_by_pool_state": [
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+clean", "count": 1}]}]}
-    reading = SummaryReading({}, [], cluster.pool_stats(), status)
-    pools = summarize_pools(reading)
+    pools = summarize_pools(cluster.pool_stats(), status)
     assert (pools[1].stored_bytes, pools[1].objects, pools[1].pg_num) == (GIB, 10, 1)
     assert pools[1].states == {"active+clean": 1} and pools[2].states == {}
-    assert object_copies(reading) == 20
-    assert object_copies(reading._replace(pg_status={"misplaced_total": 77})) == 77
-
-
-def test_summary_cannot_be_changed() -> None:
-    osds = summarize_osds(reading_of([node(0)], [], []))
-    summary = ClusterSummary(0.0, 1, 1, osds, {}, 5, 50, True, False)
-    changeable: Any = summary.osds
-    with pytest.raises(TypeError):
-        changeable[0] = None
+    assert object_copies(status, cluster.pool_stats()) == 20
+    assert object_copies({"misplaced_total": 77}, cluster.pool_stats()) == 77
 
 
 @pytest.mark.parametrize("stat, flags", [

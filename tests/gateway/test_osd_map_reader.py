@@ -4,14 +4,12 @@ from __future__ import annotations
 from typing import List, Tuple
 
 import pytest
-from tests.gateway.fake_mgr import Clock, FakeMgr
 from tests.gateway.map_changes import (
     Mutation, by_a_dump, deleted_pool, down, foreign_items, grown_pool, moved_bucket, now,
     open_gateway, out, set_extra, shown, shrunk_pool, small)
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 
-from equilibrium_mgr.gateway import up_sets
-from equilibrium_mgr.gateway.gateway import Gateway, NotReady
+from equilibrium_mgr.gateway.gateway import NotReady
 
 
 CHANGES: List[Tuple[str, Mutation]] = [
@@ -29,11 +27,8 @@ CHANGES: List[Tuple[str, Mutation]] = [
 ]
 
 
-@pytest.mark.parametrize("whole_pools", [64, 0])   # 0: PG by PG, as pools of many PGs are mapped
 @pytest.mark.parametrize("mutate", [c[1] for c in CHANGES], ids=[c[0] for c in CHANGES])
-def test_it_shows_at_the_next_look(mutate: Mutation, whole_pools: int,
-                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(up_sets, "MAP_WHOLE_POOL_PGS", whole_pools)
+def test_it_shows_at_the_next_look(mutate: Mutation) -> None:
     cluster = small()
     gateway, mgr, clock = open_gateway(cluster)
     cluster.epoch += 1
@@ -55,9 +50,7 @@ def test_acting_as_ceph_computes_it_not_as_the_map_keeps_it() -> None:
 
 def test_holes_of_erasure_coded_pools() -> None:
     cluster = Cluster(hosts(6)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2])
-    mgr, clock = FakeMgr(cluster), Clock()
-    gateway = Gateway(mgr, clock)
-    gateway.snapshot()
+    gateway, _, _ = open_gateway(cluster)
     cluster.epoch += 1
     cluster.osd(1, up=0, state=["exists"])
     cluster.pg("1.0", [0, NONE, 2], state="active+undersized")

@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     AUTO_PLANNER, BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
-    JOURNAL, PG_CHECKS, POOLS, SUMMARY_READER, THROTTLE, TOO_FULL, Edit, Mutation)
+    JOURNAL, PG_CHECKS, POOLS, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -98,15 +98,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if not have_mon_connection:\n",
                  "    if False:\n"),
             Edit(GATEWAY,
-                 "        return self._summaries.map_settings(epoch) if self.have_mon_connection() "
-                 "else None\n",
-                 "        return self._summaries.map_settings(epoch)\n"),
-            Edit(SUMMARY_READER,
-                 "        map_settings = self.map_settings(epoch) if with_map_settings and "
-                 "connected "
-                 "else None\n",
-                 "        map_settings = self.map_settings(epoch) if with_map_settings else "
-                 "None\n"),),
+                 "        if not self.have_mon_connection():\n            return None\n",
+                 ""),),
         ("scenario:guard_monitor",)),
     Mutation(
         "no-min-compat-guard",
@@ -199,16 +192,16 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-degraded-guard",
         "degraded and inactive PGs keep pools waiting", (
             Edit(THROTTLE,
-                 "    if reason is None or _is_relief(state, candidate):\n",
+                 "    if guard is None or _is_relief(state, guard, candidate):\n",
                  "    if True:\n"),),
         ("scenario:guard_shared_osds",)),
     Mutation(
         "no-shared-osds-guard",
         "so do those of pools on the same OSDs", (
             Edit(GUARDS,
-                 "              if other == pool_id or not "
+                 "                  if other == pool_id or not "
                  "osds[pool_id].isdisjoint(osds[other])]\n",
-                 "              if other == pool_id]\n"),),
+                 "                  if other == pool_id]\n"),),
         ("scenario:guard_shared_osds",)),
     Mutation(
         "no-inactive-guard",
@@ -221,17 +214,16 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "relief-of-anything",
         "only full OSDs are relieved while PGs are degraded", (
             Edit(THROTTLE,
-                 "            and all(osd in limits.relievable_osds for osd in"
+                 "            and all(osd in state.relievable_osds for osd in"
                  " candidate.losses)\n",
                  ""),),
         ("scenario:toofull",)),
     Mutation(
         "relief-while-inactive",
         "nothing is relieved while PGs are inactive", (
-            Edit(DISPATCHER,
-                 "            degraded_pools=tuple(pool for pool, block in blocked.items() if"
-                 " not block.inactive),\n",
-                 "            degraded_pools=tuple(blocked),\n"),),
+            Edit(THROTTLE,
+                 "    return (not guard.inactive and bool(candidate.losses)\n",
+                 "    return (bool(candidate.losses)\n"),),
         ("scenario:relief_inactive",)),
     Mutation(
         "no-toofull-relief",
@@ -277,7 +269,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-arrival-guard",
         "a PG on its way is not moved again", (
             Edit(THROTTLE,
-                 "    if not candidate.pg.is_moving and pgid not in state.in_flight:\n",
+                 "    if not candidate.pg.is_moving and pgid not in state.limits.in_flight:\n",
                  "    if True:\n"),),
         ("scenario:guard_arrival",)),
     Mutation(

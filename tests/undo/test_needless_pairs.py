@@ -6,10 +6,11 @@ from itertools import permutations
 from typing import Iterator, List, Sequence, Set, Tuple
 
 import pytest
+from tests.execution.limits import limited
 from tests.support.clusters.unit_cluster import Cluster, hosts
 
 from equilibrium_mgr.execution.batch_selection import next_batch
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.snapshot.upmap_items import apply_items, items_for, keep_raw_positions
 from equilibrium_mgr.upmap_cleanup import needless_pairs as why
 from equilibrium_mgr.upmap_cleanup.cleanup_plan import cleanup_plan
@@ -17,8 +18,8 @@ from equilibrium_mgr.upmap_cleanup.needless_pairs import find_needless
 
 Items = Tuple[Tuple[int, int], ...]
 RAW = (0, 1, 2)
-SHUT = ThrottleLimits(max_misplaced_ratio=0.0, max_moves=1, fill_limit=0.0, misplaced_copies=99,
-                      in_flight=(), max_upmap_pairs=1)
+SHUT = limited(max_misplaced_ratio=0.0, misplaced_copies=99, max_moves_per_round=1,
+               max_upmap_items=0.1)
 
 
 def made(items: Items, raw: Sequence[int] = RAW, erasure: bool = False) -> Cluster:
@@ -116,7 +117,8 @@ def test_no_clean_up_changes_an_up_set(seed: int, erasure: bool) -> None:
             after = apply_items(change.raw, change.items, lambda osd: False)
             assert after == snapshot.pgs["1.0"].up == change.up_after == change.up_before
             assert len(change.items) < len(items) and change.shards == 0
-            decision = next_batch(snapshot, plan.changes, SHUT, {1: "trouble"}, kind=plan.kind)
+            decision = next_batch(snapshot, plan.changes, SHUT, {1: PoolGuard("trouble", False)},
+                                  kind=plan.kind)
             assert decision.send == [change]
             cluster.items["1.0"] = list(change.items)
             assert find_needless(cluster.snapshot()).needless == []

@@ -7,6 +7,7 @@ import json
 from typing import Any, List, Tuple
 
 import pytest
+from tests.execution.limits import FREE, limited
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
@@ -22,8 +23,6 @@ from .test_undo_commands import asked, half_way, items, refused, said, session
 
 __all__ = ["session"]   # the fixture
 
-FREE = ThrottleLimits(max_misplaced_ratio=1.0, max_moves=100, fill_limit=0.0, misplaced_copies=0,
-                      in_flight=())
 RAW, MOVED = (0, 1), (2, 1)
 
 
@@ -45,7 +44,7 @@ def decided(count: int, limits: ThrottleLimits) -> Decision:
 
 
 @pytest.mark.parametrize("limits, most", [
-    (FREE._replace(max_moves=1), 1), (FREE._replace(max_misplaced_ratio=0.3), 2),
+    (limited(max_moves_per_round=1), 1), (limited(max_misplaced_ratio=0.3), 2),
     (FREE, 4)])
 def test_what_has_arrived_meanwhile_is_bound_by_all_limits(
         limits: ThrottleLimits, most: int) -> None:
@@ -57,7 +56,7 @@ def test_what_has_arrived_meanwhile_is_bound_by_all_limits(
 def test_it_counts_as_planned_and_sent() -> None:
     execution = Execution("undo-1", back(4), 0.0, UNDO)
     assert execution.planned_moves == 0
-    execution.apply(ExecutionUpdate(sent=decided(4, FREE._replace(max_moves=3)).send))
+    execution.apply(ExecutionUpdate(sent=decided(4, limited(max_moves_per_round=3)).send))
     assert (execution.planned_moves, execution.sent_moves) == (3, 3)
     assert execution.planned_bytes == execution.sent_bytes == 3 * GIB
 
