@@ -334,7 +334,7 @@ class Balancer:
         is_asked = self.observer.begin_round(settings)
         if is_off:
             self._enter(IS_OFF, self._stop_count)
-            self._guards.observe_builtin()
+            self._guards.observe_builtin(self._gateway.builtin_balancer_active())
             self._measure_result(settings)
             if is_asked or not self._is_early() and self.observer.is_behind(None):
                 self._update_view(None, settings)
@@ -344,7 +344,8 @@ class Balancer:
         except NotReady as not_ready:
             return self._not_ready(not_ready, settings)
         self._journal.measure(summary)
-        guard = self._guards.check(summary, settings, execution, self.drains.drains_only(settings))
+        guard = self._guards.check(summary, summary.mon_connected, summary.builtin_active, settings,
+                                   execution, self.drains.drains_only(settings))
         if guard is not None:
             self._stop_for(guard, execution)
             self._enter(guard, self._stop_count)
@@ -470,7 +471,9 @@ class Balancer:
             execution, drains_only = self.execution, self.drains.drains_only(settings)
             if execution is None and not (settings.active or self.drains.is_running):
                 return IS_OFF
-            guard = self._guards.check_snapshot(snapshot, settings, execution, drains_only)
+            guard = self._guards.check(
+                snapshot, self._gateway.have_mon_connection(),
+                self._gateway.builtin_balancer_active(), settings, execution, drains_only)
             if guard is not None:
                 self._stop_for(guard, execution)
                 return guard
@@ -628,7 +631,7 @@ class Balancer:
         self._journal.record_sent(sent.moves, sent.bytes, sent.kept)
         if len(sent.handed_over) < len(batch):   # the rest has no cooldown with a successor
             self._store_sending(sent.handed_over, before)
-        self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
+        self._guards.observe_items(sent.snapshot.upmap_items, are_ours=True)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         sending = sending._replace(text=execution.progress(decision))
         # no arrival is to be waited for where nothing moves, only the monitors' next map
