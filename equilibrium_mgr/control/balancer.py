@@ -478,13 +478,13 @@ class Balancer:
                 self._stop_for(guard, execution)
                 return guard
             if execution is not None and not execution.name:
-                step = self._automatic.replan_step(snapshot, settings, execution,
-                                                   self.dispatcher.osd_traffic(snapshot),
-                                                   drains_only)
-                if step is not None and not step.replan:
-                    return step.why
-                if step is not None:
-                    if self._slot.end(execution, because(SUPERSEDED, step.why.reason)):
+                why = self._automatic.why_not_on(snapshot, settings, execution,
+                                                 self.dispatcher.osd_traffic(snapshot),
+                                                 drains_only)
+                if why is not None and why.state == WAITING:
+                    return why
+                if why is not None:
+                    if self._slot.end(execution, because(SUPERSEDED, why.reason)):
                         self._automatic.keep_wanted(execution)
                     execution = self.execution
             if execution is None:
@@ -496,7 +496,8 @@ class Balancer:
                     return AWAITS_REPORTS
                 excluded = self.dispatcher.excluded(snapshot, settings)
                 step = self._automatic.next_step(snapshot, settings, excluded,
-                                                 self.observer.resting(), drains_only,
+                                                 self.observer.placed, self.observer.noise,
+                                                 drains_only,
                                                  self.drains.has_work)
                 self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
                 if step.plan is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from statistics import median
-from typing import Callable, FrozenSet, NamedTuple, Optional, Sequence
+from typing import Callable, FrozenSet, Optional, Sequence
 
 from ..execution.cooldown import Cooldown
 from ..execution.guards import pg_num_changes
@@ -27,13 +27,6 @@ _REQUESTED_SECONDS = 20.0
 _FORGOTTEN = 0.6
 
 BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.cluster_bounds
-
-
-class RestingFigures(NamedTuple):
-    """The figures of a cluster at rest that only plans and noise change."""
-
-    placed: ShardCounts = {}   # by the up sets
-    noise: float = 0.0         # the mean by which utilizations differ from report to report
 
 
 class ClusterObserver:
@@ -60,7 +53,8 @@ class ClusterObserver:
         self._asked_at = deque([-3600.0] * 3, maxlen=3)   # the last requests at rest
         self._looked_at: Optional[ClusterSummary] = None   # of the last look; None: none was read
         self._last_summary: Optional[ClusterSummary] = None
-        self._noise = 0.0
+        #: the mean by which utilizations of OSDs differ from one summary to the next
+        self.noise = 0.0
 
     def request(self, at_rest: bool = False) -> bool:
         """Requests one observation for a command whose view is too old; False where one is running
@@ -101,20 +95,19 @@ class ClusterObserver:
         self._statistics_at, self._stale_osds = summary.statistics_at, summary.stale_osds
         return summary
 
-    def resting(self) -> RestingFigures:
-        """What tells whether the last look's cluster is still the one that a plan was made for."""
-        return RestingFigures(self.view.counts.soon if self.view is not None else {}, self._noise)
-
     def _measure_noise(self, summary: ClusterSummary) -> None:
-        """Noise that has ended is forgotten within some rounds."""
-        before = self._last_summary.osds if self._last_summary is not None else {}
-        then = {osd: old.utilization for osd, old in before.items()}
-        pairs = [(now.utilization, then.get(osd)) for osd, now in summary.osds.items()]
-        steps = [now - old for now, old in pairs if now is not None and old is not None]
-        self._last_summary = summary
+        before, self._last_summary = self._last_summary or summary, summary
+        steps = [new.utilization - old.utilization
+                 for new, old in ((new, before.osds.get(osd)) for osd, new in summary.osds.items())
+                 if old is not None and new.utilization is not None and old.utilization is not None]
         middle = median(steps) if steps else 0.0   # what comes to all alike is growth
-        self._noise = max(_FORGOTTEN * self._noise,
-                          sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2))
+        self.noise = max(_FORGOTTEN * self.noise,   # that has ended is forgotten within some rounds
+                         sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2))
+
+    @property
+    def placed(self) -> ShardCounts:
+        """The shards of the last look by the up sets, which at rest only plans change."""
+        return self.view.counts.soon if self.view is not None else {}
 
     def observe(self, summary: Optional[ClusterSummary]) -> Snapshot:
         """Reads the whole cluster. Raises NotReady; after any failure it is tried again."""

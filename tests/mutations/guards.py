@@ -176,7 +176,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "old-options-go-on",
         "options that change bind what is under way while the CRUSH map does not rest", (
             Edit(AUTO_PLANNER,
-                 "            return NextStep(_planning(\"the options have changed\"), replan=True)\n",
+                 "            return _planning(\"the options have changed\")\n",
                  "            pass\n"),),
         ("scenarios/awake/test_waiting.py -k options_bind",)),
     Mutation(
