@@ -361,7 +361,7 @@ class Balancer:
             self._round.begin(self._clock(), settings.sleep_interval)
             return max(_SHORTEST_SECONDS, settings.sleep_interval)
         self._waits_for_time, self._was_guarded = False, False
-        self.observer.change_detector.begin_observation(summary, settings)
+        self.observer.begin_look(summary, settings)
         try:
             outcome = self._act(self._observe(summary, settings), settings)
         except NotReady as not_ready:
@@ -402,8 +402,8 @@ class Balancer:
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
         """True where this round has to observe the whole cluster. One that was woken early does so
         only where that was required, or where a finished plan can be taken up."""
-        changes, state = self.observer.change_detector, self._current.state
-        if self.observer.view is None or changes.observation_required or self._was_guarded:
+        state = self._current.state
+        if self.observer.view is None or self.observer.is_required or self._was_guarded:
             return True
         is_new = state == OFF and settings.active   # its option has just been set
         if is_new or self.execution is None and self._automatic.is_ready:
@@ -416,8 +416,8 @@ class Balancer:
             return True
         if state == WAITING and self.execution is None and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
-        return changes.is_due(summary, settings, BALANCED if state == OFF else state,
-                              self._automatic.is_retry_due)
+        return self.observer.is_due(summary, settings, BALANCED if state == OFF else state,
+                                    self._automatic.is_retry_due)
 
     # -- observe -------------------------------------------------------------------------------
 
@@ -563,7 +563,7 @@ class Balancer:
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
-            self.observer.change_detector.await_arrivals(snapshot)
+            self.observer.await_arrivals(snapshot)
         if not execution.wanted:
             # of what moves nothing, nothing is on its way
             if not execution.is_motionless and self.dispatcher.pending.entries and not (
@@ -687,7 +687,7 @@ class Balancer:
         count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
         if not count:
             return None
-        self.observer.change_detector.await_arrivals(snapshot)
+        self.observer.await_arrivals(snapshot)
         return Verdict(
             codes.MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'}"
             " way", state=MOVING)

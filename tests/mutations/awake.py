@@ -18,7 +18,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            self._observe(summary, settings)\n",
                  "        try:\n"
                  "            if summary is not None:\n"
-                 "                self.observer.change_detector.begin_observation(summary, settings)\n"
+                 "                self.observer.begin_look(summary, settings)\n"
                  "            self._observe(summary, settings)\n"),),
         ("threads/test_asked.py", "scenarios/awake/test_asking.py --asked-streams 3",)),
     Mutation(
