@@ -24,7 +24,7 @@ class DrainCommands:
     def list(self) -> CommandAnswer:
         """How far the drains are."""
         parts, view = self._parts, CurrentView(self._parts)
-        parts.balancer.drains.listed()   # a new mgr reads it first
+        parts.balancer.drain_status()   # a new mgr reads it first
         view.request_if_old()
         _, loop = view.newest()
         return drain_list(loop.drains, loop.view, Loop(
@@ -37,7 +37,7 @@ class DrainCommands:
         found = self._osds(names)
         self._refuse_drain(found)
         self._refuse_what_comes_back(found)
-        self._parts.balancer.drains.add(found)
+        self._parts.balancer.change_drains(lambda drains: drains.with_osds(found))
         text = f"{_named(found)} being drained; 'ceph equilibrium drain ls' shows how far"
         executing = self._parts.executing()
         if executing is not None:
@@ -51,7 +51,7 @@ class DrainCommands:
     def _refuse_drain(self, found: Dict[int, str]) -> None:
         """Raises CommandError where nothing would be left to take the data, and where the list
         could not be stored."""
-        drains, view = self._parts.balancer.drains.listed().drains, self._parts.balancer.status.view
+        drains, view = self._parts.balancer.drain_status().drains, self._parts.balancer.status.view
         wanted, osds = drains.with_osds(found), self._parts.gateway.summary().osds
         crush = self._parts.gateway.crush()
         usable = weighed_osds(crush).intersection(osd for osd, one in osds.items() if one.is_in)
@@ -85,18 +85,17 @@ class DrainCommands:
 
     def remove(self, names: List[str]) -> CommandAnswer:
         """Ends the drain of OSDs."""
-        drains = self._parts.balancer.drains
-        by_name, given = drains.listed().drains.by_name(), set(names)
+        drains = self._parts.balancer.drain_status().drains
+        by_name, given = drains.by_name(), set(names)
         found = {osd: name for name in given & set(by_name) for osd in by_name[name]}
         found.update(self._osds([name for name in names if name not in by_name]))
-        wanted = frozenset(found) & drains.status.drains.osds
+        wanted = frozenset(found) & drains.osds
         if not wanted:
             raise CommandError(errno.ENOENT, "none of these OSDs is being drained;"
                                " 'ceph equilibrium drain ls' lists those that are")
-        active = self._parts.settings().active
-        drains.remove(wanted, active)
+        self._parts.balancer.change_drains(lambda drains: drains.without(wanted))
         text = f"{_named({osd: found[osd] for osd in wanted})} no longer being drained; "
-        text += ("automatic balancing moves data back" if active else
+        text += ("automatic balancing moves data back" if self._parts.settings().active else
                  "automatic balancing is off, so nothing moves back by itself ('ceph equilibrium"
                  " on' moves it)")
         return CommandAnswer({"osds": sorted(wanted)}, "\n".join(wrap("", text, 0)))

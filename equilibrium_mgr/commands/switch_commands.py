@@ -29,7 +29,7 @@ class SwitchCommands:
         if builtin_was_active:
             gateway.switch_off_builtin_balancer()
         gateway.set_option("active", "true")
-        drains = self._parts.balancer.drains.listed()
+        drains = self._parts.balancer.drain_status()
         resumed = sorted(drains.drains.osds) if drains.drains.is_paused else []
         self._parts.balancer.switch_on(builtin_was_active)
         sentences = ["automatic balancing is on"]

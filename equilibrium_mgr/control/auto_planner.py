@@ -86,9 +86,9 @@ class AutoPlanner:
         self._idle: Optional[_IdleState] = None
         self._retry = WaitTimer()   # of the idle state; inf: it is for good
         self._topology: Any = None
-        #: since the topology has changed last; and since it did so first, of changes that follow
-        #: each other before it has settled
-        self._quiet, self._settling = WaitTimer(), WaitTimer()
+        #: since the topology has changed last; and since it did so first, of changes that are no
+        #: further apart than _LONGEST_SETTLE_SECONDS
+        self._changing, self._settling = WaitTimer(), WaitTimer()
         self._planned_at: Optional[float] = None
         self._is_doubtful = False   # whether the idle state's cluster has changed
         self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
@@ -177,7 +177,8 @@ class AutoPlanner:
     def _is_restless(self) -> bool:
         """True where the topology keeps changing, for longer than is waited for."""
         now = self._clock()
-        return self._quiet.peek_seconds_left(now) > 0.0 >= self._settling.peek_seconds_left(now)
+        return (self._changing.peek_seconds_left(now) > 0.0
+                >= self._settling.peek_seconds_left(now))
 
     def _is_paced(self, seconds: float = PACE_SECONDS) -> bool:
         """True while it is too early for another plan on account of data alone."""
@@ -254,16 +255,17 @@ class AutoPlanner:
             settings.min_gain, frozenset(pools), placed, noise), self._clock()
         if mark.unsettled != self._topology:
             if self._topology is not None:
-                if self._quiet.peek_seconds_left(now) <= 0.0:   # the first in a while
+                if self._changing.peek_seconds_left(now) <= 0.0:   # the first in a while
                     self._settling.begin(now, _LONGEST_SETTLE_SECONDS)
-                self._quiet.begin(now, SETTLE_SECONDS)
+                self._changing.begin(now, _LONGEST_SETTLE_SECONDS)
                 self.stuck = StuckDrains()   # there may be a place now
             self._topology = mark.unsettled
         return mark
 
     def _wait_to_settle(self, change: str) -> Optional[Verdict]:
         now = self._clock()
-        left = min(self._quiet.peek_seconds_left(now), self._settling.peek_seconds_left(now))
+        left = min(self._settling.peek_seconds_left(now), SETTLE_SECONDS - (
+            _LONGEST_SETTLE_SECONDS - self._changing.peek_seconds_left(now)))
         if self._is_restless() and self._planned_at is not None:
             left = PACE_SECONDS - max(0.0, now - self._planned_at)
         at = format_deadline(now + left)

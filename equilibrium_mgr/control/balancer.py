@@ -12,6 +12,8 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional, Sequence
 
+from ..drain.drain_list import DrainList, drain_list_from_dict
+from ..drain.status import DrainStatus
 from ..execution.batch_selection import Decision
 from ..execution.change_outcomes import DroppedChange
 from ..execution.cooldown import ExcludedPgs
@@ -45,7 +47,7 @@ from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .episodes.history import Totals
 from .episodes.outcomes import (
-    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF,
+    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF,
     because)
 from .journal import Journal
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, WaitingGroups, progress_of
@@ -97,8 +99,9 @@ class Balancer:
         self._automatic = AutoPlanner(plan_service, clock, self._plan_is_ready)
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
-        self.drains = DrainControl(gateway, self._journal, clock,
-                                   lambda: self._recover(settings()), self._drains_changed)
+        self.drains = DrainControl(gateway, self._journal, clock)
+        #: how an episode ends once nothing is balanced or drained any more
+        self._drain_ending = SWITCHED_OFF
         self._recovery_lock = threading.Lock()
         self._is_recovered = False
         #: the next round; until there is something new to say, which may be several rounds away;
@@ -209,7 +212,8 @@ class Balancer:
 
     def switch_on(self, builtin_was_active: bool) -> None:
         """Begins automatic balancing, once a built-in balancer just switched off has noticed."""
-        self.drains.resume()
+        if self.drains.status.drains.is_paused:
+            self.change_drains(lambda drains: drains.paused(False))
         self._automatic.reset()
         self.dispatcher.rejected = {}
         self.dispatcher.corrections.resume(self._clock())
@@ -229,7 +233,7 @@ class Balancer:
         self._recover(self._settings())
         self._automatic.reset()
         self.dispatcher.rejected = {}
-        self.drains.pause()   # first: no round that begins from here on takes a drain up
+        self.drains.replace(lambda drains: drains.paused(True))   # first: no round that begins from here on takes a drain up
         execution = self._slot.stop(STOPPED_BY_OFF)
         self._enter(IS_OFF, self._slot.stop_count)
         self.publish()   # the store may take its time
@@ -253,8 +257,22 @@ class Balancer:
         self.require_observation()
         return execution
 
+    def drain_status(self) -> DrainStatus:
+        """How far drains are, once a new mgr has read the list of the last one."""
+        self._recover(self._settings())
+        return self.drains.status
+
+    def change_drains(self, change: Callable[[DrainList], DrainList]) -> None:
+        """Changes the list for a command; on return it is stored."""
+        self._recover(self._settings())
+        self.drains.replace(change)
+        is_over = not (self.drains.status.drains.names or self._settings().active)
+        self._drain_ending = STOPPED_BY_DRAIN_RM if is_over else SWITCHED_OFF
+        self._journal.flush()
+        self._drains_changed()
+
     def _drains_changed(self) -> None:
-        """A command has changed the list: what is sent from now on is planned by the new one."""
+        """What is sent from now on is planned by the new list."""
         self._automatic.reset()
         self._slot.stop_automatic(DRAIN_CHANGED)
         self.publish()
@@ -305,7 +323,7 @@ class Balancer:
             found = self._journal.recover(self.dispatcher.cooldown, now, settings.sleep_interval)
             self.dispatcher.restore(found.rejected, found.sending, found.corrections,
                                     found.in_flight, found.sending_epoch)
-            self.drains.restore(found.drains)
+            self.drains.replace(lambda _: drain_list_from_dict(found.drains), store=False)
             try:
                 plan = None if found.plan is None else self._plan_store.get(found.plan)
             except (ValueError, KeyError) as error:  # BadPlan is a ValueError
@@ -330,7 +348,8 @@ class Balancer:
             execution = self.execution
         is_off = execution is None and not (settings.active or self.drains.is_running)
         if is_off:
-            self._journal.end(self.drains.pop_ending(), self._clock(), self.observer.view)
+            self._journal.end(self._drain_ending, self._clock(), self.observer.view)
+            self._drain_ending = SWITCHED_OFF
         is_asked = self.observer.begin_round(settings)
         if is_off:
             self._enter(IS_OFF, self._stop_count)
@@ -425,7 +444,8 @@ class Balancer:
         snapshot = self.observer.observe(summary)
         self.dispatcher.observe(snapshot)
         self._guards.observe_items(snapshot.upmap_items)
-        self.drains.observe(snapshot, self.dispatcher.pending.entries)
+        if self.drains.observe(snapshot, self.dispatcher.pending.entries):
+            self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
         self._journal.observe_arrivals(self.observer.view)
         self.publish()
