@@ -16,7 +16,7 @@ from .module_parts import ModuleParts
 
 def list_drains(parts: ModuleParts) -> CommandAnswer:
     """How far the drains are."""
-    parts.balancer.drains.listed()   # a new mgr reads it first
+    parts.balancer.drain_status()   # a new mgr reads it first
     parts.request_if_old()
     _, status = parts.newest()
     return drain_list(status, parts.settings(), parts.clock(), weighed_osds(
@@ -31,7 +31,7 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     parts.refuse_old_clients()
     gateway, balancer, found = parts.gateway, parts.balancer, _osds(parts, names)
     view, crush = balancer.status.view, gateway.crush()
-    wanted = balancer.drains.listed().drains.with_osds(found)
+    wanted = balancer.drain_status().drains.with_osds(found)
     usable = weighed_osds(crush).intersection(
         osd for osd, one in gateway.summary().osds.items() if one.is_in)
     if not usable - wanted.osds:
@@ -55,7 +55,7 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
         if back:
             raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes shards back to"
                                f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
-    balancer.drains.add(found)
+    balancer.change_drains(lambda drains: drains.with_osds(found))
     text = f"{_named(found)} being drained; 'ceph equilibrium drain ls' shows how far"
     executing = parts.executing()
     if executing is not None:
@@ -69,18 +69,17 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
 
 def remove_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     """Ends the drain of OSDs."""
-    drains = parts.balancer.drains
-    by_name = drains.listed().drains.by_name()
+    drains = parts.balancer.drain_status().drains
+    by_name = drains.by_name()
     found = {osd: name for name in names for osd in by_name.get(name, ())}
     found.update(_osds(parts, [name for name in names if name not in by_name]))
-    wanted = frozenset(found) & drains.status.drains.osds
+    wanted = frozenset(found) & drains.osds
     if not wanted:
         raise CommandError(errno.ENOENT, "none of these OSDs is being drained;"
                            " 'ceph equilibrium drain ls' lists those that are")
-    active = parts.settings().active
-    drains.remove(wanted, active)
+    parts.balancer.change_drains(lambda drains: drains.without(wanted))
     text = f"{_named({osd: found[osd] for osd in wanted})} no longer being drained; "
-    text += ("automatic balancing moves data back" if active else
+    text += ("automatic balancing moves data back" if parts.settings().active else
              "automatic balancing is off, so nothing moves back by itself ('ceph equilibrium"
              " on' moves it)")
     return CommandAnswer({"osds": sorted(wanted)}, "\n".join(wrap("", text, 0)))

@@ -25,7 +25,7 @@ def switch_on(parts: ModuleParts) -> CommandAnswer:
     if builtin_was_active:
         gateway.switch_off_builtin_balancer()
     gateway.set_option("active", "true")
-    drains = parts.balancer.drains.listed().drains
+    drains = parts.balancer.drain_status().drains
     resumed = sorted(drains.osds) if drains.is_paused else []
     parts.balancer.switch_on(builtin_was_active)
     sentences = ["automatic balancing is on"]

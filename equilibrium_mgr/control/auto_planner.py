@@ -1,8 +1,9 @@
 """Automatic balancing: when to plan, when to stay idle, and when an execution is out of date."""
 from __future__ import annotations
 
+import math
 import threading
-from typing import Any, Callable, FrozenSet, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from ..drain.status import StuckDrains
 from ..execution.cooldown import ExcludedPgs
@@ -13,7 +14,6 @@ from ..execution.osd_traffic import OsdTraffic
 from ..execution.verdict import Verdict
 from ..observation.bound_gap import NOTHING_LEFT
 from ..observation.change_detection import FULL_PACE_SECONDS, pace_seconds
-from ..observation.observer import RestingFigures
 from ..observation.states import PLANNING, WAITING
 from ..plan.model import Plan
 from ..plan.options import PlanOptions
@@ -29,8 +29,7 @@ from ..snapshot.model import Snapshot
 from .balancing_scope import automatic_options
 from .plan_gain import gain_reason
 from .plan_validity import (
-    ClusterFingerprint, data_change, fingerprint_of, newly_nearfull, rest_change, topology_change,
-    unplanned_change)
+    ClusterMark, change_of, data_change, drift, mark_of, topology_change, unplanned_change)
 
 #: Seconds for which a topology has to stay the same before it is planned for, as OSDs flap; and at
 #: most, of changes that are no further apart.
@@ -47,37 +46,23 @@ class NextStep(NamedTuple):
     plan: Optional[Plan] = None
     is_idle: bool = False      # nothing is to be done
     searched_at: Optional[float] = None   # seconds since the epoch: the plan that has shown it
-    replan: bool = False       # the execution under way is out of date
 
 
-class _PlanRequest(NamedTuple):
-    """The options and the cluster that a plan is requested for."""
-
-    options: PlanOptions
-    fingerprint: ClusterFingerprint
-    excluded: ExcludedPgs
-    generation: int
-
-
-class _PlanContext(NamedTuple):
-    """A plan, what it was asked for, and the cluster as it was then."""
+class _MadePlan(NamedTuple):
+    """A plan, and the cluster that it was asked for."""
 
     plan: Plan
-    options: PlanOptions
-    fingerprint: ClusterFingerprint
+    mark: ClusterMark
     cooling_seconds: float     # after which a better one could be made
     made_at: float             # seconds since the epoch
-    basis: Optional[FormerPlan] = None   # what the next plan can start from
+    basis: Optional[FormerPlan]   # what the next plan can start from
 
 
 class _IdleState(NamedTuple):
     """The finding that nothing is to be done while the cluster and the options stay as they are."""
 
-    options: PlanOptions
-    min_gain: float
-    fingerprint: ClusterFingerprint
+    mark: ClusterMark
     why: Verdict
-    for_good: bool   # or only until the retry is due
     searched_at: Optional[float] = None   # seconds since the epoch
 
 
@@ -94,16 +79,18 @@ class AutoPlanner:
         self._wake = wake
         self._lock = threading.Lock()
         self._generation = 0
-        self._ready: Optional[_PlanContext] = None
-        self._executed: Optional[_PlanContext] = None
+        self._ready: Optional[_MadePlan] = None
+        self._executed: Optional[_MadePlan] = None
         #: what was wanted when an execution was given up, until another plan is taken up
         self._wanted: Optional[FormerPlan] = None
         self._idle: Optional[_IdleState] = None
+        self._retry = WaitTimer()   # of the idle state; inf: it is for good
         self._topology: Any = None
-        self._quiet, self._settling, self._changing = WaitTimer(), WaitTimer(), WaitTimer()
+        #: since the topology has changed last; and since it did so first, of changes that are no
+        #: further apart than _LONGEST_SETTLE_SECONDS
+        self._changing, self._settling = WaitTimer(), WaitTimer()
         self._planned_at: Optional[float] = None
         self._is_doubtful = False   # whether the idle state's cluster has changed
-        self._retry = WaitTimer()
         self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self._failing = False
         self._submitted = False
@@ -123,10 +110,9 @@ class AutoPlanner:
     @property
     def is_retry_due(self) -> bool:
         """True where an idle state has to be looked at again although nothing changes: it is not
-        for good, or what has changed was too early or too little beside noise."""
-        idle = self._idle
-        return idle is not None and (self._is_doubtful or not idle.for_good and (
-            self._retry.seconds_left(self._clock()) <= 0.0))
+        for good, or what has changed was too early."""
+        return self._idle is not None and (
+            self._is_doubtful or self._retry.peek_seconds_left(self._clock()) <= 0.0)
 
     def reset(self) -> None:
         """Drops a plan that waits or is being made, and ends an idle state."""
@@ -138,58 +124,51 @@ class AutoPlanner:
             self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                  resting: RestingFigures, drain_only: bool = False,
+                  placed: ShardCounts, noise: float, drain_only: bool = False,
                   drain_has_work: bool = False) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan.
-        `drain_has_work`: shards have come to an OSD that is being drained."""
-        fingerprint = self._observe(snapshot, frozenset(excluded.pools), resting.placed)
-        options = automatic_options(settings, snapshot, excluded.rejected, drain_only=drain_only)
+        `placed`: the snapshot's shards by the up sets. `noise`: as ClusterMark. `drain_has_work`:
+        shards have come to an OSD that is being drained."""
+        mark = self._observe(snapshot, settings, drain_only, excluded, placed, noise)
         with self._lock:
             ready, self._ready = self._ready, None
             idle, generation = self._idle, self._generation
         if ready is not None:
             self._backoff.succeeded()
             self._failing = False
-            ready = self._valid(ready, fingerprint, options, settings.sleep_interval)
-            if ready is not None:
-                self._wanted = None
-                if _drains_all(ready.options):
-                    self.stuck = StuckDrains(ready.plan.stuck, ready.made_at)
-                gain = gain_reason(ready.plan, snapshot, settings.min_gain)
-                if gain is not None:
-                    self._executed = ready
-                    self._set_idle(None, generation)
-                    return NextStep(_planning(gain), plan=ready.plan)
-                idle = _idle_after(ready, settings.min_gain)
-                self._set_idle(idle, generation)
-                self._retry.begin(self._clock(), ready.cooling_seconds or PACE_SECONDS)
-        paced = self._is_paced(max(pace_seconds(fingerprint.fullness), FULL_PACE_SECONDS))
-        if drain_has_work and ready is None and not paced:
+            ready = self._valid(ready, mark, settings.sleep_interval)
+        if ready is not None:
+            self._wanted = None
+            if _drains_all(ready.mark.options):
+                self.stuck = StuckDrains(ready.plan.stuck, ready.made_at)
+            gain = gain_reason(ready.plan, snapshot, settings.min_gain)
+            if gain is not None:
+                self._executed = ready
+                self._set_idle(None, generation)
+                return NextStep(_planning(gain), plan=ready.plan)
+            idle = self._idle_after(ready, generation)
+        if drain_has_work and ready is None and not self._is_paced(FULL_PACE_SECONDS):
             idle = None
-        if idle is not None and self._stays_idle(idle, fingerprint, options, settings.min_gain,
-                                                 snapshot, resting.noise, paced):
-            return _settling_step(excluded) or NextStep(
-                idle.why, is_idle=True, searched_at=idle.searched_at)
         settling = _settling_step(excluded)
+        if idle is not None and self._stays_idle(idle, mark):
+            return settling or NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         if settling is not None and frozenset(snapshot.pools) <= frozenset(excluded.pools):
             if not full_osds(snapshot):
                 return settling
-        return self._plan(snapshot, _PlanRequest(options, fingerprint, excluded, generation),
-                          settings)
+        return self._plan(snapshot, mark, excluded, generation, settings.max_plan_seconds)
 
-    def _valid(self, ready: _PlanContext, fingerprint: ClusterFingerprint, options: PlanOptions,
-               sleep_interval: float) -> Optional[_PlanContext]:
-        """The plan, where it is still what would be asked for; while the topology does not come to
-        rest, what of it that does not touch."""
+    def _valid(self, ready: _MadePlan, now: ClusterMark,
+               sleep_interval: float) -> Optional[_MadePlan]:
+        """What of a plan may still be made: nothing where something else would be asked for now,
+        and not what a change of the topology touches."""
         age = self._clock() - ready.made_at
         if not (0.0 <= age <= max(PACE_SECONDS, 2.0 * sleep_interval)
-                and _is_same_request(ready.options, options)
-                and ready.fingerprint.excluded_pools == fingerprint.excluded_pools):
+                and ready.mark.is_same_request(now.options)
+                and ready.mark.excluded_pools == now.excluded_pools):
             return None
-        if not topology_change(ready.fingerprint, fingerprint):
+        if not topology_change(ready.mark, now):
             return ready
-        touched = {change.pgid for change in ready.fingerprint.touched(
-            fingerprint, ready.plan.changes)}
+        touched = {change.pgid for change in ready.mark.touched(now, ready.plan.changes)}
         changes = tuple(change for change in ready.plan.changes if change.pgid not in touched)
         if not (changes and self._is_restless()):
             return None
@@ -206,11 +185,32 @@ class AutoPlanner:
         return self._planned_at is not None and (
             0.0 <= self._clock() - self._planned_at < seconds)
 
-    def _set_idle(self, idle: Optional[_IdleState], generation: Optional[int] = None) -> None:
+    def _set_idle(self, idle: Optional[_IdleState], generation: int) -> None:
         """Replaces the idle state, unless a command has ended the generation that found it."""
         with self._lock:
-            if generation is None or generation == self._generation:
+            if generation == self._generation:
                 self._idle = idle
+
+    def _idle_after(self, plan: _MadePlan, generation: int) -> _IdleState:
+        """Begins an idle state after a plan that has nothing to gain."""
+        min_gain = plan.mark.min_gain
+        idle = _IdleState(plan.mark, Verdict(codes.BALANCED, NOTHING_LEFT) if not plan.plan.changes
+                          else Verdict(codes.MIN_GAIN, "the moves that are left gain less than"
+                                       f" min_gain ({min_gain:g})"), plan.made_at)
+        self._set_idle(idle, generation)
+        is_for_good = plan.cooling_seconds <= 0.0 and not plan.plan.stuck
+        self._retry.begin(self._clock(), math.inf if is_for_good
+                          else plan.cooling_seconds or PACE_SECONDS)
+        return idle
+
+    def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
+                           reason: str, drain_only: bool = False) -> None:
+        """Begins an idle state of PACE_SECONDS after a plan of which nothing could be sent: the
+        next plan would be the same."""
+        mark = self._observe(snapshot, settings, drain_only, excluded)
+        self._set_idle(_IdleState(mark, Verdict(
+            codes.IMMOVABLE, f"no move can be made ({reason})")), self._generation)
+        self._retry.begin(self._clock(), PACE_SECONDS)
 
     def keep_wanted(self, execution: Execution) -> None:
         """Keeps what an execution that was given up still wanted: the next plan starts from it."""
@@ -219,99 +219,74 @@ class AutoPlanner:
         with self._lock:   # a command may reset it meanwhile
             self._wanted = wanted
 
-    def replan_step(self, snapshot: Snapshot, settings: Settings, execution: Execution,
-                    traffic: OsdTraffic, drain_only: bool = False) -> Optional[NextStep]:
-        """The step where the execution of an automatic plan must not go on, or None."""
-        plan, fingerprint = self._executed, self._observe(snapshot)
-        if plan is None:
+    def why_not_on(self, snapshot: Snapshot, settings: Settings, execution: Execution,
+                   traffic: OsdTraffic, drain_only: bool) -> Optional[Verdict]:
+        """Why the execution of an automatic plan must not go on, or None: it has to wait, or is out
+        of date where the state is PLANNING. What a change of the topology touches is dropped; the
+        rest goes on until there may be another plan."""
+        now, executed = self._observe(snapshot, settings, drain_only), self._executed
+        if executed is None:
             return None
         # first: while the topology does not come to rest, what they forbid would still be sent
-        if not _is_same_request(plan.options, automatic_options(
-                settings, snapshot, frozenset(), drain_only=drain_only)):
-            return NextStep(_planning("the options have changed"), replan=True)
-        change = topology_change(plan.fingerprint, fingerprint)
+        if not executed.mark.is_same_request(now.options):
+            return _planning("the options have changed")
+        change = topology_change(executed.mark, now)
         if change is not None:
-            return self._go_on(change, fingerprint, execution)
-        change = data_change(plan.fingerprint, fingerprint, settings.min_gain)
-        change = change or unplanned_change(plan.fingerprint, snapshot, traffic, execution.wanted,
-                                            execution.moved)
-        if change is not None and not self._is_paced():
-            return NextStep(_planning(change), replan=True)
-        return None
+            settling = self._wait_to_settle(change)
+            touched = executed.mark.touched(now, execution.wanted)
+            if settling is not None and len(touched) < len(execution.wanted):
+                execution.apply(ExecutionUpdate(
+                    dropped=[DroppedChange(one, change) for one in touched]))
+                return None
+            return settling or _planning(change)
+        change = data_change(executed.mark, now) or unplanned_change(
+            executed.mark, snapshot, traffic, execution.wanted, execution.moved)
+        return None if change is None or self._is_paced() else _planning(change)
 
-    def _go_on(self, change: str, fingerprint: ClusterFingerprint,
-               execution: Execution) -> Optional[NextStep]:
-        """None where something goes on until there may be another plan; what the change of the
-        topology touches is dropped."""
-        settling, plan = self._wait_to_settle(change), self._executed
-        if settling is None:
-            return NextStep(_planning(change), replan=True)
-        touched = [] if plan is None else plan.fingerprint.touched(fingerprint, execution.wanted)
-        if len(touched) < len(execution.wanted):
-            execution.apply(ExecutionUpdate(
-                dropped=[DroppedChange(one, change) for one in touched]))
-            return None
-        return settling
-
-    def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                           reason: str, drain_only: bool = False) -> None:
-        """Begins an idle state of PACE_SECONDS after a plan of which nothing could be sent: the
-        next plan would be the same."""
-        self._set_idle(_IdleState(
-            automatic_options(settings, snapshot, excluded.rejected, drain_only=drain_only),
-            settings.min_gain,
-            fingerprint_of(snapshot, frozenset(excluded.pools)),
-            Verdict(codes.IMMOVABLE, f"no move can be made ({reason})"), False))
-        self._retry.begin(self._clock(), PACE_SECONDS)
-
-    def _observe(self, snapshot: Snapshot, excluded_pools: FrozenSet[int] = frozenset(),
-                 placed: Optional[ShardCounts] = None) -> ClusterFingerprint:
-        """Returns the fingerprint of a newer snapshot; begins the settling time where its topology
-        is another one."""
-        fingerprint, now = fingerprint_of(snapshot, excluded_pools, placed), self._clock()
-        if fingerprint.unsettled != self._topology:
+    def _observe(self, snapshot: Snapshot, settings: Settings, drain_only: bool,
+                 excluded: Optional[ExcludedPgs] = None,
+                 placed: ShardCounts = {}, noise: float = 0.0) -> ClusterMark:
+        """Returns the mark of a newer snapshot; begins the settling time where its topology is
+        another one."""
+        rejected, pools = (excluded.rejected, excluded.pools) if excluded is not None else (
+            frozenset(), ())
+        mark, now = mark_of(
+            snapshot, automatic_options(settings, snapshot, rejected, drain_only=drain_only),
+            settings.min_gain, frozenset(pools), placed, noise), self._clock()
+        if mark.unsettled != self._topology:
             if self._topology is not None:
-                self._quiet.begin(now, SETTLE_SECONDS)
                 if self._changing.peek_seconds_left(now) <= 0.0:   # the first in a while
                     self._settling.begin(now, _LONGEST_SETTLE_SECONDS)
                 self._changing.begin(now, _LONGEST_SETTLE_SECONDS)
                 self.stuck = StuckDrains()   # there may be a place now
-            self._topology = fingerprint.unsettled
-        return fingerprint
+            self._topology = mark.unsettled
+        return mark
 
-    def _wait_to_settle(self, change: str) -> Optional[NextStep]:
+    def _wait_to_settle(self, change: str) -> Optional[Verdict]:
         now = self._clock()
-        left = min(self._quiet.peek_seconds_left(now), self._settling.peek_seconds_left(now))
+        left = min(self._settling.peek_seconds_left(now), SETTLE_SECONDS - (
+            _LONGEST_SETTLE_SECONDS - self._changing.peek_seconds_left(now)))
         if self._is_restless() and self._planned_at is not None:
             left = PACE_SECONDS - max(0.0, now - self._planned_at)
         at = format_deadline(now + left)
-        return None if left <= 0.0 else NextStep(Verdict(
+        return None if left <= 0.0 else Verdict(
             codes.SETTLING, f"{change}; if that lasts there is a new plan at {at}", {"until": at},
-            WAITING, left))
+            WAITING, left)
 
-    def _stays_idle(self, idle: _IdleState, fingerprint: ClusterFingerprint, options: PlanOptions,
-                    min_gain: float, snapshot: Snapshot, noise: float, paced: bool) -> bool:
-        if (idle.options, idle.min_gain) != (options, min_gain):
-            return False  # with others there may be something to do
-        if not idle.for_good and self._retry.seconds_left(self._clock()) <= 0.0:
+    def _stays_idle(self, idle: _IdleState, now: ClusterMark) -> bool:
+        if self._retry.seconds_left(self._clock()) <= 0.0 or change_of(idle.mark, now):
             return False
-        if any(now > then for now, then in zip(fingerprint.fullness, idle.fingerprint.fullness)):
-            return False  # another OSD is too full: no plan has tried to help it
-        if (idle.fingerprint.excluded_pools != fingerprint.excluded_pools
-                or topology_change(idle.fingerprint, fingerprint)
-                or newly_nearfull(idle.fingerprint, fingerprint.utilization,
-                                  snapshot.nearfull_ratio)):
-            return False
-        change, little = data_change(idle.fingerprint, fingerprint, min_gain), rest_change(
-            idle.fingerprint, fingerprint, min_gain, 0.0)
-        self._is_doubtful = bool(change or little)
-        return paced or not (change or rest_change(
-            idle.fingerprint, fingerprint, min_gain, noise))
+        self._is_doubtful = bool(data_change(idle.mark, now) or drift(idle.mark, now))
+        return not self._is_doubtful or self._is_paced(
+            max(pace_seconds(now.fullness), FULL_PACE_SECONDS))
 
-    def _plan(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> NextStep:
+    def _plan(self, snapshot: Snapshot, mark: ClusterMark, excluded: ExcludedPgs, generation: int,
+              max_seconds: float) -> NextStep:
+        """Starts a plan in the job thread, where none is being made and none has to be waited
+        for."""
         settling = self._wait_to_settle("the cluster has just changed")
         if settling is not None:
-            return settling
+            return NextStep(settling)
         now, failure = self._clock(), self._plan_service.last_failure("")
         if failure is not None and self._submitted:
             if self._failing:  # a first failure may be a passing one
@@ -321,37 +296,22 @@ class AutoPlanner:
         left = self._backoff.seconds_left(now)
         if left > 0.0:
             return NextStep(_planning(f"{failed} at {format_deadline(now + left)}", left))
-        if request.generation == self._generation and self._submit(snapshot, request, settings):
-            self._submitted = True
-            self._set_idle(None, request.generation)
-            self._planned_at = now
-        return NextStep(_planning(failed if failure else "a plan is being made"))
-
-    def _submit(self, snapshot: Snapshot, request: _PlanRequest, settings: Settings) -> bool:
-        """Starts a plan in the job thread; False while one is being made."""
-        options, excluded = request.options, request.excluded
 
         def done(plan: Plan, basis: Optional[FormerPlan]) -> None:
             with self._lock:
-                if request.generation != self._generation:
+                if generation != self._generation:
                     return  # asked for before `off` or `on`
-                self._ready = _PlanContext(plan, options, request.fingerprint, excluded.seconds,
-                                           self._clock(), basis)
+                self._ready = _MadePlan(plan, mark, excluded.seconds, self._clock(), basis)
             self._wake()
-        same = self._executed is not None and _is_same_request(self._executed.options, options)
-        free = options._replace(
-            rejected_pgs=options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(
+        options = mark.options._replace(
+            rejected_pgs=mark.options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(
                 pgid for pgid, code in excluded.codes.items() if code == codes.COOLDOWN))
-        return self._plan_service.submit_automatic(snapshot, free, settings.max_plan_seconds, done,
-                                                   self._wanted if same else None)
-
-
-def _idle_after(plan: _PlanContext, min_gain: float) -> _IdleState:
-    """The idle state after a plan that has nothing to gain."""
-    why = Verdict(codes.BALANCED, NOTHING_LEFT) if not plan.plan.changes else Verdict(
-        codes.MIN_GAIN, f"the moves that are left gain less than min_gain ({min_gain:g})")
-    return _IdleState(plan.options, min_gain, plan.fingerprint, why,
-                      plan.cooling_seconds <= 0.0 and not plan.plan.stuck, plan.made_at)
+        is_same = self._executed is not None and self._executed.mark.is_same_request(mark.options)
+        if generation == self._generation and self._plan_service.submit_automatic(
+                snapshot, options, max_seconds, done, self._wanted if is_same else None):
+            self._submitted, self._planned_at = True, now
+            self._set_idle(None, generation)
+        return NextStep(_planning(failed if failure else "a plan is being made"))
 
 
 def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
@@ -371,8 +331,3 @@ def _drains_all(options: PlanOptions) -> bool:
     """True where a plan may take shards of any pool off any OSD."""
     return options.drain_only or (
         options.pool_ids is None and options.device_classes is None and options.sources is None)
-
-
-def _is_same_request(one: PlanOptions, other: PlanOptions) -> bool:
-    """True where they differ at most in the PGs that the monitor did not keep."""
-    return one._replace(rejected_pgs=frozenset()) == other._replace(rejected_pgs=frozenset())

@@ -12,6 +12,8 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional, Sequence
 
+from ..drain.drain_list import DrainList, drain_list_from_dict
+from ..drain.status import DrainStatus
 from ..execution.batch_selection import Decision
 from ..execution.change_outcomes import DroppedChange
 from ..execution.cooldown import ExcludedPgs
@@ -45,7 +47,7 @@ from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .episodes.history import Totals
 from .episodes.outcomes import (
-    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF,
+    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF,
     because)
 from .journal import Journal
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, WaitingGroups, progress_of
@@ -97,8 +99,9 @@ class Balancer:
         self._automatic = AutoPlanner(plan_service, clock, self._plan_is_ready)
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
-        self.drains = DrainControl(gateway, self._journal, clock,
-                                   lambda: self._recover(settings()), self._drains_changed)
+        self.drains = DrainControl(gateway, self._journal, clock)
+        #: how an episode ends once nothing is balanced or drained any more
+        self._drain_ending = SWITCHED_OFF
         self._recovery_lock = threading.Lock()
         self._is_recovered = False
         #: the next round; until there is something new to say, which may be several rounds away;
@@ -209,7 +212,8 @@ class Balancer:
 
     def switch_on(self, builtin_was_active: bool) -> None:
         """Begins automatic balancing, once a built-in balancer just switched off has noticed."""
-        self.drains.resume()
+        if self.drains.status.drains.is_paused:
+            self.change_drains(lambda drains: drains.paused(False))
         self._automatic.reset()
         self.dispatcher.rejected = {}
         self.dispatcher.corrections.resume(self._clock())
@@ -229,7 +233,7 @@ class Balancer:
         self._recover(self._settings())
         self._automatic.reset()
         self.dispatcher.rejected = {}
-        self.drains.pause()   # first: no round that begins from here on takes a drain up
+        self.drains.replace(lambda drains: drains.paused(True))   # first: no round that begins from here on takes a drain up
         execution = self._slot.stop(STOPPED_BY_OFF)
         self._enter(IS_OFF, self._slot.stop_count)
         self.publish()   # the store may take its time
@@ -253,8 +257,22 @@ class Balancer:
         self.require_observation()
         return execution
 
+    def drain_status(self) -> DrainStatus:
+        """How far drains are, once a new mgr has read the list of the last one."""
+        self._recover(self._settings())
+        return self.drains.status
+
+    def change_drains(self, change: Callable[[DrainList], DrainList]) -> None:
+        """Changes the list for a command; on return it is stored."""
+        self._recover(self._settings())
+        self.drains.replace(change)
+        is_over = not (self.drains.status.drains.names or self._settings().active)
+        self._drain_ending = STOPPED_BY_DRAIN_RM if is_over else SWITCHED_OFF
+        self._journal.flush()
+        self._drains_changed()
+
     def _drains_changed(self) -> None:
-        """A command has changed the list: what is sent from now on is planned by the new one."""
+        """What is sent from now on is planned by the new list."""
         self._automatic.reset()
         self._slot.stop_automatic(DRAIN_CHANGED)
         self.publish()
@@ -305,7 +323,7 @@ class Balancer:
             found = self._journal.recover(self.dispatcher.cooldown, now, settings.sleep_interval)
             self.dispatcher.restore(found.rejected, found.sending, found.corrections,
                                     found.in_flight, found.sending_epoch)
-            self.drains.restore(found.drains)
+            self.drains.replace(lambda _: drain_list_from_dict(found.drains), store=False)
             try:
                 plan = None if found.plan is None else self._plan_store.get(found.plan)
             except (ValueError, KeyError) as error:  # BadPlan is a ValueError
@@ -330,11 +348,12 @@ class Balancer:
             execution = self.execution
         is_off = execution is None and not (settings.active or self.drains.is_running)
         if is_off:
-            self._journal.end(self.drains.pop_ending(), self._clock(), self.observer.view)
+            self._journal.end(self._drain_ending, self._clock(), self.observer.view)
+            self._drain_ending = SWITCHED_OFF
         is_asked = self.observer.begin_round(settings)
         if is_off:
             self._enter(IS_OFF, self._stop_count)
-            self._guards.observe_builtin()
+            self._guards.observe_builtin(self._gateway.builtin_balancer_active())
             self._measure_result(settings)
             if is_asked or not self._is_early() and self.observer.is_behind(None):
                 self._update_view(None, settings)
@@ -344,7 +363,8 @@ class Balancer:
         except NotReady as not_ready:
             return self._not_ready(not_ready, settings)
         self._journal.measure(summary)
-        guard = self._guards.check(summary, settings, execution, self.drains.drains_only(settings))
+        guard = self._guards.check(summary, summary.mon_connected, summary.builtin_active, settings,
+                                   execution, self.drains.drains_only(settings))
         if guard is not None:
             self._stop_for(guard, execution)
             self._enter(guard, self._stop_count)
@@ -360,7 +380,7 @@ class Balancer:
             self._round.begin(self._clock(), settings.sleep_interval)
             return max(_SHORTEST_SECONDS, settings.sleep_interval)
         self._waits_for_time, self._was_guarded = False, False
-        self.observer.change_detector.begin_observation(summary, settings)
+        self.observer.begin_look(summary, settings)
         try:
             outcome = self._act(self._observe(summary, settings), settings)
         except NotReady as not_ready:
@@ -401,8 +421,8 @@ class Balancer:
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
         """True where this round has to observe the whole cluster. One that was woken early does so
         only where that was required, or where a finished plan can be taken up."""
-        changes, state = self.observer.change_detector, self._current.state
-        if self.observer.view is None or changes.observation_required or self._was_guarded:
+        state = self._current.state
+        if self.observer.view is None or self.observer.is_required or self._was_guarded:
             return True
         is_new = state == OFF and settings.active   # its option has just been set
         if is_new or self.execution is None and self._automatic.is_ready:
@@ -415,8 +435,8 @@ class Balancer:
             return True
         if state == WAITING and self.execution is None and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
-        return changes.is_due(summary, settings, BALANCED if state == OFF else state,
-                              self._automatic.is_retry_due)
+        return self.observer.is_due(summary, settings, BALANCED if state == OFF else state,
+                                    self._automatic.is_retry_due)
 
     # -- observe -------------------------------------------------------------------------------
 
@@ -424,7 +444,8 @@ class Balancer:
         snapshot = self.observer.observe(summary)
         self.dispatcher.observe(snapshot)
         self._guards.observe_items(snapshot.upmap_items)
-        self.drains.observe(snapshot, self.dispatcher.pending.entries)
+        if self.drains.observe(snapshot, self.dispatcher.pending.entries):
+            self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
         self._journal.observe_arrivals(self.observer.view)
         self.publish()
@@ -470,18 +491,20 @@ class Balancer:
             execution, drains_only = self.execution, self.drains.drains_only(settings)
             if execution is None and not (settings.active or self.drains.is_running):
                 return IS_OFF
-            guard = self._guards.check_snapshot(snapshot, settings, execution, drains_only)
+            guard = self._guards.check(
+                snapshot, self._gateway.have_mon_connection(),
+                self._gateway.builtin_balancer_active(), settings, execution, drains_only)
             if guard is not None:
                 self._stop_for(guard, execution)
                 return guard
             if execution is not None and not execution.name:
-                step = self._automatic.replan_step(snapshot, settings, execution,
-                                                   self.dispatcher.osd_traffic(snapshot),
-                                                   drains_only)
-                if step is not None and not step.replan:
-                    return step.why
-                if step is not None:
-                    if self._slot.end(execution, because(SUPERSEDED, step.why.reason)):
+                why = self._automatic.why_not_on(snapshot, settings, execution,
+                                                 self.dispatcher.osd_traffic(snapshot),
+                                                 drains_only)
+                if why is not None and why.state == WAITING:
+                    return why
+                if why is not None:
+                    if self._slot.end(execution, because(SUPERSEDED, why.reason)):
                         self._automatic.keep_wanted(execution)
                     execution = self.execution
             if execution is None:
@@ -493,7 +516,8 @@ class Balancer:
                     return AWAITS_REPORTS
                 excluded = self.dispatcher.excluded(snapshot, settings)
                 step = self._automatic.next_step(snapshot, settings, excluded,
-                                                 self.observer.resting(), drains_only,
+                                                 self.observer.placed, self.observer.noise,
+                                                 drains_only,
                                                  self.drains.has_work)
                 self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
                 if step.plan is None:
@@ -559,7 +583,7 @@ class Balancer:
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
-            self.observer.change_detector.await_arrivals(snapshot)
+            self.observer.await_arrivals(snapshot)
         if not execution.wanted:
             # of what moves nothing, nothing is on its way
             if not execution.is_motionless and self.dispatcher.pending.entries and not (
@@ -628,7 +652,7 @@ class Balancer:
         self._journal.record_sent(sent.moves, sent.bytes, sent.kept)
         if len(sent.handed_over) < len(batch):   # the rest has no cooldown with a successor
             self._store_sending(sent.handed_over, before)
-        self._guards.builtin_grace.accept(sent.snapshot.upmap_items)
+        self._guards.observe_items(sent.snapshot.upmap_items, are_ours=True)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         sending = sending._replace(text=execution.progress(decision))
         # no arrival is to be waited for where nothing moves, only the monitors' next map
@@ -683,7 +707,7 @@ class Balancer:
         count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
         if not count:
             return None
-        self.observer.change_detector.await_arrivals(snapshot)
+        self.observer.await_arrivals(snapshot)
         return Verdict(
             codes.MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'}"
             " way", state=MOVING)

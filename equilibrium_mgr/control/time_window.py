@@ -6,7 +6,7 @@ weekdays Monday to Friday it is open on Saturday until six and closed on Monday 
 from __future__ import annotations
 
 import time
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from ..settings import Settings
 
@@ -56,24 +56,15 @@ def is_open(window: Window, now: float) -> bool:
 
 def next_opening(window: Window, now: float) -> Optional[float]:
     """Returns the time at which a closed window opens, in seconds since the epoch; None if
-    never."""
+    never. A minute that summer time skips becomes the first one after it."""
     today = time.localtime(now)
-    begin = window.begin_minute % DAY_MINUTES
     for day in range(9):
-        for minute in sorted({0, begin}):
-            moment = _moment(today, day, minute)
+        for minute in sorted({0, window.begin_minute % DAY_MINUTES}):
+            moment = time.mktime((today.tm_year, today.tm_mon, today.tm_mday + day, minute // 60,
+                                  minute % 60, 0, 0, 0, -1))
             if moment > now and is_open(window, moment):
                 return moment
     return None
-
-
-def _moment(today: time.struct_time, days: int, minute: int) -> float:
-    """Seconds since the epoch of a minute of a local day, `days` after today. A minute that summer
-    time skips becomes the first one after it."""
-    fields: List[int] = [today.tm_year, today.tm_mon, today.tm_mday + days, minute // 60,
-                         minute % 60, 0, 0, 0, -1]
-    return time.mktime((fields[0], fields[1], fields[2], fields[3], fields[4], fields[5],
-                        fields[6], fields[7], fields[8]))
 
 
 def _on_day(window: Window, weekday: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from statistics import median
-from typing import Callable, FrozenSet, NamedTuple, Optional, Sequence
+from typing import Callable, FrozenSet, Optional, Sequence, Tuple
 
 from ..execution.cooldown import Cooldown
 from ..execution.guards import pg_num_changes
@@ -16,9 +16,11 @@ from ..plan.usage import ShardCounts
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
 from ..snapshot.model import Snapshot
-from .change_detection import ChangeDetector, has_moved
+from .change_detection import (
+    LONGEST_SECONDS, copying_pgs, has_moved, has_other_limits, pace_seconds)
 from .cluster_view import ClusterView, make_view, with_misplaced
 from .movements import Movement
+from .states import BALANCED, BLOCKED, STUCK
 from .transfer_rates import RateMeter, TransferRates
 
 #: Seconds between two observations that commands request.
@@ -27,13 +29,6 @@ _REQUESTED_SECONDS = 20.0
 _FORGOTTEN = 0.6
 
 BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.cluster_bounds
-
-
-class RestingFigures(NamedTuple):
-    """The figures of a cluster at rest that only plans and noise change."""
-
-    placed: ShardCounts = {}   # by the up sets
-    noise: float = 0.0         # the mean by which utilizations differ from report to report
 
 
 class ClusterObserver:
@@ -48,7 +43,11 @@ class ClusterObserver:
         self._clock = clock
         self._log = log
         self.compute_bounds: BoundsFunction = cluster_bounds
-        self.change_detector = ChangeDetector(clock)
+        #: what the last look that something was decided on began with; what a command has asked
+        #: for is not what the loop compares the cluster with
+        self._decided_on: Optional[Tuple[ClusterSummary, Settings]] = None
+        self._is_awaiting = False   # whether only arrivals are waited for since
+        self.is_required = False    # whether the next round looks, whatever has changed
         self._meter = RateMeter()
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # when last seen; None before
@@ -60,7 +59,8 @@ class ClusterObserver:
         self._asked_at = deque([-3600.0] * 3, maxlen=3)   # the last requests at rest
         self._looked_at: Optional[ClusterSummary] = None   # of the last look; None: none was read
         self._last_summary: Optional[ClusterSummary] = None
-        self._noise = 0.0
+        #: the mean by which utilizations of OSDs differ from one summary to the next
+        self.noise = 0.0
 
     def request(self, at_rest: bool = False) -> bool:
         """Requests one observation for a command whose view is too old; False where one is running
@@ -85,7 +85,34 @@ class ClusterObserver:
 
     def require_observation(self) -> None:
         """Makes the next round observe the whole cluster, whatever has changed."""
-        self.change_detector.observation_required = True
+        self.is_required = True
+
+    def begin_look(self, summary: ClusterSummary, settings: Settings) -> None:
+        """Records what a look begins with that something is decided on, and ends all waiting."""
+        self.is_required = self._is_awaiting = False
+        self._decided_on = summary, settings
+
+    def await_arrivals(self, snapshot: Snapshot) -> None:
+        """Makes a summary a round suffice while what is misplaced stands still."""
+        self._is_awaiting = snapshot.misplaced_copies > 0
+
+    def is_due(self, summary: ClusterSummary, settings: Settings, state: str,
+               retry_due: bool) -> bool:
+        """True where a look would show something that matters. `retry_due`: a plan may be made
+        again although nothing has changed."""
+        if self.is_required or self._decided_on is None or settings != self._decided_on[1]:
+            return True
+        then = self._decided_on[0]
+        elapsed = self._clock() - then.taken_at
+        if elapsed < 0.0 or then.fullness != summary.fullness:   # the clock was set back
+            return True
+        if state in (BALANCED, STUCK):   # whatever differs but the time counts
+            return elapsed >= pace_seconds(summary.fullness) and (
+                retry_due or then != summary._replace(taken_at=then.taken_at,
+                                                      statistics_at=then.statistics_at))
+        return (elapsed >= LONGEST_SECONDS or has_other_limits(then, summary)
+                or has_moved(then, summary) or copying_pgs(summary) > 0
+                or not (state == BLOCKED or self._is_awaiting))
 
     def summary(self) -> ClusterSummary:
         """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
@@ -101,20 +128,19 @@ class ClusterObserver:
         self._statistics_at, self._stale_osds = summary.statistics_at, summary.stale_osds
         return summary
 
-    def resting(self) -> RestingFigures:
-        """What tells whether the last look's cluster is still the one that a plan was made for."""
-        return RestingFigures(self.view.counts.soon if self.view is not None else {}, self._noise)
-
     def _measure_noise(self, summary: ClusterSummary) -> None:
-        """Noise that has ended is forgotten within some rounds."""
-        before = self._last_summary.osds if self._last_summary is not None else {}
-        then = {osd: old.utilization for osd, old in before.items()}
-        pairs = [(now.utilization, then.get(osd)) for osd, now in summary.osds.items()]
-        steps = [now - old for now, old in pairs if now is not None and old is not None]
-        self._last_summary = summary
+        before, self._last_summary = self._last_summary or summary, summary
+        steps = [new.utilization - old.utilization
+                 for new, old in ((new, before.osds.get(osd)) for osd, new in summary.osds.items())
+                 if old is not None and new.utilization is not None and old.utilization is not None]
         middle = median(steps) if steps else 0.0   # what comes to all alike is growth
-        self._noise = max(_FORGOTTEN * self._noise,
-                          sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2))
+        self.noise = max(_FORGOTTEN * self.noise,   # that has ended is forgotten within some rounds
+                         sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2))
+
+    @property
+    def placed(self) -> ShardCounts:
+        """The shards of the last look by the up sets, which at rest only plans change."""
+        return self.view.counts.soon if self.view is not None else {}
 
     def observe(self, summary: Optional[ClusterSummary]) -> Snapshot:
         """Reads the whole cluster. Raises NotReady; after any failure it is tried again."""

@@ -122,6 +122,7 @@ def test_a_purged_osd_leaves_the_list_with_a_note(session: Session) -> None:
     run(session, "sim run 2h")
     session.module.balancer.drains.observe(session.module.balancer.status.view.snapshot._replace(
         osds={}), {})
+    session.module.balancer.publish()
     assert [note["note"] for note in listed(session)["notes"]] == [
         "osd.3 (osd.3) no longer exists and has left the list"]
 

@@ -28,7 +28,7 @@ def test_nothing_of_a_named_plan_goes_to_an_osd_once_drain_add_has_answered(mome
 
     def add(*_: Any) -> None:
         if not harness.balancer.drains.status.drains.names:
-            harness.balancer.drains.add({1: "osd.1"})
+            harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
     if moment == "store":
         harness.kv.before_write = lambda key: add() if key == "cooldown" else None
     elif moment == "decided":
@@ -46,10 +46,10 @@ def test_what_could_not_leave_once_is_not_said_of_a_new_drain() -> None:
     harness = drained(to_buckets="osd.0")
     run(harness)
     assert sum(one.shards for one in harness.balancer.drains.status.stuck) == 12
-    harness.balancer.drains.remove(frozenset((0,)))
+    harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
     run(harness, 1)
     harness.options["to_buckets"] = None
-    harness.balancer.drains.add(DRAIN)
+    harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
     harness.round(60)   # the plan is in the making
     assert harness.balancer.drains.status.stuck == ()
     assert harness.balancer.drains.status.has_work
@@ -60,12 +60,12 @@ def test_what_could_not_leave_once_is_not_said_of_a_new_drain() -> None:
 def test_an_empty_osd_that_is_listed_anew_is_asked_about_at_once() -> None:
     harness = run(drained())
     for _ in range(2):
-        harness.balancer.drains.remove(frozenset((0,)))
-        harness.balancer.drains.add(DRAIN)
+        harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
+        harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
         harness.round(1)
         assert harness.balancer.drains.status.stop_check == StopCheck(True, "")
-    harness.balancer.drains.add({1: "osd.1"})
-    harness.balancer.drains.remove(frozenset((1,)))
+    harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
+    harness.balancer.change_drains(lambda drains: drains.without(frozenset((1,))))
     harness.round(1)
     assert harness.balancer.drains.status.is_safe(0) is True
 
@@ -76,7 +76,7 @@ def test_a_drain_that_begins_during_the_look_of_a_command_is_taken_up_at_once() 
 
     def add() -> None:
         if len(harness.balancer.drains.status.drains.names) == 1:
-            harness.balancer.drains.add({1: "osd.1"})
+            harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
     harness.gateway.before_snapshot = add
     harness.now += 60
     harness.balancer.request_observation()
@@ -94,7 +94,7 @@ def test_balancing_that_an_option_ends_is_not_ended_by_an_earlier_drain_rm(activ
     """Whether that drain was carried out by itself, or by automatic balancing."""
     harness = drained(active=active, max_misplaced_ratio=0.1)
     run(harness, 3)
-    harness.balancer.drains.remove(frozenset((0,)), active)
+    harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
     run(harness, 2)
     harness.options["active"] = True   # as `ceph config set` does
     run(harness, 4)
@@ -106,10 +106,10 @@ def test_balancing_that_an_option_ends_is_not_ended_by_an_earlier_drain_rm(activ
 
 def test_one_of_two_drains_that_ends_is_not_the_end_of_the_other() -> None:
     harness = drained(max_misplaced_ratio=0.1)
-    harness.balancer.drains.add({1: "osd.1"})
+    harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
     run(harness, 3)
-    harness.balancer.drains.remove(frozenset((1,)))
-    harness.balancer.drains.pause()
+    harness.balancer.change_drains(lambda drains: drains.without(frozenset((1,))))
+    harness.balancer.drains.replace(lambda drains: drains.paused(True))
     run(harness, 2)
     assert outcomes(harness)[-1] == "stopped: automatic balancing was switched off"
 
@@ -125,7 +125,7 @@ def test_what_one_osd_cannot_lose_does_not_hide_the_work_on_another() -> None:
 def test_a_successor_knows_its_drains_before_its_first_round() -> None:
     harness = run(drained(max_misplaced_ratio=0.1), 3)
     again = successor(harness)
-    assert again.balancer.drains.listed().drains.osds == frozenset((0,))
+    assert again.balancer.drain_status().drains.osds == frozenset((0,))
 
 
 def test_each_shard_leaves_when_its_own_pg_cooldown_is_over() -> None:
@@ -172,7 +172,7 @@ def test_limits_of_balancing_do_not_name_themselves_for_a_stuck_drain(limits: An
     cluster = uneven()
     cluster.pool(2, size=1).pg("2.0", [1])
     harness = Harness(cluster, active=True, fill_limit=0.01, max_upmap_items=0.0, **limits)
-    harness.balancer.drains.add(DRAIN)
+    harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
     made = []
     plan = harness.planning.planner
     harness.planning.planner = lambda *given, **named: made.append(1) or plan(*given, **named)

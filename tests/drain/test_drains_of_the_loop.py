@@ -9,7 +9,7 @@ from tests.support.plan_legality import ended_plan
 
 from equilibrium_mgr.control.balancing_scope import automatic_options
 from equilibrium_mgr.control.plan_gain import gain_reason
-from equilibrium_mgr.control.plan_validity import fingerprint_of, topology_change
+from equilibrium_mgr.control.plan_validity import mark_of, topology_change
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.drain.drain_list import DrainList
 from equilibrium_mgr.drain.remaining import Remaining
@@ -32,8 +32,8 @@ def settings(**given: Any) -> Any:
 
 def test_another_list_makes_a_plan_out_of_date_and_needs_no_settling() -> None:
     cluster = single_copies([10], [10], [])
-    before = fingerprint_of(cluster.snapshot())
-    after = fingerprint_of(cluster.drain(1).snapshot())
+    before, after = (mark_of(snapshot, PlanOptions(), 0.0)
+                     for snapshot in (cluster.snapshot(), cluster.drain(1).snapshot()))
     assert topology_change(before, after) == "osd.1 is being drained"
     assert topology_change(after, before) == "osd.1 is no longer being drained"
     assert before.unsettled == after.unsettled

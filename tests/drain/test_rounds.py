@@ -26,7 +26,7 @@ def run(harness: Harness, rounds: int = 8) -> Harness:
 def drained(num_bytes: int = 5 * GIB, **options: Any) -> Harness:
     harness = Harness(uneven(num_bytes=num_bytes), max_upmap_items=0.0,   # each PG needs a pair
                       **options)
-    harness.balancer.drains.add(DRAIN)
+    harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
     return harness
 
 
@@ -64,7 +64,7 @@ def test_degraded_pgs_wait() -> None:
     cluster = uneven()
     cluster.pg("1.0", [0], state="active+undersized+degraded")
     harness = Harness(cluster, relieve_while_degraded=False)
-    harness.balancer.drains.add(DRAIN)
+    harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
     run(harness)
     assert harness.gateway.sent == [] and harness.balancer.state == "blocked"
 
@@ -77,7 +77,7 @@ def test_off_pauses_it_for_a_successor_too_before_it_answers() -> None:
     again = run(successor(harness))
     assert len(run(harness).gateway.sent) == sent and again.gateway.sent == []
     assert again.balancer.drains.status.drains.osds == frozenset((0,))
-    again.balancer.drains.add(DRAIN)
+    again.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
     assert run(again, 16).gateway.sent
 
 
@@ -91,7 +91,7 @@ def test_a_successor_goes_on() -> None:
 def test_nothing_of_a_batch_goes_once_the_drain_has_ended() -> None:
     harness = run(drained(max_misplaced_ratio=0.1), 3)
     sent = len(harness.gateway.sent)
-    harness.balancer.drains.remove(frozenset((0,)))
+    harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
     assert len(run(harness).gateway.sent) == sent
     assert harness.balancer.state == "off"
 
@@ -99,7 +99,7 @@ def test_nothing_of_a_batch_goes_once_the_drain_has_ended() -> None:
 def test_another_osd_makes_the_plan_under_way_out_of_date() -> None:
     """osd.1 was a target until then."""
     harness = run(drained(max_misplaced_ratio=0.1), 3)
-    harness.balancer.drains.add({1: "osd.1"})
+    harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
     before = len(harness.gateway.batches)
     run(harness, 24)
     gained = {osd for batch in harness.gateway.batches[before:] for change in batch
@@ -122,20 +122,22 @@ def test_on_ends_a_pause() -> None:
 def test_once_drain_rm_has_answered_no_shard_leaves_for_it(moment: str, options: Any) -> None:
     """With a plan that waits, and between decision and permit."""
     harness = drained(**options)
-    remove = harness.balancer.drains.remove
+
+    def remove() -> None:
+        harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
     if moment == "ready":
         harness.round(60)
         harness.jobs.run()
-        remove(frozenset((0,)))
+        remove()
     elif moment == "store":
         def before_write(key: str) -> None:
             if key == "cooldown" and harness.balancer.drains.status.drains.names:
-                remove(frozenset((0,)))
+                remove()
         harness.kv.before_write = before_write
     else:
         def before_check() -> None:
             if harness.balancer.drains.status.drains.names:
-                remove(frozenset((0,)))
+                remove()
         harness.gateway.before_placement_check = before_check
     run(harness, 1)
     while harness.balancer.drains.status.drains.names:
@@ -154,7 +156,7 @@ def test_a_plan_that_was_decided_on_before_drain_rm_is_not_taken_up() -> None:
     def step(*given: Any) -> Any:
         found = next_step(*given)
         if found.plan is not None and harness.balancer.drains.status.drains.names:
-            harness.balancer.drains.remove(frozenset((0,)))
+            harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
         return found
     harness.balancer._automatic.next_step = step   # type: ignore[method-assign]
     assert run(harness).gateway.sent == []

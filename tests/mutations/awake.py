@@ -18,7 +18,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "            self._observe(summary, settings)\n",
                  "        try:\n"
                  "            if summary is not None:\n"
-                 "                self.observer.change_detector.begin_observation(summary, settings)\n"
+                 "                self.observer.begin_look(summary, settings)\n"
                  "            self._observe(summary, settings)\n"),),
         ("threads/test_asked.py", "scenarios/awake/test_asking.py --asked-streams 3",)),
     Mutation(
@@ -29,9 +29,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "idle-for-good",
         "a rest ends where a plan could gain by what has drifted since", (
             Edit(AUTO_PLANNER,
-                 "        return paced or not (change or rest_change(\n"
-                 "            idle.fingerprint, fingerprint, min_gain, noise))\n",
-                 "        return paced or not change\n"),),
+                 "        self._is_doubtful = bool(data_change(idle.mark, now) or"
+                 " drift(idle.mark, now))\n",
+                 "        self._is_doubtful = bool(data_change(idle.mark, now))\n"),),
         ("scenarios/awake/test_drift.py --drift-streams 4",)),
     Mutation(
         "settles-without-end",

@@ -56,26 +56,24 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-window",
         "nothing outside the window", (
             Edit(CLUSTER_GUARDS,
-                 "            if closed is not None:\n"
-                 "                return closed\n",
-                 "            if closed is not None:\n"
-                 "                pass\n"),),
+                 "            guard = (None if drains_only or is_named else self._closed(settings))"
+                 " or (\n",
+                 "            guard = None or (\n"),),
         ("scenario:guard_window",)),
     Mutation(
         "no-start-delay",
         "nothing within start_delay of a failover", (
             Edit(CLUSTER_GUARDS,
-                 "        if left > 0.0:\n"
-                 "            until",
-                 "        if False:\n"
-                 "            until"),),
+                 "        left = settings.start_delay - (now - self._active_since)\n",
+                 "        left = 0.0\n"),),
         ("scenario:guard_start",)),
     Mutation(
         "no-hold",
         "nothing while the built-in balancer may be finishing", (
             Edit(CLUSTER_GUARDS,
-                 "        if grace_seconds > 0.0:\n",
-                 "        if False:\n"),),
+                 "        left = 0.0 if is_motionless else"
+                 " self._builtin_grace.peek_seconds_left(now)\n",
+                 "        left = 0.0\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
         "hold-after-on-alone",
@@ -88,7 +86,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "builtin-is-not-watched",
         "nor where that was while equilibrium was off", (
             Edit(BALANCER,
-                 "            self._guards.observe_builtin()\n",
+                 "            self._guards.observe_builtin(self._gateway.builtin_balancer_active())\n",
                  ""),),
         ("scenario:guard_builtin_by_hand",)),
     Mutation(
@@ -171,7 +169,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "old-options-go-on",
         "options that change bind what is under way while the CRUSH map does not rest", (
             Edit(AUTO_PLANNER,
-                 "            return NextStep(_planning(\"the options have changed\"), replan=True)\n",
+                 "            return _planning(\"the options have changed\")\n",
                  "            pass\n"),),
         ("scenarios/awake/test_waiting.py -k options_bind",)),
     Mutation(

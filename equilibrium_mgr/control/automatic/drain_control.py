@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, FrozenSet, Mapping, Optional, Tuple
+from typing import Callable, Mapping
 
-from ...drain.drain_list import DrainList, drain_list_from_dict
+from ...drain.drain_list import DrainList
 from ...drain.remaining import may_lack_copies, remaining_shards
 from ...drain.status import DrainStatus, StuckDrains
 from ...execution.cooldown import ExcludedPgs
@@ -18,13 +18,10 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
 from ..balancing_scope import osd_filter
-from ..episodes.outcomes import (
-    COMPLETED, DROPPED, STOPPED_BY_DRAIN_RM, SWITCHED_OFF, because)
+from ..episodes.outcomes import COMPLETED, DROPPED, because
 from ..journal import Journal
 from ..time_window import is_open, window_of
 
-#: Seconds after which the mgr is asked again whether empty OSDs may be stopped, of the same osdmap.
-_ASK_SECONDS = 60.0
 #: Seconds after which the cluster is looked at again while shards wait for pg_cooldown alone.
 _LOOK_SECONDS = 600.0
 #: Seconds after which what had no other place is tried again where it takes a plan of its own, for
@@ -33,23 +30,13 @@ _RETRY_SECONDS = 21600.0
 
 
 class DrainControl:
-    """Commands change the list, the serve thread observes. `status` is replaced whole.
+    """Commands replace the list, the serve thread observes. `status` is replaced whole."""
 
-    `changed` is called after each change of the list by a command, `recover` before it.
-    """
-
-    def __init__(self, gateway: Gateway, journal: Journal, clock: Callable[[], float],
-                 recover: Callable[[], None], changed: Callable[[], None]) -> None:
+    def __init__(self, gateway: Gateway, journal: Journal, clock: Callable[[], float]) -> None:
         self._gateway = gateway
         self._journal = journal
         self._clock = clock
-        self._recover = recover
-        self._changed = changed
         self._lock = threading.Lock()
-        #: how an episode ends once nothing is balanced or drained any more
-        self._ending = SWITCHED_OFF
-        #: empty OSDs, when, and at which epoch of the osdmap
-        self._asked: Optional[Tuple[FrozenSet[int], float, int]] = None
         self._planned_at = 0.0   # seconds since the epoch: the plan that `status.stuck` is of
         self.status = DrainStatus()
 
@@ -66,45 +53,8 @@ class DrainControl:
             self.status.has_work or self.status.has_cooled(now)
             or bool(self.status.held) and not 0.0 <= now - self._planned_at < _RETRY_SECONDS)
 
-    def restore(self, stored: Mapping[str, Any]) -> None:
-        """Takes over the list of the last mgr."""
-        self._replace(lambda drains: drain_list_from_dict(stored), store=False)
-
-    # -- commands --------------------------------------------------------------------------------
-
-    def listed(self) -> DrainStatus:
-        """The status for a command, once a new mgr has read the list of the last one."""
-        self._recover()
-        return self.status
-
-    def add(self, names: Mapping[int, str]) -> None:
-        """Adds OSDs (id → the name given), and ends a pause; on return it is stored."""
-        self._ending = SWITCHED_OFF
-        self._change(lambda drains: drains.with_osds(names))
-
-    def remove(self, osds: FrozenSet[int], active: bool = False) -> None:
-        """Takes OSDs off the list; on return it is stored. `active`: automatic balancing goes
-        on."""
-        self._ending = (SWITCHED_OFF if active or self.status.drains.osds - osds
-                        else STOPPED_BY_DRAIN_RM)
-        self._change(lambda drains: drains.without(osds))
-
-    def resume(self) -> None:
-        """Ends a pause, for `on`; on return it is stored."""
-        if self.status.drains.is_paused:
-            self._change(lambda drains: drains.paused(False))
-
-    def pause(self) -> None:
-        """For `off`, which stores what the journal has been told."""
-        self._replace(lambda drains: drains.paused(True))
-
-    def _change(self, change: Callable[[DrainList], DrainList]) -> None:
-        self._recover()
-        self._replace(change)
-        self._journal.flush()
-        self._changed()
-
-    def _replace(self, change: Callable[[DrainList], DrainList], store: bool = True) -> None:
+    def replace(self, change: Callable[[DrainList], DrainList], store: bool = True) -> None:
+        """Replaces the list, and has the journal store it; `store`: False for what it has found."""
         with self._lock:
             before = self.status.drains
             drains = change(before)
@@ -113,27 +63,24 @@ class DrainControl:
                 return
             if store:
                 self._journal.record_drains(drains.to_dict())
+            is_same = drains.osds == before.osds
             self.status = self.status._replace(
-                drains=drains, stuck=self.status.stuck if drains.osds == before.osds else (),
+                drains=drains, stuck=self.status.stuck if is_same else (),
                 remaining={osd: left for osd, left in self.status.remaining.items()
                            if osd in drains.names},
                 down=self.status.down & drains.osds,
-                stop_check=self.status.stop_check if drains.osds == before.osds else None)
+                stop_check=self.status.stop_check if is_same else None)
 
-    # -- the loop --------------------------------------------------------------------------------
-
-    def observe(self, snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> None:
+    def observe(self, snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> bool:
         """Takes in a newer snapshot: what is left, which OSDs no longer exist or have another disk,
         and whether those that are empty may be stopped. Waits for the mgr's answer, some seconds at
-        most."""
+        most. Returns whether an OSD has left the list."""
         if not self.status.drains.names:
-            return
+            return False
         before, now = self.status.drains.osds, self._clock()
-        self._replace(lambda drains: drains.without_gone(
+        self.replace(lambda drains: drains.without_gone(
             frozenset(snapshot.osds), now).without_replaced(snapshot.osds, now))
         osds = self.status.drains.osds
-        if before - osds:
-            self._changed()   # this round still has the snapshot in which they are drained
         remaining = remaining_shards(snapshot, osds, [
             (pgid, entry.sources) for pgid, entry in list(pending.items())])
         down = frozenset(osd for osd in osds if osd in snapshot.osds and not snapshot.osds[osd].up)
@@ -142,7 +89,12 @@ class DrainControl:
             if self.status.drains.osds == osds:   # else a command has just changed it
                 self.status = self.status._replace(remaining=remaining, down=down,
                                                    is_lacking=lacking, epoch=snapshot.epoch)
-        self._ask_whether_safe(snapshot.epoch)
+        empty = self.status.empty_osds
+        check = self._gateway.stop_check(empty) if empty else None
+        with self._lock:
+            if self.status.empty_osds == empty:
+                self.status = self.status._replace(stop_check=check)
+        return bool(before - osds)
 
     def observe_plan(self, stuck: StuckDrains, snapshot: Snapshot, excluded: ExcludedPgs) -> None:
         """Takes in what the last plan has found no other place for."""
@@ -156,21 +108,6 @@ class DrainControl:
                 stuck=tuple(one for one in stuck.shards if one.osd in drained),
                 cooling_now=len(left), cooling_next=now + min(left) if left else None,
                 cooling_until=now + max(left) if left else None)
-
-    def _ask_whether_safe(self, epoch: int) -> None:
-        empty, now = self.status.empty_osds, self._clock()
-        if not empty:
-            self._asked, check = None, None
-        elif self.status.stop_check is not None and self._asked is not None and (
-                self._asked[::2] == (empty, epoch)
-                and 0.0 <= now - self._asked[1] < _ASK_SECONDS):
-            return
-        else:
-            check = self._gateway.stop_check(empty)
-            self._asked = None if check is None else (empty, now, epoch)
-        with self._lock:
-            if self.status.empty_osds == empty:
-                self.status = self.status._replace(stop_check=check)
 
     def drains_only(self, settings: Settings) -> bool:
         """True where nothing but drains may be planned: automatic balancing is off or outside its
@@ -198,11 +135,6 @@ class DrainControl:
                            seconds)
         return Verdict(codes.SWITCHED_OFF,
                        f"automatic balancing is off; {self.status.result_sentence}", state=OFF)
-
-    def pop_ending(self) -> str:
-        """How the episode ends that is under way while nothing is balanced or drained any more."""
-        ending, self._ending = self._ending, SWITCHED_OFF
-        return ending
 
     def ending_of(self, found: Verdict) -> str:
         """How the episode ends that leads to a state at rest."""

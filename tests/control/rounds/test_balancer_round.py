@@ -153,6 +153,20 @@ def test_foreign_upmaps_prolong_the_wait() -> None:
     assert harness.round(50) == "waiting" and harness.round(11) == "planning"
 
 
+def test_items_that_disappear_do_not_prolong_the_wait() -> None:
+    """As of a purged OSD or a deleted pool, whose items the monitor removes."""
+    harness = Harness(uneven(), active=True)
+    for ps in range(3):
+        harness.gateway.set_items(f"1.{ps}", [0], [(0, 2)])
+    harness.round()
+    harness.balancer.switch_on(True)
+    states = []
+    for ps in range(3):
+        harness.gateway.set_items(f"1.{ps}", [0], [])
+        states.append(harness.round(20.5))
+    assert states == ["waiting", "waiting", "planning"]
+
+
 @pytest.mark.parametrize("trouble, words", [
     ("connected", "no connection"), ("builtin", "ceph balancer off"), ("flag", "norebalance"),
     ("client", "set-require-min-compat-client luminous")])
