@@ -6,7 +6,6 @@ Whatever wakes it, a round does no more than a summary shows to be needed; batch
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -60,11 +59,6 @@ _SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
 _MOST_CHANGES = 1000
 #: Seconds between two batches of a plan that moves nothing.
 _NEXT_SECONDS = 2.0
-#: Seconds between observations for a result that is to be measured: while anything is misplaced,
-#: and while nothing is. The longer nothing has arrived, the rarer is every reading: a part of the
-#: seconds waited so far, up to an hour. A PG may stay in backfill_toofull for ever.
-_MOVING_SECONDS, _SETTLED_SECONDS = 600.0, 60.0
-_WAITED_PART, _LONGEST_SECONDS = 1.0 / 6.0, 3600.0
 #: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
 _LOST_STATES = frozenset(("down", "incomplete"))
 #: The same, and of those whose data stands still until an OSD is less full.
@@ -110,7 +104,6 @@ class Balancer:
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
         #: whether a guard stopped the last round; whether the last decision said how long to wait
         self._was_guarded = self._waits_for_time = False
-        self._measuring_since: Optional[float] = None   # seconds since the epoch: a result's wait
         self._status_lock = threading.Lock()
         self.status = BalancerStatus()
         self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
@@ -354,7 +347,6 @@ class Balancer:
         if is_off:
             self._enter(IS_OFF, self._stop_count)
             self._guards.observe_builtin(self._gateway.builtin_balancer_active())
-            self._measure_result(settings)
             if is_asked or not self._is_early() and self.observer.is_behind(None):
                 self._update_view(None, settings)
             return self._next_round(settings)
@@ -362,7 +354,6 @@ class Balancer:
             summary = self.observer.summary()
         except NotReady as not_ready:
             return self._not_ready(not_ready, settings)
-        self._journal.measure(summary)
         guard = self._guards.check(summary, summary.mon_connected, summary.builtin_active, settings,
                                    execution, self.drains.drains_only(settings))
         if guard is not None:
@@ -447,7 +438,6 @@ class Balancer:
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
             self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
-        self._journal.observe_arrivals(self.observer.view)
         self.publish()
         return snapshot
 
@@ -458,29 +448,6 @@ class Balancer:
             self._observe(summary, settings)
         except NotReady as not_ready:
             self._log.info("the cluster cannot be observed: %s", not_ready)
-
-    def _measure_result(self, settings: Settings) -> None:
-        """Follows what an ended episode has left in flight while nothing else is to be done, at the
-        cost of a summary a round and of few observations."""
-        if not self._journal.awaits_measurement:
-            self._measuring_since = None
-            return
-        now, view = self._clock(), self.observer.view
-        since = now if self._measuring_since is None else min(now, self._measuring_since)
-        self._measuring_since = since
-        patience = min(_LONGEST_SECONDS, _WAITED_PART * (now - since))
-        if self._journal.awaits_arrivals and view is not None and (
-                0.0 <= now - view.snapshot.taken_at < patience):
-            return
-        try:
-            summary = self.observer.summary()
-        except NotReady:
-            return
-        age = summary.taken_at - view.snapshot.taken_at if view is not None else math.inf
-        least = _MOVING_SECONDS if summary.misplaced_copies else _SETTLED_SECONDS
-        if self._journal.awaits_arrivals and not 0.0 <= age < max(least, patience):
-            self._update_view(summary, settings)
-        self._journal.measure(summary)
 
     # -- plan ----------------------------------------------------------------------------------
 
@@ -649,7 +616,7 @@ class Balancer:
             self._store_sending([], before)
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         execution.stall.end()
-        self._journal.record_sent(sent.moves, sent.bytes, sent.kept)
+        self._journal.record_sent(sent.moves, sent.bytes)
         if len(sent.handed_over) < len(batch):   # the rest has no cooldown with a successor
             self._store_sending(sent.handed_over, before)
         self._guards.observe_items(sent.snapshot.upmap_items, are_ours=True)

@@ -15,7 +15,6 @@ from typing import (
 from ..execution.cooldown import MOST_PGS, Cooldown
 from ..execution.execution import CarriedCounts
 from ..execution.rejections import Items, from_dict, to_dict
-from ..gateway.cluster_summary import ClusterSummary
 from ..observation.cluster_view import ClusterView
 from ..plan.model import PgChange
 from ..runtime.buffered_kv_store import (
@@ -24,7 +23,6 @@ from ..runtime.kv_store import KeyValueStore
 from ..snapshot.model import Snapshot
 from ..undo.change_log import ChangeLog, ChangeRow
 from .episodes.episode import Episode, begin, episode_from_dict
-from .episodes.measurement import Reported, await_measurement, reported_by, reported_in
 from .episodes.outcomes import DROPPED, SUPERSEDED, because
 from .episodes.episode_log import EpisodeLog
 from .episodes.history import History, Totals, totals_from_dict
@@ -118,8 +116,6 @@ class Journal:
             if self.episode is not None and (plan or self.episode.plan != plan):
                 by = f"by plan '{plan}'" if plan else "by an automatic plan"
                 self.end(because(SUPERSEDED, by), now, view)
-            if self.episode is None and view is not None:   # its data cannot be told from that of
-                self._measure(reported_in(view))            # the next one
             if self.episode is None:
                 self.episode = begin(plan, why, now, view)
                 self._episode_log.begins(self.episode)
@@ -130,7 +126,7 @@ class Journal:
         with self._lock:
             if self.episode is not None:
                 entry = self.episode.entry(outcome, now, view)
-                self.history.add(entry, await_measurement(self.episode.started_at, view))
+                self.history.add(entry)
                 self._episode_log.ends(entry)
                 self._store.put(HISTORY, self.history.to_dict())
                 self._store.put(EPISODE, None)
@@ -148,38 +144,6 @@ class Journal:
         """After each round: the state that the loop is in, and why."""
         with self._lock:
             self.episode = self._episode_log.observe(self.episode, state, code, reason, now)
-
-    @property
-    def awaits_arrivals(self) -> bool:
-        """True while data of an ended episode is in flight whose result is to be measured."""
-        awaited = self.history.awaited
-        return awaited is not None and awaited.arrived_at is None
-
-    @property
-    def awaits_measurement(self) -> bool:
-        """True until the result of an ended episode has been measured."""
-        return self.history.awaited is not None
-
-    def observe_arrivals(self, view: Optional[ClusterView]) -> None:
-        """Looks for the arrival of what an ended episode has moved."""
-        with self._lock:
-            awaited = self.history.awaited
-            if awaited is not None and view is not None:
-                self.history.awaited = awaited.observe(view)
-                if self.history.awaited != awaited:
-                    self._store.put(HISTORY, self.history.to_dict())
-
-    def measure(self, summary: ClusterSummary) -> None:
-        """Completes the entry of an ended episode once what it has moved has been reported."""
-        with self._lock:
-            if self.history.awaited is not None and self.history.awaited.is_due(summary.taken_at):
-                self._measure(reported_by(summary))
-
-    def _measure(self, reported: Reported) -> None:
-        awaited, self.history.awaited = self.history.awaited, None
-        if awaited is not None:
-            self.history.amend_last(awaited.started_at, awaited.figures(reported))
-            self._store.put(HISTORY, self.history.to_dict())
 
     def store_execution(self, plan: Callable[[], Optional[str]], now: float,
                         counts: Optional[CarriedCounts] = None) -> None:
@@ -245,18 +209,15 @@ class Journal:
             else:
                 self.changes.settle(snapshot.upmap_items, snapshot.epoch)
 
-    def record_sent(self, moves: int, bytes_moved: int, kept: Sequence[PgChange] = ()) -> None:
-        """Counts the shard moves and bytes of a batch, and the changes that the monitor `kept`; a
-        command may have ended the episode meanwhile."""
+    def record_sent(self, moves: int, bytes_moved: int) -> None:
+        """Counts the shard moves and bytes of a batch; a command may have ended the episode
+        meanwhile."""
         with self._lock:
             self._totals = self._totals.with_moves(moves, bytes_moved)
             if self.episode is not None:
                 self.episode = self.episode.with_moves(moves, bytes_moved)
             elif self._sent_for is not None and moves:
                 if self.history.add_moves(self._sent_for.started_at, moves, bytes_moved):
-                    if self.history.awaited is not None:
-                        self.history.awaited = self.history.awaited.with_moves(
-                            frozenset(change.pgid for change in kept))
                     self._store.put(HISTORY, self.history.to_dict())
             self._sent_for = None
 

@@ -35,13 +35,12 @@ _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 
 
 class SentBatch(NamedTuple):
-    """A batch that was handed over: the map that followed it, and what of it the monitor kept.
+    """A batch that was handed over: the map that followed it, and how much the monitor kept.
     All but the map is empty where nothing was handed over, since the batch was out of date."""
 
     snapshot: Snapshot
     moves: int = 0   # of shards
     bytes: int = 0
-    kept: Sequence[PgChange] = ()
     handed_over: Sequence[PgChange] = ()
 
 
@@ -241,7 +240,7 @@ class UpmapDispatcher:
         execution.apply(update)
         self._account(execution, moving(batch, before), result, before, snapshot)
         self._start_waits(result, before, now)
-        return SentBatch(snapshot, update.sent_moves, update.sent_bytes, result.kept, batch)
+        return SentBatch(snapshot, update.sent_moves, update.sent_bytes, batch)
 
     def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
                        is_motionless: bool) -> Sequence[PgChange]:

@@ -1,4 +1,4 @@
-"""`history`: what was moved, why, what that was to lead to, and what was measured.
+"""`history`: what was moved, why, what that was to lead to, and what OSDs reported after it.
 
 Entries come from the store, where they may be garbled: what cannot be read is unknown.
 """
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ..control.episodes.measurement import ARRIVED, AWAITED, INTERRUPTED, UNKNOWN
+from ..control.episodes.episode import ARRIVED, INTERRUPTED, UNKNOWN
 from ..control.episodes.outcomes import outcome_code, outcome_reason
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural, wrap)
@@ -18,9 +18,6 @@ UNDER_WAY = "under way"
 _COLUMNS = (Column("STARTED (UTC)"), Column("TOOK"), Column("SHARDS"), Column("SENT"),
             Column("CLASS", is_name=True), Column("%MAX"), Column("OUTCOME", is_name=True))
 _INDENT = 4
-_NOTES = {AWAITED: "the maximum after it is measured once all its data has arrived",
-          INTERRUPTED: "the maximum after it was measured when the next episode began, while data"
-                       " was moving"}
 
 
 def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mapping[str, Any]],
@@ -63,7 +60,7 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
         "plans": _number(entry, "plans"), "shards": _number(entry, "moves"),
         "bytes": _number(entry, "bytes"), "classes": _classes(entry),
         "measured": None if outcome else measured if measured in (
-            ARRIVED, AWAITED, INTERRUPTED) else UNKNOWN,
+            ARRIVED, INTERRUPTED) else UNKNOWN,
         "measured_at": _number(entry, "measured_at"),
         # not told any more: what clients write until it is measured is no error of a plan
         "error_mean": None, "error_max": None, "error_max_osd": None, "error_osds": [],
@@ -105,8 +102,8 @@ def _text(entry: Mapping[str, Any]) -> List[str]:
                  for figures in entry["classes"] if figures["max_predicted"] is not None]
     if predicted:
         parts.append(f"predicted %MAX: {', '.join(predicted)}")
-    if entry["measured"] in _NOTES:
-        parts.append(_NOTES[entry["measured"]])
+    if entry["measured"] == INTERRUPTED:
+        parts.append("the maximum after it is of when it ended, while data was still moving")
     return [line for part in parts for line in wrap("", part, _INDENT)]
 
 

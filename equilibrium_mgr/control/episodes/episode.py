@@ -9,9 +9,11 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from ...observation.cluster_view import ClusterView
 from ...plan.usage import class_usage
-from .measurement import AWAITED
 
 AUTOMATIC = "automatic"   # instead of a plan's name
+#: How an entry of the history has what OSDs reported after it: when all that it had moved had
+#: arrived; while data of it was still moving; or not at all.
+ARRIVED, INTERRUPTED, UNKNOWN = "arrived", "interrupted", "unknown"
 _LONGEST_TEXT = 300
 
 
@@ -37,15 +39,17 @@ class Episode(NamedTuple):
         return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved)
 
     def entry(self, outcome: str, now: float, view: Optional[ClusterView]) -> Dict[str, Any]:
-        """The history's entry when it ends, without what is measured later; JSON-ready. `view`: of
-        the end, which predicts what will be when all has arrived."""
+        """The history's entry when it ends; JSON-ready. `view`: of the end, which predicts what
+        will be when all has arrived."""
         predicted = {} if view is None else class_usage(view.snapshot, view.used_soon)
+        measured = (UNKNOWN if view is None else INTERRUPTED if view.moving.shards else ARRIVED)
         return {"plan": self.plan or AUTOMATIC, "automatic": not self.plan, "why": self.why,
                 "started_at": self.started_at, "ended_at": now, "outcome": outcome[:_LONGEST_TEXT],
                 "plans": self.plans, "moves": self.moves, "bytes": self.bytes,
                 "max_before": self.max_before,
                 "max_predicted": {name: round(usage.max, 6) for name, usage in predicted.items()},
-                "max_after": {}, "measured": AWAITED, "measured_at": None}
+                "max_after": _reported_maxima(view), "measured": measured,
+                "measured_at": None if view is None else view.snapshot.taken_at}
 
     def summary(self) -> Dict[str, Any]:
         """JSON-ready, for reports."""
@@ -60,10 +64,13 @@ class Episode(NamedTuple):
 
 def begin(plan: str, why: str, now: float, view: Optional[ClusterView]) -> Episode:
     """An episode that begins with a plan; `view` is of before its first move."""
-    if view is None:
-        return Episode(plan, why[:_LONGEST_TEXT], now, {})
-    before = {name: round(figures.max, 6) for name, figures in view.classes_now.items()}
-    return Episode(plan, why[:_LONGEST_TEXT], now, before)
+    return Episode(plan, why[:_LONGEST_TEXT], now, _reported_maxima(view))
+
+
+def _reported_maxima(view: Optional[ClusterView]) -> Dict[str, float]:
+    """Device class → highest utilization as OSDs report it."""
+    return {} if view is None else {
+        name: round(figures.max, 6) for name, figures in view.classes_now.items()}
 
 
 def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:

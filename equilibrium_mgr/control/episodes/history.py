@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple
 
 from ...runtime.kv_store import MAX_LIST_BYTES
-from .measurement import AwaitedMeasurement, awaited_from_dict
 from .outcomes import OUTCOMES, outcome_code
 
 MOST_ENTRIES = 100
@@ -16,12 +15,10 @@ class History:
 
     def __init__(self) -> None:
         self.entries: List[Dict[str, Any]] = []
-        self.awaited: Optional[AwaitedMeasurement] = None   # of the last entry
 
-    def add(self, entry: Mapping[str, Any], awaited: Optional[AwaitedMeasurement] = None) -> None:
+    def add(self, entry: Mapping[str, Any]) -> None:
         """Adds an entry; the oldest go where there are too many."""
         self.entries = (self.entries + [dict(entry)])[-MOST_ENTRIES:]
-        self.awaited = awaited
         while len(self.entries) > 1 and len(json.dumps(self.to_dict())) > MAX_LIST_BYTES:
             self.entries = self.entries[1:]
 
@@ -29,33 +26,25 @@ class History:
         """True where the last entry is of the episode that began then."""
         return bool(self.entries) and self.entries[-1].get("started_at") == started_at
 
-    def amend_last(self, started_at: float, fields: Mapping[str, Any]) -> bool:
-        """Replaces fields of the last entry; False where that is of another episode."""
-        if not self.has(started_at):
-            return False
-        self.entries = self.entries[:-1] + [{**self.entries[-1], **fields}]
-        return True
-
     def add_moves(self, started_at: float, moves: int, bytes_moved: int) -> bool:
         """Adds moves that were kept after the last entry was made; False where that entry is of
         another episode."""
-        last = self.entries[-1] if self.entries else {}
-        return self.amend_last(started_at, {"moves": last.get("moves", 0) + moves,
-                                            "bytes": last.get("bytes", 0) + bytes_moved})
+        if not self.has(started_at):
+            return False
+        last = self.entries[-1]
+        self.entries = self.entries[:-1] + [{**last, "moves": last["moves"] + moves,
+                                             "bytes": last["bytes"] + bytes_moved}]
+        return True
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form for the key-value store."""
-        dump: Dict[str, Any] = {"entries": self.entries}
-        if self.awaited is not None:
-            dump["awaited"] = self.awaited.to_dict()
-        return dump
+        return {"entries": self.entries}
 
     def restore(self, dump: Mapping[str, Any]) -> None:
         """Takes over what another mgr has stored, as far as it can be understood."""
         entries = dump.get("entries")
         if isinstance(entries, list):
             self.entries = [e for e in entries if isinstance(e, dict)][-MOST_ENTRIES:]
-        self.awaited = awaited_from_dict(dump.get("awaited"))
 
 
 class Totals(NamedTuple):

@@ -49,7 +49,7 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
     told, = episodes(session)
     assert (told["plan"], told["outcome"]) == ("p", "completed")
     assert told["shards"] == len(plan["moves"]) and told["bytes"] > 0
-    assert told["started_at"] < told["ended_at"] < told["measured_at"]
+    assert told["started_at"] < told["measured_at"] <= told["ended_at"]
     assert told["measured"] == "arrived"
     after = max_by_class(session)
     for name, ratio in maxima(told, "max_before").items():
@@ -61,45 +61,17 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
     assert max(map(len, plain.split("\n"))) <= WIDTH
 
 
-def test_the_result_is_measured_once_what_has_left_osds_is_deleted(session: Session) -> None:
-    """And no further plan takes anything from an OSD for what it is still deleting."""
-    run(session, "sim deletion 3h")
-    optimize(session)
-    run(session, "equilibrium execute p")
-    for _ in range(100):
-        run(session, "sim run 10m")
-        told, = episodes(session)
-        if told["outcome"] == "completed":
-            break
-    assert told["measured"] == "awaited"
-    assert any(session.cluster.undeleted.values())
-    assert len(optimize(session, "again")["moves"]) <= 2
-    run(session, "sim run 6h")
-    told, = episodes(session)
-    assert told["measured"] == "arrived"
-    assert len(optimize(session, "later")["moves"]) <= 2
-
-
-def test_what_is_written_as_the_result_was_measured_and_no_forecast(session: Session) -> None:
-    """`off` while nobackfill holds everything up: nothing has been gained, whatever is in flight.
-    The figures come when the data has, although the mgr dies in between."""
+def test_what_stands_as_the_result_is_what_osds_reported_and_no_forecast(session: Session) -> None:
+    """`off` while nobackfill holds everything up: nothing has been gained, whatever is in flight."""
     run(session, "equilibrium on", "sim run 6m", "sim flag set nobackfill", "equilibrium off")
-    run(session, "sim run 3h")
     told, = episodes(session)
-    assert told["outcome"] == "stopped" and told["measured"] == "awaited"
+    assert told["outcome"] == "stopped" and told["measured"] == "interrupted"
     assert told["outcome_reason"] == "by 'ceph equilibrium off'"
-    assert set(maxima(told, "max_after").values()) == {None} and told["measured_at"] is None
-    assert "is measured once all its data has arrived" in run(session, "equilibrium history")
-
+    assert "while data was still moving" in run(session, "equilibrium history")
+    for name, ratio in maxima(told, "max_after").items():
+        assert abs(ratio - max_by_class(session)[name]) < 0.005
     run(session, "sim failover", "sim run 5m")
     assert episodes(session) == [told]
-    run(session, "sim flag unset nobackfill", "sim run 12h")
-    measured, = episodes(session)
-    assert measured["measured"] == "arrived"
-    assert measured["measured_at"] > told["ended_at"] + 3 * 3600
-    for name, ratio in maxima(measured, "max_after").items():
-        assert abs(ratio - max_by_class(session)[name]) < 1e-4
-        assert abs(ratio - maxima(measured, "max_predicted")[name]) < 0.01
 
 
 def test_next_episode_begins_while_data_of_the_last_one_moves(session: Session) -> None:
@@ -111,17 +83,6 @@ def test_next_episode_begins_while_data_of_the_last_one_moves(session: Session) 
     assert (stopped["outcome"], stopped["measured"]) == ("stopped", "interrupted")
     assert under_way["outcome"] == "under way"
     assert all(maxima(stopped, "max_after").values())
-
-
-def test_what_clients_and_others_do_is_not_held_against_the_plan(session: Session) -> None:
-    """Until its result is measured clients write, and a lost OSD recovers."""
-    optimize(session)
-    run(session, "equilibrium execute p", "sim run 10m", "sim osd lose 3", "sim write vms 3T",
-        "equilibrium off", "sim run 12h")
-    told, = episodes(session)
-    assert told["measured"] == "arrived" and told["error_max"] is None and not told["error_osds"]
-    worse = [c for c in told["classes"] if c["max_after"] > c["max_predicted"] + 0.03]
-    assert worse and " off" not in run(session, "equilibrium history").split("stopped:")[1][30:]
 
 
 def test_limit_shows_the_newest(session: Session) -> None:

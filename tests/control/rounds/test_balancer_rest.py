@@ -141,27 +141,3 @@ def test_aim_that_changes_while_a_plan_is_made_is_planned_for() -> None:
     assert harness.round(60) == "planning" and len(harness.jobs.waiting) == 1
     harness.jobs.run()
     assert harness.round(60) == "balanced"
-
-
-def test_what_never_arrives_is_looked_for_less_and_less_while_off() -> None:
-    harness = Harness(uneven(), max_moves_per_round=1)
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    harness.balancer.switch_off()
-    looks, summaries = [], []
-    for _ in range(12):
-        before = harness.gateway.counts
-        for _ in range(60):
-            harness.round(60)
-        looks.append(harness.gateway.counts.full_readings - before.full_readings)
-        summaries.append(harness.gateway.counts.summaries - before.summaries)
-    assert looks[-4:] == [1] * 4 and summaries[-4:] == [1] * 4
-    assert sum(looks) < 100
-    harness.gateway.arrive()
-    for _ in range(62):
-        harness.round(60)
-    entry, = harness.balancer.status.history
-    assert entry["measured"] == "arrived"
-    last = harness.gateway.counts
-    harness.round(7200)
-    assert harness.gateway.counts == last
