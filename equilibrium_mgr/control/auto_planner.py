@@ -65,7 +65,7 @@ class _PlanContext(NamedTuple):
     plan: Plan
     options: PlanOptions
     fingerprint: ClusterFingerprint
-    cooling_seconds: float     # after which a better one could be made
+    cooling_seconds: float     # after which the first PG that it had to leave alone may move
     made_at: float             # seconds since the epoch
     basis: Optional[FormerPlan] = None   # what the next plan can start from
 
@@ -162,7 +162,7 @@ class AutoPlanner:
                     return NextStep(_planning(gain), plan=ready.plan)
                 idle = _idle_after(ready, settings.min_gain)
                 self._set_idle(idle, generation)
-                self._retry.begin(self._clock(), ready.cooling_seconds or PACE_SECONDS)
+                self._retry.begin(self._clock(), max(ready.cooling_seconds, PACE_SECONDS))
         paced = self._is_paced(max(pace_seconds(fingerprint.fullness), FULL_PACE_SECONDS))
         if drain_has_work and ready is None and not paced:
             idle = None
@@ -335,8 +335,9 @@ class AutoPlanner:
             with self._lock:
                 if request.generation != self._generation:
                     return  # asked for before `off` or `on`
-                self._ready = _PlanContext(plan, options, request.fingerprint, excluded.seconds,
-                                           self._clock(), basis)
+                self._ready = _PlanContext(
+                    plan, options, request.fingerprint,
+                    min(excluded.seconds_left.values(), default=0.0), self._clock(), basis)
             self._wake()
         same = self._executed is not None and _is_same_request(self._executed.options, options)
         free = options._replace(
