@@ -53,7 +53,7 @@ class _MadePlan(NamedTuple):
 
     plan: Plan
     mark: ClusterMark
-    cooling_seconds: float     # after which a better one could be made
+    cooling_seconds: float     # after which the first PG that it had to leave alone may move
     made_at: float             # seconds since the epoch
     basis: Optional[FormerPlan]   # what the next plan can start from
 
@@ -200,7 +200,7 @@ class AutoPlanner:
         self._set_idle(idle, generation)
         is_for_good = plan.cooling_seconds <= 0.0 and not plan.plan.stuck
         self._retry.begin(self._clock(), math.inf if is_for_good
-                          else plan.cooling_seconds or PACE_SECONDS)
+                          else max(plan.cooling_seconds, PACE_SECONDS))
         return idle
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
@@ -301,7 +301,9 @@ class AutoPlanner:
             with self._lock:
                 if generation != self._generation:
                     return  # asked for before `off` or `on`
-                self._ready = _MadePlan(plan, mark, excluded.seconds, self._clock(), basis)
+                self._ready = _MadePlan(
+                    plan, mark, min(excluded.seconds_left.values(), default=0.0), self._clock(),
+                    basis)
             self._wake()
         options = mark.options._replace(
             rejected_pgs=mark.options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(

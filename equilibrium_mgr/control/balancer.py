@@ -363,7 +363,7 @@ class Balancer:
                 self._update_view(summary, settings)
             return self._next_round(settings, guard.seconds)
         if not self._is_due(summary, settings):
-            if is_asked:
+            if is_asked or execution is not None and self.observer.is_behind(summary):
                 self._update_view(summary, settings)
             left = self._round.seconds_left(self._clock())   # it came early or had no work
             if left > _TOLERANCE_SECONDS:
