@@ -5,18 +5,19 @@ that moves none needs no more than a monitor that keeps it.
 """
 from __future__ import annotations
 
-from typing import Callable, Mapping, Optional
+from typing import Callable, Mapping, Optional, Union
 
 from ..execution.execution import Execution
-from ..execution.guards import MapGuards, cluster_guard
+from ..execution.guards import cluster_guard
 from ..execution.verdict import Verdict
+from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.states import BLOCKED, WAITING
 from ..runtime.formatting import format_deadline, format_local
 from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import UpmapItems
+from ..snapshot.model import Snapshot, UpmapItems
 from .time_window import is_open, next_opening, window_of
 
 
@@ -36,7 +37,7 @@ class ClusterGuards:
         self._builtin_grace = WaitTimer()
         self._items: Optional[Mapping[str, UpmapItems]] = None   # of the last map
 
-    def check(self, osd_map: MapGuards, mon_connected: bool, builtin_active: bool,
+    def check(self, osd_map: Union[Snapshot, ClusterSummary], mon_connected: bool, builtin_active: bool,
               settings: Settings, execution: Optional[Execution],
               drains_only: bool) -> Optional[Verdict]:
         """Returns the first guard that holds by what has just been read, or None. `drains_only`:
