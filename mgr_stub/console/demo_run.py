@@ -6,8 +6,9 @@ import sys
 
 from ..clock import format_span
 from ..errors import StubError, error_name
+from ..simulation.statistics import pg_status
 from .session import Session
-from .sim_commands import run_idle, status_of
+from .sim_commands import run_idle
 
 #: Shortest virtual time between two progress lines, in seconds.
 _LINE_EVERY = 600.0
@@ -36,13 +37,15 @@ class Progress:
             self.line()
 
     def line(self) -> None:
-        status = status_of(self._session.host)
-        classes = "  ".join(f"{use['max']:>12.1%}  {use['min']:>10.1%}"
-                            for use in status["classes"].values())
-        print(f"{format_span(status['elapsed_seconds']):>7}   {classes}  "
-              f"{status['misplaced_ratio']:>9.2%}  {status['moving_shards']:>6}  "
-              f"{status['remaining_bytes'] / (1 << 30):>5.0f} GiB  "
-              f"{status['upmap_items']:>6}", flush=True)
+        cluster, clock = self._session.cluster, self._session.clock
+        moving = self._session.simulation.backfill.moving()
+        classes = "  ".join(f"{max(used.values()):>12.1%}  {min(used.values()):>10.1%}"
+                            for used in cluster.utilizations().values())
+        print(f"{format_span(clock.elapsed()):>7}   {classes}  "
+              f"{pg_status(cluster).get('misplaced_ratio', 0.0):>9.2%}  "
+              f"{sum(len(pg.transfers) for pg in moving):>6}  "
+              f"{sum(pg.remaining_bytes() for pg in moving) / (1 << 30):>5.0f} GiB  "
+              f"{len(cluster.map.upmap_items):>6}", flush=True)
 
 
 def run_demo(session: Session) -> int:

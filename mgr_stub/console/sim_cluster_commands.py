@@ -50,33 +50,9 @@ def _of_pool(act: Callable[[Simulation, int, Any], None]) -> Callable[[Simulatio
         simulation, pool_events.pool_id_of(simulation, name), value)
 
 
-def _swell(simulation: Simulation, pool_id: int, ratio: float) -> None:
-    simulation.cluster.copy_overhead[pool_id] = ratio
-
-
 def _write(simulation: Simulation, name: str, wanted: int) -> str:
     taken = pool_events.write(simulation, name, wanted)
     return "" if taken == wanted else f"only {taken} of {wanted} bytes found room"
-
-
-def _tier(simulation: Simulation, name: str, base: str) -> None:
-    pool_events.set_tier(simulation, name, None if base == "-" else base)
-
-
-def _flag(simulation: Simulation, name: str, wanted: bool) -> None:
-    cluster_events.set_flag(simulation, name, wanted)
-
-
-def _deep_scrub(simulation: Simulation, name: str) -> None:
-    omap_events.deep_scrub(simulation, pool_events.pool_id_of(simulation, name))
-
-
-def _compaction(simulation: Simulation, seconds: float) -> None:
-    simulation.cluster.compaction_seconds = seconds
-
-
-def _deletion(simulation: Simulation, seconds: float) -> None:
-    set_span(simulation.cluster, simulation.schedule, seconds)
 
 
 #: Arguments, action, and the parser of each argument, by command.
@@ -91,29 +67,36 @@ _TABLE: Dict[str, Any] = {
     "osd lose": ("N", osd_events.lose, parse_osd),
     "osd full-ratios": ("NEARFULL BACKFILLFULL FULL", osd_events.set_full_ratios,
                         parse_ratio, parse_ratio, parse_ratio),
-    "host down": ("NAME", osd_events.host_down, str),
-    "host up": ("NAME", osd_events.host_up, str),
+    "host down": ("NAME", lambda simulation, name: osd_events.mark_down(
+        simulation, osd_events.osds_of(simulation, name)), str),
+    "host up": ("NAME", lambda simulation, name: osd_events.mark_up(
+        simulation, osd_events.osds_of(simulation, name)), str),
     "pool rm": ("NAME", pool_events.remove_pool, str),
     "pool pg_num": ("NAME N", pool_events.set_pg_num, str, parse_whole),
-    "pool tier": ("NAME BASE|-", _tier, str, str),
+    "pool tier": ("NAME BASE|-", lambda simulation, name, base: pool_events.set_tier(
+        simulation, name, None if base == "-" else base), str, str),
     "pool optimize": ("NAME CHUNK", _of_pool(shard_events.optimize_pool), str, parse_size),
     "stretch": ("off|healthy|degraded|recovering", cluster_events.set_stretch_mode, str),
     "write": ("POOL SIZE", _write, str, parse_size),
     "delete": ("POOL SIZE", pool_events.delete, str, parse_size),
     "grow": ("POOL SIZE/SPAN", pool_events.grow, str, parse_rate),
-    "swell": ("POOL RATIO", _of_pool(_swell), str, parse_number),
-    "flag set": ("NAME", partial(_flag, wanted=True), str),
-    "flag unset": ("NAME", partial(_flag, wanted=False), str),
+    "swell": ("POOL RATIO", _of_pool(lambda simulation, pool_id, ratio: (
+        simulation.cluster.copy_overhead.update({pool_id: ratio}))), str, parse_number),
+    "flag set": ("NAME", cluster_events.set_flag, str),
+    "flag unset": ("NAME", partial(cluster_events.set_flag, enabled=False), str),
     "backfill rate": ("SIZE", cluster_events.set_backfill_rate, parse_size),
     "peering": ("SPAN", cluster_events.set_peering_time, parse_span),
     "log-recovery": ("on|off", cluster_events.set_log_recovery, parse_on_off),
     "scrub": ("PGID SPAN", cluster_events.scrub, str, parse_span),
     "inconsistent": ("PGID on|off", cluster_events.set_inconsistent, str, parse_on_off),
     "write-omap": ("POOL SIZE", _of_pool(omap_events.write), str, parse_size),
-    "deep-scrub": ("POOL", _deep_scrub, str),
+    "deep-scrub": ("POOL", lambda simulation, name: omap_events.deep_scrub(
+        simulation, pool_events.pool_id_of(simulation, name)), str),
     "compact": ("N...", omap_events.compact, parse_osd),
-    "compaction": ("SPAN", _compaction, parse_span),
-    "deletion": ("SPAN", _deletion, parse_span),
+    "compaction": ("SPAN", lambda simulation, span: (
+        setattr(simulation.cluster, "compaction_seconds", span)), parse_span),
+    "deletion": ("SPAN", lambda simulation, span: (
+        set_span(simulation.cluster, simulation.schedule, span)), parse_span),
 }
 
 COMMANDS: Dict[str, Command] = {

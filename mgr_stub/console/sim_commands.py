@@ -1,15 +1,13 @@
-"""Commands to the simulation: `sim run`, `sim save`, `sim status`, ..."""
+"""Commands to the simulation: `sim run`, `sim save`, `sim help`, and those of the other modules"""
 
 from __future__ import annotations
 
 import errno
-import json
-from typing import Any, Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional
 
-from ..clock import format_span, format_time, parse_span
+from ..clock import format_span, parse_span
 from ..errors import Answer, StubError, invalid
 from ..host.module_host import ModuleHost
-from ..simulation import statistics
 from ..state.state_writer import save_state
 from . import sim_cluster_commands, sim_mgr_commands
 
@@ -22,7 +20,6 @@ QUIET_ROUNDS = 2
 #: All commands with their arguments, as shown by `sim help`.
 HELP = """\
 sim run SPAN|idle                 lets time pass: 2h, or until nothing moves for two rounds
-sim status [--format json]        time, misplaced, moving, fill
 sim save FILE                     writes the cluster as a state file
 sim osd out|in|down|up N...       down ones are marked out after mon_osd_down_out_interval,
                                   and in again when they are up
@@ -141,56 +138,17 @@ def _save(host: ModuleHost, words: List[str]) -> Answer:
     return 0, "", ""
 
 
-def _status(host: ModuleHost, words: List[str]) -> Answer:
-    status = status_of(host)
-    if words in (["--format", "json"], ["--format=json"], ["-f", "json"]):
-        return 0, json.dumps(status), ""
-    if words:
-        raise invalid("sim status takes no arguments but --format json")
-    lines = [f"time: {status['time']} ({format_span(status['elapsed_seconds'])} since the start)",
-             f"osdmap epoch: {status['osdmap_epoch']}",
-             f"misplaced: {status['misplaced_ratio'] * 100:.3f} %",
-             f"moving: {status['moving_pgs']} PGs, {status['remaining_bytes']} bytes left"]
-    lines += [f"class {name}: highest {use['max'] * 100:.2f} %, lowest {use['min'] * 100:.2f} %"
-              for name, use in status["classes"].items()]
-    return 0, "\n".join(lines), ""
-
-
-def status_of(host: ModuleHost) -> Dict[str, Any]:
-    """State of the simulation: raw bytes, ratios 0..1, seconds."""
-    cluster = host.cluster
-    moving = host.simulation.backfill.moving()
-    ratio = statistics.pg_status(cluster).get("misplaced_ratio", 0.0)
-    return {
-        "time": format_time(cluster.clock()),
-        "elapsed_seconds": host.clock.elapsed(),
-        "osdmap_epoch": cluster.map.epoch,
-        "misplaced_ratio": ratio,
-        "moving_pgs": len(moving),
-        "moving_shards": sum(len(pg.transfers) for pg in moving),
-        "remaining_bytes": sum(pg.remaining_bytes() for pg in moving),
-        "upmap_items": len(cluster.map.upmap_items),
-        "classes": {name: {"max": max(used.values()), "min": min(used.values()),
-                           "mean": sum(used.values()) / len(used)}
-                    for name, used in cluster.utilizations().items()},
-    }
-
-
 _HANDLERS: Dict[str, Callable[[ModuleHost, List[str]], Answer]] = {
     "run": _run_time,
     "save": _save,
-    "status": _status,
     "help": _help,
 }
 
 _MEANWHILE = "meanwhile"
 
 
-def _on_simulation(command: sim_cluster_commands.Command) -> sim_mgr_commands.Command:
-    return lambda host, words: command(host.simulation, words)
-
-
 _COMMANDS: Dict[str, sim_mgr_commands.Command] = {
-    **{name: _on_simulation(command) for name, command in sim_cluster_commands.COMMANDS.items()},
+    **{name: lambda host, words, run=command: run(host.simulation, words)  # type: ignore[misc]
+       for name, command in sim_cluster_commands.COMMANDS.items()},
     **sim_mgr_commands.COMMANDS,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Callable, Dict, List, Optional
 
 from ..clock import parse_span
@@ -57,26 +56,6 @@ def _fault(name: str) -> Callable[[ModuleHost, float], None]:
     return lambda host, value: setattr(host.simulation.monitor.faults, name, value)
 
 
-def _connection(host: ModuleHost, connected: bool) -> None:
-    host.mgr.mon_connected = connected
-
-
-def _stats_freeze(host: ModuleHost, seconds: float) -> None:
-    host.simulation.reports.freeze(seconds)
-
-
-def _stats_lag(host: ModuleHost, seconds: float) -> None:
-    host.simulation.reports.lag(seconds)
-
-
-def _stats_gap(host: ModuleHost, seconds: float, osds: List[int]) -> None:
-    host.simulation.reports.set_unreported(seconds, osds)
-
-
-def _stats_hang(host: ModuleHost, seconds: float, osds: List[int]) -> None:
-    host.simulation.reports.hang(seconds, osds)
-
-
 def _stats_noise(host: ModuleHost, words: List[str]) -> str:
     if len(words) not in (1, 2):
         raise invalid("it is: sim stats noise RATIO [SPAN]")
@@ -84,14 +63,6 @@ def _stats_noise(host: ModuleHost, words: List[str]) -> str:
     reports.noise = parse_ratio(words[0])
     reports.noise_seconds = max(REPORT_SECONDS, parse_span(words[1]) if words[1:] else 0.0)
     return ""
-
-
-def _clock_jump(host: ModuleHost, seconds: float) -> None:
-    host.clock.jump(seconds)
-
-
-def _balancer(host: ModuleHost, word: str) -> None:
-    host.mgr.balancer.command([word])
 
 
 def _balancer_disable(host: ModuleHost) -> None:
@@ -107,15 +78,18 @@ _TABLE: Dict[str, Any] = {
     "mon reject": ("RATIO", _fault("reject_ratio"), parse_ratio),
     "mon lose": ("RATIO", _fault("lose_ratio"), parse_ratio),
     "mon drop": ("RATIO", _fault("drop_ratio"), parse_ratio),
-    "mon down": ("", partial(_connection, connected=False)),
-    "mon up": ("", partial(_connection, connected=True)),
-    "stats freeze": ("SPAN", _stats_freeze, parse_span),
-    "stats lag": ("SPAN", _stats_lag, parse_span),
-    "stats gap": ("SPAN N...", _stats_gap, parse_span, parse_osd),
-    "stats hang": ("SPAN N...", _stats_hang, parse_span, parse_osd),
-    "clock jump": ("SPAN", _clock_jump, parse_jump),
-    "balancer on": ("", partial(_balancer, word="on")),
-    "balancer off": ("", partial(_balancer, word="off")),
+    "mon down": ("", lambda host: setattr(host.mgr, "mon_connected", False)),
+    "mon up": ("", lambda host: setattr(host.mgr, "mon_connected", True)),
+    "stats freeze": ("SPAN", lambda host, span: host.simulation.reports.freeze(span),
+                     parse_span),
+    "stats lag": ("SPAN", lambda host, span: host.simulation.reports.lag(span), parse_span),
+    "stats gap": ("SPAN N...", lambda host, span, osds: (
+        host.simulation.reports.set_unreported(span, osds)), parse_span, parse_osd),
+    "stats hang": ("SPAN N...", lambda host, span, osds: host.simulation.reports.hang(span, osds),
+                   parse_span, parse_osd),
+    "clock jump": ("SPAN", lambda host, span: host.clock.jump(span), parse_jump),
+    "balancer on": ("", lambda host: host.mgr.balancer.command(["on"])),
+    "balancer off": ("", lambda host: host.mgr.balancer.command(["off"])),
     "balancer disable": ("", _balancer_disable),
 }
 

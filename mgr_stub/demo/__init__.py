@@ -1,4 +1,4 @@
-"""The demo cluster: its state file and the script that makes it.
+"""The demo cluster: its state file.
 
 May import state and what is below it.
 """

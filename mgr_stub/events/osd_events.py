@@ -145,17 +145,8 @@ def _default_parent(simulation: Simulation) -> Optional[str]:
     return next(iter(above + roots), None)
 
 
-def host_down(simulation: Simulation, name: str) -> None:
-    """Stops all OSDs of a host."""
-    mark_down(simulation, _osds_of(simulation, name))
-
-
-def host_up(simulation: Simulation, name: str) -> None:
-    """Starts all OSDs of a host."""
-    mark_up(simulation, _osds_of(simulation, name))
-
-
-def _osds_of(simulation: Simulation, name: str) -> List[int]:
+def osds_of(simulation: Simulation, name: str) -> List[int]:
+    """The OSDs of a host."""
     crush = simulation.cluster.crush
     for bucket in crush.buckets.values():
         if bucket["name"] == name and bucket["type_name"] == "host":

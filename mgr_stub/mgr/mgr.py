@@ -18,7 +18,7 @@ from ..simulation.reports import REPORTED
 from ..simulation.simulation import Simulation
 from .api import CommandResult
 from .builtin_balancer import BuiltinBalancer
-from .daemon_metadata import fullness, health, mgr_map, osd_metadata
+from .daemon_metadata import fullness, health
 from .install import SIMULATED_RELEASES
 from .mgr_process import MgrProcess
 from .mon_queries import answer_to
@@ -111,10 +111,7 @@ class Mgr:
             "osd_map": lambda: osdmap.dump(self.release),
             "osd_map_crush": lambda: crush.dump(self.release),
             "osd_map_tree": lambda: self._osd_tree(osdmap, crush),
-            "osd_metadata": self._osd_metadata,
-            "mgr_map": self._mgr_map,
             "health": lambda: health(self.all_health_checks()),
-            "pg_ready": lambda: {"pg_ready": True},
         }
         return plain[name]() if name in plain else None
 
@@ -125,24 +122,6 @@ class Mgr:
         if self._tree is None or self._tree[0] is not osdmap.osds or self._tree[1] is not crush:
             self._tree = osdmap.osds, crush, frozen(osd_tree(osdmap, crush))
         return self._tree[2]
-
-    def _osd_metadata(self) -> Dict[str, Dict[str, str]]:
-        classes = self.cluster.crush.classes
-        version = SIMULATED_RELEASES[self.release][0]
-        return {str(osd): osd_metadata(self.cluster.crush.host_of(osd) or "",
-                                       classes.get(osd, "hdd") == "hdd", self.release, version,
-                                       self.release_name)
-                for osd in self.cluster.map.osds}
-
-    def _mgr_map(self) -> Dict[str, Any]:
-        names = ["balancer", "progress"]
-        if self.module is not None:
-            names.append(self.module.module_name)
-        shown = mgr_map(self.mgr_id, self.release, names, names[:2])
-        if self.release >= 20:  # the dump has the same key for all: the last one remains
-            disabled = sorted(self.simulation.disabled_modules)
-            shown["force_disabled_modules"] = {"module": disabled[-1]} if disabled else {}
-        return shown
 
     # -- options ------------------------------------------------------------------------------
 
@@ -191,10 +170,7 @@ class Mgr:
     def send_command(self, result: CommandResult, svc_type: str, svc_id: str,
                      command: str) -> None:
         """Queues a command; the first wait for any result makes the epoch for all of them."""
-        if self._answer_config_get(result, json.loads(command)):
-            return
-        if self._answer_query(result, svc_type, command) or (
-                self._answer_stop_check(result, json.loads(command))):
+        if self._answer_query(result, svc_type, json.loads(command)):
             return
         with self.lock, self.process.call("send_command"):
             if svc_type != "mon":
@@ -203,52 +179,31 @@ class Mgr:
             result.ev.before_wait = lambda timeout: self._wait(result, timeout)
             self.simulation.monitor.submit(command, result.complete)
 
-    def _answer_query(self, result: CommandResult, svc_type: str, command: str) -> bool:
-        """Answers a query, which needs no epoch; False for any other command.
-
-        Without a connection no answer comes.
+    def _answer_query(self, result: CommandResult, svc_type: str,
+                      command: Dict[str, Any]) -> bool:
+        """Answers a query, which needs no epoch, and `osd ok-to-stop`, which monitors hand on to
+        the mgr; False for other commands. Without a connection no answer comes.
         """
+        prefix = command.get("prefix")
         with self.lock:
-            answer = (answer_to(command, self.cluster.map, self.release)
-                      if svc_type == "mon" else None)
-            if answer is None:
-                return False
-            with self.process.call("get"):
-                self.count("mon_queries")
-                if self.mon_connected:
-                    result.complete(0, answer, "")
-                else:
-                    result.ev.before_wait = lambda timeout: self._wait(result, timeout)
-            return True
-
-    def _answer_config_get(self, result: CommandResult, command: Dict[str, Any]) -> bool:
-        """Answers `config get` without a key, which needs no epoch; False for other commands.
-
-        Without a connection no answer comes.
-        """
-        if command.get("prefix") != "config get" or "key" in command:
-            return False
-        with self.lock:
-            self.count("config get")
-            if self.mon_connected:
-                result.complete(0, json.dumps(self.config.of_daemon(str(command["who"]))), "")
+            if prefix == "config get" and "key" not in command:
+                self.count("config get")
+                answer = 0, json.dumps(self.config.of_daemon(str(command["who"]))), ""
+            elif prefix == "osd ok-to-stop":
+                answer = ok_to_stop(self.cluster, {int(osd) for osd in command["ids"]})
             else:
-                result.ev.before_wait = lambda timeout: None
-        return True
-
-    def _answer_stop_check(self, result: CommandResult, command: Dict[str, Any]) -> bool:
-        """Answers `osd ok-to-stop`, which monitors hand on to the mgr; False for other commands.
-
-        Without a connection no answer comes.
-        """
-        if command.get("prefix") != "osd ok-to-stop":
-            return False
-        with self.lock:
+                text = (answer_to(command, self.cluster.map, self.release)
+                        if svc_type == "mon" else None)
+                if text is None:
+                    return False
+                answer = 0, text, ""
+                with self.process.call("get"):
+                    self.count("mon_queries")
             if self.mon_connected:
-                result.complete(*ok_to_stop(self.simulation.cluster, {
-                    int(osd) for osd in command["ids"]}))
+                result.complete(*answer)
             else:
-                result.ev.before_wait = lambda timeout: self._wait(result, timeout)
+                result.ev.before_wait = lambda timeout: (
+                    None if prefix == "config get" else self._wait(result, timeout))
         return True
 
     def _wait(self, result: CommandResult, timeout: Optional[float]) -> None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from ..osdmap.osd_map import OsdMap
 
 
-def answer_to(command_json: str, osdmap: OsdMap, release: int) -> Optional[str]:
+def answer_to(command: Dict[str, Any], osdmap: OsdMap, release: int) -> Optional[str]:
     """The output of a known query; None for any other command."""
-    try:
-        command = json.loads(command_json)
-        prefix = command.get("prefix", "")
-    except (ValueError, AttributeError):
-        return None
+    prefix = command.get("prefix", "")
     if prefix == "osd dump" and command.get("format") == "json":
         return json.dumps(osdmap.dump(release))
     query = _QUERIES.get(prefix)

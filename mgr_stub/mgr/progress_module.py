@@ -1,4 +1,4 @@
-"""The always-on module `progress`, as other modules and operators use it: its events and commands.
+"""The always-on module `progress`, as other modules and operators use it: its events.
 
 What it would tell of recovery by itself is not simulated.
 """
@@ -48,7 +48,6 @@ class ProgressModule:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self.enabled = True
         self.events: Dict[str, ProgressEvent] = {}
         self.completed: List[Dict[str, Any]] = []
         #: (method, event id) of every call.
@@ -68,8 +67,6 @@ class ProgressModule:
                refs: Optional[List[Any]] = None, add_to_ceph_s: bool = False) -> None:
         """Begins an event, or changes its message and progress (a ratio)."""
         self.calls.append(("update", ev_id))
-        if not self.enabled:
-            return
         event = self.events.get(ev_id)
         if event is None:
             event = self.events[ev_id] = ProgressEvent(
@@ -79,8 +76,7 @@ class ProgressModule:
     def complete(self, ev_id: str) -> None:
         """Ends an event; one that it does not know is only logged."""
         self.calls.append(("complete", ev_id))
-        if self.enabled:
-            self._end(ev_id, None)
+        self._end(ev_id, None)
 
     def fail(self, ev_id: str, message: str) -> None:
         """Ends an event as failed."""
@@ -94,23 +90,9 @@ class ProgressModule:
             del self.completed[:-_MOST_COMPLETED]
 
     def command(self, words: List[str]) -> Answer:
-        """`progress`, `progress json`, `progress clear`, `progress on` and `progress off`."""
-        if words == ["json"]:
-            return 0, json.dumps({"events": [event.shown(self._clock())
-                                             for event in self.events.values()],
-                                  "completed": self.completed}, indent=4, sort_keys=True), ""
-        if words in (["clear"], ["off"]):
-            self.events, self.completed = {}, []
-        if words in (["on"], ["off"]):
-            self.enabled = words == ["on"]
-        elif words == []:
-            return self._listed()
-        elif words != ["clear"]:
-            raise invalid("the module progress knows only json, clear, on and off")
-        return 0, "", ""
-
-    def _listed(self) -> Answer:
-        lines = [f"{event.message}: {event.progress:.0%}" for event in self.events.values()]
-        lines += [f"[{'Failed' if entry.get('failed') else 'Complete'}]: {entry['message']}"
-                  for entry in self.completed]
-        return (0, "\n".join(lines), "") if lines else (0, "", "Nothing in progress")
+        """`progress json`."""
+        if words != ["json"]:
+            raise invalid("the simulated module progress knows only json")
+        return 0, json.dumps({"events": [event.shown(self._clock())
+                                         for event in self.events.values()],
+                              "completed": self.completed}, indent=4, sort_keys=True), ""

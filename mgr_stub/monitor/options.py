@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-import uuid
 from typing import Any, Dict, Mapping, Union
 
+from ..clock import parse_span
 from ..errors import invalid
 
 Value = Union[bool, int, float, str]
 
 _IEC = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50, "e": 1 << 60}
-_SECONDS = {"": 1, "s": 1, "sec": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60,
-            "minutes": 60, "h": 3600, "hr": 3600, "hour": 3600, "hours": 3600, "d": 86400,
-            "day": 86400, "days": 86400, "w": 604800, "wk": 604800, "week": 604800,
-            "weeks": 604800, "mo": 2592000, "month": 2592000, "months": 2592000,
-            "y": 31536000, "yr": 31536000, "year": 31536000, "years": 31536000}
 
 
 def parse_value(type_name: str, text: str) -> Value:
@@ -90,26 +85,12 @@ def _parse_size(text: str) -> int:
 
 
 def _parse_secs(text: str) -> int:
-    parts = re.findall(r"(\d+)\s*([a-z]*)", text.lower())
-    if not parts or re.sub(r"\d+\s*[a-z]*|\s", "", text.lower()):
+    if "." in text:
         raise invalid(f"Expected option value to be a time span such as 60 or 2h, got '{text}'")
-    total = 0
-    for number, unit in parts:
-        if unit not in _SECONDS:
-            raise invalid(f"'{unit}' is not a unit of time")
-        total += int(number) * _SECONDS[unit]
-    return total
-
-
-def _parse_uuid(text: str) -> str:
-    try:
-        return str(uuid.UUID(text))
-    except ValueError:
-        raise invalid(f"'{text}' is not a uuid") from None
+    return int(parse_span(text))
 
 
 _PARSERS: Dict[str, Any] = {
-    "str": str, "addr": str, "addrvec": str, "uuid": _parse_uuid, "int": _parse_int,
-    "uint": _parse_uint, "float": _parse_float, "bool": _parse_bool, "size": _parse_size,
+    "str": str, "int": _parse_int, "uint": _parse_uint, "float": _parse_float, "bool": _parse_bool, "size": _parse_size,
     "secs": _parse_secs,
 }

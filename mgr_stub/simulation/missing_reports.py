@@ -1,6 +1,6 @@
 """Statistics of a new mgr to which some OSDs have not reported yet.
 
-`pg_ready` is true nevertheless. PGs whose primary is such an OSD are `unknown` and empty, sums of
+PGs whose primary is such an OSD are `unknown` and empty, sums of
 pools and misplaced objects do not include them, and such OSDs have no statistics.
 """
 
@@ -22,7 +22,11 @@ def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[i
             **record, "num_bytes": 0, "num_bytes_recovered": 0, "reported_epoch": 0,
             "state": _UNKNOWN} for pgid, record in value["pgs"].items()}}
     if name == "pg_stats":
-        return {**value, "pg_stats": _pgs(value["pg_stats"], cluster, silent)}
+        return {"pg_stats": [
+            record if _is_reported(cluster, record["pgid"], silent) else {
+                **record, "state": _UNKNOWN, "reported_epoch": 0,
+                "stat_sum": dict.fromkeys(record["stat_sum"], 0)}
+            for record in value["pg_stats"]]}
     if name == "osd_stats":
         return {**value, "osd_stats": _of_osds(value["osd_stats"], silent),
                 "pool_statfs": _of_osds(value["pool_statfs"], silent)}
@@ -31,21 +35,11 @@ def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[i
                                         for record in value["pool_stats"]]}
     if name == "pg_status":
         return _status(value, cluster, silent)
-    if name == "pg_dump":
-        return {**value, "pg_stats": _pgs(value["pg_stats"], cluster, silent),
-                "osd_stats": _of_osds(value["osd_stats"], silent)}
     return value
 
 
 def _is_reported(cluster: Cluster, pgid: str, silent: FrozenSet[int]) -> bool:
     return cluster.map.acting_primary(pgid) not in silent
-
-
-def _pgs(records: List[Dict[str, Any]], cluster: Cluster,
-         silent: FrozenSet[int]) -> List[Dict[str, Any]]:
-    return [record if _is_reported(cluster, record["pgid"], silent) else {
-        **record, "state": _UNKNOWN, "reported_epoch": 0,
-        "stat_sum": dict.fromkeys(record["stat_sum"], 0)} for record in records]
 
 
 def _of_osds(records: List[Dict[str, Any]], silent: FrozenSet[int]) -> List[Dict[str, Any]]:

@@ -13,18 +13,13 @@ _Record = Dict[str, Any]
 
 
 class Noise:
-    """Adds noise to readings; keeps what it has made of a record while that and its factor last."""
+    """Adds noise to readings; keeps what it has made of PGs while their records and factors last."""
 
     def __init__(self) -> None:
         #: "pgs" or "osds" → what the factors were drawn from, and they themselves.
         self._factors: Dict[str, Tuple[Tuple[str, float, int], List[float]]] = {}
         #: The records of PGs that were last given noise, the factors, and both together.
         self._pgs: Tuple[List[_Record], List[float], ReadOnlyRecords] = [], [], ReadOnlyRecords()
-        #: Number of an OSD → its record, the factor, and both together.
-        self._osds: Dict[int, Tuple[_Record, float, _Record]] = {}
-        #: Number of an OSD → its statfs, the factor, and the values that differ by both: a newer
-        #: report mostly has another number alone.
-        self._statfs: Dict[int, Tuple[_Record, float, _Record]] = {}
 
     def added(self, name: str, value: Any, noise: float, seed: str) -> Any:
         """A structure of `MgrModule.get` with noise; `seed` has a place for "pgs" or "osds"."""
@@ -38,7 +33,7 @@ class Noise:
                 records, self._drawn("pgs", noise, seed, len(records)))
         if "osd_stats" in noisy:
             records = noisy["osd_stats"]
-            noisy["osd_stats"] = self._noisy_osds(
+            noisy["osd_stats"] = _noisy_osds(
                 records, self._drawn("osds", noise, seed, len(records)))
         return noisy
 
@@ -67,30 +62,17 @@ class Noise:
         self._pgs = now, factors, noisy
         return ReadOnlyRecords(noisy)
 
-    def _noisy_osds(self, records: List[_Record], factors: List[float]) -> List[_Record]:
-        kept, noisy = self._osds, []
-        for record, factor in zip(records, factors):
-            known = kept.get(record["osd"])
-            if known is None or known[0] is not record or known[1] != factor:
-                known = kept[record["osd"]] = record, factor, self._noisy_osd(record, factor)
-            noisy.append(known[2])
-        return noisy
 
-    def _noisy_osd(self, record: _Record, factor: float) -> _Record:
-        known = self._statfs.get(record["osd"])
-        if known is None or known[0] is not record["statfs"] or known[1] != factor:
-            known = self._statfs[record["osd"]] = (
-                record["statfs"], factor, _noisy_values(record["statfs"], factor))
-        noisy = {**record, **known[2]}
-        return ReadOnlyDict(noisy) if isinstance(record, ReadOnlyDict) else noisy
-
-
-def _noisy_values(statfs: _Record, factor: float) -> _Record:
-    """The values of an OSD's record that have noise."""
-    total = int(statfs["total"])
-    used = min(total, int((total - int(statfs["available"])) * factor))
-    return {"kb_used": used >> 10, "kb_avail": (total - used) >> 10,
-            "statfs": ReadOnlyDict({**statfs, "available": total - used})}
+def _noisy_osds(records: List[_Record], factors: List[float]) -> List[_Record]:
+    noisy: List[_Record] = []
+    for record, factor in zip(records, factors):
+        statfs = record["statfs"]
+        total = int(statfs["total"])
+        used = min(total, int((total - int(statfs["available"])) * factor))
+        noisy.append(ReadOnlyDict({
+            **record, "kb_used": used >> 10, "kb_avail": (total - used) >> 10,
+            "statfs": ReadOnlyDict({**statfs, "available": total - used})}))
+    return noisy
 
 
 def _noisy_pgs(records: List[_Record], factors: List[float]) -> List[_Record]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Dict
 
 from ..cluster.cluster import Cluster
-from ..cluster.pg import Pg
 from ..cluster.usage import ShardBytes
 from .timers import Schedule
 

@@ -19,7 +19,6 @@ REPORTED: Dict[str, Callable[[Cluster], Any]] = {
     "osd_stats": lambda cluster: {"osd_stats": statistics.osd_stats(cluster),
                                   "pool_statfs": cluster.pool_usage.dump()},
     "pg_status": statistics.pg_status,
-    "pg_dump": statistics.pg_dump,
     "df": statistics.df,
 }
 
@@ -123,7 +122,7 @@ class Reports(Timer):
         value = REPORTED[name](self._cluster) if snapshot is None else snapshot[name]
         if snapshot is not None:
             value = _of_existing_pools(name, value, self._cluster)
-        if self._hanging and name in ("osd_stats", "pg_dump"):
+        if self._hanging and name == "osd_stats":
             value = {**value, "osd_stats": self._with_hanging(value["osd_stats"])}
         if now < self._silent_until:
             value = without_reports(name, value, self._cluster, self._silent)

@@ -63,11 +63,9 @@ def _build(state: Dict[str, Any], release: int) -> Cluster:
     usage = {int(r["osd"]): OsdUsage(_with_statfs(r)) for r in pg_map["osd_stats"]}
     for osd in osdmap.osds:
         usage.setdefault(osd, OsdUsage(no_statistics(osd)))
-    extras = {key: state.get(key) for key in ("versions", "health_detail", "pool_dump",
-                                              "osd_df_dump", "osd_df_tree_dump", "df_dump")}
-    extras["pg_map"] = {key: value for key, value in pg_map.items()
-                        if key not in ("pg_stats", "osd_stats", "pool_statfs", "pool_stats")}
-    extras["pool_stats"] = pg_map.get("pool_stats", [])
+    extras = {"pg_map": {key: value for key, value in pg_map.items()
+                         if key not in ("pg_stats", "osd_stats", "pool_statfs", "pool_stats")},
+              "pool_stats": pg_map.get("pool_stats", []), "df_dump": state.get("df_dump")}
     cluster = Cluster(release, VirtualClock(parse_timestamp(state.get("timestamp"))),
                       CrushMap(state["crush_dump"]), osdmap, pgs, usage,
                       PoolUsage(pg_map.get("pool_statfs", [])), extras)

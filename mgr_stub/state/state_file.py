@@ -25,17 +25,6 @@ _REQUIRED: Tuple[Tuple[Tuple[str, ...], type], ...] = (
     (("crush_dump", "rules"), list),
 )
 
-#: Required keys of the entries of a list: {path of the list: keys}.
-_REQUIRED_IN_ENTRIES: Dict[Tuple[str, ...], Tuple[str, ...]] = {
-    ("osd_dump", "pools"): ("pool", "pool_name", "type", "size", "crush_rule", "pg_num"),
-    ("osd_dump", "osds"): ("osd", "weight"),
-    ("pg_dump", "pg_map", "pg_stats"): ("pgid", "state", "up", "acting", "stat_sum"),
-    ("pg_dump", "pg_map", "osd_stats"): ("osd", "statfs"),
-    ("crush_dump", "devices"): ("id",),
-    ("crush_dump", "buckets"): ("id", "name", "type_name", "items"),
-    ("crush_dump", "rules"): ("rule_id", "steps"),
-}
-
 
 def read_state(path: str) -> Dict[str, Any]:
     """The checked content of a state file; StubError with one sentence if it is not valid."""
@@ -96,20 +85,3 @@ def check_state(path: str, state: Any) -> None:
         if not isinstance(value, kind):
             wanted = "a list" if kind is list else "an object"
             raise invalid(f"{path}: '{'.'.join(keys)}' in the state file is not {wanted}")
-    for keys, needed in _REQUIRED_IN_ENTRIES.items():
-        _check_entries(path, state, keys, needed)
-
-
-def _check_entries(path: str, state: Dict[str, Any], keys: Tuple[str, ...],
-                   needed: Tuple[str, ...]) -> None:
-    entries: Any = state
-    for key in keys:
-        entries = entries[key]
-    name = ".".join(keys)
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, dict):
-            raise invalid(f"{path}: '{name}[{index}]' in the state file is not an object")
-        for key in needed:
-            if key not in entry:
-                raise invalid(
-                    f"{path}: the key '{name}[{index}].{key}' is missing from the state file")

@@ -33,10 +33,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", metavar="NAME", nargs="+", default=[],
                         help="only these clusters; * and ? allowed, also: demo, made, given")
     parser.add_argument("--aim", default="", help="the plan's aim (default: the planner's own)")
-    parser.add_argument("--repeat", type=int, default=1, metavar="N",
-                        help="plan N times, give the median of the seconds")
-    parser.add_argument("--whole-run", action="store_true",
-                        help="also time a process from state file to printed plan")
     parser.add_argument("--osdmaptool-seconds", type=float, default=120.0, metavar="S",
                         help="kill osdmaptool after this long (default: 120; 0: do not run it)")
     parser.add_argument("--scale", action="store_true",
@@ -49,8 +45,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", metavar="FILE", help="write everything measured to a file")
     parser.add_argument("--markdown", action="store_true",
                         help="print the README's comparison table instead")
-    parser.add_argument("--peers-version", default="", metavar="TEXT",
-                        help="what the figures in peers.json were made with, for that table")
     parser.add_argument("--job", help=argparse.SUPPRESS)  # how it calls itself for one cluster
     return parser
 
@@ -105,15 +99,15 @@ def _clusters(options: argparse.Namespace, sources: Sequence[Source],
     """Measures and prints one cluster after the other."""
     results: List[Dict[str, Any]] = []
     for source in sources:
-        job = Job(source.name, source.kind, source.folder, options.aim, options.repeat,
-                  options.osdmaptool_seconds, options.whole_run)
+        job = Job(source.name, source.kind, source.folder, options.aim,
+                  options.osdmaptool_seconds)
         result = _in_process(job.to_dict(), source.name, failures)
         if result is not None:
             results.append(result)
             if not options.markdown:
                 print("\n" + report.cluster_table(result), flush=True)
     if options.markdown and results:
-        print(report.markdown_table(results, options.peers_version))
+        print(report.markdown_table(results))
     return results
 
 

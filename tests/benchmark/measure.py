@@ -1,14 +1,10 @@
 """Measures one cluster; runs in a process of its own, so that its memory is its own."""
 from __future__ import annotations
 
-import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, Mapping
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
@@ -17,7 +13,6 @@ from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 
 from . import osdmaptool
 from .clusters import Source
-from .looks import look_seconds
 from .memory import peak_bytes
 from .options import plan_options
 from .peers import read_bound, read_peers
@@ -36,9 +31,7 @@ class Job:
     kind: str
     folder: str
     aim: str = ""                      # empty: the planner's default
-    repeat: int = 1                    # plans made; the median of their seconds counts
     osdmaptool_seconds: float = 120.0  # time limit of the built-in balancer; 0: it does not run
-    whole_run: bool = False            # also time a process from state file to printed plan
 
     def to_dict(self) -> Dict[str, Any]:
         return asdict(self)
@@ -50,7 +43,9 @@ def measure(job: Job) -> Dict[str, Any]:
     start = time.perf_counter()
     snapshot = source.snapshot()
     load_seconds = time.perf_counter() - start
-    plan, seconds = _plan(snapshot, job)
+    start = time.perf_counter()
+    plan = make_plan(snapshot, plan_options(job.aim))
+    seconds = time.perf_counter() - start
     peak = peak_bytes()   # before anything else is done here
     nothing = score(snapshot, snapshot.upmap_items)
     found: Dict[str, Any] = {
@@ -59,9 +54,8 @@ def measure(job: Job) -> Dict[str, Any]:
         "shards": sum(len(pg.up) for pg in snapshot.pgs.values()),
         "data_pools": [snapshot.pools[pool].name for pool in data_pools(snapshot)],
         "load_seconds": load_seconds, "start": _as_dict(nothing),
-        "equilibrium": dict(_own(snapshot, plan), seconds=statistics.median(seconds),
-                            all_seconds=seconds, peak_bytes=peak),
-        **_bounds(snapshot), **look_seconds(source)}
+        "equilibrium": dict(_own(snapshot, plan), seconds=seconds, peak_bytes=peak),
+        **_bounds(snapshot)}
     if job.folder:
         folder = Path(job.folder)
         found["given_bounds"] = read_bound(folder)
@@ -71,18 +65,7 @@ def measure(job: Job) -> Dict[str, Any]:
         tool = found["osdmaptool"] = _built_in(snapshot, osdmap, job.osdmaptool_seconds)
         if tool["killed"] or not tool["problem"]:   # an upper limit where it was killed
             found["seconds_ratio"] = found["equilibrium"]["seconds"] / max(1e-9, tool["seconds"])
-    if job.whole_run:
-        found["equilibrium"]["whole_run_seconds"] = whole_run(source, job.aim)
     return found
-
-
-def _plan(snapshot: Snapshot, job: Job) -> Tuple[Plan, Tuple[float, ...]]:
-    seconds = []
-    for _ in range(max(1, job.repeat)):
-        start = time.perf_counter()
-        plan = make_plan(snapshot, plan_options(job.aim))
-        seconds.append(time.perf_counter() - start)
-    return plan, tuple(seconds)
 
 
 def _own(snapshot: Snapshot, plan: Plan) -> Dict[str, Any]:
@@ -97,11 +80,9 @@ def _own(snapshot: Snapshot, plan: Plan) -> Dict[str, Any]:
 
 def _bounds(snapshot: Snapshot) -> Dict[str, Any]:
     """The bounds of the utilization and of the data pools' free space, which is summed."""
-    start = time.process_time()
     bounds = cluster_bounds(snapshot)
-    seconds = time.process_time() - start
     space = [bounds.pool_space.get(pool) for pool in data_pools(snapshot)]
-    return {"bounds": bounds.classes, "bounds_seconds": seconds,
+    return {"bounds": bounds.classes,
             "free_data_bound_bytes": None if None in space else sum(
                 bound.free_bytes for bound in space if bound is not None)}
 
@@ -115,25 +96,6 @@ def _built_in(snapshot: Snapshot, osdmap: Path, limit: float) -> Dict[str, Any]:
             pgid: tuple(items) for pgid, items in run.changes.items()}
         found.update(_as_dict(score(snapshot, changed_items(snapshot, pairs.items()))))
     return found
-
-
-def whole_run(source: Source, aim: str) -> float:
-    """Seconds of a process that reads a state file, plans and prints the plan.
-
-    Raises RuntimeError where it fails.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        state = source.write_state(Path(folder))
-        optimize = "equilibrium optimize p" + (" --aim " + aim if aim else "")
-        words = [sys.executable, "-m", "mgr_stub", "--state", str(state), "-c", optimize,
-                 "-c", "equilibrium show p"]
-        start = time.perf_counter()
-        done = subprocess.run(words, cwd=str(_REPOSITORY), capture_output=True,
-                              text=True, check=False)
-        seconds = time.perf_counter() - start
-    if done.returncode != 0:
-        raise RuntimeError("the whole run failed: " + (done.stderr or done.stdout)[-500:])
-    return seconds
 
 
 def _as_dict(result: Score) -> Dict[str, Any]:

@@ -47,7 +47,6 @@ _ITEMS = _Row("upmap items in the end", "item_pairs", str)
 _BROKEN = _Row("PGs that break a rule", "broken_pgs", str)
 _TIME = (
     _Row("seconds to plan", "seconds", seconds_text),
-    _Row("seconds, state file to plan", "whole_run_seconds", seconds_text),
     _Row("peak memory (MiB)", "peak_bytes", lambda count: f"{count / MIB:.0f}"))
 
 
@@ -93,11 +92,7 @@ def _cell(row: _Row, column: Optional[Mapping[str, Any]]) -> str:
 
 def _notes(result: Result) -> List[str]:
     own = result["equilibrium"]
-    notes = [f"stopped: {own['stop_reason']}; data pools: {_shortened(result['data_pools'])}",
-             *_costs(result)]
-    if len(own["all_seconds"]) > 1:
-        notes.append(f"seconds to plan: median of {len(own['all_seconds'])} runs, "
-                     f"{min(own['all_seconds']):.2f} to {max(own['all_seconds']):.2f}")
+    notes = [f"stopped: {own['stop_reason']}; data pools: {_shortened(result['data_pools'])}"]
     tool = result.get("osdmaptool")
     if tool is not None and tool["problem"]:
         notes.append(f"osdmaptool: {tool['problem']}")
@@ -115,15 +110,6 @@ def _notes(result: Result) -> List[str]:
     if result.get("peers"):
         notes.append("* as recorded in peers.json, on another run")
     return notes
-
-
-def _costs(result: Result) -> List[str]:
-    """What looks and bounds cost, where that was measured."""
-    if "first_look_seconds" not in result:
-        return []
-    return [f"processor seconds: first look {seconds_text(result['first_look_seconds'])}, one after"
-            f" 100 PGs changed {result['changed_look_seconds']:.3f},"
-            f" bounds {result['bounds_seconds']:.3f}"]
 
 
 def _shortened(names: Sequence[str]) -> str:
@@ -171,70 +157,31 @@ def _aligned(rows: Sequence[Sequence[str]]) -> List[str]:
         for row in full]
 
 
-def markdown_table(results: Sequence[Result], peers_version: str = "") -> str:
-    """The README's comparison: a group of rows per cluster, a column per balancer."""
-    header = ("| cluster | | start | built-in balancer | jj-balancer | equilibrium | bound |",
-              "|---|---|--:|--:|--:|--:|--:|")
-    lines = list(header)
-    marks = set()
+def markdown_table(results: Sequence[Result]) -> str:
+    """The README's comparison: a row per cluster, a column per balancer, of the class that is
+    fullest at the start."""
+    lines = ["| cluster | start | built-in | jj-balancer | equilibrium |", "|---|---|---|---|---|"]
     for result in results:
-        built_in, recorded = _built_in(result)
         peers = {name: Peer(**peer) for name, peer in result.get("peers", {}).items()}
-        best = best_jj(peers)
-        jj: Optional[Mapping[str, Any]] = best._asdict() if best else None
-        broken = "†" if best and best.broken_pgs else ""
-        marks.update([broken, "*" if recorded else ""] + (["*"] if best else []))
-        columns = (result["start"], built_in, jj, result["equilibrium"])
-        suffixes = ("", "\\*" if recorded else "", "\\*" if best else "", "")
+        tool, jj, own = result.get("osdmaptool"), best_jj(peers), result["equilibrium"]
+        built_in = tool if tool and not tool["problem"] else result.get("peers", {}).get(BUILT_IN)
+        device_class = max(result["start"]["highest"], key=result["start"]["highest"].__getitem__)
         bounds = result.get("given_bounds") or result["bounds"]
-        name = f"**{result['name']}**"
-        for device_class in result["start"]["highest"]:
-            cells = [highest_text((c or {}).get("highest", {}).get(device_class))
-                     for c in columns]
-            cells[2] += broken
-            lines.append(_line(name, f"highest {device_class}", cells,
-                               highest_text(bounds.get(device_class))))
-            name = ""
-        lines.append(_line("", "room, TiB", [_cell(_ROOM, c) for c in columns]))
-        for title, row in (("sum of data pools' gains, TiB", _GAINED[0]),
-                           ("moved, TiB", _COST[0])):
-            lines.append(_line("", title, [""] + [_cell(row, c) for c in columns[1:]]))
-        lines.append(_line("", "upmap items", [_cell(_ITEMS, c) for c in columns]))
-        tool = result.get("osdmaptool", {})
-        times = [_cell(_TIME[0], c) + (suffix if c else "")
-                 for c, suffix in zip(columns, suffixes)]
-        if tool.get("killed"):
-            times[1] = f"> {tool['limit_seconds']:g}" if built_in is None else (
-                f"{times[1]}, here > {tool['limit_seconds']:g}")
-        lines.append(_line("", "seconds", [""] + times[1:]))
-    lines += [""] + _legend(marks, peers_version)
+        cells = [f"{result['name']}: {result['osds']} OSDs",
+                 highest_text(result["start"]["highest"][device_class]),
+                 _compared(built_in, device_class),
+                 _compared(jj._asdict() if jj else None, device_class),
+                 _compared(own, device_class, f" ({highest_text(bounds.get(device_class))})")]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _line(name: str, title: str, cells: Sequence[str], bound: str = "") -> str:
-    return f"| {' | '.join([name, title] + list(cells) + [bound])} |"
-
-
-def _built_in(result: Result) -> Tuple[Optional[Mapping[str, Any]], bool]:
-    """The built-in balancer's figures, and whether they are recorded ones."""
-    tool = result.get("osdmaptool")
-    if tool is not None and not tool["problem"]:
-        return tool, False
-    recorded: Optional[Mapping[str, Any]] = result.get("peers", {}).get(BUILT_IN)
-    return recorded, recorded is not None
-
-
-def _legend(marks: Any, peers_version: str) -> List[str]:
-    lines = ["Highest utilization per device class (the bound is the lowest that the CRUSH rules "
-             "allow), room: what fits if all pools grow in proportion to their data, growth of the "
-             "predicted free space of pools with at least 1 % of the bytes, a sum that cannot be "
-             "had at once, bytes moved, upmap items in the osdmap afterwards, seconds to plan. The "
-             "built-in balancer is run as `osdmaptool --upmap --upmap-deviation 1`."]
-    if "*" in marks:
-        lines.append("\\* Recorded beside the cluster, not timed in this run%s. Of jj-balancer's "
-                     "settings: the one that gains most, then moves least." % (
-                         "; " + peers_version if peers_version else ""))
-    if "†" in marks:
-        lines.append("† The plan breaks the CRUSH rule of some PGs, as do those of all other "
-                     "settings.")
-    return lines
+def _compared(column: Optional[Mapping[str, Any]], device_class: str, bound: str = "") -> str:
+    """What a balancer reached: the highest utilization, and what was gained for what was moved."""
+    if column is None:
+        return NOTHING
+    if column["broken_pgs"]:
+        return f"breaks the rule of {column['broken_pgs']} PGs"
+    return (f"{highest_text(column['highest'].get(device_class))}{bound},"
+            f" {tib_text(column['gained_data_bytes'], True)} TiB"
+            f" for {tib_text(column['moved_bytes'])}")

@@ -166,11 +166,3 @@ def test_anonymous_with_a_pool_named_as_something_else(
     assert name not in {pool["pool_name"] for pool in state["osd_dump"]["pools"]}
     again = reopened(open_session, state)
     assert classes(again) == classes(session) and pools(again) == pools(session)
-
-
-def test_saved_by_the_simulation(session: Session, open_session: Callable[..., Session],
-                                 tmp_path: Any) -> None:
-    """`sim save` writes the same layout."""
-    path = tmp_path / "saved.json"
-    run(session, f"sim save {path}")
-    same_evaluation(session, reopened(open_session, json.loads(path.read_text())))

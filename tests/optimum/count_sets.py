@@ -29,14 +29,8 @@ class CountSpace:
     def bit(self, vector: Sequence[int]) -> int:
         return sum(n * stride for n, stride in zip(vector, self.strides))
 
-    def vector(self, bit: int) -> Vector:
-        return tuple(bit // stride % width for stride, width in zip(self.strides, self._widths))
-
     def holds(self, counts: int, vector: Sequence[int]) -> bool:
         return bool(counts >> self.bit(vector) & 1)
-
-    def vectors(self, counts: int) -> Iterator[Vector]:
-        return (self.vector(bit) for bit in bits_of(counts))
 
     def at_most(self, limits: Sequence[int]) -> int:
         """All vectors with no coordinate above its limit."""

@@ -61,29 +61,11 @@ class Optima:
         return tuple(self.most_free(number, everything) or 0.0
                      for number in range(len(self.part.pools)))
 
-    def most_space(self, max_utilization: float = 1.0, above: float = -1.0) -> Space:
-        """The greatest sum of the pools' free space with no OSD above a utilization; `above`, with
-        no space for any, where it is not greater than that."""
+    def most_space(self, max_utilization: float = 1.0) -> Space:
+        """The greatest sum of the pools' free space with no OSD above a utilization."""
         if not self.part.pools:
             return Space(0.0, (), True)
-        return _SpaceSearch(self, min(max_utilization, self.part.full_ratio), above).run()
-
-    def least_max_at_space(self, total: float, enough: float) -> Tuple[float, bool]:
-        """The least highest utilization with a sum of free space, and whether it is proven.
-        `enough` is a utilization at which there is a placement with this sum."""
-        values = self._values[0]
-        low, high = bisect_left(values, self.least_max()), bisect_left(values, enough)
-        proven = True
-        almost = total * (1 - 2 * _SAME)
-        while low < high:
-            middle = (low + high) // 2
-            space = self.most_space(values[middle], almost)
-            proven = proven and space.proven
-            if space.total > almost:
-                high = middle
-            else:
-                low = middle + 1
-        return values[high], proven
+        return _SpaceSearch(self, min(max_utilization, self.part.full_ratio)).run()
 
     def next_above(self, number: int, free: float) -> float:
         """The next greater free space that an OSD can leave a pool."""
@@ -119,10 +101,10 @@ class _SpaceSearch:
     the first and more for the second, ...
     """
 
-    def __init__(self, optima: Optima, max_utilization: float, above: float) -> None:
+    def __init__(self, optima: Optima, max_utilization: float) -> None:
         self._optima = optima
         self._max_utilization = max_utilization
-        self._best = Space(above, optima.no_space, True)
+        self._best = Space(-1.0, optima.no_space, True)
         self._boxes: List[Tuple[float, _Box]] = []   # (-bound, box)
 
     def run(self) -> Space:

@@ -7,8 +7,7 @@ module's own rules: what is legal is what tests/support/strict_crush.py enumerat
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence
 from typing import Tuple
 
 from tests.support.plan_legality import part_of
@@ -88,37 +87,6 @@ def up_sets(crush: Mapping[str, Any], pool: Pool) -> FrozenSet[FrozenSet[int]]:
     rule = next(r for r in crush["rules"] if r["rule_id"] == pool.rule_id)
     return frozenset(frozenset(up) for up in possible_up_sets(crush, rule, pool.size)
                      if monitor_keeps(crush, rule, pool.size, up))
-
-
-def fits(part: Part, one: ShardClass, counts: Mapping[int, int], pgs: int) -> bool:
-    """True if the counts keep the limits that the up sets of as many PGs keep."""
-    return (sum(counts.values()) == pgs * one.shards
-            and _group_counts(part.root, one, counts, pgs) is not None)
-
-
-def sets_that_fit(part: Part, one: ShardClass) -> FrozenSet[FrozenSet[int]]:
-    """All sets of OSDs that keep the limits for one PG."""
-    return frozenset(frozenset(osds) for osds in combinations(sorted(one.osds), one.shards)
-                     if fits(part, one, dict.fromkeys(osds, 1), 1))
-
-
-def _group_counts(node: Node, one: ShardClass, counts: Mapping[int, int],
-                  most: int) -> Optional[int]:
-    """Shards of the class under a node, or None where that is more than PGs can have there."""
-    if not node.children:
-        count = sum(counts.get(osd, 0) for osd in node.osds)
-        return count if count <= most else None
-    if node.type_name == one.spread.group:
-        count = sum(counts.get(osd, 0) for osd in node.osds)
-        users, rest = divmod(count, one.spread.group_size)
-        if rest or users > most:
-            return None
-        most = users
-    found = [_group_counts(child, one, counts, most) for child in node.children]
-    if any(count is None for count in found):
-        return None
-    total = sum(count or 0 for count in found)
-    return None if node.type_name == one.spread.alone and total > most else total
 
 
 def _classes(snapshot: Snapshot, crush: Mapping[str, Any]) -> List[ShardClass]:

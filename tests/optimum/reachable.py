@@ -1,15 +1,12 @@
-"""Which counts of shards whole up sets can reach under limits: exact, and with a witness."""
+"""Which counts of shards whole up sets can reach under limits: exact."""
 from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import accumulate
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Sequence, Tuple
 
 from tests.optimum.count_sets import CountSpace, Vector, number_of, up_to
-from tests.optimum.problem import Node, Part, fits
-
-#: OSD → shards of each class.
-Counts = Dict[int, Vector]
+from tests.optimum.problem import Node, Part
 
 
 class Limits(NamedTuple):
@@ -73,22 +70,9 @@ class Reachable:
             if key not in alike:
                 alike[key] = OsdMeasures(part, osd, self.space)
             self.measures[osd] = alike[key]
-        self.checked = 0    # how many limits have been tried
 
     def is_possible(self, limits: Limits) -> bool:
-        self.checked += 1
         return self.space.holds(self._within(self.part.root, limits), self.target)
-
-    def witness(self, limits: Limits) -> Optional[Counts]:
-        """Counts within the limits, or None where there are none."""
-        if not self.is_possible(limits):
-            return None
-        counts: Counts = {}
-        self._divide(self.part.root, self.target, limits, counts)
-        for number, one in enumerate(self.part.classes):
-            assert fits(self.part, one, {osd: vector[number] for osd, vector in counts.items()},
-                        len(one.pgs))
-        return counts
 
     # -- sets of a node ------------------------------------------------------------------------
 
@@ -136,47 +120,3 @@ class Reachable:
         """The numbers of the classes whose rule gives the node's type several shards or none."""
         return frozenset(number for number, one in enumerate(self.part.classes)
                          if one.spread.group == node.type_name)
-
-    # -- a witness -----------------------------------------------------------------------------
-
-    def _divide(self, node: Node, target: Vector, limits: Limits, counts: Counts) -> None:
-        """Divides the counts of a node among its OSDs."""
-        if not node.children:
-            osd, = node.osds
-            counts[osd] = target
-            return
-        sets = [self._within(child, limits) for child in node.children]
-        grouped = self.grouped(node)
-        if grouped:
-            sets = self._of_children(sets, grouped, target)
-            target = tuple(n * one.spread.group_size if number in grouped else n
-                           for number, (n, one) in enumerate(zip(target, self.part.classes)))
-        sums = self._sums(sets)
-        for number in range(len(sets) - 1, -1, -1):
-            own = next(
-                vector for vector in self.space.vectors(sets[number])
-                if all(a <= b for a, b in zip(vector, target))
-                and self.space.holds(sums[number], [b - a for a, b in zip(vector, target)]))
-            self._divide(node.children[number], own, limits, counts)
-            target = tuple(b - a for a, b in zip(own, target))
-        assert not any(target)
-
-
-def up_sets_of(part: Part, counts: Mapping[int, Vector], number: int,
-               allowed: FrozenSet[FrozenSet[int]]) -> List[FrozenSet[int]]:
-    """Up sets, out of those that are allowed, that give a class these counts."""
-    one = part.classes[number]
-    left = {osd: vector[number] for osd, vector in counts.items() if vector[number]}
-    found: List[FrozenSet[int]] = []
-    for pgs in range(len(one.pgs) - 1, -1, -1):
-        ranked = sorted(allowed, key=lambda osds: (-sum(left.get(o, 0) for o in osds),
-                                                   sorted(osds)))
-        for osds in ranked:
-            rest = {osd: count - (osd in osds) for osd, count in left.items()}
-            if all(left.get(osd) for osd in osds) and fits(part, one, rest, pgs):
-                found.append(osds)
-                left = {osd: count for osd, count in rest.items() if count}
-                break
-        else:
-            raise AssertionError("counts that no up sets give")
-    return found

@@ -30,10 +30,7 @@ class Distance(NamedTuple):
 
 _AXES: Tuple[Tuple[str, str, Callable[[PartResult], float]], ...] = (
     ("maximum above the least", "points", lambda r: r.points),
-    ("…", "typical shards", lambda r: r.shards),
-    ("… with no pool's space lower", "points", lambda r: r.points_for_these_pools),
-    ("space short of the greatest", "%", lambda r: 100.0 * (1.0 - r.space_ratio)),
-    ("… with no higher maximum", "%", lambda r: 100.0 * (1.0 - r.space_ratio_at_this_max)))
+    ("space short of the greatest", "%", lambda r: 100.0 * (1.0 - r.space_ratio)))
 
 
 def distances(results: Sequence[PartResult]) -> List[Distance]:
@@ -76,6 +73,5 @@ def worst(results: Sequence[PartResult], count: int) -> List[str]:
 
 def _line(one: PartResult) -> str:
     return (f"  seed {one.seed:4} {one.kind:28} maximum {one.planned.max_utilization:.4f} least"
-            f" {one.best_max:.4f} (with the greatest space {one.best_max_at_best_space:.4f}), space"
-            f" {one.planned.space / GIB:.1f} GiB greatest {one.best_space / GIB:.1f}"
-            f" (with the least maximum {one.best_space_at_best_max / GIB:.1f})")
+            f" {one.best_max:.4f}, space {one.planned.space / GIB:.1f} GiB greatest"
+            f" {one.best_space / GIB:.1f}")

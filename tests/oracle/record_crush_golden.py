@@ -13,10 +13,9 @@ from typing import Any, Dict, List
 
 from tests.support.clusters import crush_cases
 
-from .ceph_tools import compile_crush, map_pgs, run_tool
+from .ceph_tools import compile_crush, crush_mappings, map_pgs
 from .maps.crush_osdmap import CrushPool, make_osdmap
 
-_MAPPING = re.compile(r"^CRUSH rule \d+ x \d+ \[([^\]]*)\]", re.M)
 _TUNABLES = {"choose_local_tries": 0, "choose_local_fallback_tries": 0, "choose_total_tries": 50,
              "chooseleaf_descend_once": 1, "chooseleaf_vary_r": 1, "chooseleaf_stable": 1,
              "straw_calc_version": 1, "allowed_bucket_algs": 54}
@@ -29,7 +28,8 @@ def main() -> None:
         for name, (dump, reweights) in crush_cases.cases().items():
             binary = compile_crush(_text(dump), Path(folder))
             recorded["mappings"][name] = {
-                str(rule): _mappings(binary, rule, count, reweights)
+                str(rule): [list(osds) for osds in crush_mappings(
+                    binary, rule, count, crush_cases.COUNT_OF_X, reweights).values()]
                 for rule, count in crush_cases.COUNTS.items()}
         recorded["pools"] = _pools(Path(folder))
     lines = json.dumps(recorded, indent=1)
@@ -38,17 +38,6 @@ def main() -> None:
 
 def _one_line(found: re.Match[str]) -> str:
     return f"[{' '.join(found.group(1).split())}]"
-
-
-def _mappings(binary: Path, rule: int, count: int, reweights: Dict[int, int]) -> List[List[int]]:
-    options: List[Any] = []
-    for osd, weight in reweights.items():
-        options += ["--weight", osd, weight / 0x10000]
-    shown = run_tool("crushtool", "-i", binary, "--test", "--show-mappings", "--rule", rule,
-                     "--num-rep", count, "--min-x", 0, "--max-x", crush_cases.COUNT_OF_X - 1,
-                     *options)
-    return [[int(item) for item in items.split(",") if item]
-            for items in _MAPPING.findall(shown)]
 
 
 def _pools(folder: Path) -> Dict[str, List[int]]:

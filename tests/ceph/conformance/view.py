@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 NAMES = ("osd_map", "osd_map_crush", "osd_map_tree", "pg_stats", "pg_progress", "pg_status",
-         "pool_stats", "osd_stats", "df", "pg_dump", "osd_metadata", "mgr_map", "pg_ready",
-         "health")
+         "pool_stats", "osd_stats", "df", "health")
 """Structures of `get()` whose types and keys are compared."""
 
 

@@ -56,10 +56,7 @@ def test_run_idle_waits_for_what_moves(session: Any) -> None:
     session.command("osd pg-upmap-items 2.0 2 4")
     assert session.command("sim run idle") == (0, "", "")
     assert not session.simulation.backfill.moving()
-    status = json.loads(session.command("sim status --format json")[1])
-    assert status["moving_pgs"] == 0 and status["remaining_bytes"] == 0
-    assert status["elapsed_seconds"] == session.clock.elapsed() >= 120
-    assert set(status["classes"]["hdd"]) == {"max", "min", "mean"}
+    assert session.clock.elapsed() >= 120
 
 
 def test_run_idle_is_bounded(session: Any) -> None:
@@ -76,7 +73,7 @@ def test_run_idle_is_bounded(session: Any) -> None:
     ("sim run", "needs a time span"), ("sim run 2 fortnights", "needs a time span"),
     ("sim run 2x", "is not a time span"), ("sim run -1h", "is not a time span"),
     ("sim save", "needs one file name"), ("sim save a b", "needs one file name"),
-    ("sim failover now", "takes no arguments"), ("sim status loud", "takes no arguments"),
+    ("sim failover now", "takes no arguments"),
     ("sim pool add x", "knows only"),
 ])
 def test_unknown_sim_lines(session: Any, line: str, text: str) -> None:

@@ -147,7 +147,7 @@ def test_invalid_option_values(session: Any, name: str, text: str) -> None:
 def test_config_notify_comes_after_the_call(session: Any) -> None:
     session.module.set_module_option("active", True)
     assert session.module.notified == 0
-    session.command("sim status")
+    session.command("osd dump")
     assert session.module.notified == 1
     session.command("config set mgr mgr/equilibrium/active false")
     assert session.module.notified == 2

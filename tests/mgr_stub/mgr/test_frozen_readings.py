@@ -11,7 +11,7 @@ from mgr_stub.frozen import ReadOnlyDict, frozen
 from tests.support.clusters import stub_states as clusters
 
 NAMES = ["osd_map", "osd_map_crush", "pg_progress", "pg_stats", "pool_stats", "osd_stats",
-         "pg_status", "df", "osd_metadata", "mgr_map"]
+         "pg_status", "df"]
 
 
 def parts(value: Any) -> Iterator[Any]:

@@ -31,7 +31,7 @@ def test_module_of_a_killed_mgr_is_not_shut_down(session: Any) -> None:
     run(session, "sim mgr fail takeover=20s")
     assert not old.closed and session.module is None
     assert session.command("equilibrium echo x")[0] == -11
-    run(session, "osd set noout", "sim status", "sim run 19s")
+    run(session, "osd set noout", "sim run 19s")
     assert session.module is None and session.host.busy()
     run(session, "sim run 1s")
     assert session.module is not None and session.module is not old
@@ -172,7 +172,6 @@ def test_noise(session: Any) -> None:
     real = session.cluster.usage[0]
     used = record["statfs"]["total"] - record["statfs"]["available"]
     assert used != real.used and abs(used / real.used - 1) <= 0.05
-    assert session.mgr.get("pg_dump")["osd_stats"][0] == record
 
 
 def test_the_wall_clock_jumps(session: Any) -> None:
@@ -222,7 +221,7 @@ def observations(make_session: MakeSession, seed: int) -> str:
         "sim osd out 3", "sim run 30m", "sim mgr fail", "sim run 5m", "sim osd lose 8",
         "sim grow rbd 10G/1h", "sim pool pg_num rbd 40", "sim run 6h")
     seen.append([vars(entry) for entry in session.command_log])
-    seen.append(session.mgr.get("pg_dump"))
+    seen.append([session.mgr.get(name) for name in ("pg_stats", "osd_stats", "pool_stats")])
     return json.dumps(seen)
 
 

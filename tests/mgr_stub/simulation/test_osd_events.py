@@ -18,7 +18,7 @@ MakeSession = Callable[..., Any]
 
 
 def test_loading_computes_no_crush(session: Any) -> None:
-    run(session, "sim run 10m", "sim status", "osd set noout", "osd pg-upmap-items 1.0 0 3")
+    run(session, "sim run 10m", "osd set noout", "osd pg-upmap-items 1.0 0 3")
     assert session.cluster.raw_mapping.computed == 0
     before = raw_of(session.cluster)
     assert recompute_raw(session.cluster) == before
@@ -133,7 +133,6 @@ def test_new_osds(session: Any) -> None:
     records = session.mgr.get("osd_stats")["osd_stats"]
     assert records[12]["statfs"] == {**records[12]["statfs"], "total": 2 * TIB,
                                      "available": 2 * TIB}
-    assert session.mgr.get("osd_metadata")["12"]["hostname"] == "h9"
     run(session, "sim run idle")
     assert used(session)[12] > 0
 

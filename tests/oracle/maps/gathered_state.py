@@ -69,21 +69,13 @@ def gathered_state(cluster: MappedCluster, age: int = 0) -> Dict[str, Any]:
         "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85,
         "flags": "sortbitwise,recovery_deletes,purged_snapdirs,pglog_hardlimit",
         "require_min_compat_client": "luminous", "require_osd_release": "pacific"})
-    stats = osd_stats(cluster, content)
     return {
         "stateversion": 1, "timestamp": "2026-01-01T00:00:00", "versions": {},
-        "health_detail": {"status": "HEALTH_OK", "checks": {}, "mutes": []},
-        "osd_dump": osd_dump,
+        "osd_dump": osd_dump, "crush_dump": cluster.crush_dump,
         "pg_dump": {"pg_ready": True, "pg_map": {
             "version": 1, "stamp": "2026-01-01T00:00:00.000000+0000",
-            "pg_stats": _pg_stats(cluster, content), "osd_stats": stats,
-            "pool_stats": _pool_stats(cluster, content)}},
-        "osd_df_dump": {"nodes": _osd_df(cluster, stats), "stray": [], "summary": {}},
-        "osd_df_tree_dump": {"nodes": _tree(cluster), "stray": [], "summary": {}},
-        "df_dump": _df(cluster, stats, content),
-        "pool_dump": [dict(pool, pool_id=pool["pool"]) for pool in osd_dump["pools"]],
-        "crush_dump": cluster.crush_dump,
-        "crush_class_osds": _class_osds(cluster)}
+            "pg_stats": _pg_stats(cluster, content), "osd_stats": osd_stats(cluster, content),
+            "pool_stats": []}}}
 
 
 def write_state(cluster: MappedCluster, age: int = 0) -> Path:
@@ -106,25 +98,13 @@ def _pg_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dic
             "up_primary": members[0] if members else -1,
             "acting_primary": members[0] if members else -1,
             "version": "10'100", "reported_seq": 100, "reported_epoch": 10,
-            "stat_sum": dict(_stat_sum([held], size),
-                             num_objects_degraded=missing * held.num_objects)})
+            "stat_sum": {
+                "num_bytes": held.num_bytes, "num_objects": held.num_objects,
+                "num_object_copies": held.num_objects * size, "num_object_clones": 0,
+                "num_objects_misplaced": 0, "num_objects_missing": 0, "num_objects_unfound": 0,
+                "num_objects_degraded": missing * held.num_objects,
+                "num_omap_bytes": held.omap_bytes, "num_omap_keys": 0, "num_objects_omap": 0}})
     return records
-
-
-def _stat_sum(contents: List[PGContent], size: int) -> Dict[str, int]:
-    objects = sum(held.num_objects for held in contents)
-    return {"num_bytes": sum(held.num_bytes for held in contents), "num_objects": objects,
-            "num_object_copies": objects * size, "num_object_clones": 0,
-            "num_objects_misplaced": 0, "num_objects_degraded": 0, "num_objects_missing": 0,
-            "num_objects_unfound": 0,
-            "num_omap_bytes": sum(held.omap_bytes for held in contents),
-            "num_omap_keys": 0, "num_objects_omap": 0}
-
-
-def _pool_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
-    return [{"poolid": number, "num_pg": pool.pg_num, "stat_sum": _stat_sum(
-        [content[pgid] for pgid in content if pgid.startswith(f"{number}.")], pool.size)}
-        for number, pool in enumerate(cluster.spec.pools, start=1)]
 
 
 def osd_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dict[str, Any]]:
@@ -154,57 +134,3 @@ def osd_stats(cluster: MappedCluster, content: Dict[str, PGContent]) -> List[Dic
                        "data_compressed_allocated": 0, "data_compressed_original": 0,
                        "omap_allocated": omap[osd], "internal_metadata": metadata}})
     return records
-
-
-def _osd_df(cluster: MappedCluster, reports: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    topology, nodes = cluster.spec.topology, []
-    for stats in reports:
-        osd = stats["osd"]
-        nodes.append({
-            "id": osd, "name": f"osd.{osd}", "type": "osd", "type_id": 0, "depth": 2,
-            "device_class": topology.classes[osd] or "", "crush_weight": topology.weights[osd],
-            "reweight": 0.0 if osd in cluster.spec.out else cluster.spec.reweights.get(osd, 1.0),
-            "kb": stats["kb"], "kb_used": stats["kb_used"], "kb_used_data": stats["kb_used_data"],
-            "kb_used_omap": stats["kb_used_omap"], "kb_used_meta": stats["kb_used_meta"],
-            "kb_avail": stats["kb_avail"], "pool_weights": {}, "var": 1.0, "status": "up",
-            "utilization": 100.0 * stats["kb_used"] / stats["kb"], "pgs": stats["num_pgs"]})
-    return nodes
-
-
-def _tree(cluster: MappedCluster) -> List[Dict[str, Any]]:
-    return [{"id": bucket["id"], "name": bucket["name"], "type": bucket["type_name"],
-             "type_id": bucket["type_id"], "children": [item["id"] for item in bucket["items"]]}
-            for bucket in cluster.crush_dump["buckets"] if "~" not in bucket["name"]]
-
-
-def _class_osds(cluster: MappedCluster) -> Dict[str, List[int]]:
-    found: Dict[str, List[int]] = {}
-    for osd, device_class in enumerate(cluster.spec.topology.classes):
-        if device_class and osd not in cluster.spec.missing:
-            found.setdefault(device_class, []).append(osd)
-    return found
-
-
-def _df(cluster: MappedCluster, reports: List[Dict[str, Any]],
-        content: Dict[str, PGContent]) -> Dict[str, Any]:
-    by_class = {name: _totals([stats for stats in reports if stats["osd"] in osds])
-                for name, osds in _class_osds(cluster).items()}
-    pools = []
-    for number, pool in enumerate(cluster.spec.pools, start=1):
-        held = [content[pgid] for pgid in content if pgid.startswith(f"{number}.")]
-        stored = sum(one.num_bytes for one in held)
-        used = stored * pool.size // (pool.k or 1)
-        pools.append({"name": pool.name, "id": number, "stats": {
-            "stored": stored, "stored_data": stored, "stored_omap": 0,
-            "objects": sum(one.num_objects for one in held), "kb_used": used >> 10,
-            "bytes_used": used, "percent_used": 0.5, "max_avail": 1 << 40, "quota_objects": 0,
-            "quota_bytes": 0}})
-    return {"stats": _totals(reports), "stats_by_class": by_class, "pools": pools}
-
-
-def _totals(reports: List[Dict[str, Any]]) -> Dict[str, Any]:
-    total = sum(stats["statfs"]["total"] for stats in reports)
-    avail = sum(stats["statfs"]["available"] for stats in reports)
-    return {"total_bytes": total, "total_avail_bytes": avail, "total_used_bytes": total - avail,
-            "total_used_raw_bytes": total - avail,
-            "total_used_raw_ratio": (total - avail) / total if total else 0.0}

@@ -39,14 +39,6 @@ def replicated_osd(spec: ClusterSpec) -> None:
     spec.pool(spec.rule("take default", "chooseleaf firstn 0 type osd"), 2, 24)
 
 
-def replicated_rack(spec: ClusterSpec) -> None:
-    """Failure domain rack, as many racks as one pool has copies."""
-    racks(spec, spec.topology.root(), 4, 2, 3)
-    rule = spec.rule("take default class hdd", "chooseleaf firstn 0 type rack")
-    spec.pool(rule, 3, 64)
-    spec.pool(rule, 4, 32)
-
-
 def erasure_host(spec: ClusterSpec) -> None:
     """4+2, 3+2 and 2+1 over hosts."""
     hosts(spec, spec.topology.root(), 8, 3, ALIKE)
@@ -65,13 +57,6 @@ def erasure_osd(spec: ClusterSpec) -> None:
     spec.pool(spec.rule("take default", "chooseleaf indep 3 type osd", erasure=True), 3, 32, k=2)
 
 
-def racks_4x2(spec: ClusterSpec) -> None:
-    """Four racks of five, two hosts in each."""
-    racks(spec, spec.topology.root(), 5, 3, 3)
-    spec.pool(spec.rule(*EC_TRIES, "take default class hdd", "choose indep 4 type rack",
-                        "chooseleaf indep 2 type host", erasure=True), 8, 48, k=6)
-
-
 def racks_3x2(spec: ClusterSpec) -> None:
     """Three racks of five, two hosts in each; size 6, and 5, where the last is left out."""
     racks(spec, spec.topology.root(), 5, 3, 3)
@@ -88,19 +73,8 @@ def racks_2x3(spec: ClusterSpec) -> None:
                         "chooseleaf indep 3 type host", erasure=True), 6, 64, k=4)
 
 
-def stretch(spec: ClusterSpec) -> None:
-    """`firstn 0` of two sites, two hosts in each; sizes 4 and 3."""
-    root = spec.topology.root()
-    for name in ("east", "west"):
-        hosts(spec, root.add(name, "datacenter"), 4, 3, UNEQUAL)
-    rule = spec.rule("take default", "choose firstn 0 type datacenter",
-                     "chooseleaf firstn 2 type host")
-    spec.pool(rule, 4, 64)
-    spec.pool(rule, 3, 32)
-
-
 def stretch_three(spec: ClusterSpec) -> None:
-    """The same over three sites of unequal weight: which two are chosen is up to CRUSH."""
+    """Two of three sites of unequal weight, two hosts in each: which two are chosen is up to CRUSH."""
     root = spec.topology.root()
     for name, count in (("east", 4), ("west", 3), ("south", 3)):
         hosts(spec, root.add(name, "datacenter"), count, 3, ALIKE)
@@ -213,10 +187,3 @@ def three_levels(spec: ClusterSpec) -> None:
                         erasure=True), 6, 48, k=4)
     spec.pool(spec.rule("take default", "choose firstn 1 type datacenter",
                         "chooseleaf firstn 0 type rack"), 3, 48)
-
-
-def one_rack(spec: ClusterSpec) -> None:
-    """All copies within one rack, whichever CRUSH chooses."""
-    racks(spec, spec.topology.root(), 3, 4, 3, UNEQUAL)
-    spec.pool(spec.rule("take default", "choose firstn 1 type rack",
-                        "chooseleaf firstn 0 type host"), 3, 64)
