@@ -164,37 +164,6 @@ def change_osds(state: Json, cut: Json, change: Callable[[List[int]], List[int]]
         cut[key] = sum(known[osd][index] for osd in cut["osds"])
 
 
-def bound_too_high(_state: Json, proof: Json) -> None:
-    proof["classes"][0]["bound_utilization"] += 0.0001
-
-
-def bound_is_no_number(_state: Json, proof: Json) -> None:
-    proof["classes"][0]["bound_utilization"] = float("nan")
-
-
-def less_can_leave(_state: Json, proof: Json) -> None:
-    cut_of(proof)["can_leave_bytes"] -= cut_of(proof)["used_bytes"] // 100
-    with_bound(proof)
-
-
-def bytes_overstated(_state: Json, proof: Json) -> None:
-    cut_of(proof)["used_bytes"] += cut_of(proof)["used_bytes"] // 100
-    with_bound(proof)
-
-
-def sizes_understated(_state: Json, proof: Json) -> None:
-    cut_of(proof)["size_bytes"] -= cut_of(proof)["size_bytes"] // 100
-    with_bound(proof)
-
-
-def full_understated(_state: Json, proof: Json) -> None:
-    cut_of(proof)["full_bytes"] -= 1 << 30
-
-
-def osd_left_out(_state: Json, proof: Json) -> None:
-    cut_of(proof)["osds"].pop()
-
-
 def osd_left_out_of_sums_too(state: Json, proof: Json) -> None:
     change_osds(state, cut_of(proof), lambda osds: osds[:-1])
     with_bound(proof)
@@ -208,59 +177,14 @@ def emptiest_osds_left_out(state: Json, proof: Json) -> None:
     with_bound(proof)
 
 
-def osd_exchanged(state: Json, proof: Json) -> None:
-    outside = next(osd for osd in sorted(sizes(state)) if osd not in cut_of(proof)["osds"])
-    cut_of(proof)["osds"][0] = outside
-
-
-def osd_named_twice(_state: Json, proof: Json) -> None:
-    cut_of(proof)["osds"].append(cut_of(proof)["osds"][0])
-
-
-def unknown_osd(_state: Json, proof: Json) -> None:
-    cut_of(proof)["osds"][0] = 9999
-
-
-def limit_misquoted(_state: Json, proof: Json) -> None:
-    cut_of(proof)["kept"][0]["limits"][0]["most_shards"] += 1
-
-
-def shards_misquoted(_state: Json, proof: Json) -> None:
-    cut_of(proof)["kept"][0]["shards"] += 1
-
-
-def fewer_elsewhere(_state: Json, proof: Json) -> None:
-    cut_of(proof)["kept"][0]["most_elsewhere"] -= 1
-
-
-def kept_overstated(_state: Json, proof: Json) -> None:
-    cut_of(proof)["kept"][0]["kept_bytes"] *= 1.1
-
-
-def kept_of_another_pool(_state: Json, proof: Json) -> None:
-    cut_of(proof)["kept"].append(dict(cut_of(proof)["kept"][0], pool=4711))
-
-
-def pool_left_out(_state: Json, proof: Json) -> None:
-    cut_of(proof)["kept"].pop(0)
-
-
 def more_has_to_be_moved(_state: Json, proof: Json) -> None:
     entry = proof["classes"][0]
     entry["least_moved_bytes"] += entry["least_moved_bytes"] // 100
 
 
-def another_epoch(_state: Json, proof: Json) -> None:
-    proof["osdmap_epoch"] += 1
-
-
 def cut_of_another_class(_state: Json, proof: Json) -> None:
     first, second = proof["classes"]
     first["cut"], first["bound_utilization"] = second["cut"], second["bound_utilization"]
-
-
-def space_understated(_state: Json, proof: Json) -> None:
-    proof["pools"][0]["split_bytes"] -= proof["pools"][0]["split_bytes"] // 1000
 
 
 def more_shards_kept(_state: Json, proof: Json) -> None:
@@ -270,11 +194,6 @@ def more_shards_kept(_state: Json, proof: Json) -> None:
     entry["kept_shards"] += 1
 
 
-def planned_maximum_understated(_state: Json, proof: Json) -> None:
-    for entry in proof["classes"]:
-        entry["planned_max_utilization"] = entry["bound_utilization"]
-
-
 def planned_maximum_understated_with_bytes(state: Json, proof: Json) -> None:
     """The bytes follow from the maximum, which the plan does not reach."""
     known, entry = sizes(state), proof["classes"][0]
@@ -282,18 +201,6 @@ def planned_maximum_understated_with_bytes(state: Json, proof: Json) -> None:
     entry["least_moved_bytes"] = sum(max(0, known[device["id"]][1] - 0.3 * known[device["id"]][0])
                                      for device in state["crush_dump"]["devices"]
                                      if device["class"] == entry["device_class"])
-
-
-def class_removed(_state: Json, proof: Json) -> None:
-    proof["classes"].pop()
-
-
-def pool_removed(_state: Json, proof: Json) -> None:
-    proof["pools"].pop()
-
-
-def everything_removed(_state: Json, proof: Json) -> None:
-    proof["classes"] = proof["pools"] = proof["cuts"] = []
 
 
 def empty_cut(_state: Json, proof: Json) -> None:
@@ -310,36 +217,61 @@ def cluster_at_work(state: Json, _proof: Json) -> None:
 
 MISQUOTED = "limits of a pool, or a pool that has nothing there"
 
-#: Forgery → what the checker has to say to it, and the cluster if it is not the first.
+#: Forgery of one value, in the cluster with the giant host → where it is (`cut`: of the first
+#: class), how it is changed, and what the checker has to say to it.
+CHANGES: Dict[str, Tuple[Tuple[Any, ...], Callable[[Any], Any], str]] = {
+    "bound too high": (("classes", 0, "bound_utilization"), lambda old: old + 0.0001,
+                       "bound of a class"),
+    "bound is no number": (("classes", 0, "bound_utilization"), lambda old: float("nan"),
+                           "bound of a class"),
+    "less can leave": (("cut", "can_leave_bytes"), lambda old: old - (1 << 40), "more can leave"),
+    "bytes overstated": (("cut", "used_bytes"), lambda old: old + old // 100, "sums of a cut"),
+    "sizes understated": (("cut", "size_bytes"), lambda old: old - old // 100, "sums of a cut"),
+    "full understated": (("cut", "full_bytes"), lambda old: old - (1 << 30), "sums of a cut"),
+    "OSD left out": (("cut", "osds"), lambda old: old[:-1], "sums of a cut"),
+    "OSD named twice": (("cut", "osds"), lambda old: old + old[:1],
+                        "OSDs that do not count, or none"),
+    "unknown OSD": (("cut", "osds"), lambda old: [9999] + old[1:],
+                    "OSDs that do not count, or none"),
+    "limit misquoted": (("cut", "kept", 0, "limits", 0, "most_shards"), lambda old: old + 1,
+                        MISQUOTED),
+    "fewer elsewhere": (("cut", "kept", 0, "most_elsewhere"), lambda old: old - 1, MISQUOTED),
+    "kept overstated": (("cut", "kept", 0, "kept_bytes"), lambda old: old * 1.1,
+                        "kept_bytes of pool"),
+    "kept of another pool": (("cut", "kept"), lambda old: old + [dict(old[0], pool=4711)],
+                             MISQUOTED),
+    "pool left out": (("cut", "kept"), lambda old: old[1:], "more can leave"),
+    "another epoch": (("osdmap_epoch",), lambda old: old + 1, "another osdmap epoch"),
+    "space understated": (("pools", 0, "split_bytes"), lambda old: old - old // 1000,
+                          "split_bytes"),
+    "pool removed": (("pools",), lambda old: old[:-1], "a class or pool with data is missing"),
+    "class removed": (("classes",), lambda old: old[:-1], "a class or pool with data is missing"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_forged_value_is_refused(name: str, giant: Case) -> None:
+    (*keys, last), change, why = CHANGES[name]
+    case = Case(*copy.deepcopy(tuple(giant)))
+    proof = case.answer["certificates"]
+    value: Any = cut_of(proof) if keys[:1] == ["cut"] else proof
+    for key in keys[keys[:1] == ["cut"]:]:
+        value = value[key]
+    value[last] = change(value[last])
+    if keys[:1] == ["cut"]:
+        with_bound(proof)
+    with pytest.raises(AssertionError, match=f"^({why})"):
+        case.check()
+
+
+#: Forgery → what the checker has to say to it, and the cluster.
 FORGERIES: Dict[Callable[[Json, Json], None], Tuple[str, str]] = {
-    bound_too_high: ("bound of a class", "giant"),
-    bound_is_no_number: ("bound of a class", "giant"),
-    less_can_leave: ("more can leave", "giant"),
-    bytes_overstated: ("sums of a cut", "giant"),
-    sizes_understated: ("sums of a cut", "giant"),
-    full_understated: ("sums of a cut", "giant"),
-    osd_left_out: ("sums of a cut", "giant"),
     osd_left_out_of_sums_too: (MISQUOTED, "giant"),
     emptiest_osds_left_out: ("more can leave", "hybrid"),
-    osd_exchanged: ("sums of a cut", "giant"),
-    osd_named_twice: ("OSDs that do not count, or none", "giant"),
-    unknown_osd: ("OSDs that do not count, or none", "giant"),
-    limit_misquoted: (MISQUOTED, "giant"),
-    shards_misquoted: (MISQUOTED, "giant"),
-    fewer_elsewhere: (MISQUOTED, "giant"),
-    kept_overstated: ("kept_bytes of pool", "giant"),
-    kept_of_another_pool: (MISQUOTED, "giant"),
-    pool_left_out: ("more can leave", "giant"),
     more_has_to_be_moved: ("least_moved_bytes", "demo"),
-    another_epoch: ("another osdmap epoch", "giant"),
     cut_of_another_class: ("OSDs of another class", "hybrid"),
-    space_understated: ("split_bytes", "giant"),
     more_shards_kept: ("kept_shards", "giant"),
-    planned_maximum_understated: ("planned maximum", "demo"),
     planned_maximum_understated_with_bytes: ("planned maximum", "demo"),
-    class_removed: ("a class or pool with data is missing", "hybrid"),
-    pool_removed: ("a class or pool with data is missing", "giant"),
-    everything_removed: ("a class or pool with data is missing", "demo"),
     empty_cut: ("OSDs that do not count, or none", "giant"),
     cluster_at_work: ("data in flight", "giant"),
 }
@@ -361,13 +293,6 @@ def test_a_plan_that_moves_other_bytes_is_refused(demo: Case) -> None:
     case = Case(*copy.deepcopy(tuple(demo)))
     case.plan["moves"][0]["bytes"] *= 2
     with pytest.raises(AssertionError, match="^bytes of a move"):
-        case.check()
-
-
-def test_a_plan_without_its_moves_is_refused(demo: Case) -> None:
-    case = Case(*copy.deepcopy(tuple(demo)))
-    case.plan["moves"] = case.plan["moves"][:-1:2]
-    with pytest.raises(AssertionError, match="^planned maximum"):
         case.check()
 
 

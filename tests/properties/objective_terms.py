@@ -5,15 +5,7 @@ from where it takes them; sums and differences are made here.
 """
 from __future__ import annotations
 
-from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.planner.objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
-from equilibrium_mgr.planner.placement_score import pool_free_bytes, score_placement
-from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.state.cost_model import CostModel
-from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.snapshot.model import Snapshot
 
 
 def objective(costs: CostModel, price: float) -> float:
@@ -34,24 +26,3 @@ def objective(costs: CostModel, price: float) -> float:
             if osd not in placement.initial_up[pg]:
                 total += price * placement.pg_bytes[pg] + costs.move_cost[osd]
     return total
-
-
-def score_rises(snapshot: Snapshot, options: PlanOptions, plan: Plan) -> bool:
-    """True if the placement that the plan leads to has a higher score than the present one."""
-    fixed = (frozenset() if options.pool_ids is None
-             else frozenset(snapshot.pools) - options.pool_ids)
-    weights = AIM_WEIGHTS[options.aim][0]
-    placement = PlacementState(snapshot, options)
-    search = Search(placement, utilization_bounds(snapshot, fixed), weights)
-    free = pool_free_bytes(placement, search.data_groups)
-
-    def score() -> float:
-        return score_placement(placement, search.sets, search.data_groups, free,
-                               search.near_free_bytes(), weights,
-                               AIM_SCORE_WEIGHTS[options.aim])
-    before = score()
-    number = {pg.pgid: index for index, pg in enumerate(placement.pgs)}
-    for move in plan.moves:
-        placement.move(number[move.pgid], placement.index_of[move.source],
-                       placement.index_of[move.target])
-    return score() > before

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Mapping, Sequence
 
 import pytest
-from tests.benchmark.scoring import data_pools
 from tests.properties.corpus import ClassFigures, ClusterFigures, Corpus
 from tests.properties.planned import Planned
 from tests.support.plan_legality import ended_plan
@@ -41,13 +40,7 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
             corpus.classes.append(ClassFigures(
                 case.seed, name, start, usage.max, bounds[name],
                 largest_shard(case.snapshot, end, usage.fullest_osd)))
-    free = {space.pool_id: (space.free_bytes, plan.after.pools[name].free_bytes)
-            for name, space in plan.before.pools.items()}
-    corpus.clusters[case.seed] = ClusterFigures(
-        case.seed, case.options.aim, plan.bytes, needed, sum(b for b, _ in free.values()),
-        sum(a for _, a in free.values()),
-        min((free[pool][1] / free[pool][0] for pool in data_pools(case.snapshot)
-             if free[pool][0]), default=1.0))
+    corpus.clusters.append(ClusterFigures(case.options.aim, plan.bytes, needed))
 
 
 def movable_part(snapshot: Snapshot) -> Snapshot:

@@ -52,30 +52,6 @@ def doubled(snapshot: Snapshot) -> Snapshot:
         pgid: pg._replace(shard_bytes=2 * pg.shard_bytes) for pgid, pg in snapshot.pgs.items()})
 
 
-@pytest.mark.every(16)
-def test_l10_other_units_give_the_same_maximum_up_to_one_shard(case: Planned) -> None:
-    """A factor that does not divide: roundings may decide between moves that are as good."""
-    plan = scaled_plan(case, 1024, 1000)
-    for name, usage in plan.after.classes.items():
-        shard = one_shard(case, name)
-        assert abs(usage.max - case.plan.after.classes[name].max) <= shard + _SAME
-
-
-def scaled_plan(case: Planned, factor: int, divisor: int) -> Plan:
-    cluster = case.another_cluster()
-    # objects' metadata is bytes as well, and is scaled with what devices use
-    for osd in cluster.osds:
-        cluster.used[osd] = cluster.used_bytes(osd) * factor // divisor
-        cluster.sizes[osd] = cluster.sizes[osd] * factor // divisor
-    for pgid, record in cluster.records.items():
-        cluster.records[pgid] = record._replace(
-            num_bytes=record.num_bytes * factor // divisor,
-            omap_bytes=record.omap_bytes * factor // divisor)
-    for stats in cluster.store_stats.values():
-        stats["allocated"] = stats["allocated"] * factor // divisor
-    return ended_plan(cluster.snapshot(), case.options)
-
-
 def one_shard(case: Planned, device_class: str) -> float:
     """What the largest shard of a class adds to a mean OSD of it, a ratio."""
     osds = [osd for osd in case.snapshot.osds.values()

@@ -5,9 +5,6 @@ import ast
 from pathlib import Path
 from typing import Dict, Iterator, List, Sequence, Set, Tuple
 
-#: Most Python files of one folder.
-MAX_FILES = 16
-
 
 class Package:
     """The Python files below `root` and what they import from one another.
@@ -103,25 +100,4 @@ class Package:
                 init.exists()) else None
             if folder != self.root and not (text and "import" in text.lower()):
                 found.append(str(folder.relative_to(self.root)))
-        return found
-
-    def crowded_folders(self) -> List[str]:
-        """Folders with more than MAX_FILES Python files."""
-        return [str(folder) for folder in self.folders()
-                if len(list(folder.glob("*.py"))) > MAX_FILES]
-
-    def long_files(self, max_lines: int) -> List[str]:
-        """Files of more than `max_lines` lines."""
-        return [self.name_of(path) for path in self.files
-                if len(path.read_text(encoding="utf-8").splitlines()) > max_lines]
-
-    def long_functions(self, max_lines: int) -> List[str]:
-        """Functions of more than `max_lines` lines, nested ones and the docstring included."""
-        found = []
-        for path in self.files:
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                    if lines > max_lines:
-                        found.append(f"{self.name_of(path)}.{node.name}: {lines}")
         return found
