@@ -6,6 +6,8 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import Any, Dict, List, NamedTuple, Tuple
 
+from .view import NAMES
+
 PG_VALUES = ("up", "acting", "up_primary", "acting_primary", "told_up", "told_acting",
              "misplaced", "degraded")
 
@@ -74,8 +76,8 @@ def compare(real: Dict[str, Any], stub: Dict[str, Any]) -> Comparison:
 def compare_shapes(real: Dict[str, List[str]], stub: Dict[str, List[str]]) -> Comparison:
     """Types and keys of what get() gives."""
     count, found = 0, []
-    for name in sorted(real):
-        here, there = set(real[name]), set(stub.get(name, ()))
+    for name in NAMES:
+        here, there = set(real.get(name, ())), set(stub.get(name, ()))
         count += len(here | there)
         found += [Difference(f"get({name}).{line}", "there", "missing")
                   for line in sorted(here - there)]
