@@ -21,12 +21,12 @@ def _seed(path: Path) -> int:
     return int(path.name[:-len(".json.xz")].partition("-seed")[2])
 
 
-@pytest.mark.parametrize("path", few(sorted(FOLDER.glob("*.xz"), key=_seed), 3),
+@pytest.mark.parametrize("path", few(sorted(FOLDER.glob("*.xz"), key=_seed), 2),
                          ids=lambda path: path.name[:-len(".json.xz")])
 def test_as_the_real_cluster(path: Path) -> None:
     said: List[str] = []
     result = replay(Recording.load(path), said.append)
-    assert result.events >= 20 and result.values >= 25_000
+    assert result.events >= 20 and result.values >= 15_000
     assert not result.unknown, "\n".join(said)
 
 
