@@ -21,7 +21,7 @@ def _seed(path: Path) -> int:
     return int(path.name[:-len(".json.xz")].partition("-seed")[2])
 
 
-@pytest.mark.parametrize("path", few(sorted(FOLDER.glob("*.xz"), key=_seed), 2),
+@pytest.mark.parametrize("path", few(sorted(FOLDER.glob("*.xz"), key=_seed), 3),
                          ids=lambda path: path.name[:-len(".json.xz")])
 def test_as_the_real_cluster(path: Path) -> None:
     said: List[str] = []
