@@ -35,6 +35,7 @@ class MgrModule(MgrModuleApi):
 
     COMMANDS: List[Any] = []
     MODULE_OPTIONS: List[Option] = []
+
     @classmethod
     def handlers(cls) -> Dict[str, Handler]:
         """Commands of this module: the registered ones whose functions are in its package.

@@ -13,13 +13,13 @@ from ..osdmap.osd_map import OsdMap, pgids_of
 class CRUSHMap:
     """The CRUSH map of one osdmap."""
 
-    ITEM_NONE = NONE
     def __init__(self, crush: CrushMap, release: int) -> None:
         self._crush = crush
         self._release = release
 
     def dump(self) -> Dict[str, Any]:
         return self._crush.dump(self._release)
+
 
 class OSDMapIncremental:
     """Changes that OSDMap.apply_incremental makes in a copy of the map; nothing reaches a cluster.
@@ -110,7 +110,3 @@ class OSDMap:
         acting = osdmap.acting(pgid)
         return {"up": list(up), "acting": list(acting), "up_primary": primary,
                 "acting_primary": osdmap.acting_primary(pgid)}
-
-    def pool_raw_used_rate(self, pool_id: int) -> float:
-        self._pool(pool_id)
-        return self._map.raw_used_rate(pool_id)

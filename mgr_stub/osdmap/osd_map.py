@@ -129,17 +129,6 @@ class OsdMap:
         profile = self.rest["erasure_code_profiles"][pool["erasure_code_profile"]]
         return int(profile["k"])
 
-    def raw_used_rate(self, pool_id: int) -> float:
-        """Raw bytes that a byte in the pool takes, by k and m of the profile.
-
-        As in Ceph, chunks that a plugin such as lrc adds are not counted.
-        """
-        pool, data = self.pools[pool_id], self.data_chunks(pool_id)
-        if not is_erasure(pool):
-            return float(pool["size"])
-        profile = self.rest["erasure_code_profiles"][pool["erasure_code_profile"]]
-        return (data + int(profile.get("m", int(pool["size"]) - data))) / data
-
     def ratio(self, name: str) -> float:
         """`full_ratio`, `backfillfull_ratio` or `nearfull_ratio`."""
         usual = {"full_ratio": 0.95, "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85}

@@ -90,7 +90,7 @@ class Takeover:
             self._sent += "pg-upmap" in entry.prefix
 
 
-@pytest.mark.parametrize("case", few(_CASES, 6), ids="-".join)
+@pytest.mark.parametrize("case", few(_CASES, 4), ids="-".join)
 def test_the_successor_shows_what_is_so(case: Tuple[str, str], tmp_path: Path) -> None:
     name, point = case
     story = _STORIES[name]

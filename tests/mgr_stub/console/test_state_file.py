@@ -15,7 +15,7 @@ from mgr_stub.demo import DEMO_STATE
 from mgr_stub.errors import StubError
 from mgr_stub.simulation import statistics
 from mgr_stub.state.cluster_builder import build_cluster
-from mgr_stub.state.state_file import check_state, read_state
+from mgr_stub.state.state_file import read_state
 from mgr_stub.state.state_writer import save_state
 from tests.support.clusters import stub_states as clusters
 
@@ -79,18 +79,14 @@ def test_saving_in_the_middle_of_a_backfill(tmp_path: Path,
 
 
 @pytest.mark.parametrize("content, text", [
-    (b"", "is empty"),
-    (b"  \n", "is empty"),
-    (b"not json", "is not JSON"),
-    (b"\xff\xfe\x00", "is not JSON"),
-    (json.dumps(some_state()).encode()[:500], "is truncated"),
-    (lzma.compress(json.dumps(some_state()).encode())[:300], "truncated or damaged"),
-    (lzma.compress(b""), "is empty"),
-    (b"[1]", "holds a JSON object"),
-    (b"{}", "'stateversion' is missing"),
-    (b'{"stateversion": 2}', "has version 2"),
-    (b'{"stateversion": 1}', "'osd_dump' is missing"),
-    (b"[" * 100000, "nested too deeply"),
+    (b"", "no state file"),
+    (b"not json", "no state file"),
+    (b"\xff\xfe\x00", "no state file"),
+    (json.dumps(some_state()).encode()[:500], "a part of one"),
+    (lzma.compress(json.dumps(some_state()).encode())[:300], "a part of one"),
+    (b"[1]", "this has None"),
+    (b'{"stateversion": 2}', "this has 2"),
+    (b"[" * 100000, "no state file"),
 ])
 def test_bad_files(tmp_path: Path, content: bytes, text: str) -> None:
     path = tmp_path / "state"
@@ -115,7 +111,6 @@ def test_missing_keys(keys: Any) -> None:
         inner = inner[key]
     del inner[keys[-1]]
     with pytest.raises(StubError) as caught:
-        check_state("file", state)
         build_cluster(state, 16)
     assert caught.value.code == -errno.EINVAL
     assert str(keys[-1]) in caught.value.message
