@@ -19,7 +19,6 @@ from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import ShardCounts
 from ..plan_service.plan_service import PlanService
-from ..planner.replanning import FormerPlan
 from ..runtime.backoff import Backoff
 from ..runtime.formatting import format_deadline
 from ..runtime.wait_timer import WaitTimer
@@ -67,7 +66,6 @@ class _PlanContext(NamedTuple):
     fingerprint: ClusterFingerprint
     cooling_seconds: float     # after which a better one could be made
     made_at: float             # seconds since the epoch
-    basis: Optional[FormerPlan] = None   # what the next plan can start from
 
 
 class _IdleState(NamedTuple):
@@ -96,8 +94,6 @@ class AutoPlanner:
         self._generation = 0
         self._ready: Optional[_PlanContext] = None
         self._executed: Optional[_PlanContext] = None
-        #: what was wanted when an execution was given up, until another plan is taken up
-        self._wanted: Optional[FormerPlan] = None
         self._idle: Optional[_IdleState] = None
         self._topology: Any = None
         self._quiet, self._settling, self._changing = WaitTimer(), WaitTimer(), WaitTimer()
@@ -134,7 +130,6 @@ class AutoPlanner:
             self._generation += 1
             self._ready = None
             self._idle = None
-            self._wanted = None
             self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
@@ -152,7 +147,6 @@ class AutoPlanner:
             self._failing = False
             ready = self._valid(ready, fingerprint, options, settings.sleep_interval)
             if ready is not None:
-                self._wanted = None
                 if _drains_all(ready.options):
                     self.stuck = StuckDrains(ready.plan.stuck, ready.made_at)
                 gain = gain_reason(ready.plan, snapshot, settings.min_gain)
@@ -211,13 +205,6 @@ class AutoPlanner:
         with self._lock:
             if generation is None or generation == self._generation:
                 self._idle = idle
-
-    def keep_wanted(self, execution: Execution) -> None:
-        """Keeps what an execution that was given up still wanted: the next plan starts from it."""
-        basis = self._executed.basis if self._executed is not None else None
-        wanted = None if basis is None else basis._replace(changes=tuple(execution.wanted))
-        with self._lock:   # a command may reset it meanwhile
-            self._wanted = wanted
 
     def replan_step(self, snapshot: Snapshot, settings: Settings, execution: Execution,
                     traffic: OsdTraffic, drain_only: bool = False) -> Optional[NextStep]:
@@ -331,19 +318,17 @@ class AutoPlanner:
         """Starts a plan in the job thread; False while one is being made."""
         options, excluded = request.options, request.excluded
 
-        def done(plan: Plan, basis: Optional[FormerPlan]) -> None:
+        def done(plan: Plan) -> None:
             with self._lock:
                 if request.generation != self._generation:
                     return  # asked for before `off` or `on`
                 self._ready = _PlanContext(plan, options, request.fingerprint, excluded.seconds,
-                                           self._clock(), basis)
+                                           self._clock())
             self._wake()
-        same = self._executed is not None and _is_same_request(self._executed.options, options)
         free = options._replace(
             rejected_pgs=options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(
                 pgid for pgid, code in excluded.codes.items() if code == codes.COOLDOWN))
-        return self._plan_service.submit_automatic(snapshot, free, settings.max_plan_seconds, done,
-                                                   self._wanted if same else None)
+        return self._plan_service.submit_automatic(snapshot, free, settings.max_plan_seconds, done)
 
 
 def _idle_after(plan: _PlanContext, min_gain: float) -> _IdleState:

@@ -481,8 +481,7 @@ class Balancer:
                 if step is not None and not step.replan:
                     return step.why
                 if step is not None:
-                    if self._slot.end(execution, because(SUPERSEDED, step.why.reason)):
-                        self._automatic.keep_wanted(execution)
+                    self._slot.end(execution, because(SUPERSEDED, step.why.reason))
                     execution = self.execution
             if execution is None:
                 limit = nothing_to_balance(settings, snapshot)
