@@ -127,9 +127,9 @@ class SingleMoves:
               best: Optional[Candidate]) -> Optional[Candidate]:
         """The best move to the listed targets, the best first, until some in a row are no better;
         or `best` if that is better."""
-        tried = 0
+        tried, members = 0, self._placement.groups[group]
         for _, target in entries:
-            if target == source:
+            if target == source or not members.may_reach(source, target):
                 continue
             counts = count_gain - self._costs.count_loss_on_enter(group, target)
             best, gains = self._to(source, target, lists, price, counts, strict, best)
@@ -195,7 +195,8 @@ class SingleMoves:
                 if limit - negative <= floor:
                     break
                 counts = -negative - costs.count_loss_on_enter(group, target)
-                if limit + counts <= floor:
+                if limit + counts <= floor or not (
+                        self._placement.groups[group].may_reach(source, target)):
                     continue
                 best, any_improves = self._to(
                     source, target, grouped[group], price, counts,

@@ -262,7 +262,7 @@ class PlacementState:
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         size = self.bytes_of[group.index][pg]
-        self.up[pg] = up[:position] + (target,) + up[position + 1:]
+        up = self.up[pg] = up[:position] + (target,) + up[position + 1:]
         if self._upmap_pairs_left is not None:
             self._upmap_pairs_left -= self._added_upmap_pairs(pg, source, target)
         self.shard_counts[source] -= 1
@@ -273,6 +273,8 @@ class PlacementState:
         self.used_bytes[target] += size
         self.shards[source].remove(pg)
         self.shards[target].append(pg)
+        if group.domain_bits:
+            group.add_reachable_domains(up)
         self.change_counts[source] += 1
         self.change_counts[target] += 1
         self.change_log.append(source)
@@ -353,6 +355,9 @@ class PlacementState:
         shards = self.shards
         for i in up:
             shards[i].append(number)
+        for index in groups if len(groups) == 1 else dict.fromkeys(groups):
+            if self.groups[index].domain_bits:
+                self.groups[index].add_reachable_domains(up)
 
     def release(self) -> None:
         """Frees its lists in pieces: all at once takes long. Nothing is asked of it any more."""

@@ -7,6 +7,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from ...crush.placement import FailureDomain, PlacementBlock, PlacementRule
 from ...snapshot.model import Pool, Snapshot
 
+#: Failure domains per shard of a PG up to which it pays to record which ones it can reach.
+_FEW_DOMAINS = 4
+
 _INT_BYTES = array("i").itemsize
 
 
@@ -41,16 +44,39 @@ class ShardGroup:
         #: OSD index → the bucket that no single shard can leave; None: there is none
         self.zone = layout.zone
         self.joint = layout.joint
+        #: failure domain → its bit; empty where domains are not kept
+        self.domain_bits = layout.domain_bits
+        #: failure domain → bits of the domains that some shard in it can go to
+        self.reachable_domains: Dict[int, int] = {}
 
     @property
     def mean_shard_bytes(self) -> float:
         """Bytes per shard, 0 without shards."""
         return self.total_bytes / self.shard_count if self.shard_count else 0.0
 
+    def add_reachable_domains(self, up: Sequence[int]) -> None:
+        """Adds the failure domains that a PG does not use: its shards may go there."""
+        domain_of = self.domain_of
+        assert domain_of is not None
+        block = self.block
+        own = [domain_of[i] for i in up[block.start:block.start + block.positions]]
+        unused = -1
+        for domain in own:
+            unused &= ~self.domain_bits[domain]
+        for domain in own:
+            self.reachable_domains[domain] = (
+                self.reachable_domains.get(domain, 0) | unused | self.domain_bits[domain])
+
     def may_reach(self, source: int, target: int) -> bool:
         """False where no shard of the group can go from one OSD to the other; a cheap check."""
-        return (source in self.members and target in self.members
-                and (self.zone is None or self.zone[source] == self.zone[target]))
+        if source not in self.members or target not in self.members:
+            return False
+        if self.zone is not None and self.zone[source] != self.zone[target]:
+            return False
+        if self.domain_of is None or not self.domain_bits:
+            return True
+        return bool(self.reachable_domains.get(self.domain_of[source], 0)
+                    & self.domain_bits[self.domain_of[target]])
 
 
 class BlockLayout:
@@ -66,6 +92,12 @@ class BlockLayout:
         self.domain_of = self._only_domain(rule)
         self.zone = self._zone(positional)
         self.joint = self._joint_domain()
+        self.domain_bits: Dict[int, int] = {}
+        if self.domain_of is not None:
+            names = sorted({self.domain_of[i] for i in self.osds})
+            # with many domains to choose from, nearly every one is open to some shard
+            if len(names) <= _FEW_DOMAINS * block.positions:
+                self.domain_bits = {name: 1 << bit for bit, name in enumerate(names)}
 
     def _only_domain(self, rule: PlacementRule) -> Optional[List[int]]:
         """OSD index → failure domain; None where the rule asks for more than distinct domains."""
