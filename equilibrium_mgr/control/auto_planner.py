@@ -19,7 +19,6 @@ from ..plan.model import Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import ShardCounts
 from ..plan_service.plan_service import PlanService
-from ..planner.replanning import FormerPlan
 from ..runtime.backoff import Backoff
 from ..runtime.formatting import format_deadline
 from ..runtime.wait_timer import WaitTimer
@@ -55,7 +54,6 @@ class _MadePlan(NamedTuple):
     mark: ClusterMark
     cooling_seconds: float     # after which the first PG that it had to leave alone may move
     made_at: float             # seconds since the epoch
-    basis: Optional[FormerPlan]   # what the next plan can start from
 
 
 class _IdleState(NamedTuple):
@@ -81,8 +79,6 @@ class AutoPlanner:
         self._generation = 0
         self._ready: Optional[_MadePlan] = None
         self._executed: Optional[_MadePlan] = None
-        #: what was wanted when an execution was given up, until another plan is taken up
-        self._wanted: Optional[FormerPlan] = None
         self._idle: Optional[_IdleState] = None
         self._retry = WaitTimer()   # of the idle state; inf: it is for good
         self._topology: Any = None
@@ -120,7 +116,6 @@ class AutoPlanner:
             self._generation += 1
             self._ready = None
             self._idle = None
-            self._wanted = None
             self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
@@ -138,7 +133,6 @@ class AutoPlanner:
             self._failing = False
             ready = self._valid(ready, mark, settings.sleep_interval)
         if ready is not None:
-            self._wanted = None
             if _drains_all(ready.mark.options):
                 self.stuck = StuckDrains(ready.plan.stuck, ready.made_at)
             gain = gain_reason(ready.plan, snapshot, settings.min_gain)
@@ -211,13 +205,6 @@ class AutoPlanner:
         self._set_idle(_IdleState(mark, Verdict(
             codes.IMMOVABLE, f"no move can be made ({reason})")), self._generation)
         self._retry.begin(self._clock(), PACE_SECONDS)
-
-    def keep_wanted(self, execution: Execution) -> None:
-        """Keeps what an execution that was given up still wanted: the next plan starts from it."""
-        basis = self._executed.basis if self._executed is not None else None
-        wanted = None if basis is None else basis._replace(changes=tuple(execution.wanted))
-        with self._lock:   # a command may reset it meanwhile
-            self._wanted = wanted
 
     def why_not_on(self, snapshot: Snapshot, settings: Settings, execution: Execution,
                    traffic: OsdTraffic, drain_only: bool) -> Optional[Verdict]:
@@ -297,20 +284,18 @@ class AutoPlanner:
         if left > 0.0:
             return NextStep(_planning(f"{failed} at {format_deadline(now + left)}", left))
 
-        def done(plan: Plan, basis: Optional[FormerPlan]) -> None:
+        def done(plan: Plan) -> None:
             with self._lock:
                 if generation != self._generation:
                     return  # asked for before `off` or `on`
                 self._ready = _MadePlan(
-                    plan, mark, min(excluded.seconds_left.values(), default=0.0), self._clock(),
-                    basis)
+                    plan, mark, min(excluded.seconds_left.values(), default=0.0), self._clock())
             self._wake()
         options = mark.options._replace(
             rejected_pgs=mark.options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(
                 pgid for pgid, code in excluded.codes.items() if code == codes.COOLDOWN))
-        is_same = self._executed is not None and self._executed.mark.is_same_request(mark.options)
         if generation == self._generation and self._plan_service.submit_automatic(
-                snapshot, options, max_seconds, done, self._wanted if is_same else None):
+                snapshot, options, max_seconds, done):
             self._submitted, self._planned_at = True, now
             self._set_idle(None, generation)
         return NextStep(_planning(failed if failure else "a plan is being made"))

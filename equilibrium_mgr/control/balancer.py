@@ -471,8 +471,7 @@ class Balancer:
                 if why is not None and why.state == WAITING:
                     return why
                 if why is not None:
-                    if self._slot.end(execution, because(SUPERSEDED, why.reason)):
-                        self._automatic.keep_wanted(execution)
+                    self._slot.end(execution, because(SUPERSEDED, why.reason))
                     execution = self.execution
             if execution is None:
                 limit = nothing_to_balance(settings, snapshot)

@@ -26,9 +26,8 @@ class Bucket(NamedTuple):
 class Subtree:
     """The OSDs under one bucket, with their CRUSH weights and their ancestors by type."""
 
-    def __init__(self, root: int, weights: Dict[int, float],
+    def __init__(self, weights: Dict[int, float],
                  ancestors: Dict[str, Dict[int, int]]) -> None:
-        self.root = root
         self.weights = weights
         self._ancestors = ancestors
 
@@ -105,9 +104,9 @@ class CrushHierarchy:
         weights: Dict[int, float] = {}
         ancestors: Dict[str, Dict[int, int]] = {}
         if root >= 0:
-            return Subtree(root, {root: 1.0}, ancestors)
+            return Subtree({root: 1.0}, ancestors)
         self._descend(root, {}, weights, ancestors)
-        return Subtree(root, weights, ancestors)
+        return Subtree(weights, ancestors)
 
     def _descend(self, bucket_id: int, path: Dict[str, int], weights: Dict[int, float],
                  ancestors: Dict[str, Dict[int, int]]) -> None:

@@ -145,24 +145,16 @@ def _pool_space(pool: Pool, shards: Mapping[int, float], free: _FreeBytes) -> Po
 
     `shards` is per OSD id, `free` bytes per OSD id.
     """
-    limit = _first_full(shards, free)
+    # the fewest free bytes for each shard; of equals the lowest id. Built-in functions go over what
+    # is many pairs for all pools
+    least, osd = min(zip(map(truediv, map(free.__getitem__, shards), shards.values()), shards),
+                     default=(inf, 0))
+    limit = None if least == inf else osd
     per_shard = 1.0 / (pool.pg_num * pool.data_shards)
     return PoolSpace(pool_id=pool.id, stored_bytes=pool.stored_bytes,
                      free_bytes=(0 if limit is None
                                  else int(free[limit] / (shards[limit] * per_shard))),
                      limiting_osd=limit, max_avail_bytes=pool.max_avail_bytes)
-
-
-def _first_full(shards: Mapping[int, float], free: _FreeBytes) -> Optional[int]:
-    """The OSD with the fewest free bytes for each of its shards, of equals the lowest; None where
-    no OSD of `free` has any. For all pools that is many pairs, which built-in functions go over."""
-    each = list(map(truediv, map(free.__getitem__, shards), shards.values()))
-    least = min(each, default=inf)
-    if least == inf:
-        return None
-    if each.count(least) == 1:
-        return list(shards)[each.index(least)]
-    return min(osd for osd, ratio in zip(shards, each) if ratio == least)
 
 
 def growth_bytes(snapshot: Snapshot, counts: ShardCounts) -> Mapping[int, float]:

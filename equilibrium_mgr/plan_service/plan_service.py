@@ -13,12 +13,10 @@ from ..plan.options import PlanOptions
 from ..plan.store import MAX_PLANS, PlanStore
 from ..plan.topology import pool_pgs, topology_of
 from ..planner.planner import make_plan
-from ..planner.replanning import FormerPlan
 from ..planner.rule_repair import repair_plan
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Snapshot, pool_of
-from .automatic_plans import AutomaticPlan, Planner
 from .plan_queue import Failures, PlanJob, PlanProgress, PlanQueue
 
 #: Named plans that may be in progress at once: each waits for those before it.
@@ -26,6 +24,8 @@ MAX_PLANS_IN_PROGRESS = 10
 #: A plan waits this often at most for PGs that have just been remapped: the map of a busy cluster
 #: never rests.
 _MAX_WAITS = 3
+
+Planner = Callable[[Snapshot, PlanOptions], Plan]   # make_plan, or what stands in for it
 
 
 class PlanService:
@@ -81,15 +81,9 @@ class PlanService:
         return self._queue.cancel(name)
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
-                         done: Callable[[Plan, Optional[FormerPlan]], None],
-                         former: Optional[FormerPlan] = None) -> bool:
-        """Starts a plan for automatic balancing, which starts from what `former` wanted where that
-        is possible. It is handed to `done`, with what the next plan can start from, and not kept.
-        """
-        planner = AutomaticPlan(
-            lambda *request: self.planner(*request), former, self._log)
-        return self._submit("", snapshot, options, max_seconds,
-                            lambda plan, _job: done(plan, planner.basis), planner)
+                         done: Callable[[Plan], None]) -> bool:
+        """Starts a plan for automatic balancing, which is handed to `done` and not kept."""
+        return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
 
     def forget(self, name: str) -> None:
         """Forgets what is known of the other aims of a plan that was removed."""
@@ -119,11 +113,10 @@ class PlanService:
         self._stopping = True
 
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
-                max_seconds: float, done: Callable[[Plan, PlanJob], None],
-                planner: Optional[Planner] = None) -> bool:
+                max_seconds: float, done: Callable[[Plan, PlanJob], None]) -> bool:
         def make(job: PlanJob) -> None:
             plan = self._make(self._settled(snapshot), options, max_seconds,
-                              partial(self._queue.advance, job), planner)
+                              partial(self._queue.advance, job))
             if job.cancelled:
                 return
             if not self._stopping:
@@ -184,9 +177,9 @@ class PlanService:
         self._plan_next_aim(comparison, snapshot, max_seconds)
 
     def _make(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
-              is_wanted: Callable[[int], bool], planner: Optional[Planner] = None) -> Plan:
+              is_wanted: Callable[[int], bool]) -> Plan:
         self._gateway.counters.add("plans")
-        planner = planner or (repair_plan if options.repair else self.planner)
+        planner = repair_plan if options.repair else self.planner
         soft, hard = self._gateway.max_pg_shards()   # that Ceph lets an OSD have now
         options = options._replace(max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
         with giving_way(self._limited(max_seconds, is_wanted)):

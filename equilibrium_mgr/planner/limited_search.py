@@ -1,8 +1,8 @@
 """The best placement that a limited number of moves, or of bytes, can reach.
 
 The first changes of a whole plan are not that placement: some of them prepare later ones. Instead
-the lowest utilization that the limit allows is found by bisection, for each set of OSDs by itself.
-The sets that gain most for their moves get them; moves that are left relieve the fullest OSDs.
+the lowest utilizations that the limit allows are found by bisection, all sets of OSDs by the same
+part of their way to their bounds. Moves that are left relieve the fullest OSDs.
 """
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from .state.constraints import SearchConstraints
 from .state.osd_sets import OsdSetState
 from .state.placement_state import PlacementState, ShardMove
 
-#: Utilizations tried per set: by bisection for the lowest, and between that and the present one.
+#: Utilizations tried by bisection.
 _HALVINGS = 12
-_CURVE_POINTS = 8
 
 #: Shards and targets examined for one move.
 _SHARDS = 12
@@ -50,12 +49,8 @@ class MoveCost(NamedTuple):
                 and (options.max_bytes is None or self.bytes <= options.max_bytes))
 
 
-class _CurvePoint(NamedTuple):
-    """The highest utilization of a set (a ratio), and the moves that lead there."""
-
-    utilization: float
-    steps: Tuple[ShardMove, ...]
-    cost: MoveCost
+#: The moves that bring OSDs to a utilization, and what they cost.
+_Steps = Tuple[List[ShardMove], MoveCost]
 
 
 def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
@@ -101,91 +96,68 @@ class LimitedSearch:
         self._shard_index = search.shard_index
 
     def run(self) -> None:
-        """Makes the limited moves."""
-        curves = [self._curve(osd_set) for osd_set in self.sets]
-        chosen = _distribute_limits(curves, [osd_set.usable_bytes for osd_set in self.sets],
-                            self._options)
+        """Makes the limited moves: all sets come nearer to their bounds by the same part, then each
+        by what is left."""
+        by_value = sorted(self.sets, key=lambda s: -s.usable_bytes * (self._highest(s) - s.bound))
         spent = MoveCost()
-        for point in chosen:
-            spent = self._move_to(point, spent)
-        for osd_set in self.sets:
-            further = self._lowest(osd_set, spent, _HALVINGS // 2)
-            if further is not None:
-                spent = self._move_to(further, spent)
+        for some in (by_value, *([osd_set] for osd_set in by_value)):
+            steps, cost = self._lowest(some, spent, _HALVINGS)
+            for step in steps:
+                self._placement.move(*step)
+            spent = spent.plus(cost)
         self._even_out(spent)
 
-    def _move_to(self, point: _CurvePoint, spent: MoveCost) -> MoveCost:
-        for step in point.steps:
-            self._placement.move(*step)
-        return spent.plus(point.cost)
+    # -- utilizations ------------------------------------------------------------------------------
 
-    # -- utilizations of one set -----------------------------------------------------------------
-
-    def _curve(self, osd_set: OsdSetState) -> List[_CurvePoint]:
-        """Points from the present utilization down to the lowest within the limit. The placement
-        is left unchanged."""
-        highest = self._highest(osd_set)
-        curve = [_CurvePoint(highest, (), MoveCost())]
-        lowest = self._lowest(osd_set, MoveCost(), _HALVINGS)
-        if lowest is None:
-            return curve
-        for part in range(1, _CURVE_POINTS):
-            point = self._reach(osd_set, highest - (highest - lowest.utilization) * part
-                                / _CURVE_POINTS, MoveCost())
-            if point is not None:
-                curve.append(point)
-        return curve + [lowest]
-
-    def _lowest(self, osd_set: OsdSetState, spent: MoveCost,
-                halvings: int) -> Optional[_CurvePoint]:
-        """The lowest utilization within what the limits leave after `spent`, or None."""
-        high = self._highest(osd_set)
-        low = min(high, osd_set.bound)
-        best = self._reach(osd_set, low, spent)
-        if best is not None:
-            return best
-        for _ in range(halvings):
-            middle = (low + high) / 2.0
-            point = self._reach(osd_set, middle, spent)
-            if point is None:
-                low = middle
-            else:
-                best, high = point, min(middle, point.utilization)
+    def _lowest(self, sets: Sequence[OsdSetState], spent: MoveCost, halvings: int) -> _Steps:
+        """The moves by which the sets come as near to their bounds as what the limits leave after
+        `spent` allows, none where that is not nearer. The placement is left unchanged."""
+        ends = [(self._highest(osd_set), osd_set.bound) for osd_set in sets]
+        low, high = 0.0, 1.0   # parts of the way from the bound to the present utilization
+        best: _Steps = [], MoveCost()
+        for number in range(halvings + 1):
+            part = (low + high) / 2.0 if number else 0.0
+            steps: List[ShardMove] = []
+            cost: Optional[MoveCost] = MoveCost()
+            for osd_set, (highest, bound) in zip(sets, ends):
+                found = self._reach(osd_set, min(highest, bound + part * (highest - bound)),
+                                    spent.plus(cost))
+                if found is None:
+                    low, cost = part, None
+                    break
+                steps += found[0]
+                cost = cost.plus(found[1])
+            if cost is not None:
+                best, high = (steps, cost), part
+                if not number:
+                    break
         return best
 
     def _highest(self, osd_set: OsdSetState) -> float:
         return max(self._placement.capacity_utilization(i) for i in osd_set.osds)
 
     def _reach(self, osd_set: OsdSetState, utilization: float,
-               spent: MoveCost) -> Optional[_CurvePoint]:
+               spent: MoveCost) -> Optional[_Steps]:
         """The moves that bring all OSDs of a set to a utilization, None where they cost too much.
         The placement is left unchanged."""
-        for self._best_fit in (False, True):
-            point = self._try(osd_set, utilization, spent)
-            if point is not None:
-                return point
-        return None
-
-    def _try(self, osd_set: OsdSetState, utilization: float,
-             spent: MoveCost) -> Optional[_CurvePoint]:
         placement = self._placement
         # a ratio of the capacity that an operator's weights leave may be far above any OSD's limit
         real = max(osd_set.max_utilization(placement), osd_set.bound + osd_set.typical_shard)
-        self._limits.set_max_utilization(osd_set.osds, min(utilization, real))
-        steps: List[ShardMove] = []
-        cost: Optional[MoveCost] = MoveCost()
-        for osd in sorted((i for i in osd_set.osds if self._excess(i, utilization) > 0.0),
-                          key=lambda i: (-placement.capacity_utilization(i), i)):
-            assert cost is not None
-            cost = self._relieve(osd, osd_set, utilization, spent, cost, steps)
-            if cost is None:
-                break
-        reached = max(placement.capacity_utilization(i) for i in osd_set.osds)
-        for pg, source, target in reversed(steps):
-            placement.move(pg, target, source)
-        if cost is None or not steps:
-            return None
-        return _CurvePoint(reached, tuple(steps), cost)
+        for self._best_fit in (False, True):
+            self._limits.set_max_utilization(osd_set.osds, min(utilization, real))
+            steps: List[ShardMove] = []
+            cost: Optional[MoveCost] = MoveCost()
+            for osd in sorted((i for i in osd_set.osds if self._excess(i, utilization) > 0.0),
+                              key=lambda i: (-placement.capacity_utilization(i), i)):
+                assert cost is not None
+                cost = self._relieve(osd, osd_set, utilization, spent, cost, steps)
+                if cost is None:
+                    break
+            for pg, source, target in reversed(steps):
+                placement.move(pg, target, source)
+            if cost is not None:
+                return steps, cost
+        return None
 
     def _relieve(self, osd: int, osd_set: OsdSetState, utilization: float, spent: MoveCost,
                  cost: MoveCost, steps: List[ShardMove]) -> Optional[MoveCost]:
@@ -275,40 +247,3 @@ class LimitedSearch:
                         return
                     placement.move(*found[0])
                     spent = spent.plus(cost)
-
-
-def _distribute_limits(curves: Sequence[Sequence[_CurvePoint]], values: Sequence[float],
-               options: PlanOptions) -> List[_CurvePoint]:
-    """Chooses a point of each set's curve: steps that gain most for their cost first, within the
-    limits. `values` are bytes per 1.0 of utilization, per set."""
-    at = [0] * len(curves)
-    while True:
-        best: Optional[Tuple[float, int, int]] = None
-        for number, curve in enumerate(curves):
-            now = curve[at[number]]
-            for index in range(at[number] + 1, len(curve)):
-                others = MoveCost()
-                for other, point in enumerate(at):
-                    if other != number:
-                        others = others.plus(curves[other][point].cost)
-                if not others.plus(curve[index].cost).within(options):
-                    continue
-                cost = (_part_of_limits(curve[index].cost, options)
-                        - _part_of_limits(now.cost, options))
-                gain = values[number] * (now.utilization - curve[index].utilization) / max(
-                    1e-9, cost)
-                if gain > 0.0 and (best is None or gain > best[0]):
-                    best = gain, number, index
-        if best is None:
-            return [curve[index] for curve, index in zip(curves, at)]
-        at[best[1]] = best[2]
-
-
-def _part_of_limits(cost: MoveCost, options: PlanOptions) -> float:
-    """The cost as a ratio of the limits, of the one that it uses more of."""
-    parts = [0.0]
-    if options.max_moves is not None:
-        parts.append(cost.moves / max(1, options.max_moves))
-    if options.max_bytes is not None:
-        parts.append(cost.bytes / max(1, options.max_bytes))
-    return max(parts)

@@ -89,7 +89,6 @@ class _Sorter:
         self._groups_made = 0
         #: OSD → groups that had been made when all that it gives was found to have to wait
         self._found_waiting: Dict[int, int] = {}
-        self._highest_now: Dict[str, float] = {}   # class → highest utilization, until a change
         #: class → utilization that targets may rise to where an OSD gives what is beyond its share
         self._final_highest = self._highest_in_the_end(placement)
         self._initial_highest = {
@@ -136,15 +135,10 @@ class _Sorter:
 
     def _highest(self, name: str) -> float:
         """The highest utilization of a class at this moment."""
-        known = self._highest_now.get(name)
-        if known is not None:
-            return known
         heap = self._osds[name]
         while -heap[0][0] != self._utilization(heap[0][1]):
             heapq.heapreplace(heap, (-self._utilization(heap[0][1]), heap[0][1]))
-        highest = max(-heap[0][0], self._final_highest.get(name, 0.0))
-        self._highest_now[name] = highest
-        return highest
+        return max(-heap[0][0], self._final_highest.get(name, 0.0))
 
     def _highest_in_the_end(self, placement: PlacementState) -> Dict[str, float]:
         """Device class → the highest utilization in the end, where an OSD is beyond its share."""
@@ -279,7 +273,6 @@ class _Sorter:
         """Makes changes together; OSDs that waited for their sources get another turn."""
         made: List[Change] = []
         self._groups_made += 1
-        self._highest_now.clear()
         for number in numbers:
             change = self._changes[number]
             self._waiting.discard(number)

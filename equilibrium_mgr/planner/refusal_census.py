@@ -50,16 +50,6 @@ class Census(NamedTuple):
         return next((found for found in self.counts if found.code == code), None)
 
 
-class _Tally:
-    """What is counted for one code."""
-
-    def __init__(self, example: Tuple[str, int, int]) -> None:
-        self.count = self.useful = 0
-        self.example = example
-        self.pools: Counter[int] = Counter()
-        self.targets: Counter[int] = Counter()
-
-
 class RefusalCensus:
     """Asks the placement of a planner that has just begun: limits and legality are its own.
 
@@ -96,7 +86,7 @@ class RefusalCensus:
 
     def of_shards(self, shards: Sequence[PgShard], most_pairs: int) -> Census:
         """The census of the given shards, of the first of them where they have more pairs."""
-        tallies: Dict[str, _Tally] = {}
+        found: Dict[str, List[Tuple[Tuple[str, int, int], int, bool]]] = {}
         pairs = counted = 0
         for pg, source in shards:
             if pairs >= most_pairs:
@@ -109,15 +99,12 @@ class RefusalCensus:
                 pairs += 1
                 gain = given_up - self._rise(target, self._size_there(pg, source, target))
                 code = ask(target) or self._code_of_allowed(gain, pg, source, target)
-                tally = tallies.get(code)
-                if tally is None:
-                    tally = tallies[code] = _Tally((pg.pgid, source, target))
-                tally.count += 1
-                tally.useful += gain > NOISE
-                tally.pools[pg.pool] += 1
-                tally.targets[target] += 1
-        counts = tuple(sorted((_count(code, tally) for code, tally in tallies.items()),
-                              key=lambda c: (-c.pairs, c.code)))
+                found.setdefault(code, []).append(
+                    ((pg.pgid, source, target), pg.pool, gain > NOISE))
+        counts = tuple(sorted((RefusalCount(
+            code, len(rows), sum(useful for _, _, useful in rows), rows[0][0],
+            Counter(pool for _, pool, _ in rows), tuple(sorted({pair[2] for pair, _, _ in rows})))
+            for code, rows in found.items()), key=lambda c: (-c.pairs, c.code)))
         return Census(counts, len(shards), counted, pairs, _reason(counts))
 
     def _targets(self, pg: Pg, source: int) -> Iterable[int]:
@@ -190,11 +177,6 @@ class RefusalCensus:
             return codes.NEARFULL if b.reaches(self._snapshot.nearfull_ratio) else codes.MIN_GAIN
         is_fuller = (a.target_utilization or 0.0) > (b.target_utilization or 0.0)
         return codes.GRANULARITY if is_fuller and pg.shard_bytes else codes.BALANCED
-
-
-def _count(code: str, tally: _Tally) -> RefusalCount:
-    return RefusalCount(code, tally.count, tally.useful, tally.example, dict(tally.pools),
-                        tuple(sorted(tally.targets)))
 
 
 def _reason(counts: Sequence[RefusalCount]) -> str:

@@ -5,7 +5,7 @@ or to the emptiest OSDs that may take them. Nothing else is moved.
 """
 from __future__ import annotations
 
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
@@ -108,27 +108,15 @@ class _Mending:
         """Ways with so many positions changed, those first that upmap items have changed; ends
         where it is told to."""
         positions = sorted(range(pool.size), key=lambda i: pg.up[i] == pg.raw[i])
-        ups = (up for some in combinations(positions, count)
-               for up in self._filled(pg, pool, list(pg.up), some, count == 1))
+        ups = (_filled(pg.up, some, osds) for some in combinations(positions, count)
+               for osds in product(*[self._targets(pg, pool, i, count == 1) for i in some])
+               if len(set(osds) - set(pg.up)) == count)
         for up in islice(ups, _MOST_WAYS):
             if not give_way():
                 return
             way = self._way(pg, pool, up)
             if way is not None:
                 yield way
-
-    def _filled(self, pg: Pg, pool: Pool, up: List[int], positions: Sequence[int],
-                is_all: bool) -> Iterator[Tuple[int, ...]]:
-        if not positions:
-            yield tuple(up)
-            return
-        position = positions[0]
-        present = up[position]
-        for osd in self._targets(pg, pool, position, is_all):
-            if osd not in up and osd != pg.up[position]:
-                up[position] = osd
-                yield from self._filled(pg, pool, up, positions[1:], is_all)
-        up[position] = present
 
     def _targets(self, pg: Pg, pool: Pool, position: int, is_all: bool) -> List[int]:
         """OSDs for a position: where CRUSH and the data have the shard, then the emptiest ones, all
@@ -184,6 +172,12 @@ class _Mending:
         fullest = max([self._utilization(self._snapshot.osds[osd], pg.shard_bytes)
                        for osd in gains], default=0.0)
         return _Way(len(gains), fullest, len(items), up)
+
+
+def _filled(up: Tuple[int, ...], positions: Sequence[int],
+            osds: Sequence[int]) -> Tuple[int, ...]:
+    given = dict(zip(positions, osds))
+    return tuple([given.get(i, osd) for i, osd in enumerate(up)])
 
 
 def _apart(osds: Sequence[int], most: Optional[int],

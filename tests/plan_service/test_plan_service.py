@@ -68,7 +68,7 @@ def test_automatic_plan_is_handed_over_and_not_kept() -> None:
     handed: List[Plan] = []
     snapshot = harness.gateway.cluster.snapshot()
     assert harness.planning.submit_automatic(snapshot, OPTIONS, 10.0,
-                                             lambda plan, _: handed.append(plan))
+                                             lambda plan: handed.append(plan))
     harness.jobs.run()
     assert handed == [plan_as_kept(snapshot)]
     assert harness.plan_store.heads() == {} and harness.gateway.full_readings == 0

@@ -54,15 +54,6 @@ def largest_shard(snapshot: Snapshot, device_class: str) -> int:
                if class_of(snapshot, osd) == device_class)
 
 
-def test_skimming_by_hand() -> None:
-    """Of 90, 70 and 10 in a hundred, 50 bytes leave two at 55; 20 leave one at 70."""
-    levels = [(70, 100), (10, 100), (90, 100)]
-    assert skimmed(levels, 0) == 0.9
-    assert skimmed(levels, 20) == pytest.approx(0.7)
-    assert skimmed(levels, 50) == pytest.approx(0.55)
-    assert skimmed(levels, 170) == pytest.approx(0.0)
-
-
 @pytest.mark.parametrize("share", [0.10, 0.25, 0.50, 0.75])
 @pytest.mark.parametrize("name", few(NAMES, 1))
 def test_a_cut_plan_lowers_the_maximum_nearly_as_far_as_its_bytes_can(name: str,
@@ -115,30 +106,6 @@ def test_classes_take_turns(name: str) -> None:
             through[device_class] += amount[device_class]
         shares = [through[device_class] / total[device_class] for device_class in total]
         assert max(shares) - min(shares) <= 1 / 6 + 2 * largest
-
-
-@pytest.mark.parametrize("name", few(NAMES, 1))
-def test_the_moves_of_a_pg_stand_together(name: str) -> None:
-    plan = plan_of_cluster(name)
-    runs = [move.pgid for number, move in enumerate(plan.moves)
-            if not number or plan.moves[number - 1].pgid != move.pgid]
-    assert runs == [change.pgid for change in plan.changes] and len(set(runs)) == len(runs)
-    assert by_change(plan)
-
-
-@pytest.mark.parametrize("name", few(NAMES, 1))
-def test_the_maximum_never_rises_on_the_way_and_falls_in_the_end(name: str) -> None:
-    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
-    now = Replay(snapshot)
-    highest = {name: now.highest(name) for name in classes_of(snapshot, plan)}
-    start = dict(highest)
-    for _, moves in by_change(plan):
-        for move in moves:
-            now.move(move)
-        for device_class, before in highest.items():
-            highest[device_class] = now.highest(device_class)
-            assert highest[device_class] <= before + _SAME
-    assert all(highest[device_class] < start[device_class] for device_class in start)
 
 
 def board_with_a_swap() -> PlacementState:

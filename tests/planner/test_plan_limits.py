@@ -14,22 +14,6 @@ from equilibrium_mgr.plan.options import FILL_MARGIN, PlanOptions, effective_fil
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 
-ALL = make_plan(random_cluster(1).snapshot())
-
-
-def test_pool_filter() -> None:
-    plan = make_plan(random_cluster(1).snapshot(), PlanOptions(pool_ids=frozenset((2,))))
-    assert {move.pgid.split(".")[0] for move in plan.moves} == {"2"}
-
-
-def test_class_filter() -> None:
-    snapshot = random_cluster(1).snapshot()
-    plan = make_plan(snapshot, PlanOptions(device_classes=frozenset(("ssd",))))
-    assert {snapshot.osds[move.source].device_class for move in plan.moves} == {"ssd"}
-    nothing = make_plan(snapshot, PlanOptions(device_classes=frozenset(("nvme",))))
-    assert nothing.moves == () and nothing.changes == ()
-
-
 def test_pools_that_stay_do_not_hide_the_others() -> None:
     """A pool with an unknown rule and a PG with a hole come first in every dictionary."""
     cluster = Cluster(hosts(1, 3), {0: OSD_RULE, 1: "take default; choosemsr indep 2 osd; emit"})
@@ -38,12 +22,6 @@ def test_pools_that_stay_do_not_hide_the_others() -> None:
         cluster.pg(f"2.{ps:x}", [0], num_bytes=10 * GIB)
     plan = make_plan(cluster.snapshot())
     assert len(plan.moves) == 2 and sum(plan.skipped.values()) == 2
-
-
-def test_rejected_pgs_stay() -> None:
-    rejected = frozenset(move.pgid for move in ALL.moves[:4])
-    plan = make_plan(random_cluster(1).snapshot(), PlanOptions(rejected_pgs=rejected))
-    assert plan.moves and not {move.pgid for move in plan.moves} & rejected
 
 
 def test_filtered_pools_still_count_as_load() -> None:

@@ -73,11 +73,6 @@ def test_moving_home_removes_the_items() -> None:
     assert change.command() == "ceph osd rm-pg-upmap-items 1.0"
 
 
-def test_command_of_a_change() -> None:
-    change = PgChange("1.a", (0, 1, 2), (0, 1, 2), (3, 1, 4), ((0, 3), (2, 4)), 2, 1, 1)
-    assert change.command() == "ceph osd pg-upmap-items 1.a 0 3 2 4"
-
-
 @pytest.mark.parametrize("seed", few(range(80, 84), 1))
 def test_figures_of_moves_follow_each_other(seed: int) -> None:
     snapshot = random_cluster(seed).snapshot()
@@ -125,11 +120,3 @@ def test_damaged_plan_is_a_bad_plan(damage: Callable[[Dict[str, Any]], Any]) -> 
     with pytest.raises(BadPlan) as bad:
         plan_from_dict(damage(json.loads(json.dumps(plan().to_dict()))))
     assert "\n" not in str(bad.value) and str(bad.value)
-
-
-def test_bytes_and_gain_are_sums() -> None:
-    made = plan()
-    assert made.bytes == sum(move.bytes for move in made.moves)
-    assert made.gained_bytes == sum(made.after.pools[name].free_bytes
-                                    - made.before.pools[name].free_bytes
-                                    for name in made.before.pools)

@@ -98,12 +98,6 @@ def test_osd_without_statistics_is_neither_source_nor_target() -> None:
     assert found and not {o for _, s, t in found for o in (s, t)} & {3, 4}
 
 
-def test_fill_limit_is_not_passed() -> None:
-    cluster = single_copies([70, 10, 6], [50])
-    assert steps(cluster, fill_limit=0.55) == []
-    assert steps(cluster, fill_limit=0.57) == [("1.2", 0, 1)]
-
-
 def test_target_state_counts_not_the_present() -> None:
     """Its backfill has filled osd.1 in the target state already: nothing more goes there."""
     cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)

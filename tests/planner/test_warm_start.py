@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Callable, Dict, Iterable, Sequence, Tuple
+from typing import Dict, Iterable, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
@@ -10,13 +10,8 @@ from tests.support.few import few
 from tests.support.replay import (
     Replay, changed_bytes, first_part, follow_up, median_size, typical_shard)
 
-from equilibrium_mgr.plan.model import PgChange, Plan
-from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.planner.replanning import FormerPlan, plan_result, replan
 from equilibrium_mgr.snapshot.model import Snapshot
-
-Planner = Callable[[Snapshot, Sequence[PgChange]], Plan]
 
 
 def maxima(snapshot: Snapshot, classes: Iterable[str]) -> Dict[str, float]:
@@ -24,11 +19,9 @@ def maxima(snapshot: Snapshot, classes: Iterable[str]) -> Dict[str, float]:
     return {device_class: start.highest(device_class) for device_class in classes}
 
 
-def in_parts(name: str, parts: int, planned: Planner) -> Tuple[int, Snapshot]:
-    """Bytes moved and the end, if of every plan only the first part is made before the next.
-
-    `planned`: the next plan, of the snapshot, the former plan, and what of it is left.
-    """
+@cache
+def in_parts_from_scratch(name: str, parts: int) -> Tuple[int, Snapshot]:
+    """Bytes moved and the end, if of every plan only the first part is made before the next."""
     snapshot, plan = snapshot_of(name), plan_of_cluster(name)
     moved = 0
     for left in range(parts, 1, -1):
@@ -36,25 +29,8 @@ def in_parts(name: str, parts: int, planned: Planner) -> Tuple[int, Snapshot]:
         assert part
         moved += changed_bytes(part)
         snapshot = follow_up(snapshot, part)
-        plan = planned(snapshot, plan.changes[len(part):])
+        plan = make_plan(snapshot)
     return moved + plan.bytes, follow_up(snapshot, plan.changes)
-
-
-@cache
-def in_parts_from_scratch(name: str, parts: int) -> Tuple[int, Snapshot]:
-    return in_parts(name, parts, lambda snapshot, _left: make_plan(snapshot))
-
-
-@pytest.mark.parametrize("name", few(NAMES, 1))
-def test_the_snapshot_after_a_plan_is_what_the_plan_foretold(name: str) -> None:
-    """Of the tests' own helper: it does what the plan says, no more and no less."""
-    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
-    later = follow_up(snapshot, plan.changes)
-    assert maxima(later, plan.after.classes) == {
-        device_class: pytest.approx(usage.max)
-        for device_class, usage in plan.after.classes.items()}
-    assert sum(o.target_bytes for o in later.osds.values()) == sum(
-        o.target_bytes for o in snapshot.osds.values())
 
 
 _QUICK = ("demo", "random")
@@ -68,23 +44,6 @@ def each_way(fuller: Sequence[Tuple[str, int]] = ()) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name, parts", [
         pytest.param(name, parts, marks=[pytest.mark.full] * (name not in _QUICK)
                      + [_ENDS_FULLER] * ((name, parts) in fuller)) for name, parts in _PARTS])
-
-
-@each_way()
-def test_planning_again_as_the_loop_does_ends_where_the_plan_ends(name: str, parts: int) -> None:
-    """From what was wanted: not one shard more is moved, and no OSD ends fuller."""
-    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
-    result = plan_result(snapshot, PlanOptions(), plan)
-
-    def planned(now: Snapshot, left: Sequence[PgChange]) -> Plan:
-        made = replan(now, PlanOptions(), FormerPlan(tuple(left), result))
-        assert made is not None
-        return made.plan
-    moved, end = in_parts(name, parts, planned)
-    assert moved == plan.bytes
-    assert maxima(end, plan.after.classes) == {
-        device_class: pytest.approx(usage.max)
-        for device_class, usage in plan.after.classes.items()}
 
 
 @each_way(fuller=[("racks", 4)])

@@ -9,7 +9,7 @@ from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan_service.automatic_plans import Planner
+from equilibrium_mgr.plan_service.plan_service import Planner
 
 
 def uneven(pgs: int = 12, osds: int = 3, num_bytes: int = 5 * GIB) -> Cluster:

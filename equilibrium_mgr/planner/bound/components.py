@@ -6,11 +6,11 @@ that the network has a node per bucket instead of one per OSD or PG.
 """
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ...runtime.time_slice import piecewise
 from .demand import OSDS_AT_ONCE, Demand
-from .max_min_levels import CapacityNetwork, Sink, SinkPart, UtilizationTier
+from .max_min_levels import CapacityNetwork, Sink, SinkPart
 
 #: A demand with a smaller ratio of all bytes may exceed its limit per OSD: that does not show in
 #: utilizations, and OSDs need no sinks of their own for it.
@@ -82,14 +82,6 @@ class ComponentNetwork:
             self.demand_of[node], self.item_of[node] = demand, path[-1]
             self.network.add_edge(above, node, min(demand.all_bytes, shards * demand.single_bytes))
         return self._bucket_nodes[root, path]
-
-    def saturated_edges(self, tiers: Sequence[UtilizationTier],
-                        number: int) -> List[Tuple[Demand, int]]:
-        """(demand, bucket or OSD) where edges lead from a tier to lower ones: these carry all they
-        can. Those to higher tiers carry nothing."""
-        lower = {node for tier in tiers[number + 1:] for node in tier.nodes}
-        return [(self.demand_of[tail], self.item_of[head]) for tail in tiers[number].nodes
-                for head, _ in self.network.edges[tail] if head in lower]
 
 
 def build_network(component: Component, parts: Mapping[int, SinkPart],

@@ -18,7 +18,7 @@ from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optiona
 from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
 from ...runtime.time_slice import give_way, piecewise
-from ...snapshot.model import Pg, Pool, Snapshot
+from ...snapshot.model import Snapshot
 
 #: Items before it gives way again: a few milliseconds at most.
 _PGS_AT_ONCE = 500
@@ -143,63 +143,48 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
         if osd.unusable_reason() is None)
     drained = snapshot.drained_osds
     demands = _pool_demands(snapshot, fixed_pools, usable)
-    uneven = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
+    split = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
     outside: Dict[int, int] = {}
     for pg in piecewise(snapshot.pgs.values(), _PGS_AT_ONCE):
-        pool, up, shard_bytes = pg.pool, pg.up, pg.shard_bytes
-        weight = 1.0 if pool not in uneven else shard_weight(snapshot.pools[pool], pg.pgid)
-        if not snapshot.pools[pool].is_uniform:
-            _add_uneven(demands.get(pool, ()), pg, snapshot.pools[pool], weight, on_osd, outside)
-            continue
-        for demand in demands.get(pool, ()):
-            osds, placed = demand.osds, 0
-            members = demand.block.members(up)
+        pool, up = snapshot.pools[pg.pool], pg.up
+        weight = 1.0 if pool.id not in split else shard_weight(pool, pg.pgid)
+        uniform = pool.is_uniform
+        for demand in demands.get(pool.id, ()):
+            osds, members = demand.osds, demand.block.members(up)
+            placed = placed_bytes = 0
+            placed_ratio = 0.0
+            size = least = most = pg.shard_bytes
+            ratio = highest = 1.0
             for osd in members:
+                if not uniform:   # the largest shard counts where one is a limit: that relaxes it
+                    size, ratio = pool.bytes_on(pg.shard_bytes, osd, up), pool.ratio_on(osd, up)
+                    least, most = min(least, size), max(most, size)
+                    highest = max(highest, ratio)
                 if osd in osds:
-                    on_osd[osd] += shard_bytes
+                    on_osd[osd] += size
                     placed += 1
+                    placed_bytes += size
+                    placed_ratio += ratio
                 elif osd in on_osd:
-                    outside[osd] = outside.get(osd, 0) + shard_bytes
+                    outside[osd] = outside.get(osd, 0) + size
             if drained and not drained.isdisjoint(members):
-                placed = min(placed + sum(osd in drained for osd in members),
-                             max(placed, demand.most_shards()))
+                more = max(0, min(sum(osd in drained for osd in members),
+                                  demand.most_shards() - placed))
+                placed += more
+                placed_bytes += more * pg.shard_bytes
+                placed_ratio += more
             excess = 1 if pg.immovable is None else _rule_excess(demand.block, members)
-            if not demand.single_shards or shard_bytes < demand.least_bytes:
-                demand.least_bytes = shard_bytes
-            demand.all_bytes += placed * shard_bytes
-            demand.single_bytes += excess * shard_bytes
+            if not demand.single_shards or least < demand.least_bytes:
+                demand.least_bytes = least
+            demand.all_bytes += placed_bytes
+            demand.single_bytes += excess * most
             demand.all_shards += placed
             demand.single_shards += excess
-            demand.all_weight += placed * weight
-            demand.single_weight += excess * weight
+            demand.all_weight += placed_ratio * weight
+            demand.single_weight += excess * weight * highest
     return MovableBytes(_merged(demand for pool in sorted(demands) for demand in demands[pool]),
                         on_osd, demands, outside)
-
-
-def _add_uneven(demands: Sequence[PoolDemand], pg: Pg, pool: Pool, weight: float,
-                on_osd: Dict[int, int], outside: Dict[int, int]) -> None:
-    """Adds a PG whose shards differ in size. The largest of them counts where one shard of a PG is
-    a limit, which only relaxes it."""
-    up = pg.up
-    for demand in demands:
-        members, largest, most = demand.block.members(up), 0, 0.0
-        excess = 1 if pg.immovable is None else _rule_excess(demand.block, members)
-        for osd in members:
-            size, ratio = pool.bytes_on(pg.shard_bytes, osd, up), pool.ratio_on(osd, up)
-            largest, most = max(largest, size), max(most, ratio)
-            if osd in demand.osds:
-                on_osd[osd] += size
-                demand.all_bytes += size
-                demand.all_shards += 1
-                demand.all_weight += weight * ratio
-                if not demand.single_shards or size < demand.least_bytes:
-                    demand.least_bytes = size
-            elif osd in on_osd:
-                outside[osd] = outside.get(osd, 0) + size
-        demand.single_bytes += excess * largest
-        demand.single_shards += excess
-        demand.single_weight += excess * weight * most
 
 
 def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int],

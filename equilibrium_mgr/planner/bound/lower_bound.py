@@ -126,9 +126,8 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
         give_way()
         sets.append(_osd_set(snapshot, component, network, tiers, utilizations))
     give_way()
-    classes = _highest_by_class(snapshot, of_class)
-    return UtilizationBounds(tuple(sorted(sets, key=lambda s: s.osds)), utilizations, classes,
-                             _class_cuts(snapshot, of_class, classes))
+    return UtilizationBounds(tuple(sorted(sets, key=lambda s: s.osds)), utilizations,
+                             *_class_bounds(snapshot, of_class))
 
 
 def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
@@ -185,25 +184,18 @@ def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
     return (utilization * part.size_bytes + osd.spared_bytes) / osd.size_bytes
 
 
-def _highest_by_class(snapshot: Snapshot, utilizations: Mapping[int, float]) -> Dict[str, float]:
-    highest: Dict[str, float] = {}
-    for osd, utilization in utilizations.items():
-        if snapshot.osds[osd].is_for_data and snapshot.osds[osd].up:
-            name = snapshot.osds[osd].device_class
-            highest[name] = max(utilization, highest.get(name, utilization))
-    return {name: highest[name] for name in sorted(highest)}
-
-
-def _class_cuts(snapshot: Snapshot, utilizations: Mapping[int, float],
-                classes: Mapping[str, float]) -> Dict[str, FrozenSet[int]]:
-    """Device class → its OSDs that are at the class's bound."""
-    found: Dict[str, List[int]] = {name: [] for name in classes}
+def _class_bounds(snapshot: Snapshot, utilizations: Mapping[int, float]
+                  ) -> Tuple[Dict[str, float], Dict[str, FrozenSet[int]]]:
+    """Device class → its bound, and → its OSDs that are at the bound."""
+    members: Dict[str, Dict[int, float]] = {}
     for osd, utilization in piecewise(utilizations.items(), OSDS_AT_ONCE):
         entry = snapshot.osds[osd]
-        if entry.is_for_data and entry.up and (
-                utilization >= classes[entry.device_class] * (1.0 - _SAME)):
-            found[entry.device_class].append(osd)
-    return {name: frozenset(osds) for name, osds in found.items()}
+        if entry.is_for_data and entry.up:
+            members.setdefault(entry.device_class, {})[osd] = utilization
+    classes = {name: max(members[name].values()) for name in sorted(members)}
+    return classes, {name: frozenset(
+        osd for osd, utilization in members[name].items() if utilization >= bound * (1.0 - _SAME))
+        for name, bound in classes.items()}
 
 
 def _osd_set(snapshot: Snapshot, component: Component, network: ComponentNetwork,
@@ -228,7 +220,10 @@ def _binding(snapshot: Snapshot, component: Component, network: ComponentNetwork
     tier = tiers[number]
     if bound * (1.0 - _SAME) > tier.utilization:
         return BindingConstraint(FIXED, osds, (), ())
-    saturated = network.saturated_edges(tiers, number)
+    lower = {node for below in tiers[number + 1:] for node in below.nodes}
+    # where edges lead to lower tiers: these carry all they can, those to higher tiers nothing
+    saturated = [(network.demand_of[tail], network.item_of[head]) for tail in tier.nodes
+                 for head, _ in network.network.edges[tail] if head in lower]
     if saturated:
         return BindingConstraint(
             FAILURE_DOMAIN, osds,

@@ -23,11 +23,6 @@ class FlowNetwork:
         self._residual: List[int] = []   # what an edge can still carry; edge e is e ^ 1 reversed
         self._depth: List[int] = []      # edges from the source, -1 where it does not reach
 
-    def add_node(self) -> int:
-        """Adds a node; returns its number."""
-        self._edges_of.append([])
-        return len(self._edges_of) - 1
-
     def add_edge(self, tail: int, head: int, capacity: int) -> None:
         """Adds an edge and its reverse, which carries nothing at first."""
         for node, other, residual in ((tail, head, capacity), (head, tail, 0)):

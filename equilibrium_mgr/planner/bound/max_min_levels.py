@@ -49,16 +49,6 @@ class Sink:
             fixed, sizes = self._sums[-1]
             self._sums.append((fixed + part.fixed_bytes, sizes + part.size_bytes))
 
-    @property
-    def max_fixed_utilization(self) -> float:
-        """The utilization of its fullest part before anything flows in."""
-        return self._utilizations[-1]
-
-    @property
-    def sums(self) -> Tuple[int, int]:
-        """(fixed bytes, sizes) of all parts."""
-        return self._sums[-1]
-
     def capacity_at(self, utilization: float) -> int:
         """Bytes that it takes until all parts are at the utilization or above."""
         fixed, sizes = self._sums[bisect_left(self._utilizations, utilization)]
@@ -129,11 +119,6 @@ def max_min_levels(network: CapacityNetwork) -> List[UtilizationTier]:
 
 def equal_utilization(sinks: Sequence[Sink], need: int) -> float:
     """The utilization at which the sinks have taken `need` bytes altogether."""
-    fixed = sum(sink.sums[0] for sink in sinks)
-    sizes = sum(sink.sums[1] for sink in sinks)
-    utilization = (need + fixed) / sizes
-    if utilization >= max(sink.max_fixed_utilization for sink in sinks):
-        return utilization
     parts = sorted((part for sink in sinks for part in sink.parts),
                    key=lambda part: part.fixed_utilization)
     fixed = sizes = 0

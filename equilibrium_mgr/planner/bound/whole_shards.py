@@ -35,12 +35,11 @@ class PgNumAdvice(NamedTuple):
 
 
 class _PoolShards(NamedTuple):
-    """One take of a pool in a set: the shard sizes of its PGs, and how many shards each has."""
+    """One take of a pool in a set, and the bytes of one shard of each PG."""
 
     pool: int
     block: PlacementBlock
-    shards: int
-    sizes: List[int]    # bytes of one shard, one entry for each PG
+    sizes: List[int]
 
 
 def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int,
@@ -48,12 +47,11 @@ def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int,
     """The least pg_num that brings the set near its bound, or as near as a pg_num can; empty where
     none helps by a tenth of a point. `max_shards`: PG shards per OSD that Ceph allows, 0: unknown.
     """
-    members = [_shards_of(snapshot, osd_set, number) for number in sorted(snapshot.pools)]
-    parts = [part for found in members for part in found]
+    parts = _pool_shards(snapshot, osd_set)
     now = highest_with_whole_shards(snapshot, osd_set, parts, {})
     best = PgNumAdvice(pool, snapshot.pools[pool].pg_num, now, now)
-    present = sum(part.shards * len(part.sizes) for part in parts)
-    own = sum(part.shards * len(part.sizes) for part in parts if part.pool == pool)
+    present = sum(part.block.positions * len(part.sizes) for part in parts)
+    own = sum(part.block.positions * len(part.sizes) for part in parts if part.pool == pool)
     times = 2
     while times <= _MOST_TIMES:
         if present + own * (times - 1) > (max_shards or _MOST_SHARDS) * len(osd_set.osds):
@@ -86,7 +84,7 @@ def highest_with_whole_shards(snapshot: Snapshot, osd_set: OsdSet, parts: Sequen
         for shard in sorted(part.sizes, reverse=True):
             for _ in range(split):
                 give_way()
-                for osd in _place(heap, part.shards, domain):
+                for osd in _place(heap, part.block.positions, domain):
                     used[osd] += shard / split
                     highest = max(highest, used[osd] / size[osd])
                     heapq.heappush(heap, ((used[osd] + mean) / size[osd], osd))
@@ -118,17 +116,16 @@ def _domain_of(block: PlacementBlock, osds: Sequence[int]) -> Dict[int, int]:
     return {osd: osd for osd in osds}
 
 
-def _shards_of(snapshot: Snapshot, osd_set: OsdSet, pool: int) -> List[_PoolShards]:
-    """One for each take of the pool whose OSDs are in the set; empty for a pool without data."""
-    rule = snapshot.pools[pool].rule
-    if rule is None:
-        return []
+def _pool_shards(snapshot: Snapshot, osd_set: OsdSet) -> List[_PoolShards]:
+    """One for each take of a pool with data whose OSDs are in the set."""
+    sizes: Dict[int, List[int]] = {}
+    for pg in snapshot.pgs.values():
+        sizes.setdefault(pg.pool, []).append(pg.shard_bytes)
     members = frozenset(osd_set.osds)
-    blocks = [block for block in rule.blocks if not members.isdisjoint(block.weights)]
-    sizes = [pg.shard_bytes for pg in snapshot.pgs.values() if pg.pool == pool] if blocks else []
-    if not sum(sizes):
-        return []
-    return [_PoolShards(pool, block, block.positions, sizes) for block in blocks]
+    return [_PoolShards(number, block, sizes[number])
+            for number, pool in sorted(snapshot.pools.items()) if pool.rule is not None
+            for block in pool.rule.blocks
+            if sum(sizes.get(number, ())) and not members.isdisjoint(block.weights)]
 
 
 def _fixed_bytes(snapshot: Snapshot, osd_set: OsdSet) -> Dict[int, float]:

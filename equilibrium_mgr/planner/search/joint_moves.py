@@ -24,12 +24,8 @@ class JointMove(NamedTuple):
     steps: Tuple[ShardMove, ...]
 
 
-class _BucketTargets(NamedTuple):
-    """The best targets in a bucket."""
-
-    cost: float
-    bucket: int
-    osds: Tuple[int, ...]
+#: (cost, bucket, the best targets in it)
+_BucketTargets = Tuple[float, int, Tuple[int, ...]]
 
 
 class JointMoves:
@@ -98,9 +94,9 @@ class JointMoves:
         moving, span = self._shards_in_bucket(pg, source, group)
         used = {group.joint.bucket_of[osd] for osd in self._placement.up[pg][span]}
         seen = 0
-        for choice in targets:
-            if choice.bucket not in used and len(choice.osds) >= len(moving):
-                yield tuple((pg, osd, target) for (_, osd), target in zip(moving, choice.osds))
+        for _, bucket, osds in targets:
+            if bucket not in used and len(osds) >= len(moving):
+                yield tuple((pg, osd, target) for (_, osd), target in zip(moving, osds))
                 seen += 1
                 if seen >= _BUCKETS:
                     break
@@ -117,7 +113,7 @@ class JointMoves:
                 cost += key
                 if len(chosen) == joint.max_shards:
                     break
-        return _BucketTargets(cost, bucket, tuple(chosen.values()))
+        return cost, bucket, tuple(chosen.values())
 
     def gain(self, steps: Sequence[ShardMove], price: float) -> float:
         """By how much the steps lower the objective."""

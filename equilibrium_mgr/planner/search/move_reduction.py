@@ -12,7 +12,7 @@ another one go in its place, so that both OSDs are about as full as before:
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import AbstractSet, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
@@ -41,11 +41,10 @@ class MoveReduction:
         self._limits = limits
         self._price = price
 
-    def revert_unneeded(self, pgs: Optional[AbstractSet[int]] = None) -> None:
-        """Returns displaced shards, or those of some PGs, to their initial OSDs where all limits
-        hold and little is lost."""
+    def revert_unneeded(self) -> None:
+        """Returns displaced shards to where they were where all limits hold and little is lost."""
         placement = self._placement
-        for negative, pg, source, group in self._shard_index.all_displaced(pgs):
+        for negative, pg, source, group in self._shard_index.all_displaced():
             if not give_way():
                 break
             if source not in placement.up[pg]:
@@ -66,12 +65,11 @@ class MoveReduction:
         return (self._joint_moves.gain(steps, self._price) > 0.0
                 and all(self._limits.fits(initial, size, group, -1) for _, _, initial in steps))
 
-    def shorten_detours(self, pgs: Optional[AbstractSet[int]] = None) -> int:
-        """Tries each displaced shard once, or those of some PGs, the largest first; returns how
-        many have returned."""
+    def shorten_detours(self) -> int:
+        """Tries each displaced shard once, the largest first; returns how many have returned."""
         placement = self._placement
         returned = 0
-        for _, pg, osd, group in self._shard_index.all_displaced(pgs):
+        for _, pg, osd, group in self._shard_index.all_displaced():
             if not give_way():
                 break
             if osd in placement.up[pg]:

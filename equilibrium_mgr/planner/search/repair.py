@@ -10,14 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ...runtime.time_slice import give_way
+from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
 from ..state.shard_index import ShardIndex
-from ..state.target_index import TargetIndex
+from ..state.target_index import SortedOsds, TargetIndex
 from .joint_moves import JointMoves
-from .receivers import Receivers
 from .swap_pairs import Offer, pairs_of_shards
 
 #: Targets, swap partners and shards near the wanted size that are examined before the best of them
@@ -25,7 +24,6 @@ from .swap_pairs import Offer, pairs_of_shards
 _TARGETS = 6
 _PARTNERS = 4
 _NEAR = 4
-_ALL = 1 << 30
 
 _TARGETS_A_PIECE = 16   # asked before it gives way again: a millisecond
 
@@ -72,14 +70,15 @@ class Repair:
         self._shard_index = shard_index
         self._joint_moves = joint_moves
         self._limits = limits
-        self._receivers = Receivers(costs.placement, targets, limits)
+        #: id of helpers → these, by utilization. By id: hashing 10,000 numbers takes long
+        self._helpers: Dict[int, Tuple[Tuple[int, ...], SortedOsds]] = {}
         self._price = price
 
     def find(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
         """Returns the cheapest operation of the simplest kind that relieves the OSD, or None."""
-        return (self._move(source, goal, _NEAR) or self._swap(source, goal, True)
-                or self._move(source, goal, _ALL) or self._joint(source, goal)
-                or self._swap(source, goal, False) or self.ejection_chain(source, goal))
+        return (self._move(source, goal) or self._swap(source, goal, True)
+                or self._joint(source, goal) or self._swap(source, goal, False)
+                or self.ejection_chain(source, goal))
 
     # -- relief and cost -----------------------------------------------------------------------
 
@@ -101,27 +100,22 @@ class Repair:
         return change * (self._price * size + self._costs.move_cost[source]) if change else 0.0
 
     def _reaches(self, group: int, source: int, target: int) -> bool:
-        placement = self._placement
-        members = placement.groups[group].members
-        return (source in members and target in members
-                and placement.groups[group].may_reach(source, target))
+        return self._placement.groups[group].may_reach(source, target)
 
     # -- moves ---------------------------------------------------------------------------------
 
-    def _move(self, source: int, goal: RepairGoal, near: int) -> Optional[RepairMove]:
-        """The best move of one shard; `near` is how many shards of each list are examined."""
+    def _move(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+        """The best move of one shard."""
         placement, limits = self._placement, self._limits
         over = placement.used_bytes[source] - limits.max_used_bytes[source]
         offers = [(group, count_gain, shards) for group, count_gain, shards in self._offers(
-            source, goal, near, over) if shards]
+            source, goal, over) if shards]
         if not offers:
             return None
         least = min(shards[0][0] for _, _, shards in offers)
         best: Optional[RepairMove] = None
         improved = 0
-        for number, target in enumerate(self._receiving_osds(source, goal, least)):
-            if number % _TARGETS_A_PIECE == 0:
-                give_way()
+        for target in piecewise(self._receiving_osds(source, goal), _TARGETS_A_PIECE):
             free = limits.max_used_bytes[target] - placement.used_bytes[target]
             if free < least or target == source:
                 continue
@@ -135,14 +129,19 @@ class Repair:
                 break
         return best
 
-    def _receiving_osds(self, source: int, goal: RepairGoal, least: float) -> Iterable[int]:
-        """OSDs that may take shards from the source, the best first; without most of those that
-        have less than `least` bytes free."""
-        if isinstance(goal, OverfullOsd):
-            return self._receivers.among(goal.helpers, least)
-        return self._receivers.for_group(goal.group, source, least)
+    def _receiving_osds(self, source: int, goal: RepairGoal) -> List[int]:
+        """OSDs that may take shards from the source, the best first."""
+        if isinstance(goal, TooManyShards):
+            return [osd for _, osd in self._targets.candidates(goal.group, source)]
+        known = self._helpers.get(id(goal.helpers))
+        if known is None:
+            placement = self._placement
+            known = self._helpers[id(goal.helpers)] = goal.helpers, SortedOsds(
+                placement, [osd for osd in goal.helpers if placement.is_target[osd]],
+                placement.capacity_utilization)
+        return [osd for _, osd in known[1].entries()]
 
-    def _offers(self, source: int, goal: RepairGoal, near: int,
+    def _offers(self, source: int, goal: RepairGoal,
                 over: float) -> Iterable[Tuple[int, float, Sequence[Tuple[int, int]]]]:
         """(group, count gain of a shard's leaving, (bytes, PG) of shards of a suitable size)."""
         placement = self._placement
@@ -151,8 +150,8 @@ class Repair:
                 continue
             count_gain = self._costs.count_gain_on_leave(group, source)
             for shards in lists:
-                if not isinstance(goal, OverfullOsd) or near >= len(shards):
-                    yield group, count_gain, shards[:near]
+                if not isinstance(goal, OverfullOsd) or len(shards) <= _NEAR:
+                    yield group, count_gain, shards[:_NEAR]
                     continue
                 # large enough for the present limit, or for the goal at once
                 need = (placement.used_bytes[source]
@@ -160,7 +159,7 @@ class Repair:
                 for size in (int(over), int(need)):
                     at = bisect_left(shards, (size, -1))
                     yield group, count_gain, shards[
-                        max(0, min(at, len(shards) - 1) - near // 2):at + near // 2]
+                        max(0, min(at, len(shards) - 1) - _NEAR // 2):at + _NEAR // 2]
 
     def _move_to(self, source: int, target: int, free: float,
                  offers: List[Tuple[int, float, Sequence[Tuple[int, int]]]],
@@ -223,14 +222,13 @@ class Repair:
             offers = [offer for offer in offers if offer[2] == goal.group]
         sizes = [offer[0] for offer in offers]
         tried = 0
-        for partner in self._receiving_osds(source, goal, 0.0):
+        for partner in self._receiving_osds(source, goal):
             if partner == source:
                 continue
             free = self._limits.max_used_bytes[partner] - self._placement.used_bytes[partner]
             if free <= 0:
                 continue
-            theirs = (self._shard_index.displaced(partner) if displaced_only
-                      else self._shard_index.by_size(partner))
+            theirs = self._shard_index.by_size(partner, displaced_only)
             if theirs and offers:
                 if tried % _PARTNERS == 0:
                     give_way()
@@ -357,7 +355,7 @@ class Repair:
             give_way()
             count_gain = self._costs.count_gain_on_leave(group, middle)
             seen = 0
-            for target in self._receivers.for_group(group, middle, over):
+            for _, target in self._targets.candidates(group, middle):
                 free = limits.max_used_bytes[target] - placement.used_bytes[target]
                 if (target in (middle, source) or free < over
                         or not self._reaches(group, middle, target)):

@@ -12,7 +12,7 @@ A search that is asked to end leaves a placement that is better than the initial
 """
 from __future__ import annotations
 
-from typing import AbstractSet, Dict, List, Optional
+from typing import Dict, List
 
 from ...plan.weight_shares import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
@@ -90,15 +90,11 @@ class Search:
             near[pool.id] = min(near.get(pool.id, free), free)
         return near
 
-    def evacuate(self) -> None:
-        """Moves shards off the OSDs that are being drained."""
-        Evacuation(self.costs, self.targets, self.shard_index, self._joint_moves).run()
-
     def run(self, drain_only: bool = False) -> bool:
         """Searches to the end; False where it was told to end before. `drain_only`: nothing
         but the evacuation."""
         if drained_osds(self._placement):
-            self.evacuate()
+            Evacuation(self.costs, self.targets, self.shard_index, self._joint_moves).run()
         if drain_only:
             return not told_to_end()
         if give_way():
@@ -106,9 +102,14 @@ class Search:
         if not told_to_end():
             limits = self._tighten()
             if self.weights.return_value:
-                self.reduce_moves(limits, _DETOUR_PASSES)
+                reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves, limits,
+                                          self.weights.return_value)
+                reduction.revert_unneeded()
+                for _ in range(_DETOUR_PASSES):
+                    if not reduction.shorten_detours():
+                        break
                 if self._placement.pinned:
-                    self._reduction(limits).drop_pins()
+                    reduction.drop_pins()
         return not told_to_end()
 
     def release(self) -> None:
@@ -219,19 +220,3 @@ class Search:
             tightening.lower_max_utilization(
                 osd_set.osds, osd_set.bound + goal, osd_set.value_of_lowering(weights), step,
                 weights.fixed_cost_steps * weights.tightening_price * step)
-
-    # -- reduction -----------------------------------------------------------------------------
-
-    def reduce_moves(self, limits: SearchConstraints, detour_passes: int,
-                     pgs: Optional[AbstractSet[int]] = None) -> None:
-        """Reverts moves that were not needed and shortens detours, within the limits; those of some
-        PGs alone where they are given."""
-        reduction = self._reduction(limits)
-        reduction.revert_unneeded(pgs)
-        for _ in range(detour_passes):
-            if not reduction.shorten_detours(pgs):
-                break
-
-    def _reduction(self, limits: SearchConstraints) -> MoveReduction:
-        return MoveReduction(self.costs, self.shard_index, self._joint_moves, limits,
-                             self.weights.return_value)

@@ -30,16 +30,9 @@ class Candidate(NamedTuple):
     target: int
 
 
-class _Ends(NamedTuple):
-    """Figures of a source a and a target b for the inner loop: bytes and utilizations."""
-
-    used_a: int
-    size_a: int
-    wanted_a: float      # target utilization
-    used_b: int
-    size_b: int
-    wanted_b: float
-    base: float          # the utilization terms of both before the move, and the counts' gain
+#: Of a source and of a target: used bytes, size, target utilization; and the utilization terms of
+#: both before the move, with the counts' gain.
+_Ends = Tuple[int, int, float, int, int, float, float]
 
 
 class SingleMoves:
@@ -134,9 +127,9 @@ class SingleMoves:
               best: Optional[Candidate]) -> Optional[Candidate]:
         """The best move to the listed targets, the best first, until some in a row are no better;
         or `best` if that is better."""
-        tried = 0
+        tried, members = 0, self._placement.groups[group]
         for _, target in entries:
-            if target == source or not self._has_open_domain(group, source, target):
+            if target == source or not members.may_reach(source, target):
                 continue
             counts = count_gain - self._costs.count_loss_on_enter(group, target)
             best, gains = self._to(source, target, lists, price, counts, strict, best)
@@ -144,14 +137,6 @@ class SingleMoves:
             if tried >= self._targets.patience and not gains or tried >= _TARGETS and best:
                 break
         return best
-
-    def _has_open_domain(self, group: int, source: int, target: int) -> bool:
-        """False where no shard of the group can go there for its failure domains."""
-        members = self._placement.groups[group]
-        if not members.domain_bits or members.domain_of is None:
-            return True
-        return bool(members.reachable_domains.get(members.domain_of[source], 0)
-                    & members.domain_bits[members.domain_of[target]])
 
     def _cannot_gain(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
                      count_gain: float, entries: List[TargetEntry]) -> bool:
@@ -210,7 +195,8 @@ class SingleMoves:
                 if limit - negative <= floor:
                     break
                 counts = -negative - costs.count_loss_on_enter(group, target)
-                if limit + counts <= floor or not self._has_open_domain(group, source, target):
+                if limit + counts <= floor or not (
+                        self._placement.groups[group].may_reach(source, target)):
                     continue
                 best, any_improves = self._to(
                     source, target, grouped[group], price, counts,
@@ -247,7 +233,7 @@ class SingleMoves:
         or not, gains."""
         placement, costs = self._placement, self._costs
         used_b = placement.used_bytes[target]
-        ends = _Ends(
+        ends = (
             placement.used_bytes[source], placement.size_bytes[source],
             costs.bound_utilization[source], used_b, placement.size_bytes[target],
             costs.bound_utilization[target],

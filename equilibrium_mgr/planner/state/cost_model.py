@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Callable, Dict, List, Sequence
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from ..objective import Weights, holds_data, pool_weight
-from .apportionment import PressureCache, even_pressure, min_pressure
+from .apportionment import pressures
 from .placement_state import PlacementState
 
 #: Gains are differences of terms of up to 1e12: a smaller gain is a rounding error, and shards of
@@ -44,14 +44,15 @@ class CostModel:
                 weights.least_far_move_budget,
                 weights.far_move_shards / max(1, sum(placement.shard_counts))))
         self.free = free
-        known: PressureCache = {}
-        even: PressureCache = {}
+        known: Dict[Tuple[int, int], Tuple[float, float]] = {}   # pools of one shape share it
         for group in placement.groups:
             least = far = 0.0
             if self.pool_weights[group.index]:
-                least = min_pressure(placement, group, free, known)
-                most = max(least, even_pressure(placement, group, free, even))
-                far = most / weights.near_space if weights.near_space and least else inf
+                shape = id(group.block), group.shard_count
+                if shape not in known:
+                    known[shape] = pressures(placement, group, free)
+                least, even = known[shape]
+                far = max(least, even) / weights.near_space if weights.near_space and least else inf
             self.min_pressure.append(least)
             self.far_pressure.append(far)
         #: group → shards per free byte to which an OSD is filled with them: its cap there, which is

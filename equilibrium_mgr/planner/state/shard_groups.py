@@ -69,6 +69,8 @@ class ShardGroup:
 
     def may_reach(self, source: int, target: int) -> bool:
         """False where no shard of the group can go from one OSD to the other; a cheap check."""
+        if source not in self.members or target not in self.members:
+            return False
         if self.zone is not None and self.zone[source] != self.zone[target]:
             return False
         if self.domain_of is None or not self.domain_bits:

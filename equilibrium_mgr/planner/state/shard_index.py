@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import AbstractSet, Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...runtime.time_slice import piecewise, sorted_piecewise
 from .placement_state import PlacementState
 
 Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
+SizedShards = List[Tuple[int, int, int]]    # (bytes, PG, group), sorted
 #: group → (shards on their initial OSD, displaced shards). Tuples, which the garbage collector does
 #: not search: an OSD has one entry for each of its pools.
 ShardsByGroup = Dict[int, Tuple[Shards, Shards]]
@@ -26,9 +27,8 @@ class ShardIndex:
         self._placement = placement
         count = len(placement.used_bytes)
         self._grouped: List[Optional[ShardsByGroup]] = [None] * count
-        #: (change count of the OSD, shards); rebuilt when the count differs
-        self._by_size: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
-        self._displaced: List[Tuple[int, List[Tuple[int, int, int]]]] = [(-1, [])] * count
+        #: (change count of the OSD, shards, displaced ones); rebuilt when the count differs
+        self._sorted: List[Tuple[int, SizedShards, SizedShards]] = [(-1, [], [])] * count
         placement.observers.append(self._on_move)
 
     def by_group(self, osd: int) -> ShardsByGroup:
@@ -54,32 +54,25 @@ class ShardIndex:
         self._grouped[osd] = grouped
         return grouped
 
-    def by_size(self, osd: int) -> List[Tuple[int, int, int]]:
-        """Every movable shard on an OSD as (bytes, PG, group), sorted."""
-        count, shards = self._by_size[osd]
-        if count != self._placement.change_counts[osd]:
-            shards = sorted((s, pg, group) for group, pair in self.by_group(osd).items()
-                            for some in pair for s, pg in some)
-            self._by_size[osd] = (self._placement.change_counts[osd], shards)
-        return shards
+    def by_size(self, osd: int, displaced: bool = False) -> SizedShards:
+        """Every movable shard on an OSD, or the displaced ones alone, as (bytes, PG, group),
+        sorted."""
+        known, changes = self._sorted[osd], self._placement.change_counts[osd]
+        if known[0] != changes:
+            grouped = self.by_group(osd)
+            known = self._sorted[osd] = (
+                changes,
+                sorted((s, pg, g) for g, pair in grouped.items() for s, pg in pair[0] + pair[1]),
+                sorted((s, pg, g) for g, pair in grouped.items() for s, pg in pair[1]))
+        return known[2 if displaced else 1]
 
-    def displaced(self, osd: int) -> List[Tuple[int, int, int]]:
-        """The displaced shards on an OSD as (bytes, PG, group), sorted."""
-        count, shards = self._displaced[osd]
-        if count != self._placement.change_counts[osd]:
-            shards = sorted((s, pg, group) for group, pair in self.by_group(osd).items()
-                            for s, pg in pair[1])
-            self._displaced[osd] = (self._placement.change_counts[osd], shards)
-        return shards
-
-    def all_displaced(self, pgs: Optional[AbstractSet[int]] = None
-                      ) -> Iterator[Tuple[int, int, int, int]]:
+    def all_displaced(self) -> Iterator[Tuple[int, int, int, int]]:
         """(-bytes, PG, OSD, group) of the displaced shards that there are now, the largest first,
-        whatever moves while they are gone over; of these PGs alone where they are given."""
+        whatever moves while they are gone over."""
         placement = self._placement
         return sorted_piecewise((
             (-placement.size_on(pg, osd), pg, osd, placement.group_of(pg, osd))
-            for pg in piecewise(placement.moved_pgs if pgs is None else pgs, _PGS_A_PIECE)
+            for pg in piecewise(placement.moved_pgs, _PGS_A_PIECE)
             for osd in placement.up[pg] if osd not in placement.initial_up[pg]),
             _SORTED_AT_ONCE)
 
@@ -87,7 +80,7 @@ class ShardIndex:
         """Frees what is kept, in pieces: all of it at once takes long."""
         for osd in piecewise(range(len(self._grouped)), _OSDS_A_PIECE):
             self._grouped[osd] = None
-            self._by_size[osd] = self._displaced[osd] = (-1, [])
+            self._sorted[osd] = (-1, [], [])
 
     def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
         entry = (self._placement.bytes_of[group][pg], pg)

@@ -109,7 +109,7 @@ def planning(mgr: Any) -> Work:
     def work(going_on: Callable[[], bool]) -> None:
         service = PlanService(gateway, unused, jobs, time.time, mgr.log)
         done = threading.Event()
-        service.submit_automatic(snapshot, PlanOptions(), PLAN_SECONDS, lambda plan, _: done.set())
+        service.submit_automatic(snapshot, PlanOptions(), PLAN_SECONDS, lambda plan: done.set())
         while not done.wait(0.2):
             if not going_on():
                 service.stop()

@@ -6,7 +6,7 @@ from typing import Dict, FrozenSet, List, Tuple
 
 import pytest
 from tests.support.clusters.bound_clusters import fill, only_set
-from tests.support.clusters.random_clusters import random_cluster, shuffled
+from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import HOST_RULE, OSD_RULE
 from tests.support.units import GIB
@@ -219,15 +219,6 @@ def test_levels_add_up_to_what_is_used(seed: int) -> None:
     levels = utilization_bounds(snapshot).utilizations
     assert sum(level * snapshot.osds[osd].size_bytes for osd, level in levels.items()) == (
         pytest.approx(sum(osd.target_bytes for osd in snapshot.osds.values()), rel=1e-9))
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_same_answer_whatever_the_order_of_the_snapshot(seed: int) -> None:
-    expected = utilization_bounds(random_cluster(seed, hybrid=True).snapshot())
-    mixed = utilization_bounds(shuffled(random_cluster(seed, hybrid=True), seed).snapshot())
-    assert mixed == expected
-    assert list(mixed.classes) == list(expected.classes)
-    assert list(mixed.utilizations) == list(expected.utilizations)
 
 
 @pytest.mark.parametrize("seed", range(10))

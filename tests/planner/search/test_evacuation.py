@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, Set
 
 import pytest
-from tests.support.clusters.random_clusters import HDDS, PER_HOST, random_cluster
+from tests.support.clusters.random_clusters import PER_HOST, random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
 from tests.support.giving_way import Asked
 from tests.support.plan_legality import assert_legal, ended_plan
@@ -14,7 +14,6 @@ from equilibrium_mgr.plan.model import Plan, plan_from_dict
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.planner.replanning import FormerPlan, plan_result, replan
 from equilibrium_mgr.planner.search.evacuation import stuck_shards
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.runtime.time_slice import giving_way
@@ -140,21 +139,6 @@ def test_the_bound_has_what_is_to_leave_on_the_others() -> None:
 def test_the_bound_leaves_out_what_has_no_other_place() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3).pg("1.0", [0, 1, 2], 10 * GIB).drain(0)
     assert utilization_bounds(cluster.snapshot()).classes == {"hdd": pytest.approx(0.1)}
-
-
-def test_a_drain_begins_from_what_the_former_plan_wanted() -> None:
-    options = PlanOptions()
-    cluster = random_cluster(5)
-    before = cluster.snapshot()
-    former = ended_plan(before, options)
-    cluster.drain(HDDS[0])
-    found = replan(cluster.snapshot(), options,
-                   FormerPlan(former.changes, plan_result(before, options, former)))
-    if found is not None:
-        assert_legal(cluster.snapshot(), found.plan)
-        assert HDDS[0] not in {osd for change in found.plan.changes for osd in change.up_after
-                               if osd not in change.up_before}
-        assert {stuck.code for stuck in found.plan.stuck} <= {codes.IMMOVABLE}
 
 
 def test_what_a_drained_class_is_filled_to_is_not_counted() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
+from tests.support.clusters.made_clusters import NAMES, snapshot_of
 from tests.support.clusters.rule_shapes import RULE_SHAPES, make
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
@@ -12,7 +12,6 @@ from tests.support.plan_legality import assert_legal, ended_plan
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.planner.replanning import FormerPlan, plan_result, replan
 from equilibrium_mgr.snapshot.model import Snapshot
 
 KINDS = ("from", "to", "not")
@@ -43,17 +42,6 @@ def test_whole_clusters(name: str, kind: str) -> None:
     assert_legal(snapshot, plan, options)
     few_moves = options._replace(max_moves=len(plan.moves) // 2)
     assert_legal(snapshot, make_plan(snapshot, few_moves), few_moves)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_a_former_plan_wanted_elsewhere_is_dropped(kind: str) -> None:
-    name = NAMES[0]
-    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
-    options = scope(snapshot, kind, name)
-    former = FormerPlan(plan.changes, plan_result(snapshot, PlanOptions(), plan))
-    found = replan(snapshot, options, former)
-    if found is not None:
-        assert_legal(snapshot, found.plan, options)
 
 
 def test_a_swap_gives_and_gets_on_both_sides() -> None:

@@ -19,7 +19,7 @@ from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.search.search import Search
-from equilibrium_mgr.planner.state.apportionment import even_pressure
+from equilibrium_mgr.planner.state.apportionment import pressures
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -98,7 +98,7 @@ def test_osds_that_take_no_shards_have_no_part_of_an_even_placement() -> None:
     cluster = single_copies([1, 1, 1], [1, 1, 1], []).osd(2, up=0)
     placement = PlacementState(cluster.snapshot(), PlanOptions())
     (group,) = placement.groups
-    assert even_pressure(placement, group, [1.0] * 3, {}) == 3.0
+    assert pressures(placement, group, [1.0] * 3)[1] == 3.0
 
 
 def test_many_pools_do_not_move_without_end_for_their_counts() -> None:

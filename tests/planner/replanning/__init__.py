@@ -1,1 +1,0 @@
-"""Plans after an event, from the placement that the former plan wanted."""
