@@ -81,18 +81,6 @@ def test_statistics_that_are_not_ready(session: Session, monkeypatch: pytest.Mon
     assert state(session) == "balanced"
 
 
-def test_no_monitor(session: Session) -> None:
-    optimize(session)
-    sent = count_commands(session)
-    session.mgr.mon_connected = False
-    run(session, "equilibrium execute p", "sim run 5m")
-    assert sent == [] and state(session) == "blocked"
-    assert "monitor" in ask(session, "status")["reason"]
-    session.mgr.mon_connected = True
-    run(session, "sim run 1m")
-    assert sent
-
-
 def test_a_batch_that_fails_half_way(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """The map cannot be read after a batch: nothing is lost, and nothing is sent twice at once."""
     plan = optimize(session)
