@@ -42,17 +42,6 @@ def test_execute_is_refused(beside_any: Session) -> None:
     assert sent
 
 
-def test_what_an_operator_switches_off_is_waited_for(beside: Session) -> None:
-    """As the health check tells one to; `on` is not the only way."""
-    run(beside, "config set mgr mgr/equilibrium/active true", "sim run 5m")
-    sent = count_commands(beside)
-    assert state(beside) == "blocked"
-    run(beside, "balancer off", "sim run 290s")
-    assert sent == [] and state(beside) == "waiting"
-    run(beside, "sim run 90s")
-    assert sent
-
-
 def test_one_that_has_been_off_for_long_is_not_waited_for(session: Session) -> None:
     optimize(session)
     sent = count_commands(session)
@@ -97,19 +86,6 @@ def test_on_twice_keeps_the_wait(beside: Session) -> None:
     assert sent
 
 
-def test_a_foreign_change_restarts_the_wait(beside: Session) -> None:
-    plan = optimize(beside, "p --max-moves 2")
-    pgid, items = next(iter(plan["upmap_items"].items()))
-    run(beside, "equilibrium on", "sim run 250s")
-    pairs = " ".join(f"{source} {target}" for source, target in items)
-    run(beside, f"osd pg-upmap-items {pgid} {pairs}")
-    sent = count_commands(beside)
-    run(beside, "sim run 280s")
-    assert sent == [] and state(beside) == "waiting"
-    run(beside, "sim run 120s")
-    assert sent
-
-
 def test_switched_on_in_the_middle(beside: Session) -> None:
     """An execution stands still while the built-in balancer is on, and goes on afterwards."""
     run(beside, "balancer off", "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
@@ -129,16 +105,6 @@ def test_switched_on_in_the_middle(beside: Session) -> None:
     assert sent and health(beside) == {}
     assert upmap_items(beside) == plan["upmap_items"]
     assert ask(beside, "status")["last_execution"]["outcome"] == "completed"
-
-
-def test_automatic_mode_stands_still_too(beside: Session) -> None:
-    run(beside, "equilibrium on", "sim run 6m", "balancer on")
-    sent = count_commands(beside)
-    run(beside, "sim run 1h")
-    assert sent == [] and state(beside) == "blocked"
-    assert "MGR_EQUILIBRIUM_CONFLICT" in health(beside)
-    run(beside, "equilibrium off", "sim run 2m")
-    assert health(beside) == {}                 # nobody wants to move anything now
 
 
 def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(

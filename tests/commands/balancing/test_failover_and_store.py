@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import random
 from typing import Any, List, Tuple
 
 import pytest
@@ -25,20 +24,6 @@ def keys(session: Session, name: str = "") -> List[str]:
 
 def parts(session: Session, name: str) -> List[str]:
     return [key for key in keys(session, name + "/") if not key.endswith("/head")]
-
-
-def big_plan(session: Session, name: str = "big") -> Any:
-    """Puts a plan that does not fit into one value, however well it is compressed."""
-    optimize(session, "small")
-    plan = session.module.plan_store.get("small")
-    draw = random.Random(1)
-    moves = [plan.moves[0]._replace(
-        pgid=f"2.{draw.randrange(128):x}", bytes=draw.randrange(1 << 40), **{
-            field: draw.random() for field in ("source_before", "source_after", "target_before",
-                                               "target_after")}) for _ in range(6000)]
-    big = plan._replace(moves=tuple(moves))
-    session.module.plan_store.put(name, big, session.clock())
-    return big
 
 
 def but_epochs(answer: Any) -> Any:
@@ -64,32 +49,6 @@ def test_plans_survive_a_failover(any_session: Session) -> None:
     assert up_sets(session) == {**before, **plan["predicted_up"]}
 
 
-def test_a_big_plan_survives_too(session: Session) -> None:
-    big = big_plan(session)
-    sizes = [len(value.encode()) for value in session.simulation.store.keys.values()]
-    assert max(sizes) <= 60000
-    assert sum(sizes) > 65536 and len(parts(session, "big")) > 1
-    run(session, "sim failover")
-    assert session.module.plan_store.get("big") == big
-    assert [p["shards"] for p in ask(session, "ls")["plans"]] == [6000, len(
-        ask(session, "show small")["moves"])]
-
-
-def test_removed_plans_leave_nothing_behind(session: Session) -> None:
-    big_plan(session)
-    big_plan(session)                           # replaced: the old parts go
-    run(session, "sim run 2m")
-    assert len({key.split("/")[-2] for key in parts(session, "big")}) == 1
-    assert ask(session, "rm big") == {"removed": ["big"], "stopped_plan": None}
-    run(session, "sim run 2m")
-    assert keys(session, "big/") == [] and keys(session, "small/")
-    assert ask(session, "reset") == {"removed": ["small"], "stopped_plan": None}
-    run(session, "sim run 2m")
-    assert keys(session) == []
-    run(session, "sim failover")
-    assert ask(session, "ls") == {"plans": []}
-
-
 def test_an_execution_goes_on_after_a_failover(any_session: Session) -> None:
     session = any_session
     run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
@@ -106,15 +65,6 @@ def test_an_execution_goes_on_after_a_failover(any_session: Session) -> None:
     assert ask(session, "status")["last_execution"]["outcome"] == "completed"
     run(session, "sim failover", "sim run 2m")
     assert ask(session, "status")["execution"] is None
-
-
-def test_failover_right_after_execute(session: Session) -> None:
-    """The first batch is on its way, and nothing of it has peered yet."""
-    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
-    plan = optimize(session, "p --max-moves 40")
-    before = up_sets(session)
-    run(session, "equilibrium execute p", "sim failover", "sim run idle")
-    assert up_sets(session) == {**before, **plan["predicted_up"]}
 
 
 def test_automatic_balancing_goes_on_after_a_failover(session: Session) -> None:

@@ -118,15 +118,6 @@ def test_shutdown_ends_it(session: Session, planner: SlowPlanner) -> None:
     assert not [key for key in session.simulation.store.keys if "plan/p" in key]
 
 
-def test_max_plan_seconds_ends_it(session: Session, planner: SlowPlanner) -> None:
-    """What was found until then is kept, and says why it ends there."""
-    run(session, "config set mgr mgr/equilibrium/max_plan_seconds 1")
-    plan_slowly(session, planner)
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    plan = ask(session, "dump p")
-    assert plan["stop_reason"] != "converged"
-
-
 def test_off_while_an_automatic_plan_is_made(session: Session, planner: SlowPlanner) -> None:
     sent = count_commands(session)
     run(session, "equilibrium on")
