@@ -30,15 +30,6 @@ class CommandError(Exception):
         self.sentence = sentence
 
 
-def render(answer: CommandAnswer, output_format: str) -> str:
-    """The answer's text in one of FORMATS."""
-    if output_format == "json":
-        return json.dumps(answer.data, sort_keys=True) + "\n"
-    if output_format == "json-pretty":
-        return json.dumps(answer.data, sort_keys=True, indent=4) + "\n"
-    return answer.plain + "\n" if answer.plain else ""
-
-
 def run_command(command: Callable[[], CommandAnswer], output_format: str,
                 log: logging.Logger) -> CommandResult:
     """Runs a command; returns (0 or a negative errno, output, one sentence for stderr)."""
@@ -47,7 +38,9 @@ def run_command(command: Callable[[], CommandAnswer], output_format: str,
                 f" {', '.join(FORMATS)}")
     try:
         answer = command()
-        return 0, render(answer, output_format), answer.note
+        text = answer.plain if output_format == "plain" else json.dumps(
+            answer.data, sort_keys=True, indent=4 if output_format == "json-pretty" else None)
+        return 0, text + "\n" if text else "", answer.note
     except CommandError as error:
         return error.errno, "", " ".join(error.sentence.split())
     except NotReady as not_ready:

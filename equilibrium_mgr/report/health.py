@@ -166,17 +166,15 @@ class HealthMonitor:
             self._raised = {}
             try:
                 dump: Any = json.loads(self._kv.get_store(KEY) or "{}")
-                self._raised = {str(code): _check(check) for code, check in dump.get(
-                    "raised", {}).items() if str(code).startswith(PREFIX)}
+                self._raised = {str(code): {   # raises for one that Ceph would not take
+                    "severity": "warning", "summary": str(check["summary"]),
+                    "count": int(check["count"]),
+                    "detail": [str(line) for line in list(check["detail"])[:_MOST_LINES]]}
+                    for code, check in dump.get("raised", {}).items()
+                    if str(code).startswith(PREFIX)}
                 since = dump.get("stuck_since")
                 self.stuck_since = float(since) if since is not None else None
             except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
                 self._log.warning("stored health checks cannot be read: %s", error)
             self._stored = ",".join(sorted(self._raised))
         return self._raised
-
-
-def _check(dump: Any) -> Check:
-    """A check that another mgr has stored. Raises for one that Ceph would not take."""
-    return {"severity": "warning", "summary": str(dump["summary"]), "count": int(dump["count"]),
-            "detail": [str(line) for line in list(dump["detail"])[:20]]}

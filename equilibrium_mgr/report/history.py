@@ -50,6 +50,8 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
     started, ended = _number(entry, "started_at"), _number(entry, "ended_at")
     until = now if outcome else ended
     measured = entry.get("measured")
+    # the highest utilization of each device class
+    maxima = {key: _ratios(entry, key) for key in ("max_before", "max_predicted", "max_after")}
     return {
         "plan": str(entry.get("plan") or "automatic"),
         "automatic": bool(entry.get("automatic")),
@@ -58,22 +60,15 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
         "outcome": outcome or outcome_code(words or ""),
         "outcome_reason": None if outcome else outcome_reason(words or "") or None,
         "plans": _number(entry, "plans"), "shards": _number(entry, "moves"),
-        "bytes": _number(entry, "bytes"), "classes": _classes(entry),
+        "bytes": _number(entry, "bytes"), "classes": [
+            {"device_class": name, **{key: ratios.get(name) for key, ratios in maxima.items()}}
+            for name in sorted(set().union(*maxima.values()))],
         "measured": None if outcome else measured if measured in (
             ARRIVED, INTERRUPTED) else UNKNOWN,
         "measured_at": _number(entry, "measured_at"),
         # not told any more: what clients write until it is measured is no error of a plan
         "error_mean": None, "error_max": None, "error_max_osd": None, "error_osds": [],
         "error_left_out_osds": None}
-
-
-def _classes(entry: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    """The highest utilization of each device class."""
-    before, after = _ratios(entry, "max_before"), _ratios(entry, "max_after")
-    predicted = _ratios(entry, "max_predicted")
-    return [{"device_class": name, "max_before": before.get(name),
-             "max_predicted": predicted.get(name), "max_after": after.get(name)}
-            for name in sorted(before.keys() | predicted.keys() | after.keys())]
 
 
 def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:

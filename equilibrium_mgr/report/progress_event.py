@@ -1,7 +1,7 @@
 """The event of Ceph's progress module that shows an episode: one each, in bytes, until it ends."""
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
 from ..control.episodes.outcomes import COMPLETED, STOPPED, outcome_code
 from ..control.status import BalancerStatus
@@ -16,13 +16,6 @@ UpdateEvent = Callable[[str, str, float], None]
 EndEvent = Callable[[str, Optional[str]], None]
 
 
-class _Shown(NamedTuple):
-    """The event as it was shown last."""
-
-    event_id: str
-    started_at: float   # of its episode, seconds since the epoch
-
-
 class ProgressEvents:
     """Shows the episode that lasts; used by the serve thread, once a round.
 
@@ -33,23 +26,23 @@ class ProgressEvents:
     def __init__(self, update: UpdateEvent, end: EndEvent) -> None:
         self._update = update
         self._end = end
-        self._shown: Optional[_Shown] = None
+        self._shown_of: Optional[float] = None   # begin of the episode of the event that is shown
 
     def report(self, status: BalancerStatus, failure: str = "") -> None:
         """Updates, begins or ends the event. `failure`: why the round failed, or empty."""
         started_at = status.episode["started_at"] if status.episode is not None else None
-        shown = self._shown
-        if shown is not None and (failure or started_at != shown.started_at):
-            self._shown = None
-            self._end(shown.event_id, failure or _failure(status, shown.started_at))
+        shown = self._shown_of
+        if shown is not None and (failure or started_at != shown):
+            self._shown_of = None
+            self._end(f"equilibrium-{shown:.3f}", failure or _failure(status, shown))
             return   # one call a round
         ratio = status.progress_ratio()
         if failure or started_at is None or ratio is None or status.episode is None:
             return
         ratio = min(max(ratio, status.episode["progress"]), _HIGHEST_RATIO)
         plan = status.episode["plan"]
-        self._shown = _Shown(f"equilibrium-{started_at:.3f}", started_at)
-        self._update(self._shown.event_id, f"equilibrium: plan {plan}" if plan
+        self._shown_of = started_at
+        self._update(f"equilibrium-{started_at:.3f}", f"equilibrium: plan {plan}" if plan
                      else "equilibrium: automatic balancing", ratio)
 
 

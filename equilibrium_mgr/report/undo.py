@@ -81,8 +81,8 @@ def _parts(kind: str, result: UndoResult) -> str:
         parts.append(f"{at_most}{plural(result.not_begun, 'PG')} of which nothing has been copied"
                      f" yet {stay}")
     if result.under_way:
-        parts.append(f"{plural(result.under_way, 'PG')} that {'is' if result.under_way == 1 else 'are'} being copied"
-                     " will not arrive")
+        are = "is" if result.under_way == 1 else "are"
+        parts.append(f"{plural(result.under_way, 'PG')} that {are} being copied will not arrive")
     if arrived:
         parts.append(f"{plural(arrived, 'PG')} {'moves' if arrived == 1 else 'move'} back:"
                      f" {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}")
@@ -97,8 +97,8 @@ def _parts(kind: str, result: UndoResult) -> str:
 def drained_again(drains: DrainList) -> str:
     """Why nothing is taken back while a drain runs, and what ends it."""
     names, is_one = sorted(drains.by_name()), len(drains.osds) == 1
-    return (f"{named(names, _MOST_NAMES)} {'is' if is_one else 'are'} being drained and would be emptied again;"
-            f" run 'ceph equilibrium drain rm {' '.join(names)}' first")
+    return (f"{named(names, _MOST_NAMES)} {'is' if is_one else 'are'} being drained and would be"
+            f" emptied again; run 'ceph equilibrium drain rm {' '.join(names)}' first")
 
 
 def _not_restored(result: UndoResult, drains: DrainList) -> List[str]:
@@ -112,7 +112,8 @@ def _not_restored(result: UndoResult, drains: DrainList) -> List[str]:
         said = text if not osds else (
             f"{text} ({named([f'osd.{osd}' for osd in osds], _MOST_NAMES)})")
         command = _command([why for _, why in rows], drains.names)
-        lines += wrap(f"  {plural(len(rows), 'PG')}:", f"{said}: {named([row[0] for row in rows], _MOST_NAMES)}"
+        lines += wrap(f"  {plural(len(rows), 'PG')}:",
+                      f"{said}: {named([row[0] for row in rows], _MOST_NAMES)}"
                       + (f"; '{command}' lets {'it' if len(rows) == 1 else 'them'}" if command
                          else ""))
     return lines

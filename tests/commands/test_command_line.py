@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 import pytest
 
@@ -21,15 +21,6 @@ def stub(*arguments: object) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "mgr_stub", *map(str, arguments)], cwd=ROOT, text=True,
         capture_output=True, timeout=120, check=False,
         env={**os.environ, "PYTHONHASHSEED": "random"})
-
-
-def fails(result: subprocess.CompletedProcess[str]) -> str:
-    """The one sentence of a run that must fail."""
-    assert result.returncode > 0
-    assert "Traceback" not in result.stderr + result.stdout
-    lines = result.stderr.strip().splitlines()
-    assert len(lines) == 1 and lines[0].startswith("Error E")
-    return lines[0]
 
 
 @pytest.mark.full
@@ -57,13 +48,10 @@ def test_plan_and_save_are_reproducible(tmp_path: Path, release: int) -> None:
             in results[0][0])
 
 
-@pytest.mark.parametrize("command", ["eval", "dump-state", "status"])
-def test_one_command_on_a_state(command: str) -> None:
-    result = stub("equilibrium", command, "--format", "json")
+def test_one_command_on_a_state() -> None:
+    result = stub("equilibrium", "eval", "--format", "json")
     assert (result.returncode, result.stderr) == (0, "")
-    answer = json.loads(result.stdout)
-    if command in ("eval", "status"):
-        assert {row["device_class"] for row in answer["classes"]} == {"hdd", "ssd"}
+    assert {row["device_class"] for row in json.loads(result.stdout)["classes"]} == {"hdd", "ssd"}
 
 
 def test_exit_code_of_the_first_failure() -> None:
@@ -115,21 +103,18 @@ def test_damaged_states(tmp_path: Path, demo_state: Dict[str, Any], what: str,
     assert "Traceback" not in seen.err and str(path) in seen.err
 
 
-@pytest.mark.parametrize("what", ["empty", "truncated", "truncated xz", "not JSON", "no object",
-                                  "binary", "another version", "no osd_dump", "absent"])
-def test_damaged_files(tmp_path: Path, demo_state: Dict[str, Any], what: str) -> None:
+@pytest.mark.parametrize("content", [
+    b"", b'{"stateversion": 1, "osd', lzma.compress(b"x" * 9000)[:50], b"[]", bytes(range(256)),
+    None])
+def test_damaged_files(tmp_path: Path, content: Optional[bytes],
+                       capsys: pytest.CaptureFixture[str]) -> None:
+    from mgr_stub.__main__ import main
     path = tmp_path / "state"
-    text = json.dumps(demo_state)
-    contents: Dict[str, bytes] = {
-        "empty": b"", "truncated": text[:len(text) // 2].encode(),
-        "truncated xz": lzma.compress(text.encode())[:2000], "not JSON": b"epoch 42\n",
-        "no object": b"[]", "binary": bytes(range(256))}
-    if what in BAD_STATES:
-        BAD_STATES[what](demo_state)
-        contents[what] = json.dumps(demo_state).encode()
-    if what in contents:
-        path.write_bytes(contents[what])
-    assert str(path) in fails(stub("--state", path, "-c", "equilibrium eval"))
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["--state", str(path), "equilibrium", "status"]) > 0
+    seen = capsys.readouterr()
+    assert seen.err.startswith("Error E") and str(path) in seen.err and "Traceback" not in seen.err
 
 
 def test_a_state_without_what_nobody_needs(tmp_path: Path, demo_state: Dict[str, Any]) -> None:

@@ -141,7 +141,7 @@ def test_an_osd_without_other_failure_domains_says_why(session: Session) -> None
     hosts = sorted({osd.host for osd in
                     session.module.gateway.snapshot().osds.values()})
     run(session, "equilibrium drain add " + " ".join(hosts[2:]))
-    run(session, "sim run 4h")
+    run(session, "sim backfill rate 1G", "sim run 40m")
     found = listed(session)
     codes = {stuck["code"] for row in found["osds"] for stuck in row["stuck"]}
     assert codes and codes <= {"failure_domain", "fill_limit"}

@@ -52,12 +52,6 @@ def same_evaluation(one: Session, other: Session) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["", "--anonymous"])
-def test_loads_again(any_session: Session, open_session: Callable[..., Session],
-                     arguments: str) -> None:
-    same_evaluation(any_session, reopened(open_session, dumped(any_session, arguments)))
-
-
-@pytest.mark.parametrize("arguments", ["", "--anonymous"])
 def test_with_upmap_items_and_moves_under_way(
         session: Session, open_session: Callable[..., Session], arguments: str) -> None:
     optimize(session)
@@ -78,20 +72,14 @@ def test_with_upmap_items_and_moves_under_way(
             figures["max_utilization"], abs=0.002)
 
 
-@pytest.mark.parametrize("release", [16, 20])
-def test_before_the_first_look(open_session: Callable[..., Session], release: int) -> None:
+def test_before_the_first_look(open_session: Callable[..., Session]) -> None:
     """Switched off, nothing else starts one."""
-    session = open_session(release)
+    session = open_session(18)
     run(session, "sim run 1s")
     rc, text = refused(session, "equilibrium dump-state")
     assert rc == -errno.EAGAIN and "a look has been started" in text
     run(session, "sim run 1s")
     assert dumped(session)["osd_dump"]["epoch"] == session.cluster.map.epoch
-
-
-def test_formats_agree(session: Session) -> None:
-    assert ask(session, "dump-state") == dumped(session)
-    assert ask(session, "dump-state --anonymous") == dumped(session, "--anonymous")
 
 
 _CLASSES = {"hdd": "hdd", "ssd": "secretssd"}
@@ -155,7 +143,7 @@ def test_anonymous_tells_no_names(any_session: Session, demo_state: Dict[str, An
     same_evaluation(session, reopened(open_session, json.loads(text)))
 
 
-@pytest.mark.parametrize("name", ["ssd", "host", "1", "osd.0", "active+clean"])
+@pytest.mark.parametrize("name", ["ssd", "host"])
 def test_anonymous_with_a_pool_named_as_something_else(
         open_session: Callable[..., Session], demo_state: Dict[str, Any], name: str) -> None:
     """A pool may bear the name of a device class or a bucket type; only pools lose theirs."""

@@ -11,9 +11,8 @@ import pytest
 from mgr_stub.console.session import Session
 
 from equilibrium_mgr.runtime.formatting import format_bytes, format_percent
-from tests.report.explanations import says
 
-from .asking import ask, mark_out, optimize, refused, run
+from .asking import ask, optimize, refused, run
 
 
 def forget_view(session: Session) -> None:
@@ -33,33 +32,6 @@ def test_before_the_first_look(session: Session) -> None:
 
 def by_class(data: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
     return {row["device_class"]: row for row in data["classes"]}
-
-
-def test_bounds_in_status_and_eval(any_session: Session) -> None:
-    session = any_session
-    plan = optimize(session)
-    now, status = by_class(ask(session, "eval")), by_class(ask(session, "status"))
-    assert set(plan["bounds"]) == {"hdd", "ssd"}
-    for name, bound in plan["bounds"].items():
-        assert now[name]["bound_utilization"] == bound == status[name]["bound_utilization"]
-        assert bound <= now[name]["max_utilization"]
-
-
-def test_cluster(any_session: Session) -> None:
-    session = any_session
-    data = ask(session, "explain")
-    now = by_class(ask(session, "eval"))
-    assert {s["device_class"]: s["bound"] for s in data["sets"]} == {
-        name: figures["bound_utilization"] for name, figures in now.items()}
-    for found in data["sets"]:
-        figures = now[found["device_class"]]
-        assert (found["soon_fullest_osd"], found["soon_max"]) == (
-            figures["soon_fullest_osd"], figures["soon_max_utilization"])
-        assert found["above_bound"] == pytest.approx(
-            figures["max_utilization"] - figures["bound_utilization"])
-    assert data["state"] == "off" and data["skipped_pgs"] == {} == data["unusable_osds"]
-    assert says(run(session, "equilibrium explain"), data["what"], *data["sentences"])
-    assert sum("cannot be below" in s for s in data["sentences"]) == 2
 
 
 def test_after_balancing(session: Session) -> None:
@@ -96,40 +68,11 @@ def test_stuck(open_session: Callable[..., Session], demo_state: Dict[str, Any])
     (reason, count), = data["skipped_pgs"].items()
     assert f"{count} PGs cannot be moved: {reason}" in data["sentences"]
     assert data["reason_code"] == "immovable" and "rm-pg-upmap" in data["action"]
+    (row,) = data["counts"]
+    assert row["code"] == "immovable" and row["count"] == data["census"]["pairs"] > 0
     pool = ask(session, "explain vms")
     assert pool["immovable_pgs"] == {reason: pool["pgs"]}
     assert ask(session, "explain 2.1f")["immovable"] == reason
-
-
-@pytest.mark.parametrize("what", ["osd.6", "6"])
-def test_osd(any_session: Session, what: str) -> None:
-    data = ask(any_session, "explain " + what)
-    now = ask(any_session, "eval")
-    hdd = by_class(now)["hdd"]
-    assert data["osd"] == 6 == hdd["fullest_osd"]
-    assert data["utilization"] == data["target_utilization"] == hdd["max_utilization"]
-    assert data["reachable"] <= data["bound"] == hdd["bound_utilization"]
-    assert set(data["limited_pools"]) == {pool["name"] for pool in now["pools"]
-                                          if pool["limiting_osd"] == 6 and pool["stored"]}
-    assert data["limited_pools"] and data["cannot_take"] is None
-    assert says(run(any_session, "equilibrium explain " + what), data["what"], *data["sentences"])
-
-
-def test_osd_while_moves_are_under_way_and_when_it_is_out(session: Session) -> None:
-    optimize(session)
-    run(session, "equilibrium execute p", "sim run 2m")
-    hdd = by_class(ask(session, "eval"))["hdd"]
-    osd = hdd["soon_fullest_osd"]
-    data = ask(session, "explain osd.6")
-    assert data["outbound_bytes"] > 0 and data["target_utilization"] < data["utilization"]
-    assert ask(session, f"explain osd.{osd}")["target_utilization"] == pytest.approx(
-        hdd["soon_max_utilization"])
-    mark_out(session, 6)
-    run(session, "sim run 3m")
-    data = ask(session, "explain osd.6")
-    assert data["cannot_take"] == "out"
-    assert "no shard may go to it: it is out" in data["sentences"]
-    assert ask(session, "explain")["unusable_osds"] == {"out": 1}
 
 
 def test_figures_are_of_now_or_labelled_while_shards_move(session: Session) -> None:
@@ -178,39 +121,6 @@ def test_an_option_that_matches_nothing_is_named_with_its_command(
     assert command in data["action"] and "no OSD above any bound" not in data["what"]
 
 
-def test_pool(any_session: Session) -> None:
-    for figures in ask(any_session, "eval")["pools"]:
-        name = figures["name"]
-        data = ask(any_session, "explain " + name)
-        assert data["pool"] == name and data["pgs"] > 0 and data["immovable"] is None
-        assert (data["limiting_osd"], data["free_bytes"]) == (
-            figures["limiting_osd"], figures["free_bytes"])
-        assert data["failure_domains"]
-        assert says(run(any_session, "equilibrium explain " + name), *data["sentences"])
-
-
-def test_pool_that_balancing_is_not_limited_to(session: Session) -> None:
-    run(session, "equilibrium pool add fast", "sim run 1s")
-    assert ask(session, "explain vms")["excluded"] is True
-    assert ask(session, "explain fast")["excluded"] is False
-    assert "balancing is limited to pools: fast" in ask(session, "explain")["sentences"]
-
-
-def test_pg_before_and_after_a_move(any_session: Session) -> None:
-    session = any_session
-    plan = optimize(session)
-    pgid = plan["moves"][0]["pgid"]
-    before = ask(session, "explain " + pgid)
-    assert before["up"] == before["acting"] == before["raw"] == plan["raw"][pgid]
-    assert before["upmap_items"] == [] and before["immovable"] is None
-    run(session, "equilibrium execute p", "sim run 1s", "sim run 61s")
-    after = ask(session, "explain " + pgid)
-    assert (after["up"], after["raw"]) == (plan["predicted_up"][pgid], before["raw"])
-    assert after["upmap_items"] == plan["upmap_items"][pgid]
-    assert [shard["osd"] for shard in after["shards"]] == after["up"]
-    assert all(0 < shard["target_utilization"] < 1 for shard in after["shards"])
-
-
 def test_an_old_view_is_renewed(session: Session) -> None:
     """Of a cluster at rest thrice an hour, however often somebody asks."""
     run(session, "sim run 5m")
@@ -237,16 +147,6 @@ def test_stuck_tells_what_refuses_the_shards_of_the_fullest_osd(
     by_limit = data["counts"][0]["count"]
     assert f"{by_limit:>5}  target would pass fill_limit (30.00%)" in run(
         session, "equilibrium explain")
-
-
-def test_stuck_tells_which_shards_stay(open_session: Callable[..., Session],
-                                       demo_state: Dict[str, Any]) -> None:
-    session = open_session(18, pinned_cluster(demo_state))
-    run(session, "equilibrium on", "sim run 10m")
-    data = ask(session, "explain")
-    (row,) = data["counts"]
-    assert row["code"] == "immovable" and row["text"].endswith("placed by a full pg-upmap")
-    assert row["count"] == data["census"]["pairs"] > 0
 
 
 @pytest.mark.parametrize("option, code, said", [

@@ -49,7 +49,7 @@ def check_ends_as_predicted(session: Session, predicted: Dict[str, Any]) -> None
     assert short == predicted["undersized_pgs"]
 
 
-@pytest.mark.parametrize("what", ["host1", "osd.3", "osd.2,osd.11"])
+@pytest.mark.parametrize("what", ["host1", "osd.2,osd.11"])
 def test_the_cluster_ends_as_predicted(roomy: Session, what: str) -> None:
     what = first_host(roomy) if what == "host1" else what
     predicted = ask(roomy, f"eval --fail {what}")
@@ -61,14 +61,13 @@ def test_the_cluster_ends_as_predicted(roomy: Session, what: str) -> None:
     check_ends_as_predicted(roomy, predicted)
 
 
-@pytest.mark.parametrize("what", ["h1", "osd.3"])
 def test_osds_that_fail_one_after_the_other_end_as_predicted(
-        open_session: Callable[..., Session], what: str) -> None:
+        open_session: Callable[..., Session]) -> None:
     """Down and out, one by one, on a cluster whose PGs are where CRUSH places them."""
     session = open_session(18, crush_state())
     run(session, "sim run 1s")
     session.command("equilibrium eval")
-    predicted = ask(session, f"eval --fail {what}")
+    predicted = ask(session, "eval --fail h1")
     for osd in predicted["failure"]["osds"]:
         run(session, f"sim osd down {osd}", "sim run 2m", f"sim osd out {osd}", "sim run 2m")
     check_ends_as_predicted(session, predicted)
@@ -88,20 +87,6 @@ def test_the_cluster_ends_as_predicted_after_a_plan(roomy: Session) -> None:
 def first_host(session: Session) -> str:
     """A host's name."""
     return sorted({osd.host for osd in session.module.gateway.snapshot().osds.values()})[0]
-
-
-def test_screen_and_json_say_the_same(session: Session) -> None:
-    host = first_host(session)
-    data = ask(session, f"eval --fail {host}")
-    plain = run(session, f"equilibrium eval --fail {host}")
-    assert data["failure"]["name"] == host and data["failure"]["type"] == "host"
-    assert f"{100.0 * data['max_utilization']:.2f}% (osd.{data['fullest_osd']})" in plain
-    assert f"{data['copied_shards']} shards" in plain
-    assert max(len(line) for line in plain.splitlines()) <= 80
-    highest = max(data["osds"], key=lambda row: float(row["utilization"] or 0.0))
-    assert (highest["osd"], highest["utilization"]) == (data["fullest_osd"],
-                                                        data["max_utilization"])
-    assert {row["id"] for row in data["pools"]} == set(session.simulation.cluster.map.pools)
 
 
 def test_what_moves_counts_as_arrived_before_the_failure(session: Session) -> None:
@@ -159,11 +144,3 @@ def test_what_cannot_be_asked(session: Session, line: str, code: int) -> None:
 def test_an_osd_that_is_out_cannot_fail(session: Session) -> None:
     run(session, "sim osd out 4", "sim run 2m", "equilibrium eval", "sim run 1s")
     assert "is in" in refused(session, "equilibrium eval --fail 4")[1]
-
-
-def test_nothing_is_sent_or_changed(session: Session) -> None:
-    epoch = session.simulation.cluster.map.epoch
-    ask(session, f"eval --fail {first_host(session)}")
-    ask(session, "eval --worst-failure")
-    run(session, "sim run 2m")
-    assert session.simulation.cluster.map.epoch == epoch

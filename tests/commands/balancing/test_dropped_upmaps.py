@@ -109,27 +109,6 @@ def test_a_pool_is_deleted_before_execute(any_session: Session) -> None:
     assert "backup" not in pools_of(session, optimize(session))
 
 
-def test_a_pool_is_deleted_midway(session: Session) -> None:
-    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
-    plan = optimize(session)
-    before = up_sets(session)
-    run(session, "equilibrium execute p", "sim run 3m", "sim pool rm backup", "sim run idle")
-    assert any(e["reason"].endswith("gone") for e in last_execution(session)["dropped"])
-    rest_is_done(session, plan, before)
-
-
-def test_an_osd_goes_out_midway(session: Session) -> None:
-    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
-    plan = optimize(session)
-    before = up_sets(session)
-    run(session, "equilibrium execute p", "sim run 3m")
-    mark_out(session, 21)
-    run(session, "sim run idle")
-    dropped = {e["pgid"] for e in last_execution(session)["dropped"]}
-    assert dropped and dropped <= on_osd(plan, 21)
-    rest_is_done(session, plan, before)
-
-
 def test_somebody_else_moves_a_pg_of_the_plan(session: Session) -> None:
     plan = optimize(session)
     pgid = next(p for p, items in plan["upmap_items"].items() if len(items) == 1)

@@ -99,14 +99,6 @@ def test_limit_shows_the_newest(session: Session) -> None:
     assert rc == -22 and "--limit" in err
 
 
-def test_history_survives_the_mgr(session: Session) -> None:
-    optimize(session)
-    run(session, "equilibrium execute p", "sim run idle", "sim run 5m")
-    told = ask(session, "history")
-    run(session, "sim failover", "sim run 5m")
-    assert ask(session, "history") == told
-
-
 def test_garbled_entries_are_told_as_far_as_they_go() -> None:
     entries: List[Dict[str, Any]] = [
         {}, {"started_at": "yesterday", "max_before": [], "bytes": None, "error": "x"},
@@ -120,16 +112,6 @@ def test_garbled_entries_are_told_as_far_as_they_go() -> None:
     assert "1970-01-01 00:00" in answer.plain and "1h00m" in answer.plain
     assert "1 TiB" in answer.plain and "90.00 -> 75.00" in answer.plain
     assert json.dumps(answer.data)
-
-
-def test_what_was_sent_is_not_called_moved() -> None:
-    """Of what is stopped, less may arrive."""
-    entry = {"plan": "automatic", "started_at": 1e9, "ended_at": 2e9, "outcome": "stopped: off",
-             "moves": 65, "bytes": 3 << 39, "max_before": {"hdd": 0.9},
-             "max_predicted": {"hdd": 0.5}}
-    answer = report_history([entry], None, 2e9)
-    assert " SENT " in answer.plain and "MOVED" not in answer.plain
-    assert "of what is stopped less may arrive" in answer.plain
 
 
 def test_many_classes_and_long_names_stay_within_the_screen() -> None:

@@ -15,19 +15,6 @@ def counts(session: Session) -> Dict[str, Any]:
     return {key: execution[key] for key in _COUNTS}
 
 
-def test_waiting_shards_add_up_to_the_moves_not_sent_in_every_round(session: Session) -> None:
-    run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 2", "equilibrium on")
-    seen = 0
-    for _ in range(20):
-        run(session, "sim run 2m")
-        status = ask(session, "status")
-        left = status["execution"]["remaining_moves"] if status["execution"] else 0
-        shards = [group["shards"] for group in status["waiting"]]
-        assert sum(shards) == left and shards == sorted(shards, reverse=True)
-        seen += bool(left)
-    assert seen > 3
-
-
 def test_after_a_failover_the_totals_are_the_same(any_session: Session) -> None:
     session = any_session
     run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 2")

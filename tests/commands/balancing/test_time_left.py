@@ -80,19 +80,6 @@ def test_no_time_is_left_where_nothing_moves(open_session: Callable[..., Session
     assert f"no time left is known: {progress['eta_unknown_reason']}" in text and "/s" not in text
 
 
-def test_after_a_failover_the_totals_are_the_same_to_one_round(
-        open_session: Callable[..., Session]) -> None:
-    session = started(open_session)
-    run(session, "sim run 30m")
-    ask(session, "status")
-    run(session, "sim run 61s")
-    before = session.module.balancer.status.progress
-    run(session, "sim failover", "sim run 3m")
-    after = session.module.balancer.status.progress
-    assert after.bytes_total == before.bytes_total
-    assert before.bytes_done <= after.bytes_done <= before.bytes_done + 0.15 * before.bytes_total
-
-
 @pytest.mark.full
 def test_bytes_done_have_arrived_and_are_not_merely_sent(
         open_session: Callable[..., Session]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, List
 
 import pytest
 
@@ -12,7 +12,6 @@ from mgr_stub.console.session import Session
 from tests.support.giving_way import give_way
 
 from ..asking import ask, by, optimize, refused, run
-from ..conftest import look
 
 AIMS = ["space", "even", "least-motion"]
 
@@ -30,12 +29,6 @@ def test_aim_of_a_plan_is_told_everywhere(any_session: Session) -> None:
     assert ask(any_session, "status")["last_plan"]["aim"] == AIMS[-1]
 
 
-def test_aim_beside_the_other_arguments(any_session: Session) -> None:
-    plan = optimize(any_session, "p vms backup --max-moves 5 --max-bytes 1T --device-class hdd"
-                                 " --aim even")
-    assert plan["aim"] == "even" and 0 < len(plan["moves"]) <= 5
-
-
 def test_option_is_the_default(any_session: Session) -> None:
     session = any_session
     assert optimize(session)["aim"] == "space"
@@ -44,13 +37,6 @@ def test_option_is_the_default(any_session: Session) -> None:
     assert optimize(session, "p --aim least-motion")["aim"] == "least-motion"
     run(session, "config rm mgr mgr/equilibrium/aim", "sim failover")
     assert optimize(session)["aim"] == "space"
-
-
-def test_aims_differ(session: Session) -> None:
-    """Otherwise there would be nothing to choose."""
-    aims = aims_of(effect_of(session))
-    assert aims["least-motion"]["bytes"] < aims["space"]["bytes"]
-    assert _highest(aims["even"], "hdd") <= _highest(aims["space"], "hdd")
 
 
 def test_option_holds_for_automatic_plans(session: Session) -> None:
@@ -132,121 +118,7 @@ def test_only_a_plan_has_other_aims(session: Session, line: str) -> None:
     assert code == -22 and "--aims is for a plan" in said
 
 
-def test_other_aims_keep_the_plan_s_limits(session: Session) -> None:
-    effect = effect_of(session, "p fast --max-moves 4 --aim even")
-    assert all(0 < aims_of(effect)[aim]["moves"] <= 4 for aim in AIMS)
-    hdd = by("device_class", effect["classes"])["hdd"]["max_utilization"]
-    assert all(_highest(aims_of(effect)[aim], "hdd") == hdd for aim in AIMS)
-
-
-def test_comparison_is_made_once(session: Session) -> None:
-    effect = effect_of(session)
-    asked = note_aims(session)
-    assert ask(session, "eval p --aims") == effect and asked == []
-    optimize(session)
-    ask(session, "eval p --aims")
-    assert asked == ["space", "even", "least-motion"]
-    run(session, "equilibrium rm p")
-    optimize(session)
-    ask(session, "eval p --aims")
-    assert asked[3:] == ["space", "even", "least-motion"]
-
-
-def test_memory_is_bounded(session: Session) -> None:
-    names = [f"p{number}" for number in range(12)]
-    for name in names:
-        optimize(session, name + " --max-moves 1")
-        ask(session, f"eval {name} --aims")
-    asked = note_aims(session)
-    for name in reversed(names[2:]):
-        ask(session, f"eval {name} --aims")
-    assert asked == []
-    ask(session, f"eval {names[0]} --aims")
-    assert asked == ["even", "least-motion"]
-
-
-def test_after_a_failover_the_limits_are_not_known(session: Session) -> None:
-    effect = effect_of(session, "p --max-moves 3")
-    run(session, "sim failover")
-    look(session)
-    later = ask(session, "eval p --aims")
-    assert later["options_known"] is False
-    assert aims_of(later)["space"] == aims_of(effect)["space"]
-    assert aims_of(later)["even"]["moves"] > 3 >= aims_of(effect)["even"]["moves"]
-    text = run(session, "equilibrium eval p --aims")
-    assert "present settings" in text
-    assert "present settings" not in run(session, "equilibrium optimize q",
-                                         "equilibrium eval q --aims")
-
-
-def test_plan_of_an_older_map(session: Session) -> None:
-    """The plan is of epoch 42; the others are planned on what has become of the cluster."""
-    optimize(session)
-    run(session, "equilibrium execute p", "sim run idle")
-    effect = ask(session, "eval p --aims")
-    assert effect["osdmap_epoch"] == aims_of(effect)["space"]["osdmap_epoch"] == 42
-    assert aims_of(effect)["even"]["osdmap_epoch"] > 42
-    assert "made at osdmap epoch 42, the others at" in run(session, "equilibrium eval p --aims")
-
-
-def test_a_comparison_that_fails(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    optimize(session)
-    service = session.module.plan_service
-    make_plan = service.planner
-
-    def fail(snapshot: Any, options: Any) -> Any:
-        if options.aim == "even":
-            raise RuntimeError("boom")
-        return make_plan(snapshot, options)
-    with monkeypatch.context() as patch:
-        patch.setattr(service, "planner", fail)
-        aims = aims_of(ask(session, "eval p --aims"))
-        assert {aim: found["state"] for aim, found in aims.items()} == {
-            "space": "ready", "even": "failed", "least-motion": "ready"}
-        assert "even: could not be planned (RuntimeError: boom)" in run(
-            session, "equilibrium eval p --aims")
-    assert aims_of(ask(session, "eval p --aims"))["even"]["state"] == "ready"
-    assert ask(session, "ls")["plans"][0]["state"] == "ready"
-    assert "MGR_EQUILIBRIUM_ERROR" not in session.mgr.health_checks
-
-
 # -- a real mgr: the planner runs in a thread of its own -------------------------------------------
-
-class SlowAims:
-    """Holds back the plans of all aims but `space` until `let_go` is set or they are ended."""
-
-    def __init__(self, make_plan: Callable[..., Any]) -> None:
-        self.started, self.let_go = threading.Event(), threading.Event()
-        self.ended = 0
-        self._make_plan = make_plan
-
-    def __call__(self, snapshot: Any, options: Any) -> Any:
-        if options.aim != "space":
-            self.started.set()
-            while not self.let_go.wait(0.002):
-                if not give_way(7):
-                    self.ended += 1
-                    break
-        return self._make_plan(snapshot, options)
-
-
-@pytest.fixture
-def threaded(open_session: Callable[..., Session]) -> Session:
-    """Plan `p` is ready; jobs run in the module's own thread."""
-    session = open_session(18, own_job_thread=True)
-    look(session)
-    run(session, "sim run 1s", "equilibrium optimize p")
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    return session
-
-
-@pytest.fixture
-def slow(threaded: Session) -> Iterator[SlowAims]:
-    service = threaded.module.plan_service
-    planner = service.planner = SlowAims(service.planner)
-    yield planner
-    planner.let_go.set()
-
 
 def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
@@ -260,71 +132,23 @@ def states(session: Session, plan: str = "p") -> Dict[str, str]:
         ask(session, f"eval {plan} --aims")).items()}
 
 
-ALL_READY = {aim: "ready" for aim in AIMS}
+def test_a_handler_does_not_wait(open_session: Callable[..., Session]) -> None:
+    session, let_go = open_session(18, own_job_thread=True), threading.Event()
+    service = session.module.plan_service
+    make_plan = service.planner
 
-
-def test_a_handler_does_not_wait(threaded: Session, slow: SlowAims) -> None:
+    def slow(snapshot: Any, options: Any) -> Any:
+        """Holds back the plans of all aims but `space` until `let_go` is set or they are ended."""
+        while options.aim != "space" and not let_go.wait(0.002) and give_way(7):
+            pass
+        return make_plan(snapshot, options)
+    service.planner = slow
+    run(session, "sim run 1s", "equilibrium optimize p")
+    wait_until(lambda: not service.plans_in_progress())
+    session.command("equilibrium eval")
+    run(session, "sim run 1s")
     started = time.monotonic()
-    assert states(threaded) == {"space": "ready", "even": "planning", "least-motion": "planning"}
+    assert states(session) == {"space": "ready", "even": "planning", "least-motion": "planning"}
     assert time.monotonic() - started < 5
-    text = run(threaded, "equilibrium eval p --aims")
-    assert "even, least-motion: being planned; ask again" in text and "space (p)" in text
-    slow.let_go.set()
-    wait_until(lambda: states(threaded) == ALL_READY)
-
-
-def test_a_comparison_is_no_plan_in_the_making(threaded: Session, slow: SlowAims) -> None:
-    states(threaded)
-    assert slow.started.wait(10)
-    assert [(p["plan"], p["state"]) for p in ask(threaded, "ls")["plans"]] == [("p", "ready")]
-    assert ask(threaded, "status")["planning"] == []
-    for line in ("show p", "dump p", "eval p --aims"):
-        ask(threaded, line)
-    assert ask(threaded, "execute p")["state"] == "executing"
-
-
-def test_removal_ends_a_comparison(threaded: Session, slow: SlowAims) -> None:
-    states(threaded)
-    assert slow.started.wait(10)
-    run(threaded, "equilibrium rm p")
-    wait_until(lambda: slow.ended == 1)
-    run(threaded, "equilibrium optimize p --replace")
-    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
-    assert slow.ended == 1
-
-
-def test_a_new_plan_of_the_name_does_not_wait_for_a_comparison(
-        threaded: Session, slow: SlowAims) -> None:
-    states(threaded)
-    assert slow.started.wait(10)
-    run(threaded, "equilibrium optimize p --replace")
-    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
-    assert slow.ended == 1
-
-
-def test_shutdown_ends_a_comparison(threaded: Session, slow: SlowAims) -> None:
-    states(threaded)
-    assert slow.started.wait(10)
-    worker = next(t for t in threading.enumerate() if t.name == "eq-jobs" and t.is_alive())
-    started = time.monotonic()
-    threaded.close()
-    worker.join(3)
-    assert not worker.is_alive() and time.monotonic() - started < 3 and slow.ended == 1
-
-
-def test_time_limit_of_a_comparison(threaded: Session, slow: SlowAims) -> None:
-    run(threaded, "config set mgr mgr/equilibrium/max_plan_seconds 1")
-    states(threaded)
-    wait_until(lambda: states(threaded) == ALL_READY)
-    assert slow.ended == 2
-    even = aims_of(ask(threaded, "eval p --aims"))["even"]
-    assert even["stop_reason"] == "the time limit is reached"
-
-
-def test_a_plan_in_the_making_is_not_compared(threaded: Session, slow: SlowAims) -> None:
-    run(threaded, "equilibrium optimize p --aim even --replace")
-    assert slow.started.wait(10)
-    assert refused(threaded, "equilibrium eval p --aims")[0] == -11
-    slow.let_go.set()
-    wait_until(lambda: not threaded.module.plan_service.plans_in_progress())
-    assert ask(threaded, "eval p --aims")["aim"] == "even"
+    let_go.set()
+    wait_until(lambda: states(session) == {aim: "ready" for aim in AIMS})

@@ -8,11 +8,12 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.console.session import Session
+from tests.support.releases import RELEASES
 
 from ..asking import ask, refused, run
 
 
-@pytest.fixture(params=[16, 20])
+@pytest.fixture(params=RELEASES)
 def expanded(request: Any, open_session: Callable[..., Session]) -> Session:
     """A host was added under norebalance a while ago; nothing has been looked at since."""
     session = open_session(request.param)

@@ -20,23 +20,16 @@ def classes_of(session: Session, plan: Dict[str, Any]) -> Set[str]:
     return {classes[osd] for move in plan["moves"] for osd in (move["from"], move["to"])}
 
 
-@pytest.mark.parametrize("count", [1, 7])
-def test_max_moves(session: Session, count: int) -> None:
-    plan = optimize(session, f"p --max-moves {count}")
-    assert 0 < len(plan["moves"]) <= count
-    assert sum(len(items) for items in plan["upmap_items"].values()) <= count
+def test_max_moves(session: Session) -> None:
+    plan = optimize(session, "p --max-moves 7")
+    assert 0 < len(plan["moves"]) <= 7
+    assert sum(len(items) for items in plan["upmap_items"].values()) <= 7
 
 
-def test_more_moves_than_needed(session: Session) -> None:
-    assert optimize(session, "p --max-moves 5000")["moves"] == optimize(session, "q")["moves"]
-
-
-@pytest.mark.parametrize("size, count", [("100G", 100 * GIB), ("0.5T", 512 * GIB),
-                                         (str(64 * GIB), 64 * GIB), ("1TiB", 1024 * GIB)])
-def test_max_bytes(session: Session, size: str, count: int) -> None:
-    plan = optimize(session, "p --max-bytes " + size)
-    assert 0 < sum(move["bytes"] for move in plan["moves"]) <= count
-    assert plan["bytes"] <= count
+def test_max_bytes(session: Session) -> None:
+    plan = optimize(session, "p --max-bytes 0.1T")
+    assert 0 < sum(move["bytes"] for move in plan["moves"]) <= 0.1 * 1024 * GIB
+    assert plan["bytes"] <= 0.1 * 1024 * GIB
 
 
 def test_a_limit_too_small_for_any_move(session: Session) -> None:
@@ -44,13 +37,13 @@ def test_a_limit_too_small_for_any_move(session: Session) -> None:
     assert run(session, "equilibrium execute p") == "p: nothing to move\n"
 
 
-@pytest.mark.parametrize("pools", ["backup", "vms fast"])
+@pytest.mark.parametrize("pools", ["vms fast"])
 def test_pools(session: Session, pools: str) -> None:
     plan = optimize(session, "p " + pools)
     assert plan["moves"] and pools_of(session, plan) <= set(pools.split())
 
 
-@pytest.mark.parametrize("name", ["hdd", "ssd"])
+@pytest.mark.parametrize("name", ["ssd"])
 def test_device_class(any_session: Session, name: str) -> None:
     plan = optimize(any_session, "p --device-class " + name)
     assert classes_of(any_session, plan) == {name}

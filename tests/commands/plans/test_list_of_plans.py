@@ -30,13 +30,6 @@ def test_no_plans(session: Session) -> None:
     assert ask(session, "pool ls") == {"pools": []}
 
 
-def test_each_answer_names_the_next_step(session: Session) -> None:
-    assert "'ceph equilibrium eval p'" in run(session, "equilibrium optimize p")
-    ask(session, "dump p")
-    said = run(session, "equilibrium execute p")
-    assert "'ceph equilibrium status'" in said and "'ceph equilibrium rm p'" in said
-
-
 def test_from_ready_to_completed(session: Session) -> None:
     plan = optimize(session)
     assert listed(session)["p"]["state"] == "ready"
@@ -119,5 +112,3 @@ def test_long_names_stay_within_the_screen(session: Session) -> None:
     optimize(session, name)
     plain = run(session, "equilibrium ls")
     assert max(map(len, plain.split("\n"))) <= WIDTH
-
-

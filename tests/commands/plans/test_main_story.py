@@ -26,14 +26,6 @@ def test_looking_moves_nothing(any_session: Session) -> None:
     assert ask(any_session, "status")["state"] == "off"
 
 
-def test_optimize_answers_at_once(any_session: Session) -> None:
-    assert any_session.command("equilibrium optimize p") == (
-        0, "p: planning; 'ceph equilibrium eval p' shows it when it is made\n", "")
-    start = any_session.clock.now
-    assert ask(any_session, "ls")["plans"][0]["state"] == "ready"
-    assert any_session.clock.now == start
-
-
 def test_from_uneven_to_even(any_session: Session) -> None:
     session = any_session
     uneven = ask(session, "eval")

@@ -53,24 +53,6 @@ def test_those_in_the_making_count_as_kept(held: Session, mocker: Any) -> None:
     assert refused(held, "equilibrium optimize q2")[0] == -errno.EAGAIN    # is being made already
 
 
-def test_rm_cancels(held: Session) -> None:
-    run(held, "equilibrium optimize p", "equilibrium optimize q", "equilibrium rm p")
-    assert making(held) == {"q"}
-    held.release.set()   # type: ignore[attr-defined]
-    wait_until(lambda: not held.module.plan_service.plans_in_progress())
-    assert [plan["plan"] for plan in ask(held, "ls")["plans"]] == ["q"]
-    assert refused(held, "equilibrium rm p")[0] == -errno.ENOENT
-
-
-def test_reset_cancels_all(held: Session) -> None:
-    run(held, "equilibrium optimize p", "equilibrium optimize q")
-    assert set(ask(held, "reset")["removed"]) == {"p", "q"}
-    held.release.set()   # type: ignore[attr-defined]
-    done = threading.Event()
-    held.module.jobs.submit("after", done.set)
-    assert done.wait(60) and ask(held, "ls")["plans"] == []
-
-
 def test_a_plan_that_is_made_again_goes_with_the_one_that_is_kept(held: Session) -> None:
     held.release.set()   # type: ignore[attr-defined]
     run(held, "equilibrium optimize p")

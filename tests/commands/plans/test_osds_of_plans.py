@@ -80,25 +80,6 @@ def test_automatic_balancing(session: Session) -> None:
     assert f"balancing is sparing: {b}" in run(session, "equilibrium explain")
 
 
-def test_what_is_spared_is_why(session: Session) -> None:
-    fullest = ask(session, "osds")["osds"][0]["id"]
-    run(session, f"config set mgr mgr/equilibrium/not_buckets osd.{fullest}",
-        "config set mgr mgr/equilibrium/to_buckets default", "equilibrium on", "sim run 12h")
-    status = ask(session, "status")
-    assert (status["state"], status["reason_code"]) == ("stuck", "osd_excluded"), status["reason"]
-    assert "config rm mgr mgr/equilibrium/not_buckets" in status["action"]
-    assert "not_buckets leaves the OSD out" in run(session, f"equilibrium explain osd.{fullest}")
-
-
-def test_nothing_is_left(session: Session) -> None:
-    root = "default"
-    run(session, f"config set mgr mgr/equilibrium/not_buckets {root}", "equilibrium on",
-        "sim run 1h")
-    status = ask(session, "status")
-    assert (status["state"], status["reason_code"]) == ("stuck", "osd_excluded")
-    assert "config rm mgr mgr/equilibrium/" in status["action"]
-
-
 def test_eval_says_what_a_plan_is_limited_to(session: Session) -> None:
     optimize(session, "p --from osd.6")
     found = ask(session, "eval p")["distance"]["classes"]

@@ -96,15 +96,6 @@ def test_it_can_be_cancelled(session: Session, planner: SlowPlanner, line: str) 
     assert refused(session, "equilibrium show p")[0] == -2
 
 
-def test_a_second_plan_waits_its_turn(session: Session, planner: SlowPlanner) -> None:
-    plan_slowly(session, planner)
-    assert ask(session, "optimize q") == {"plan": "q", "state": "planning", "aim": "space"}
-    assert refused(session, "equilibrium show q")[0] == -11
-    planner.let_go.set()
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    assert ask(session, "show q")["moves"] == ask(session, "show p")["moves"]
-
-
 def test_an_old_plan_is_kept_until_the_new_one_is_made(
         session: Session, planner: SlowPlanner) -> None:
     planner.let_go.set()
@@ -125,28 +116,6 @@ def test_shutdown_ends_it(session: Session, planner: SlowPlanner) -> None:
     worker.join(3)
     assert not worker.is_alive() and time.monotonic() - started < 3
     assert not [key for key in session.simulation.store.keys if "plan/p" in key]
-
-
-def test_max_plan_seconds_ends_it(session: Session, planner: SlowPlanner) -> None:
-    """What was found until then is kept, and says why it ends there."""
-    run(session, "config set mgr mgr/equilibrium/max_plan_seconds 1")
-    plan_slowly(session, planner)
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    plan = ask(session, "dump p")
-    assert plan["stop_reason"] != "converged"
-
-
-def test_an_automatic_plan_in_the_making(session: Session, planner: SlowPlanner) -> None:
-    sent = count_commands(session)
-    run(session, "equilibrium on")
-    assert planner.started.wait(10)
-    run(session, "sim run 5m")
-    assert state(session) == "planning" and sent == []
-    assert [p["plan"] for p in ask(session, "status")["planning"]] == ["automatic"]
-    planner.let_go.set()
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    run(session, "sim run 1m")
-    assert sent
 
 
 def test_off_while_an_automatic_plan_is_made(session: Session, planner: SlowPlanner) -> None:
