@@ -50,12 +50,6 @@ class Decision(NamedTuple):
         return next((deferral for _, deferral in self.waiting if deferral.code == most), None)
 
     @property
-    def waiting_for(self) -> Optional[str]:
-        """The reason for which most shards wait, as a sentence; None where none waits."""
-        leading = self.leading
-        return leading.reason if leading is not None else None
-
-    @property
     def throttled(self) -> bool:
         """True where most shards that wait do so for the throttle."""
         leading = self.leading

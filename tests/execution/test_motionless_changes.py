@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import List, Sequence
 
 import pytest
-from tests.execution.limits import limited
+from tests.execution.limits import limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -92,7 +92,7 @@ def test_what_moves_data_keeps_every_check() -> None:
     decision = decided(cluster(), [BACK, RETURN])
     assert sent(decision) == ["1.0"]
     assert [change.pgid for change in decision.later] == ["1.1"]
-    assert decision.waiting_for == TROUBLE[1].reason
+    assert why(decision) == TROUBLE[1].reason
 
 
 def test_what_takes_back_motion_uses_up_no_limit() -> None:
@@ -144,7 +144,7 @@ def test_a_pg_with_a_hole_waits() -> None:
     made = cluster()
     made.up["1.0"] = [2]
     decision = decided(made, [BACK], CANCEL)
-    assert not decision.dropped and decision.waiting_for == "a shard has no OSD"
+    assert not decision.dropped and why(decision) == "a shard has no OSD"
 
 
 def test_positions_count_in_erasure_coded_pools() -> None:

@@ -5,7 +5,7 @@ import random
 from typing import Any, Dict, List, Sequence
 
 import pytest
-from tests.execution.limits import FREE, limited
+from tests.execution.limits import FREE, limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -44,7 +44,7 @@ def test_budget_counts_object_copies(limit: float, misplaced: int, count: int) -
     decision = batch(ten_pgs(), wanted(), limits)
     assert len(decision.send) == count
     assert decision.send + decision.later == wanted()
-    assert decision.throttled and "misplaced" in str(decision.waiting_for)
+    assert decision.throttled and "misplaced" in str(why(decision))
 
 
 def test_one_change_may_go_alone_above_the_limit_where_nothing_is_misplaced() -> None:
@@ -118,7 +118,7 @@ def check_limits(rng: random.Random, cluster: Cluster, changes: List[PgChange]) 
                      if osd.id in c.up_after and osd.id not in c.up_before)
         if gained:
             assert osd.used_bytes + osd.inbound_bytes + gained <= fill * osd.size_bytes
-    assert (decision.waiting_for is None) == (not decision.later)
+    assert (why(decision) is None) == (not decision.later)
 
 
 def test_immovable_pg_is_given_up_with_its_reason() -> None:
@@ -141,7 +141,7 @@ def test_pg_that_cannot_be_moved_for_now_waits() -> None:
     cluster.up["1.0"] = cluster.up["1.0"][:1]
     decision = batch(cluster, wanted(1))
     assert decision.later == wanted(1) and decision.dropped == []
-    assert decision.waiting_for == "a shard has no OSD"
+    assert why(decision) == "a shard has no OSD"
 
 
 def reason_of(cluster: Cluster, change: PgChange) -> str:
@@ -179,7 +179,7 @@ def test_change_waits_for_a_target_that_is_down_but_in() -> None:
     """OSDs flap; what was planned for them is not thrown away each time."""
     decision = batch(ten_pgs().osd(2, state=["exists"], up=0), wanted(1))
     assert (decision.send, decision.later) == ([], wanted(1))
-    assert decision.waiting_for == "osd.2 is down" and not decision.throttled
+    assert why(decision) == "osd.2 is down" and not decision.throttled
 
 
 def test_no_longer_legal() -> None:
@@ -212,7 +212,7 @@ def test_fill_limit_counts_the_peak() -> None:
     decision = batch(cluster, wanted(), FREE)
     assert len(decision.send) == 2      # 46 + 40 + 2 x 1 <= 88
     assert decision.throttled
-    assert str(decision.waiting_for).startswith("osd.2 would pass its fill limit of 0.880")
+    assert str(why(decision)).startswith("osd.2 would pass its fill limit of 0.880")
 
 
 @pytest.mark.parametrize("used, count", [(8.9, 1), (9.1, 0), (7.9, 2)])
@@ -221,4 +221,4 @@ def test_an_osd_that_gives_and_takes_is_not_the_fullest_meanwhile(used: float, c
     cluster = ten_pgs().pg("1.b", [5, 3], num_bytes=5 * GIB, acting=[2, 3])
     decision = batch(cluster.osd(2, used=int(used * GIB)), wanted(), FREE)
     assert len(decision.send) == count and decision.throttled and not decision.full
-    assert "would be the fullest of class hdd" in str(decision.waiting_for)
+    assert "would be the fullest of class hdd" in str(why(decision))

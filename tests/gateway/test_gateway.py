@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, List
 
 import pytest
-from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, small
+from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, send, small
 from tests.snapshot.test_osd_factors import odd_cluster
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
@@ -146,7 +146,7 @@ def test_work_is_counted() -> None:
     gateway.snapshot()
     gateway.snapshot()
     gateway.summary()
-    gateway.send([change_of(f"1.{ps:x}", [ps, 4], [9, 4]) for ps in range(3)], 1.0)
+    send(gateway, [change_of(f"1.{ps:x}", [ps, 4], [9, 4]) for ps in range(3)], 1.0)
     assert gateway.counts == Counts(full_readings=2, pg_stats=1, osdmap_dumps=1, summaries=1,
                                     mon_commands=3)
 
