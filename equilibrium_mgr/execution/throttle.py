@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Optional, Tuple
 
-from ..plan.options import HARD_SHARE, raised_nearfull_ratio
+from ..plan.options import HARD_SHARE, raised_nearfull_ratio, upmap_pairs_left
 from ..runtime.formatting import format_deadline, format_percent
 from ..snapshot import immovable_reasons
 from ..snapshot import reason_codes as codes
@@ -199,12 +199,11 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
 
 def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_upmap_items: pairs of upmap items in the osdmap, for changes that add some."""
-    option, added = state.settings.max_upmap_items, state.added_pairs(candidate.change)
-    # up to 1 the option is a ratio of the PGs
-    most = max(1, int(option * len(state.snapshot.pgs) if option <= 1.0 else option))
-    if not option or added <= 0 or state.upmap_pairs + added <= most:
+    added, pairs = state.added_pairs(candidate.change), state.upmap_pairs
+    left = upmap_pairs_left(state.settings.max_upmap_items, len(state.snapshot.pgs), pairs)
+    if left is None or added <= 0 or added <= left:
         return None
-    return Verdict(codes.UPMAP_ITEMS, numbers={"pairs": state.upmap_pairs, "max_pairs": most})
+    return Verdict(codes.UPMAP_ITEMS, numbers={"pairs": pairs, "max_pairs": pairs + left})
 
 
 def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:

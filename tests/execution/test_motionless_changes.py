@@ -79,10 +79,6 @@ def test_a_freeze_ends_what_breaks_a_rule() -> None:
     assert "no longer legal" in decided(made, [broken], FREEZE).dropped[0].reason
 
 
-def test_a_full_source_takes_its_own_data_back() -> None:
-    assert sent(decided(cluster().osd(0, used=99 * GIB), [BACK])) == ["1.0"]
-
-
 @pytest.mark.parametrize("kind", [UNDO, CANCEL, FREEZE])
 def test_an_osd_that_is_being_drained_keeps_what_it_has(kind: str) -> None:
     assert sent(decided(cluster().drain(0), [BACK], kind)) == ["1.0"]
@@ -138,13 +134,6 @@ def test_an_osd_that_is_out_takes_nothing_back() -> None:
         "1.0", [0, 1], objects=10, acting=[2, 1], state="active+remapped").mark_out(2)
     pin = PgChange("1.0", (0, 1), (0, 1), (2, 1), ((0, 2),), 0, GIB, 10)
     assert [d.reason for d in decided(made, [pin], FREEZE).dropped] == ["osd.2 is out"]
-
-
-def test_a_pg_with_a_hole_waits() -> None:
-    made = cluster()
-    made.up["1.0"] = [2]
-    decision = decided(made, [BACK], CANCEL)
-    assert not decision.dropped and why(decision) == "a shard has no OSD"
 
 
 def test_positions_count_in_erasure_coded_pools() -> None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, Sequence
+from typing import Any, List, Sequence
 
 import pytest
 from tests.execution.limits import FREE, limited, why
@@ -64,13 +64,6 @@ def test_empty_pgs_cost_nothing() -> None:
         cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=0, objects=0)
     limits = limited(max_misplaced_ratio=0.1, misplaced_copies=1)
     assert len(batch(cluster, wanted(), limits).send) == 10
-
-
-def test_pgs_that_hold_something_are_never_free() -> None:
-    """Whatever the statistics say of their objects."""
-    cluster = ten_pgs(objects=0).pg("1.a", [0, 1], objects=5)
-    limits = limited(max_misplaced_ratio=0.1, misplaced_copies=1)
-    assert len(batch(cluster, wanted(), limits).send) < 10
 
 
 def test_moves_of_one_pg_stay_together() -> None:
@@ -167,14 +160,6 @@ def test_somebody_else_has_moved_the_pg() -> None:
         "somebody else has moved the PG")
 
 
-@pytest.mark.parametrize("fields, word", [
-    ({"in": 0, "weight": 0.0}, "out"),
-    ({"state": ["exists", "destroyed"], "up": 0}, "destroyed")])
-def test_target_that_cannot_take(fields: Dict[str, Any], word: str) -> None:
-    cluster = ten_pgs().osd(2, **fields)
-    assert reason_of(cluster, change_of("1.0", (0, 1), (2, 1))) == f"osd.2 is {word}"
-
-
 def test_change_waits_for_a_target_that_is_down_but_in() -> None:
     """OSDs flap; what was planned for them is not thrown away each time."""
     decision = batch(ten_pgs().osd(2, state=["exists"], up=0), wanted(1))
@@ -185,12 +170,6 @@ def test_change_waits_for_a_target_that_is_down_but_in() -> None:
 def test_no_longer_legal() -> None:
     cluster = Cluster(hosts(3, 2)).pool(1, size=2).pg("1.0", [0, 2])
     assert reason_of(cluster, change_of("1.0", (0, 2), (3, 2))).startswith("no longer legal: ")
-
-
-def test_done_changes() -> None:
-    cluster = ten_pgs().pg("1.0", [2, 1], items=[(0, 2)])
-    decision = batch(cluster, wanted(2))
-    assert decision.done == wanted(1) and sent(decision) == ["1.1"]
 
 
 def test_done_in_a_replicated_pool_means_the_same_set() -> None:

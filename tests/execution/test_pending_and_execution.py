@@ -176,21 +176,10 @@ def test_result_rests_on_the_map_not_on_the_answer() -> None:
     assert result.unanswered == [silent]
 
 
-def test_late_answer_does_not_matter_where_the_map_has_the_items() -> None:
-    result = verify_batch([UpmapReply(CHANGE, None, "no answer")], snapshot_with_items().snapshot())
-    assert result.sent == [CHANGE] and result.unanswered == []
-
-
 def test_rewritten_items_are_not_kept() -> None:
     cluster = snapshot_with_items().pg("1.1", [2, 1], items=[(0, 2)])
     result = verify_batch([UpmapReply(OTHER, 0, "")], cluster.snapshot())
     assert [dropped.change for dropped in result.rejected] == [OTHER]
-
-
-def test_removed_items_are_kept_when_none_stand_there() -> None:
-    home = change_of("1.1", (0, 1), (0, 1), before=(2, 1))
-    assert home.items == ()
-    assert verify_batch([UpmapReply(home, 0, "")], snapshot_with_items().snapshot()).sent == [home]
 
 
 def test_execution_counts_shards() -> None:
