@@ -99,8 +99,10 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
     reserved = state.reserved
     if candidate.relieves is not None or reserved.first is None:
         return None
-    first = reserved.sharing(candidate.gains + candidate.losses)
-    if first is None and state.moves_left > 0 and state.leaves_reserved_copies(candidate):
+    first, copies = reserved.sharing(candidate.gains + candidate.losses), candidate.copies
+    if first is None and state.moves_left > 0 and (
+            not copies or state.misplaced_copies + copies + reserved.copies
+            <= state.allowed_copies_for(candidate)):
         return None
     return Verdict(codes.NEARFULL_FIRST,
                    numbers={"osd": reserved.first if first is None else first})
@@ -147,12 +149,14 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
     if (state.misplaced_copies <= 0 or copies <= 0
             or state.misplaced_copies + copies <= allowed):
         return None
-    limit = state.max_copies_for(candidate) / max(1, state.snapshot.object_copies)
+    most = state.max_copies_for(candidate)
+    limit = most / max(1, state.snapshot.object_copies)
     numbers = {"misplaced_copies": state.misplaced_copies, "copies": copies,
                "limit_ratio": limit, "limit": format_percent(limit),
                "misplaced": _share_of_copies(state, state.misplaced_copies),
                "own": _share_of_copies(state, copies),
-               "option": state.misplaced_option(candidate)}
+               "option": ("urgent_misplaced_ratio" if most > state.max_misplaced_copies
+                          else "max_misplaced_ratio")}
     return Verdict(codes.MISPLACED_ONE_PG if copies > allowed else codes.MISPLACED_LIMIT,
                    numbers=numbers)
 

@@ -22,6 +22,11 @@ def limited(**fields: Any) -> ThrottleLimits:
 FREE = limited()
 
 
+def throttled(decision: Decision) -> bool:
+    """Whether most shards that wait do so for the throttle."""
+    return decision.leading is not None and decision.leading.is_throttle
+
+
 def why(decision: Decision) -> Optional[str]:
     """What most shards wait for."""
     return decision.leading.reason if decision.leading is not None else None

@@ -5,7 +5,7 @@ import random
 from typing import Any, List, Sequence
 
 import pytest
-from tests.execution.limits import FREE, limited, why
+from tests.execution.limits import FREE, limited, throttled, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -44,15 +44,15 @@ def test_budget_counts_object_copies(limit: float, misplaced: int, count: int) -
     decision = batch(ten_pgs(), wanted(), limits)
     assert len(decision.send) == count
     assert decision.send + decision.later == wanted()
-    assert decision.throttled and "misplaced" in str(why(decision))
+    assert throttled(decision) and "misplaced" in str(why(decision))
 
 
 def test_one_change_may_go_alone_above_the_limit_where_nothing_is_misplaced() -> None:
     limits = limited(max_misplaced_ratio=0.01)
     alone = batch(ten_pgs(), wanted(), limits)
     assert sent(alone) == ["1.0"] and alone.above_limit == "1.0"
-    throttled = batch(ten_pgs(), wanted(), limits._replace(misplaced_copies=1))
-    assert throttled.send == [] and throttled.above_limit is None
+    waiting = batch(ten_pgs(), wanted(), limits._replace(misplaced_copies=1))
+    assert waiting.send == [] and waiting.above_limit is None
     for enough in (0.05, 0.1):      # that a margin is left of the limit is no matter here
         ample = batch(ten_pgs(), wanted(), limits._replace(max_misplaced_ratio=enough))
         assert sent(ample) == ["1.0"] and ample.above_limit is None
@@ -164,7 +164,7 @@ def test_change_waits_for_a_target_that_is_down_but_in() -> None:
     """OSDs flap; what was planned for them is not thrown away each time."""
     decision = batch(ten_pgs().osd(2, state=["exists"], up=0), wanted(1))
     assert (decision.send, decision.later) == ([], wanted(1))
-    assert why(decision) == "osd.2 is down" and not decision.throttled
+    assert why(decision) == "osd.2 is down" and not throttled(decision)
 
 
 def test_no_longer_legal() -> None:
@@ -190,7 +190,7 @@ def test_fill_limit_counts_the_peak() -> None:
     cluster.osd(5, used=89 * GIB)       # and osd.2 is not the fullest meanwhile
     decision = batch(cluster, wanted(), FREE)
     assert len(decision.send) == 2      # 46 + 40 + 2 x 1 <= 88
-    assert decision.throttled
+    assert throttled(decision)
     assert str(why(decision)).startswith("osd.2 would pass its fill limit of 0.880")
 
 
@@ -199,5 +199,5 @@ def test_an_osd_that_gives_and_takes_is_not_the_fullest_meanwhile(used: float, c
     """osd.0 and osd.1 hold 10 GiB; a shard of 5 GiB leaves osd.2 while those of 1 GiB come."""
     cluster = ten_pgs().pg("1.b", [5, 3], num_bytes=5 * GIB, acting=[2, 3])
     decision = batch(cluster.osd(2, used=int(used * GIB)), wanted(), FREE)
-    assert len(decision.send) == count and decision.throttled and not decision.full
+    assert len(decision.send) == count and throttled(decision) and not decision.full
     assert "would be the fullest of class hdd" in str(why(decision))

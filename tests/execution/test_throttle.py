@@ -5,7 +5,7 @@ import random
 from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
-from tests.execution.limits import FREE, limited, why
+from tests.execution.limits import FREE, limited, throttled, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -71,7 +71,7 @@ def test_busy_pgs_wait(state: str, words: str) -> None:
     cluster = pgs(2).pg("1.0", [0, 1], objects=10, state=state)
     decision = batch(cluster, wanted([2, 3]))
     assert sent(decision) == ["1.1"] and decision.later == wanted([2])
-    assert why(decision) == f"pg 1.0 is being {words}" and not decision.throttled
+    assert why(decision) == f"pg 1.0 is being {words}" and not throttled(decision)
 
 
 @pytest.mark.parametrize("state, reason", [
@@ -103,7 +103,7 @@ def test_osds_without_recent_statistics(stale: int) -> None:
 def test_pg_that_was_moved_a_short_while_ago() -> None:
     limits = limited(cooling={"1.0": 100.0})
     decision = batch(pgs(2), wanted([2, 3]), limits)
-    assert sent(decision) == ["1.1"] and decision.throttled
+    assert sent(decision) == ["1.1"] and throttled(decision)
     assert why(decision) == (
         "pg 1.0 was moved a short while ago and stays until 1970-01-01 00:19 UTC (pg_cooldown)")
     overfull = pgs(2).osd(0, used=86 * GIB)
