@@ -23,18 +23,6 @@ def test_one_reading_asks_for_everything_once() -> None:
         assert mgr.calls[name] == 1, name
 
 
-def test_up_sets_are_read_again_only_at_a_new_epoch() -> None:
-    cluster = small()
-    gateway, mgr, _ = open_gateway(cluster)
-    for _ in range(3):
-        gateway.snapshot()
-    assert mgr.calls["pg_to_up_acting_osds"] == 8 and mgr.calls["dump"] == 1
-    cluster.epoch += 1
-    cluster.pg("1.0", [3, 1])
-    assert gateway.snapshot().pgs["1.0"].up == (3, 1)
-    assert mgr.calls["pg_to_up_acting_osds"] == 16
-
-
 def test_large_pools_are_mapped_in_slices() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=2)
     for ps in range(1100):
@@ -118,25 +106,6 @@ def test_not_ready_until_all_pgs_have_reported() -> None:
     with pytest.raises(NotReady):
         gateway.snapshot()
     assert gateway.last_reading() is None
-
-
-def test_last_reading_is_that_of_the_snapshot() -> None:
-    gateway, _, clock = open_gateway(small())
-    snapshot = gateway.snapshot()
-    reading = gateway.last_reading()
-    assert reading is not None and reading.taken_at == snapshot.taken_at == clock.now
-    assert reading.osd_map["epoch"] == snapshot.epoch
-
-
-def test_pool_deleted_between_two_answers() -> None:
-    """The statistics still know a pool that the map has lost."""
-    cluster = small()
-    gateway, _, _ = open_gateway(cluster)
-    gateway.snapshot()
-    del cluster.pools[2]
-    cluster.epoch += 1
-    assert {pg.pool for pg in gateway.snapshot().pgs.values()} == {1}
-
 
 
 def test_work_is_counted() -> None:
