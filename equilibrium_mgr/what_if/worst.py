@@ -1,6 +1,7 @@
 """The worst failures of one failure domain each, by type."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
@@ -35,25 +36,27 @@ def recovery_from(placed: Placement, failure: Failure, pgs: PgsByOsd,
 
 
 def worst_failures(placed: Placement, up_sets_without: UpSetsWithout) -> Dict[str, TypeFailures]:
-    """By type, the failures of hosts and of what the rules keep shards apart by. Of each type the
-    one of which most can be told to be bad without CRUSH is computed, and the others after it until
-    `give_way` tells to end: for each the mgr copies its map, and a cluster may have 10,000 OSDs."""
+    """By type, the failures of hosts and of what the rules keep shards apart by.
+
+    Of each type the one that looks worst without CRUSH is computed, then the second of each, until
+    `give_way` tells to end: for each the mgr copies its map, and a cluster may have 10,000 OSDs.
+    """
     pgs, before = PgsByOsd(placed), usage_of(placed)
-    found: Dict[str, TypeFailures] = {}
-    for type_name, failures in failure_domains(placed.snapshot).items():
-        worst: List[Recovery] = []
-        computed = 0
-        for failure in _ranked(placed, failures):
-            if computed and not give_way():
-                break
-            computed += 1
-            worst.append(recovery_from(placed, failure, pgs, up_sets_without))
-            worst.sort(key=Recovery.severity, reverse=True)
-            del worst[KEPT_FAILURES:]
-        found[type_name] = TypeFailures(type_name, len(failures), tuple(
-            failure_figures(placed, recovery, before) for recovery in worst),
-            computed)
-    return found
+    ranked = {type_name: _ranked(placed, failures)
+              for type_name, failures in failure_domains(placed.snapshot).items()}
+    worst: Dict[str, List[Recovery]] = {type_name: [] for type_name in ranked}
+    computed: Counter[str] = Counter()
+    for number in range(max(map(len, ranked.values()), default=0)):
+        for type_name, failures in ranked.items():
+            if number < len(failures) and (number == 0 or give_way()):
+                computed[type_name] += 1
+                found = worst[type_name]
+                found.append(recovery_from(placed, failures[number], pgs, up_sets_without))
+                found.sort(key=Recovery.severity, reverse=True)
+                del found[KEPT_FAILURES:]
+    return {type_name: TypeFailures(type_name, len(failures), tuple(
+        failure_figures(placed, recovery, before) for recovery in worst[type_name]),
+        computed[type_name]) for type_name, failures in ranked.items()}
 
 
 def _ranked(placed: Placement, failures: Sequence[Failure]) -> Sequence[Failure]:
