@@ -25,7 +25,7 @@ from .report.progress_event import ProgressEvents
 from .runtime.backoff import Backoff
 from .runtime.job_thread import JobRunner, JobThread
 from .runtime.time_slice import giving_way
-from .settings import LOCAL_OPTIONS, OPTIONS, Settings, read_settings
+from .settings import OPTIONS, Settings, read_settings
 
 _FIRST_BACKOFF_SECONDS = 15.0
 _LONGEST_BACKOFF_SECONDS = 600.0
@@ -47,7 +47,7 @@ class Module(Commands, MgrModule):
         self.gateway = Gateway(self, clock, self.settings)
         self.options = OptionValues(
             self.get_module_option, self.get_localized_module_option, str(self.get_mgr_id()),
-            lambda: self.gateway.options_set(self.module_name), OPTIONS, LOCAL_OPTIONS)
+            lambda: self.gateway.options_set(self.module_name))
         self.plan_store = PlanStore(self)
         self.plan_service = PlanService(self.gateway, self.plan_store, self.jobs, clock, self.log)
         self.failure_service = FailureService(

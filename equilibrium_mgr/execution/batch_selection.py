@@ -50,18 +50,6 @@ class Decision(NamedTuple):
         return next((deferral for _, deferral in self.waiting if deferral.code == most), None)
 
     @property
-    def waiting_for(self) -> Optional[str]:
-        """The reason for which most shards wait, as a sentence; None where none waits."""
-        leading = self.leading
-        return leading.reason if leading is not None else None
-
-    @property
-    def throttled(self) -> bool:
-        """True where most shards that wait do so for the throttle."""
-        leading = self.leading
-        return leading is not None and leading.is_throttle
-
-    @property
     def holds_up(self) -> bool:
         """True where any change waits for the throttle."""
         return any(deferral.is_throttle for _, deferral in self.waiting)
@@ -87,66 +75,42 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
     from being looked at. `kind` is the plan's.
     """
     traffic = traffic if traffic is not None else osd_traffic(snapshot, {})
-    selection = _Selection(snapshot, ThrottleState(snapshot, limits, blocked, traffic), kind)
+    state = ThrottleState(snapshot, limits, blocked, traffic)
+    found = Decision([], [], [], [], [])
     ranked = by_urgency(snapshot, traffic, wanted)
     for change in piecewise(ranked.changes, _CHANGES_A_PIECE):
-        selection.add(change, ranked.urgent.get(change.pgid))
-    return selection.decision(wanted)
-
-
-class _Selection:
-    """Sorts one change after the other into what goes, is done, is dropped or waits."""
-
-    def __init__(self, snapshot: Snapshot, state: ThrottleState, kind: str) -> None:
-        self._snapshot = snapshot
-        self._state = state
-        self._is_motionless = kind in MOTIONLESS
-        self._is_of_items = kind in OF_ITEMS
-        self._mends = kind in (REPAIR, FREEZE)
-        self._send: List[PgChange] = []
-        self._done: List[PgChange] = []
-        self._dropped: List[DroppedChange] = []
-        self._waiting: List[WaitingChange] = []
-
-    def add(self, change: PgChange, relieves: Optional[int]) -> None:
-        """Sorts a change. `relieves`: the OSD above nearfull that the change relieves urgently."""
-        pg = self._snapshot.pgs.get(change.pgid)
+        pg = snapshot.pgs.get(change.pgid)
         if pg is None:
-            self._dropped.append(DroppedChange(change, "its pool or PG is gone"))
-            return
-        if _is_done(self._snapshot, pg, change, self._is_of_items):
-            self._done.append(change)
-            return
-        if self._mends and pg.immovable in OF_RULE:
+            found.dropped.append(DroppedChange(change, "its pool or PG is gone"))
+            continue
+        if _is_done(snapshot, pg, change, kind in OF_ITEMS):
+            found.done.append(change)
+            continue
+        if kind in (REPAIR, FREEZE) and pg.immovable in OF_RULE:
             pg = pg._replace(immovable=untrusted_state(pg.state))
-        candidate = self._state.candidate(pg, change, relieves)
-        void = _void(self._snapshot, candidate)
-        if void is None and self._is_motionless and not candidate.moves_nothing:
+        candidate = state.candidate(pg, change, ranked.urgent.get(change.pgid))
+        void = _void(snapshot, candidate)
+        if void is None and kind in MOTIONLESS and not candidate.moves_nothing:
             void = "its data has moved meanwhile"
         if void is not None:
-            self._dropped.append(DroppedChange(change, void))
-            return
-        deferral = deferral_of(self._state, candidate)
+            found.dropped.append(DroppedChange(change, void))
+            continue
+        deferral = deferral_of(state, candidate)
         if deferral is None:
-            self._state.consume(candidate)
-            self._send.append(candidate.change)
-            return
-        self._waiting.append((change, deferral))
-        self._reserve(candidate, deferral)
-
-    def _reserve(self, candidate: Candidate, deferral: Verdict) -> None:
-        """Reserves OSDs and misplaced budget for urgent relief that a limit defers."""
-        if (candidate.relieves is not None and REASONS[deferral.code].kind == LIMIT
-                and candidate.change.pgid not in self._state.limits.cooling):
-            self._state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
-                                     candidate.copies)
-
-    def decision(self, wanted: Sequence[PgChange]) -> Decision:
-        """The decision on all changes added so far; `wanted` gives the order of the plan."""
-        place = {change.pgid: number for number, change in enumerate(wanted)}
-        later = sorted((change for change, _ in self._waiting), key=lambda c: place[c.pgid])
-        return Decision(self._send, self._done, self._dropped, later, self._waiting,
-                        self._state.above_limit, self._state.above_transit_limit)
+            state.consume(candidate)
+            found.send.append(candidate.change)
+            continue
+        found.waiting.append((change, deferral))
+        # OSDs and misplaced budget are kept for urgent relief that a limit defers
+        if candidate.relieves is not None and REASONS[deferral.code].kind == LIMIT and (
+                change.pgid not in limits.cooling):
+            state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
+                               candidate.copies)
+    place = {change.pgid: number for number, change in enumerate(wanted)}
+    found.later.extend(sorted((change for change, _ in found.waiting),
+                              key=lambda change: place[change.pgid]))
+    return found._replace(above_limit=state.above_limit,
+                          above_transit_limit=state.above_transit_limit)
 
 
 def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange, is_of_items: bool) -> bool:

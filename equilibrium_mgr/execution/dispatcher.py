@@ -17,7 +17,7 @@ from ..snapshot.model import Pool, Snapshot, pool_of
 from .batch_selection import Decision, next_batch
 from .change_outcomes import DroppedChange
 from .cooldown import Cooldown, ExcludedPgs, excluded_pgs
-from .execution import BatchResult, Execution, ExecutionUpdate, verify_batch
+from .execution import Execution, ExecutionUpdate, verify_batch
 from .guards import PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .inactive_pools import InactivePools
 from .osd_traffic import OsdTraffic, osd_traffic
@@ -234,13 +234,12 @@ class UpmapDispatcher:
             raise
         result = verify_batch(answers, snapshot)
         self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
-                       len(batch), snapshot.epoch, len(result.kept), len(result.rejected),
+                       len(batch), snapshot.epoch, len(result.sent), len(result.rejected),
                        len(result.unanswered))
-        update = result.update()
-        execution.apply(update)
+        execution.apply(result)
         self._account(execution, moving(batch, before), result, before, snapshot)
         self._start_waits(result, before, now)
-        return SentBatch(snapshot, update.sent_moves, update.sent_bytes, batch)
+        return SentBatch(snapshot, result.sent_moves, result.sent_bytes, batch)
 
     def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
                        is_motionless: bool) -> Sequence[PgChange]:
@@ -260,7 +259,7 @@ class UpmapDispatcher:
                     self._gateway.builtin_balancer_active(), is_motionless) is None else ()
         return ()
 
-    def _account(self, execution: Execution, moved: Sequence[PgChange], result: BatchResult,
+    def _account(self, execution: Execution, moved: Sequence[PgChange], result: ExecutionUpdate,
                  before: Snapshot, snapshot: Snapshot) -> None:
         """Brings the pending moves and the rejections in line with a result. `moved`: what of the
         batch moves data; a move that the rest takes back is pending no more."""
@@ -270,7 +269,7 @@ class UpmapDispatcher:
         for change in result.unanswered:
             if change.pgid in added and change.pgid not in wanted:  # given up
                 self.pending.remove(change)
-        for change in result.kept:
+        for change in result.sent:
             pg = before.pgs[change.pgid]
             if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
                 self.pending.remove(change)
@@ -278,7 +277,7 @@ class UpmapDispatcher:
             if dropped.change.pgid in added:
                 self.pending.reduce(dropped.change, dropped.moving_shards)
             self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
-        kept = {change.pgid for change in result.kept}
+        kept = {change.pgid for change in result.sent}
         if kept & self.rejected.keys():
             self.rejected = {pgid: item for pgid, item in self.rejected.items()
                              if pgid not in kept}
@@ -286,14 +285,14 @@ class UpmapDispatcher:
             self.rejected = with_rejected(self.rejected, result.rejected, map_mark(snapshot),
                                           self._clock())
 
-    def _start_waits(self, result: BatchResult, before: Snapshot, sent_at: float) -> None:
+    def _start_waits(self, result: ExecutionUpdate, before: Snapshot, sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
-        moved = moving(result.kept, before)
+        moved = moving(result.sent, before)
         self._prediction.expect(targets_of(moved), before)
         self.cooldown.start([change.pgid for change in moved]
                             + [dropped.change.pgid for dropped in result.rejected
                                if dropped.moving_shards], sent_at)
-        if result.kept:
+        if result.sent:
             self.backoff.succeeded()
         else:  # a single rejection is the PG's, a whole batch of them the monitor's
             self.backoff.failed(self._clock())

@@ -16,31 +16,38 @@ from .stall import Stall
 
 _KEPT_DROPS = 200
 _MAX_ATTEMPTS = 3
-_SUPERSEDED = "somebody else has set other upmap items"
 
 
-class BatchResult(NamedTuple):
-    """The fate of each change of a batch, by the osdmap that followed it."""
+class ExecutionUpdate(NamedTuple):
+    """The fate of some of an execution's changes; changes that are not named stay wanted."""
 
-    kept: Sequence[PgChange] = ()
-    rejected: Sequence[DroppedChange] = ()
-    unanswered: Sequence[PgChange] = ()
-    superseded: Sequence[PgChange] = ()   # somebody else has set other items meanwhile
+    sent: Sequence[PgChange] = ()          # the monitor has kept their upmap items
+    done: Sequence[PgChange] = ()          # found in place without being sent
+    rejected: Sequence[DroppedChange] = ()   # the monitor has not kept their upmap items
+    dropped: Sequence[DroppedChange] = ()    # for other reasons
+    unanswered: Sequence[PgChange] = ()    # sent, without an answer; dropped after some attempts
+    unverified: Sequence[PgChange] = ()    # sent, and the map could not be read; they stay wanted
 
-    def update(self) -> ExecutionUpdate:
-        """The same as an update of the execution."""
-        return ExecutionUpdate(
-            sent=self.kept, unanswered=self.unanswered,
-            dropped=[*self.rejected, *(DroppedChange(change, _SUPERSEDED)
-                                       for change in self.superseded)])
+    @property
+    def sent_moves(self) -> int:
+        """Shards that were sent on their way, those of rejected changes included."""
+        return (sum(change.shards for change in self.sent)
+                + sum(rejected.moving_shards for rejected in self.rejected))
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of these shards."""
+        return (sum(change.shards * change.shard_bytes for change in self.sent)
+                + sum(rejected.moving_shards * rejected.change.shard_bytes
+                      for rejected in self.rejected))
 
 
-def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> BatchResult:
+def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> ExecutionUpdate:
     """Compares the monitor's answers with the map: only what stands there was accepted."""
     kept: List[PgChange] = []
     rejected: List[DroppedChange] = []
     unanswered: List[PgChange] = []
-    superseded: List[PgChange] = []
+    superseded: List[DroppedChange] = []
     for reply in answers:
         change = reply.change
         present = snapshot.upmap_items.get(change.pgid, ())
@@ -52,13 +59,14 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> BatchResu
             rejected.append(DroppedChange(change, f"the monitor refused it: {reply.message}",
                                           is_refused=True))
         elif not set(present) <= set(change.items):
-            superseded.append(change)  # the monitor only ever shortens what it is sent
+            # the monitor only ever shortens what it is sent
+            superseded.append(DroppedChange(change, "somebody else has set other upmap items"))
         else:
             moving = _shards_moving(snapshot, change)
             rejected.append(DroppedChange(
                 change, "the monitor kept its upmap items only in part" if moving
                 else "the monitor dropped its upmap items", moving))
-    return BatchResult(kept, rejected, unanswered, superseded)
+    return ExecutionUpdate(sent=kept, rejected=rejected, dropped=superseded, unanswered=unanswered)
 
 
 def _shards_moving(snapshot: Snapshot, change: PgChange) -> int:
@@ -68,29 +76,6 @@ def _shards_moving(snapshot: Snapshot, change: PgChange) -> int:
         return 0
     erasure = snapshot.pools[pg.pool].erasure
     return min(change.shards, len(shard_changes(change.up_before, pg.up, erasure)[0]))
-
-
-class ExecutionUpdate(NamedTuple):
-    """The fate of some of an execution's changes; changes that are not named stay wanted."""
-
-    sent: Sequence[PgChange] = ()          # the monitor has kept their upmap items
-    done: Sequence[PgChange] = ()          # found in place without being sent
-    dropped: Sequence[DroppedChange] = ()
-    unanswered: Sequence[PgChange] = ()    # sent, without an answer; dropped after some attempts
-    unverified: Sequence[PgChange] = ()    # sent, and the map could not be read; they stay wanted
-
-    @property
-    def sent_moves(self) -> int:
-        """Shards that were sent on their way, those of dropped changes included."""
-        return (sum(change.shards for change in self.sent)
-                + sum(dropped.moving_shards for dropped in self.dropped))
-
-    @property
-    def sent_bytes(self) -> int:
-        """Bytes of these shards."""
-        return (sum(change.shards * change.shard_bytes for change in self.sent)
-                + sum(dropped.moving_shards * dropped.change.shard_bytes
-                      for dropped in self.dropped))
 
 
 class ExecutionProgress(NamedTuple):
@@ -153,7 +138,8 @@ class Execution:
         """Applies the outcomes of changes, all of a round at once: one pass over a plan of 66,000
         changes is cheap, one pass per change is not."""
         self._count_attempts([*update.unanswered, *update.unverified])
-        dropped = [*update.dropped, *self._unanswered_too_often(update.unanswered)]
+        dropped = [*update.rejected, *update.dropped,
+                   *self._unanswered_too_often(update.unanswered)]
         gone = {change.pgid: change.shards for change in chain(
             update.sent, update.done, (given_up.change for given_up in dropped))}
         if gone:

@@ -7,7 +7,7 @@ from ..gateway.cluster_summary import ClusterSummary
 from ..runtime.formatting import plural
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import Pool, Snapshot
+from ..snapshot.model import Snapshot
 from .verdict import Verdict
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")
@@ -149,15 +149,11 @@ def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, F
     """Pool id → OSDs that its rule may use; for a pool in `own` whose rule is not understood, the
     OSDs that hold its PGs."""
     by_rule: Dict[int, FrozenSet[int]] = {}
-
-    def of_rule(pool: Pool) -> FrozenSet[int]:
-        if pool.rule is None:
-            return frozenset()
-        found = by_rule.get(pool.rule_id)
-        if found is None:
-            found = by_rule[pool.rule_id] = frozenset(pool.rule.osds())
-        return found
-    osds = {pool.id: of_rule(pool) for pool in snapshot.pools.values()}
+    osds: Dict[int, FrozenSet[int]] = {}
+    for pool in snapshot.pools.values():
+        if pool.rule is not None and pool.rule_id not in by_rule:
+            by_rule[pool.rule_id] = frozenset(pool.rule.osds())
+        osds[pool.id] = by_rule[pool.rule_id] if pool.rule is not None else frozenset()
     used: Dict[int, Set[int]] = {
         pool_id: set() for pool_id in own if snapshot.pools[pool_id].rule is None}
     for pg in snapshot.pgs.values() if used else ():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Optional, Tuple
 
-from ..plan.options import HARD_SHARE, raised_nearfull_ratio
+from ..plan.options import HARD_SHARE, raised_nearfull_ratio, upmap_pairs_left
 from ..runtime.formatting import format_deadline, format_percent
 from ..snapshot import immovable_reasons
 from ..snapshot import reason_codes as codes
@@ -99,8 +99,10 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
     reserved = state.reserved
     if candidate.relieves is not None or reserved.first is None:
         return None
-    first = reserved.sharing(candidate.gains + candidate.losses)
-    if first is None and state.moves_left > 0 and state.leaves_reserved_copies(candidate):
+    first, copies = reserved.sharing(candidate.gains + candidate.losses), candidate.copies
+    if first is None and state.moves_left > 0 and (
+            not copies or state.misplaced_copies + copies + reserved.copies
+            <= state.allowed_copies_for(candidate)):
         return None
     return Verdict(codes.NEARFULL_FIRST,
                    numbers={"osd": reserved.first if first is None else first})
@@ -147,12 +149,14 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
     if (state.misplaced_copies <= 0 or copies <= 0
             or state.misplaced_copies + copies <= allowed):
         return None
-    limit = state.max_copies_for(candidate) / max(1, state.snapshot.object_copies)
+    most = state.max_copies_for(candidate)
+    limit = most / max(1, state.snapshot.object_copies)
     numbers = {"misplaced_copies": state.misplaced_copies, "copies": copies,
                "limit_ratio": limit, "limit": format_percent(limit),
                "misplaced": _share_of_copies(state, state.misplaced_copies),
                "own": _share_of_copies(state, copies),
-               "option": state.misplaced_option(candidate)}
+               "option": ("urgent_misplaced_ratio" if most > state.max_misplaced_copies
+                          else "max_misplaced_ratio")}
     return Verdict(codes.MISPLACED_ONE_PG if copies > allowed else codes.MISPLACED_LIMIT,
                    numbers=numbers)
 
@@ -199,12 +203,11 @@ def target_would_be_fullest(state: ThrottleState, candidate: Candidate) -> Optio
 
 def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_upmap_items: pairs of upmap items in the osdmap, for changes that add some."""
-    option, added = state.settings.max_upmap_items, state.added_pairs(candidate.change)
-    # up to 1 the option is a ratio of the PGs
-    most = max(1, int(option * len(state.snapshot.pgs) if option <= 1.0 else option))
-    if not option or added <= 0 or state.upmap_pairs + added <= most:
+    added, pairs = state.added_pairs(candidate.change), state.upmap_pairs
+    left = upmap_pairs_left(state.settings.max_upmap_items, len(state.snapshot.pgs), pairs)
+    if left is None or added <= 0 or added <= left:
         return None
-    return Verdict(codes.UPMAP_ITEMS, numbers={"pairs": state.upmap_pairs, "max_pairs": most})
+    return Verdict(codes.UPMAP_ITEMS, numbers={"pairs": pairs, "max_pairs": pairs + left})
 
 
 def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:

@@ -68,7 +68,6 @@ class ThrottleState:
         self.reserved = ReliefReservation(settings.max_backfills_per_osd)
         self.misplaced_copies = limits.misplaced_copies
         self.max_misplaced_copies = limits.max_misplaced_ratio * snapshot.object_copies
-        self.allowed_copies = (1.0 - _MISPLACED_MARGIN) * self.max_misplaced_copies
         self._max_urgent_copies = max(
             self.max_misplaced_copies, settings.urgent_misplaced_ratio * snapshot.object_copies)
         self.moves_left = settings.max_moves_per_round
@@ -102,11 +101,6 @@ class ThrottleState:
         """Object copies that may be misplaced, by the limit that holds for the change."""
         return (self.max_misplaced_copies if self.emergency_osd(candidate) is None
                 else self._max_urgent_copies)
-
-    def misplaced_option(self, candidate: Candidate) -> str:
-        """The option that sets that limit."""
-        is_urgent = self.max_copies_for(candidate) > self.max_misplaced_copies
-        return "urgent_misplaced_ratio" if is_urgent else "max_misplaced_ratio"
 
     def allowed_copies_for(self, candidate: Candidate) -> float:
         """The same less a margin."""
@@ -158,13 +152,6 @@ class ThrottleState:
                     if now + self.shard_bytes(candidate, osd_id) > ratio * osd.size_bytes:
                         return osd_id
         return None
-
-    def leaves_reserved_copies(self, candidate: Candidate) -> bool:
-        """True where the misplaced budget that is left after the change covers the relief of
-        overfull OSDs that waits."""
-        own = candidate.copies
-        return (own == 0
-                or self.misplaced_copies + own + self.reserved.copies <= self.allowed_copies)
 
     def added_pairs(self, change: PgChange) -> int:
         """Pairs of upmap items that the change adds to the osdmap; below 0 where it drops some."""

@@ -1,6 +1,7 @@
 """The plan that freezes a cluster: pins of all PGs whose data is not where it is wanted."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, List, NamedTuple, Tuple
 
 from ..crush.placement import NO_OSD
@@ -8,14 +9,12 @@ from ..plan.kinds import FREEZE
 from ..plan.model import PgChange, Plan, Usage
 from ..plan.options import AIMS
 from ..runtime.time_slice import piecewise
-from ..snapshot.model import Pg, Snapshot, shard_changes
+from ..snapshot.model import Snapshot, shard_changes
 from ..snapshot.reason_codes import Why
-from .pins import Pin, pin_of
+from .pins import pin_of
 
 #: Pins found before it gives way again: about a millisecond.
 _PGS_A_PIECE = 20
-
-_ALL_LOOKED_AT = "every remapped PG was looked at"
 
 
 class Unpinned(NamedTuple):
@@ -43,42 +42,28 @@ def freeze(snapshot: Snapshot) -> Freeze:
     """Pins every PG that is in flight, as far as it can be. The plan has no usage yet."""
     changes: List[PgChange] = []
     unpinned: List[Unpinned] = []
+    skipped: Counter[str] = Counter()   # reason → shards that cannot be pinned for it
     shards = pinned_bytes = copies = pinned_copies = 0
     remapped = snapshot.in_flight()
     given: Dict[int, int] = {}   # OSD → bytes that leave an exchange for it
     for pg in piecewise(remapped.values(), _PGS_A_PIECE):
         pin = pin_of(snapshot, pg, given)
-        copies += _misplaced_shards(pg, snapshot.pools[pg.pool].erasure) * pg.objects
+        # what is served where it is not wanted; what no OSD serves is degraded
+        leaving = shard_changes(pg.acting, pg.up, snapshot.pools[pg.pool].erasure)[1]
+        copies += sum(osd != NO_OSD for osd in leaving) * pg.objects
         if pin.shards:
             shards += pin.shards
             pinned_bytes += pin.shards * pg.shard_bytes
             pinned_copies += pin.shards * pg.objects
-            changes.append(_change(pg, pin))
+            changes.append(PgChange(pg.pgid, pg.raw, pg.up, pin.up, pin.items, 0, pg.shard_bytes,
+                                    pg.objects))
         if pin.obstacle is not None and pin.moving:
             unpinned.append(Unpinned(pg.pgid, pin.moving, pin.moving * pg.shard_bytes,
                                      pin.obstacle))
-    plan = Plan(epoch=snapshot.epoch, stop_reason=_ALL_LOOKED_AT, moves=(),
+            skipped[pin.obstacle] += pin.moving
+    plan = Plan(epoch=snapshot.epoch, stop_reason="every remapped PG was looked at", moves=(),
                 changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}),
-                skipped=_skipped(unpinned), min_compat_client=snapshot.min_compat_client,
+                skipped=dict(sorted(skipped.items())), min_compat_client=snapshot.min_compat_client,
                 aim=AIMS[0], bounds={}, kind=FREEZE)
     return Freeze(plan, len(remapped), shards, pinned_bytes, copies, pinned_copies,
                   tuple(unpinned))
-
-
-def _misplaced_shards(pg: Pg, positional: bool) -> int:
-    """Shards that are served where they are not wanted. What no OSD serves is degraded."""
-    return sum(osd != NO_OSD for osd in shard_changes(pg.acting, pg.up, positional)[1])
-
-
-def _change(pg: Pg, pin: Pin) -> PgChange:
-    """The change of upmap items, by which no shard moves."""
-    return PgChange(pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=pin.up, items=pin.items,
-                    shards=0, shard_bytes=pg.shard_bytes, objects=pg.objects)
-
-
-def _skipped(unpinned: List[Unpinned]) -> Dict[str, int]:
-    """Reason → shards that cannot be pinned for it."""
-    counts: Dict[str, int] = {}
-    for left in unpinned:
-        counts[left.obstacle] = counts.get(left.obstacle, 0) + left.shards
-    return dict(sorted(counts.items()))

@@ -54,13 +54,6 @@ class UpmapReply(NamedTuple):
     message: str
 
 
-class UpmapRequest(NamedTuple):
-    """An upmap command on its way to the monitor."""
-
-    change: PgChange
-    reply: CommandResult
-
-
 class Gateway:
     """Reads snapshots from the mgr and sends upmap commands through it.
 
@@ -315,20 +308,18 @@ class Gateway:
                 if is_same_placement(up_set(osdmap, pg.pgid) or (), pg.up,
                                      snapshot.pools[pg.pool].erasure)]
 
-    def send(self, changes: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
-        """Sends all commands at once, so that they land in one epoch, and waits for the replies."""
-        return self.collect_replies(self.submit_upmaps(changes), timeout)
+    def submit_upmaps(self, changes: Sequence[PgChange]) -> List[Tuple[PgChange, CommandResult]]:
+        """Hands all commands to the mgr at once, so that they land in one epoch; waits for
+        nothing."""
+        return [(change, self._send(_command(change))) for change in changes]
 
-    def submit_upmaps(self, changes: Sequence[PgChange]) -> List[UpmapRequest]:
-        """Hands all commands to the mgr, which sends them; waits for nothing."""
-        return [UpmapRequest(change, self._send(_command(change))) for change in changes]
-
-    def collect_replies(self, requests: Sequence[UpmapRequest], timeout: float) -> List[UpmapReply]:
+    def collect_replies(self, requests: Sequence[Tuple[PgChange, CommandResult]],
+                        timeout: float) -> List[UpmapReply]:
         """Waits for the monitor's replies, at most `timeout` seconds in all.
 
         A return code of 0 does not mean that the monitor keeps the items: the map has to be read.
         """
-        come = self._wait([request.reply for request in requests], timeout)
+        come = self._wait([reply for _, reply in requests], timeout)
         return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
                 else UpmapReply(change, None, f"no answer within {int(timeout)} s")
                 for (change, reply), has_come in zip(requests, come)]

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
+import time
 from functools import partial
-from typing import Callable, Dict, Mapping, NamedTuple, Optional, Set
+from typing import Callable, Dict, Mapping, NamedTuple, Optional
 
 from ..gateway.gateway import Gateway
 from ..plan.store import PlanStore
 from ..runtime.job_thread import JobRunner
-from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
+from ..runtime.time_slice import TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
 from ..what_if.failure import Failure
 from ..what_if.placement import PgsByOsd, Placement, placement
@@ -23,6 +23,8 @@ MAX_ANSWERS = 16
 _OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
 #: The cluster is read so often at most, until its epoch stays the same while PGs are mapped.
 _ATTEMPTS = 3
+#: Then the worst of the failure domains are those computed so far: plans wait for the job.
+_MOST_SECONDS = 60.0
 
 
 class FailureQuestion(NamedTuple):
@@ -46,10 +48,6 @@ class FailureAnswer(NamedTuple):
     worst: Optional[Dict[str, TypeFailures]]
 
 
-class _Stopped(Exception):
-    """Raised where a job gives way when the module shuts down."""
-
-
 class FailureService:
     """Any thread may use it. `clock` returns seconds since the epoch."""
 
@@ -61,11 +59,11 @@ class FailureService:
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
-        self._answers: OrderedDict[FailureQuestion, FailureAnswer] = OrderedDict()
+        self._answers: Dict[FailureQuestion, FailureAnswer] = {}   # the newest last
         self._failed: Dict[FailureQuestion, str] = {}      # why a job ended without an answer
-        #: those whose job has not ended: since when, seconds since the epoch
-        self._asked: Dict[FailureQuestion, float] = {}
-        self._begun: Set[FailureQuestion] = set()   # of these, those whose job has begun
+        #: those whose job has not ended: since when they wait, seconds since the epoch; None once
+        #: it has begun
+        self._asked: Dict[FailureQuestion, Optional[float]] = {}
         self._stopping = False
 
     def stop(self) -> None:
@@ -74,8 +72,7 @@ class FailureService:
 
     def known(self, question: FailureQuestion) -> Optional[FailureAnswer]:
         """The answer that is kept, if it still serves; starts nothing."""
-        with self._lock:
-            answer = self._answers.get(question)
+        answer = self._answers.get(question)
         if answer is None:
             return None
         serves = (_SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
@@ -100,41 +97,39 @@ class FailureService:
 
     def queued_seconds(self, question: FailureQuestion) -> float:
         """Seconds for which its job has waited for others, as for a plan in the making."""
-        with self._lock:
-            asked_at = None if question in self._begun else self._asked.get(question)
+        asked_at = self._asked.get(question)
         return 0.0 if asked_at is None else max(0.0, self._clock() - asked_at)
 
     def pop_reason(self, question: FailureQuestion) -> Optional[str]:
         """Why the last attempt to answer failed, or None; it is told once."""
-        with self._lock:
-            return self._failed.pop(question, None)
+        return self._failed.pop(question, None)
 
     def _run(self, question: FailureQuestion) -> None:
+        self._asked[question] = None
         try:
-            with self._lock:
-                self._begun.add(question)
             answer = self._answer(question)
-            with self._lock:
+            if not self._stopping:
+                self._answers.pop(question, None)
                 self._answers[question] = answer
-                self._answers.move_to_end(question)
-                while len(self._answers) > MAX_ANSWERS:
-                    self._answers.popitem(last=False)
-        except _Stopped:
-            pass
+                for oldest in list(self._answers)[:-MAX_ANSWERS]:
+                    del self._answers[oldest]
         except Exception as error:
             self._log.exception("what a failure leads to cannot be computed")
-            with self._lock:
-                self._failed = {question: f"{type(error).__name__}: {error}"}   # the newest
+            self._failed = {question: f"{type(error).__name__}: {error}"}   # the newest
         finally:
             with self._lock:
-                self._asked.pop(question, None)
-                self._begun.discard(question)
+                del self._asked[question]
 
     def _answer(self, question: FailureQuestion) -> FailureAnswer:
         changes = () if question.plan is None else self._plan_store.get(question.plan).changes
+        time_slice, started = TimeSlice(), time.monotonic()
+
+        def ask(_moves: int) -> bool:
+            time_slice.yield_if_due()
+            return not self._stopping and time.monotonic() - started < _MOST_SECONDS
         for _ in range(_ATTEMPTS):
             snapshot = self._gateway.snapshot()
-            with giving_way(self._until_shutdown()):
+            with giving_way(ask):
                 answer = self._answer_of(question, placement(snapshot, changes), snapshot)
             # all failure domains one after the other take too long to be done three times
             if question.failure is None or self._gateway.epoch() == snapshot.epoch:
@@ -154,15 +149,3 @@ class FailureService:
             snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
             snapshot.osds, sum(states.inactive + states.degraded
                                for states in snapshot.pool_states.values()), figures, worst)
-
-    def _until_shutdown(self) -> AskToGoOn:
-        """How a job gives way, which ends at shutdown. Never while the gateway reads the cluster:
-        an exception there would leave half a reading."""
-        time_slice = TimeSlice()
-
-        def ask(_moves: int) -> bool:
-            time_slice.yield_if_due()
-            if self._stopping:
-                raise _Stopped
-            return True
-        return ask

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, NamedTuple, Optional
 
 from ..gateway.gateway import Gateway, NotReady
 from ..plan.aim_comparison import FAILED, AimComparison, AimComparisons, AimFigures, figures_of
@@ -17,7 +18,6 @@ from ..planner.rule_repair import repair_plan
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Snapshot, pool_of
-from .plan_queue import Failures, PlanJob, PlanProgress, PlanQueue
 
 #: Named plans that may be in progress at once: each waits for those before it.
 MAX_PLANS_IN_PROGRESS = 10
@@ -26,6 +26,24 @@ MAX_PLANS_IN_PROGRESS = 10
 _MAX_WAITS = 3
 
 Planner = Callable[[Snapshot, PlanOptions], Plan]   # make_plan, or what stands in for it
+
+
+class PlanProgress(NamedTuple):
+    """A plan that is made or waits to be."""
+
+    plan: str          # its name; empty for an automatic plan
+    started_at: float  # seconds since the epoch
+    moves: int         # found so far
+    aim: str
+    running: bool = False   # False while it waits for another plan
+
+
+class _Job:
+    """One attempt to make a plan."""
+
+    def __init__(self, progress: PlanProgress) -> None:
+        self.progress = progress
+        self.cancelled = False
 
 
 class PlanService:
@@ -44,15 +62,18 @@ class PlanService:
         self.planner: Planner = make_plan
         self.monotonic: Callable[[], float] = time.monotonic
         self.time_slice: Callable[[], TimeSlice] = TimeSlice
-        self._queue = PlanQueue()
-        self._failures = Failures(MAX_PLANS)
+        self._lock = threading.Lock()
+        self._in_progress: Dict[str, _Job] = {}   # by the plan's name
+        #: by the plan's name, the newest last; the automatic one's stays until one is made
+        self._failures: Dict[str, str] = {}
         self._comparisons = AimComparisons()
         self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
     def plans_in_progress(self) -> Dict[str, PlanProgress]:
         """Name → progress of each plan that is made or waits to be; "" is the automatic plan."""
-        return self._queue.progress()
+        with self._lock:
+            return {name: job.progress for name, job in self._in_progress.items()}
 
     def last_failure(self, name: str) -> Optional[str]:
         """Why the last attempt to make a plan of this name failed, or None."""
@@ -65,7 +86,7 @@ class PlanService:
             self._comparisons.drop(name)  # the plan that it belongs to is about to be replaced
         return is_new
 
-    def _keep(self, name: str, options: PlanOptions, plan: Plan, job: PlanJob) -> None:
+    def _keep(self, name: str, options: PlanOptions, plan: Plan, job: _Job) -> None:
         head = self._plan_store.put(name, plan, self._clock())
         self._comparisons.plan_made(head, options)
         # it may have been cancelled while it was written
@@ -78,7 +99,11 @@ class PlanService:
 
         False where no plan of that name is in progress.
         """
-        return self._queue.cancel(name)
+        with self._lock:
+            job = self._in_progress.pop(name, None)
+            if job is not None:
+                job.cancelled = True
+            return job is not None
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
                          done: Callable[[Plan], None]) -> bool:
@@ -113,42 +138,58 @@ class PlanService:
         self._stopping = True
 
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
-                max_seconds: float, done: Callable[[Plan, PlanJob], None]) -> bool:
-        def make(job: PlanJob) -> None:
-            plan = self._make(self._settled(snapshot), options, max_seconds,
-                              partial(self._queue.advance, job))
-            if job.cancelled:
-                return
-            if not self._stopping:
-                done(plan, job)
-            self.last_plan = {
-                "plan": name or "automatic", "made_at": self._clock(), "osdmap_epoch": plan.epoch,
-                "moves": len(plan.moves), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
-                "stop_reason": plan.stop_reason, "aim": plan.aim}
-            self._log.info("made plan %s: %d moves, %d bytes, %s", name or "(automatic)",
-                           len(plan.moves), plan.bytes, plan.stop_reason)
-            self._failures.forget(name)
-        if not self._queue.add(PlanJob(PlanProgress(name, self._clock(), 0, options.aim), make)):
-            return False
-        if name:  # an automatic plan's failure shows until one succeeds
-            self._failures.forget(name)
-        self._jobs.submit(f"plan {name or 'automatic'}", self._run_next_job)
+                max_seconds: float, done: Callable[[Plan, _Job], None]) -> bool:
+        """Plans are made in the order in which they are submitted."""
+        job = _Job(PlanProgress(name, self._clock(), 0, options.aim))
+        with self._lock:
+            if name in self._in_progress:
+                return False
+            self._in_progress[name] = job
+            if name:
+                self._failures.pop(name, None)
+
+        def run() -> None:
+            try:
+                if self._advance(job, 0):
+                    plan = self._make(self._settled(snapshot), options, max_seconds,
+                                      partial(self._advance, job))
+                    if not job.cancelled:
+                        self._made(name, plan, job, done)
+            except Exception as error:
+                self._log.exception("making plan %r failed", name or "automatic")
+                if not job.cancelled:
+                    self._failed(name, error)
+            finally:
+                with self._lock:
+                    if self._in_progress.get(name) is job:
+                        del self._in_progress[name]
+        self._jobs.submit(f"plan {name or 'automatic'}", run)
         return True
 
-    def _run_next_job(self) -> None:
-        """One run for each plan that was submitted; the queue chooses which plan it makes."""
-        job = self._queue.next_job()
-        if job is None:   # the plan that it was submitted for has been cancelled
-            return
-        name = job.progress.plan
-        try:
-            job.make(job)
-        except Exception as error:
-            self._log.exception("making plan %r failed", name or "automatic")
-            if not job.cancelled:
-                self._failures.record(name, error)
-        finally:
-            self._queue.finish(job)
+    def _advance(self, job: _Job, moves: int) -> bool:
+        """Records the moves found so far; False where the plan has been cancelled."""
+        with self._lock:
+            job.progress = job.progress._replace(moves=moves, running=True)
+            return not job.cancelled
+
+    def _made(self, name: str, plan: Plan, job: _Job, done: Callable[[Plan, _Job], None]) -> None:
+        if not self._stopping:
+            done(plan, job)
+        self.last_plan = {
+            "plan": name or "automatic", "made_at": self._clock(), "osdmap_epoch": plan.epoch,
+            "moves": len(plan.moves), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
+            "stop_reason": plan.stop_reason, "aim": plan.aim}
+        self._log.info("made plan %s: %d moves, %d bytes, %s", name or "(automatic)",
+                       len(plan.moves), plan.bytes, plan.stop_reason)
+        with self._lock:
+            self._failures.pop(name, None)
+
+    def _failed(self, name: str, error: Exception) -> None:
+        with self._lock:
+            self._failures.pop(name, None)
+            self._failures[name] = f"{type(error).__name__}: {error}"
+            for oldest in [known for known in self._failures if known][:-MAX_PLANS]:
+                del self._failures[oldest]
 
     def _plan_next_aim(self, comparison: AimComparison, snapshot: Optional[Snapshot],
                        max_seconds: float) -> None:

@@ -9,7 +9,7 @@ from ..plan.kinds import BALANCE, MOTIONLESS
 from ..plan.model import Plan
 from ..plan.store import PlanHead
 from ..plan.topology import topology_mark
-from ..plan_service.plan_queue import PlanProgress
+from ..plan_service.plan_service import PlanProgress
 from ..runtime.formatting import format_bytes, format_percent, format_time, plural, wrap
 from .command_answer import CommandAnswer
 from .table import Column, render_table

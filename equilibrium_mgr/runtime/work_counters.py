@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Dict, NamedTuple
+from typing import NamedTuple
 
 
 class Counts(NamedTuple):
@@ -22,15 +22,9 @@ class WorkCounters:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: Dict[str, int] = Counts()._asdict()
+        self.counts = Counts()   # replaced whole
 
     def add(self, name: str, count: int = 1) -> None:
-        """Adds to a field of Counts. Raises KeyError for any other name."""
+        """Adds to a field of Counts. Raises AttributeError for any other name."""
         with self._lock:
-            self._counts[name] += count
-
-    @property
-    def counts(self) -> Counts:
-        """The counts now."""
-        with self._lock:
-            return Counts(**self._counts)
+            self.counts = self.counts._replace(**{name: getattr(self.counts, name) + count})

@@ -22,7 +22,7 @@ class UpSetsAfter:
         self._snapshot = snapshot
         self._failed = failed
         self._checks: Dict[int, UpmapCheck] = {}
-        self._some_down = any(not osd.up and self._serves(osd.id)
+        self._some_down = any(not osd.up and not self._is_out(osd.id)
                               for osd in snapshot.osds.values())
 
     def up(self, pg: Pg, mapped: Osds, items: UpmapItems) -> Osds:
@@ -50,17 +50,15 @@ class UpSetsAfter:
             return apply_items(raw, items, self._is_out)
         return self._cleaned(pool, raw, items)
 
-    def _serves(self, osd: int) -> bool:
-        return osd not in self._failed and is_in(self._snapshot, osd)
-
     def _is_out(self, osd: int) -> bool:
-        return not self._serves(osd)
+        return osd in self._failed or not is_in(self._snapshot, osd)
 
     def _raw(self, pg: Pg, mapped: Osds, items: UpmapItems) -> Osds:
         """What CRUSH alone gives under the failure: it keeps what it chose before and is in."""
         raw = list(mapped)
         for source, target in reversed(items):
-            if target in raw and source not in raw and source in pg.raw and self._serves(source):
+            if target in raw and source not in raw and source in pg.raw and (
+                    not self._is_out(source)):
                 raw[raw.index(target)] = source
         return tuple(raw)
 

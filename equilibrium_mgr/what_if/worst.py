@@ -1,19 +1,17 @@
 """The worst failures of one failure domain each, by type."""
 from __future__ import annotations
 
+from collections import Counter
 from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
-from ..runtime.time_slice import piecewise
+from ..runtime.time_slice import give_way, piecewise
 from .failure import Failure, failure_domains
 from .placement import Osds, PgsByOsd, Placement
 from .recovery import FailureFigures, Recovery, failure_figures, recover, usage_of
 
 #: Of each type so many are kept, with all figures.
 KEPT_FAILURES = 5
-#: Of each type so many are computed: for each the mgr copies its map, and a cluster may have 10,000
-#: OSDs.
-MOST_COMPUTED = 200
 _PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 
 #: (OSDs that fail, pgids) → up sets under that failure, as the mgr's map gives them.
@@ -38,27 +36,32 @@ def recovery_from(placed: Placement, failure: Failure, pgs: PgsByOsd,
 
 
 def worst_failures(placed: Placement, up_sets_without: UpSetsWithout) -> Dict[str, TypeFailures]:
-    """By type, the failures of hosts and of what the rules keep shards apart by."""
+    """By type, the failures of hosts and of what the rules keep shards apart by.
+
+    Of each type the one that looks worst without CRUSH is computed, then the second of each, until
+    `give_way` tells to end: for each the mgr copies its map, and a cluster may have 10,000 OSDs.
+    """
     pgs, before = PgsByOsd(placed), usage_of(placed)
-    found: Dict[str, TypeFailures] = {}
-    for type_name, failures in failure_domains(placed.snapshot).items():
-        worst: List[Recovery] = []
-        computed = _ranked(placed, failures)[:MOST_COMPUTED]
-        for failure in computed:
-            worst.append(recovery_from(placed, failure, pgs, up_sets_without))
-            worst.sort(key=Recovery.severity, reverse=True)
-            del worst[KEPT_FAILURES:]
-        found[type_name] = TypeFailures(type_name, len(failures), tuple(
-            failure_figures(placed, recovery, before) for recovery in worst),
-            len(computed))
-    return found
+    ranked = {type_name: _ranked(placed, failures)
+              for type_name, failures in failure_domains(placed.snapshot).items()}
+    worst: Dict[str, List[Recovery]] = {type_name: [] for type_name in ranked}
+    computed: Counter[str] = Counter()
+    for number in range(max(map(len, ranked.values()), default=0)):
+        for type_name, failures in ranked.items():
+            if number < len(failures) and (number == 0 or give_way()):
+                computed[type_name] += 1
+                found = worst[type_name]
+                found.append(recovery_from(placed, failures[number], pgs, up_sets_without))
+                found.sort(key=Recovery.severity, reverse=True)
+                del found[KEPT_FAILURES:]
+    return {type_name: TypeFailures(type_name, len(failures), tuple(
+        failure_figures(placed, recovery, before) for recovery in worst[type_name]),
+        computed[type_name]) for type_name, failures in ranked.items()}
 
 
 def _ranked(placed: Placement, failures: Sequence[Failure]) -> Sequence[Failure]:
     """The failures by what can be told without CRUSH, the worst first: PGs of which too few shards
-    are left, and bytes that have to go elsewhere. As they are where all are computed."""
-    if len(failures) <= MOST_COMPUTED:
-        return failures
+    are left, and bytes that have to go elsewhere."""
     number_of = {osd: number for number, failure in enumerate(failures) for osd in failure.osds}
     lost, pools = [0] * len(failures), placed.snapshot.pools
     for pg in piecewise(placed.snapshot.pgs.values(), _PGS_A_PIECE):

@@ -1,8 +1,9 @@
 """Limits of a round for tests: none at all, but for those that are given."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
+from equilibrium_mgr.execution.batch_selection import Decision
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.settings import default_settings
 
@@ -19,3 +20,13 @@ def limited(**fields: Any) -> ThrottleLimits:
 
 
 FREE = limited()
+
+
+def throttled(decision: Decision) -> bool:
+    """Whether most shards that wait do so for the throttle."""
+    return decision.leading is not None and decision.leading.is_throttle
+
+
+def why(decision: Decision) -> Optional[str]:
+    """What most shards wait for."""
+    return decision.leading.reason if decision.leading is not None else None

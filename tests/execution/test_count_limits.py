@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from tests.execution.limits import limited
+from tests.execution.limits import limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
@@ -43,7 +43,7 @@ def test_where_others_have_passed_it_the_hard_limit_is_kept_away_from() -> None:
     to_it = [change_of(f"1.{ps:x}", [1], [0]) for ps in (10,)]
     assert len(batch(to_it, max_pg_shards=(5, 15)).send) == 1
     decision = batch(to_it, max_pg_shards=(5, 12))
-    assert not decision.send and "osd_max_pg_per_osd_hard_ratio" in str(decision.waiting_for)
+    assert not decision.send and "osd_max_pg_per_osd_hard_ratio" in str(why(decision))
 
 
 def test_changes_that_drop_or_alter_items_go() -> None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.execution.limits import FREE, limited
+from tests.execution.limits import FREE, limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -53,4 +53,4 @@ def test_a_deferral_has_a_code_an_option_and_figures(
 
 def test_names_with_braces_stand_in_a_sentence_as_they_are() -> None:
     decision = decided(trouble="pool '{x}' has 3 PGs degraded")
-    assert decision.waiting_for == "pool '{x}' has 3 PGs degraded"
+    assert why(decision) == "pool '{x}' has 3 PGs degraded"

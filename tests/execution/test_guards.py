@@ -8,7 +8,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.guards import (
-    cluster_guard, full_osds, pg_num_changes, blocked_pools, blocked_pool_reasons, unsettled_pools,
+    cluster_guard, full_osds, blocked_pools, blocked_pool_reasons, unsettled_pools,
     upmap_refused)
 from equilibrium_mgr.snapshot import reason_codes as codes
 
@@ -24,15 +24,6 @@ def guard(small: Cluster, connected: bool = True, builtin: bool = False) -> Any:
     return found[:2] if found is not None else None
 
 
-def test_nothing_in_the_way() -> None:
-    assert guard(cluster()) is None
-
-
-def test_no_monitor() -> None:
-    assert guard(cluster(), connected=False) == (
-        codes.NO_MONITOR, "the mgr has no connection to a monitor")
-
-
 @pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover", "pauserd", "pausewr",
                                   "pauserd,pausewr"])
 def test_flags(flag: str) -> None:
@@ -40,27 +31,11 @@ def test_flags(flag: str) -> None:
         codes.FLAG, f"the osdmap has the flag {flag.split(',')[0]}")
 
 
-@pytest.mark.parametrize("flags", ["", "noout,noscrub,nodeep-scrub,sortbitwise"])
-def test_harmless_flags(flags: str) -> None:
-    assert guard(cluster(flags=flags)) is None
-
-
-def test_builtin_balancer() -> None:
-    assert guard(cluster(), builtin=True) == (
-        codes.CONFLICT, "the built-in balancer is active; run 'ceph balancer off'")
-
-
 @pytest.mark.parametrize("release", ["jewel", "hammer", "kraken", "firefly", "", "unknown"])
 def test_old_clients(release: str) -> None:
     said = upmap_refused(release)
     assert said and "run 'ceph osd set-require-min-compat-client luminous'" in said
     assert guard(cluster(require_min_compat_client=release)) == (codes.OLD_CLIENTS, said)
-
-
-@pytest.mark.parametrize("release", ["luminous", "mimic", "nautilus", "octopus", "pacific",
-                                     "quincy", "reef", "squid", "tentacle", "umbrella"])
-def test_new_clients_known_or_yet_to_come(release: str) -> None:
-    assert upmap_refused(release) is None
 
 
 def states(pool: int, **counts: int) -> Dict[str, Any]:
@@ -76,13 +51,6 @@ def two_classes() -> Cluster:
     small = Cluster(hosts(4), rules, classes={2: "ssd", 3: "ssd"})
     small.pool(1, size=2, name="data").pool(2, size=2, rule=1).pool(3, size=2)
     return small.pg("1.0", [0, 1]).pg("2.0", [2, 3]).pg("3.0", [0, 1])
-
-
-def test_healthy_pools_are_free() -> None:
-    small = two_classes()
-    small.pg_status = {"pgs_by_pool_state": [states(1, active_clean=4),
-                                             states(2, active_remapped_backfilling=2)]}
-    assert blocked_pool_reasons(small.snapshot()) == {}
 
 
 @pytest.mark.parametrize("state, word", [
@@ -155,11 +123,6 @@ def test_of_several_targets_those_with_room_are_not_full() -> None:
     small = cluster().osd(2, used=89 * GIB)
     small.pg("1.1", [2, 3], 2 * GIB, acting=[0, 1], state="active+remapped+backfill_toofull")
     assert full_osds(small.snapshot()) == {2}
-
-
-def test_pg_num_changes() -> None:
-    assert not pg_num_changes(cluster().snapshot())
-    assert pg_num_changes(cluster().pool(2, size=2, pg_num=4, pg_num_target=8).snapshot())
 
 
 def test_of_several_targets_one_without_statistics_may_be_full() -> None:

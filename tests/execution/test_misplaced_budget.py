@@ -19,20 +19,6 @@ LIMIT = 32    # of 120 copies, at a ratio of 0.27
 MARGIN = 0.05
 
 
-def test_what_others_misplace_and_what_we_sent_a_moment_ago_add_up() -> None:
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27
-    harness.gateway.cluster.pg_status = {"misplaced_objects": 20, "misplaced_total": 120}
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
-    for _ in range(6):
-        harness.round(5)
-        harness.gateway.cluster.acting.clear()   # no PG has peered: Ceph shows nothing of it
-        assert 20 + 10 * len(harness.gateway.sent) <= LIMIT
-    assert len(harness.gateway.sent) == 1
-    view = harness.balancer.status.view
-    assert view is not None and view.misplaced_ratio == pytest.approx(30 / 120)
-
-
 class LateReports:
     """A cluster whose PGs report some rounds after they have changed, each when it likes; what
     they have reported is what `pg_status` adds up."""

@@ -8,8 +8,7 @@ from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.change_outcomes import DroppedChange
-from equilibrium_mgr.execution.execution import (
-    BatchResult, Execution, ExecutionUpdate, verify_batch)
+from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate, verify_batch
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.gateway.gateway import UpmapReply
 from equilibrium_mgr.plan.model import PgChange
@@ -170,16 +169,11 @@ def test_result_rests_on_the_map_not_on_the_answer() -> None:
     result = verify_batch([UpmapReply(CHANGE, 0, "set"), UpmapReply(OTHER, 0, "set"),
                       UpmapReply(refused, -2, "no such pg"), UpmapReply(silent, None, "no answer")],
                      snapshot_with_items().snapshot())
-    assert result.kept == [CHANGE]
+    assert result.sent == [CHANGE]
     assert result.rejected == [
         DroppedChange(OTHER, "the monitor dropped its upmap items"),
         DroppedChange(refused, "the monitor refused it: no such pg", is_refused=True)]
     assert result.unanswered == [silent]
-
-
-def test_late_answer_does_not_matter_where_the_map_has_the_items() -> None:
-    result = verify_batch([UpmapReply(CHANGE, None, "no answer")], snapshot_with_items().snapshot())
-    assert result.kept == [CHANGE] and result.unanswered == []
 
 
 def test_rewritten_items_are_not_kept() -> None:
@@ -188,17 +182,11 @@ def test_rewritten_items_are_not_kept() -> None:
     assert [dropped.change for dropped in result.rejected] == [OTHER]
 
 
-def test_removed_items_are_kept_when_none_stand_there() -> None:
-    home = change_of("1.1", (0, 1), (0, 1), before=(2, 1))
-    assert home.items == ()
-    assert verify_batch([UpmapReply(home, 0, "")], snapshot_with_items().snapshot()).kept == [home]
-
-
 def test_execution_counts_shards() -> None:
     execution = Execution("p", [CHANGE, OTHER], 5.0)
     assert (execution.planned_moves, execution.planned_bytes) == (3, 5 * GIB)
     result = verify_batch([UpmapReply(CHANGE, 0, "")], snapshot_with_items().snapshot())
-    execution.apply(result.update())
+    execution.apply(result)
     assert (execution.sent_moves, execution.sent_bytes) == (1, 3 * GIB)
     assert (execution.remaining_moves, execution.remaining_bytes) == (2, 2 * GIB)
     execution.apply(ExecutionUpdate(done=[OTHER]))
@@ -209,7 +197,7 @@ def test_execution_reports_what_was_dropped() -> None:
     execution = Execution("p", [CHANGE, OTHER], 5.0)
     execution.apply(ExecutionUpdate(dropped=[DroppedChange(CHANGE, "its pool or PG is gone")]))
     result = verify_batch([UpmapReply(OTHER, 0, "")], snapshot_with_items().snapshot())
-    execution.apply(result.update())
+    execution.apply(result)
     assert execution.dropped_moves == 3
     assert execution.wanted == []
     assert execution.summary()["dropped"] == [
@@ -219,7 +207,7 @@ def test_execution_reports_what_was_dropped() -> None:
 
 def test_shards_of_a_dropped_change_that_move_count_as_sent() -> None:
     execution = Execution("p", [OTHER], 5.0)
-    execution.apply(ExecutionUpdate(dropped=[DroppedChange(OTHER, "in part", moving_shards=1)]))
+    execution.apply(ExecutionUpdate(rejected=[DroppedChange(OTHER, "in part", moving_shards=1)]))
     assert (execution.sent_moves, execution.sent_bytes) == (1, GIB)
     assert execution.dropped_moves == 1
 
@@ -230,7 +218,7 @@ def test_unanswered_change_is_tried_three_times() -> None:
         assert execution.wanted == [OTHER], attempt
         result = verify_batch([UpmapReply(OTHER, None, "no answer")],
                               snapshot_with_items().snapshot())
-        execution.apply(result.update())
+        execution.apply(result)
     assert execution.wanted == []
     assert execution.dropped_moves == 2
 
@@ -251,18 +239,15 @@ def large_plan(count: int) -> List[PgChange]:
     return [Counted(*change_of(f"1.{ps:x}", (0, 1), (2, 1))) for ps in range(count)]
 
 
-@pytest.mark.parametrize("outcome", ["dropped", "done", "kept", "rejected", "superseded",
-                                     "unanswered"])
+@pytest.mark.parametrize("outcome", ["dropped", "done", "sent", "rejected", "unanswered"])
 def test_work_of_a_large_plan_grows_with_its_changes_not_with_their_square(outcome: str) -> None:
     count = 2000
     changes = large_plan(count)
     execution, half = Execution("p", changes, 5.0), [Counted(*change) for change in changes[::2]]
     dropped = [DroppedChange(change, "refused") for change in half]
     update = {"dropped": ExecutionUpdate(dropped=dropped), "done": ExecutionUpdate(done=half),
-              "kept": BatchResult(kept=half).update(),
-              "rejected": BatchResult(rejected=dropped).update(),
-              "superseded": BatchResult(superseded=half).update(),
-              "unanswered": BatchResult(unanswered=half).update()}[outcome]
+              "sent": ExecutionUpdate(sent=half), "rejected": ExecutionUpdate(rejected=dropped),
+              "unanswered": ExecutionUpdate(unanswered=half)}[outcome]
     Counted.compared = 0
     for _ in range(3 if outcome == "unanswered" else 1):
         execution.apply(update)

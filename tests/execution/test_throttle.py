@@ -5,7 +5,7 @@ import random
 from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
-from tests.execution.limits import FREE, limited
+from tests.execution.limits import FREE, limited, throttled, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -71,7 +71,7 @@ def test_busy_pgs_wait(state: str, words: str) -> None:
     cluster = pgs(2).pg("1.0", [0, 1], objects=10, state=state)
     decision = batch(cluster, wanted([2, 3]))
     assert sent(decision) == ["1.1"] and decision.later == wanted([2])
-    assert decision.waiting_for == f"pg 1.0 is being {words}" and not decision.throttled
+    assert why(decision) == f"pg 1.0 is being {words}" and not throttled(decision)
 
 
 @pytest.mark.parametrize("state, reason", [
@@ -82,7 +82,7 @@ def test_pgs_of_which_nobody_knows_the_good_copies_stay(state: str, reason: str)
     cluster = pgs(2).pg("1.0", [0, 1], objects=10, state=state)
     decision = batch(cluster, wanted([2, 3]))
     assert sent(decision) == ["1.1"] and decision.later == wanted([2])
-    assert decision.waiting_for == reason
+    assert why(decision) == reason
     assert "1.0" not in {move.pgid for move in make_plan(cluster.snapshot()).moves}
 
 
@@ -96,15 +96,15 @@ def test_pgs_that_may_stay_so_for_long_do_not(state: str) -> None:
 def test_osds_without_recent_statistics(stale: int) -> None:
     snapshot = pgs(1).snapshot()._replace(stale_osds=frozenset((stale,)))
     decision = next_batch(snapshot, wanted([2]), FREE, {})
-    assert decision.send == [] and decision.waiting_for == (
+    assert decision.send == [] and why(decision) == (
         f"osd.{stale} has not reported its statistics for too long")
 
 
 def test_pg_that_was_moved_a_short_while_ago() -> None:
     limits = limited(cooling={"1.0": 100.0})
     decision = batch(pgs(2), wanted([2, 3]), limits)
-    assert sent(decision) == ["1.1"] and decision.throttled
-    assert decision.waiting_for == (
+    assert sent(decision) == ["1.1"] and throttled(decision)
+    assert why(decision) == (
         "pg 1.0 was moved a short while ago and stays until 1970-01-01 00:19 UTC (pg_cooldown)")
     overfull = pgs(2).osd(0, used=86 * GIB)
     assert sent(batch(overfull, wanted([2, 3]), limits)) == ["1.0", "1.1"]
@@ -119,7 +119,7 @@ def test_full_osds_are_relieved_while_pgs_are_degraded() -> None:
     changes = wanted([2]) + [change_of("1.1", (0, 1), (0, 3)), change_of("1.2", (0, 1), (4, 5))]
     decision = batch(pgs().osd(0, used=91 * GIB), changes, FREE, DEGRADED)
     assert sent(decision) == ["1.0"]          # the others take shards off osd.1 as well
-    assert decision.waiting_for == DEGRADED[1].reason
+    assert why(decision) == DEGRADED[1].reason
 
 
 @pytest.mark.parametrize("state", ["active+undersized+degraded", "active+recovering+degraded",

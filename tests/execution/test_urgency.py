@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import List
 
 import pytest
-from tests.execution.limits import FREE, limited
+from tests.execution.limits import FREE, limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -72,7 +72,7 @@ def test_only_what_shares_an_osd_waits_for_relief_that_waits_for_its_osds() -> N
     to_its_target = [change_of("1.4", [0], [6])] + plan()[5:]   # where 1.6 is to go
     found = next_batch(cluster().snapshot(), to_its_target, limited(max_backfills_per_osd=1), {})
     assert "1.4" not in [change.pgid for change in found.send]
-    assert str(decision.waiting_for).endswith("(max_backfills_per_osd)")
+    assert str(why(decision)).endswith("(max_backfills_per_osd)")
 
 
 def with_objects() -> Snapshot:

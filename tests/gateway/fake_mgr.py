@@ -4,11 +4,12 @@ from __future__ import annotations
 import copy
 import json
 from enum import IntEnum
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tests.support.clusters.unit_cluster import Cluster, hosts
 
-from equilibrium_mgr.gateway.gateway import Gateway
+from equilibrium_mgr.gateway.gateway import Gateway, UpmapReply
+from equilibrium_mgr.plan.model import PgChange
 from mgr_stub.crush.placement_seed import stable_mod
 from mgr_stub.frozen import frozen
 
@@ -192,6 +193,10 @@ class Clock:
     def sleep(self, _seconds: float) -> None:
         """Nobody has to wait."""
         self.sleeps += 1
+
+
+def send(gateway: Gateway, changes: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
+    return gateway.collect_replies(gateway.submit_upmaps(changes), timeout)
 
 
 def small() -> Cluster:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, List
 
 import pytest
-from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, small
+from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, send, small
 from tests.snapshot.test_osd_factors import odd_cluster
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
@@ -21,18 +21,6 @@ def test_one_reading_asks_for_everything_once() -> None:
     for name in ("dump", "crush", "pg_progress", "osd_stats", "pg_status", "pool_stats",
                  "pg_stats"):
         assert mgr.calls[name] == 1, name
-
-
-def test_up_sets_are_read_again_only_at_a_new_epoch() -> None:
-    cluster = small()
-    gateway, mgr, _ = open_gateway(cluster)
-    for _ in range(3):
-        gateway.snapshot()
-    assert mgr.calls["pg_to_up_acting_osds"] == 8 and mgr.calls["dump"] == 1
-    cluster.epoch += 1
-    cluster.pg("1.0", [3, 1])
-    assert gateway.snapshot().pgs["1.0"].up == (3, 1)
-    assert mgr.calls["pg_to_up_acting_osds"] == 16
 
 
 def test_large_pools_are_mapped_in_slices() -> None:
@@ -120,25 +108,6 @@ def test_not_ready_until_all_pgs_have_reported() -> None:
     assert gateway.last_reading() is None
 
 
-def test_last_reading_is_that_of_the_snapshot() -> None:
-    gateway, _, clock = open_gateway(small())
-    snapshot = gateway.snapshot()
-    reading = gateway.last_reading()
-    assert reading is not None and reading.taken_at == snapshot.taken_at == clock.now
-    assert reading.osd_map["epoch"] == snapshot.epoch
-
-
-def test_pool_deleted_between_two_answers() -> None:
-    """The statistics still know a pool that the map has lost."""
-    cluster = small()
-    gateway, _, _ = open_gateway(cluster)
-    gateway.snapshot()
-    del cluster.pools[2]
-    cluster.epoch += 1
-    assert {pg.pool for pg in gateway.snapshot().pgs.values()} == {1}
-
-
-
 def test_work_is_counted() -> None:
     cluster = small()
     gateway, mgr, _ = open_gateway(cluster)
@@ -146,7 +115,7 @@ def test_work_is_counted() -> None:
     gateway.snapshot()
     gateway.snapshot()
     gateway.summary()
-    gateway.send([change_of(f"1.{ps:x}", [ps, 4], [9, 4]) for ps in range(3)], 1.0)
+    send(gateway, [change_of(f"1.{ps:x}", [ps, 4], [9, 4]) for ps in range(3)], 1.0)
     assert gateway.counts == Counts(full_readings=2, pg_stats=1, osdmap_dumps=1, summaries=1,
                                     mon_commands=3)
 

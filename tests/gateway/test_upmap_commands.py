@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from tests.gateway.fake_mgr import open_gateway, small
+from tests.gateway.fake_mgr import open_gateway, send, small
 from tests.support.clusters.unit_cluster import change_of
 
 from equilibrium_mgr.plan.model import PgChange
@@ -15,7 +15,7 @@ def changes(count: int) -> List[PgChange]:
 
 def test_all_commands_are_sent_before_the_first_wait() -> None:
     gateway, mgr, _ = open_gateway(small())
-    answers = gateway.send(changes(4), 30.0)
+    answers = send(gateway, changes(4), 30.0)
     assert mgr.events[:4] == ["send 1.0", "send 1.1", "send 1.2", "send 1.3"]
     assert set(mgr.events[4:]) == {"wait"}
     assert [answer.change for answer in answers] == changes(4)
@@ -23,8 +23,8 @@ def test_all_commands_are_sent_before_the_first_wait() -> None:
 
 def test_commands_in_the_monitor_s_words() -> None:
     gateway, mgr, _ = open_gateway(small())
-    gateway.send([change_of("1.a", [0, 1, 2], [3, 1, 4]),
-                  change_of("1.b", [0, 1], [0, 1], before=[5, 1])], 30.0)
+    send(gateway, [change_of("1.a", [0, 1, 2], [3, 1, 4]),
+                   change_of("1.b", [0, 1], [0, 1], before=[5, 1])], 30.0)
     assert mgr.sent == [
         {"prefix": "osd pg-upmap-items", "format": "json", "pgid": "1.a", "id": [0, 3, 2, 4]},
         {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": "1.b"}]
@@ -57,7 +57,7 @@ def test_answers_are_handed_on() -> None:
     def refuse(result: Any) -> None:
         result.r, result.outb, result.outs = -2, "", "pg 1.0 does not exist"
     mgr.answer = refuse
-    answer, = gateway.send(changes(1), 30.0)
+    answer, = send(gateway, changes(1), 30.0)
     assert (answer.returncode, answer.message) == (-2, "pg 1.0 does not exist")
 
 
@@ -71,7 +71,7 @@ def test_wait_is_bounded_for_the_whole_batch() -> None:
             clock.now += seconds
         result.ev.done, result.ev.on_timeout = False, time_passes
     mgr.answer = silent
-    answers = gateway.send(changes(5), 30.0)
+    answers = send(gateway, changes(5), 30.0)
     assert [answer.returncode for answer in answers] == [None] * 5
     assert sum(waits) == 30.0 and min(waits) >= 0.0
     assert clock.now == 1030.0

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2] / "equilibrium_mgr"
 LAYERS = (
     "version", "runtime", "crush", "snapshot", "plan", "drain", "what_if",
     "planner.objective", "planner.bound", "planner.state", "planner.search",
-    "planner", "freeze", "upmap_cleanup", "settings", "removed_options",
+    "planner", "freeze", "upmap_cleanup", "settings",
     "option_values", "gateway", "plan_service", "execution", "observation", "undo", "control",
     "report", "metrics_endpoint", "commands", "compat", "old_python", "cli", "module", "__init__")
 PURE = ("crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze", "upmap_cleanup")

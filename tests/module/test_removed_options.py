@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional
 import pytest
 
 import equilibrium_mgr
-from equilibrium_mgr.removed_options import RemovedOptions
+from equilibrium_mgr.option_values import OptionValues
 from mgr_stub.console.session import Session
 
 OPTIONS: List[Dict[str, Any]] = [dict(name="limit", default=100), dict(name="ids", default="")]
@@ -22,24 +22,26 @@ class Mgr:
         self.stands: Optional[FrozenSet[str]] = frozenset()
         self.asked = 0
         self.meanwhile: Callable[[], None] = lambda: None
-        self.options = RemovedOptions(self.held.get, self.ask, OPTIONS)
+        self.options = OptionValues(self.held.get, self.held.get, "x", self.ask, OPTIONS)
 
     def ask(self) -> Optional[FrozenSet[str]]:
         self.asked += 1
         self.meanwhile()
         return self.stands
 
-    def notified(self) -> bool:
+    def notified(self) -> None:
         self.options.request_check()
-        return self.options.check_if_due()
+        self.options.check_if_due()
 
 
 def removed() -> Mgr:
     mgr = Mgr()
     mgr.held["limit"], mgr.stands = 7, frozenset(("limit",))
-    assert not mgr.notified() and mgr.options.value("limit") == 7
+    mgr.notified()
+    assert mgr.options.value("limit") == 7
     mgr.stands = frozenset()
-    assert mgr.notified() and mgr.options.value("limit") is None
+    mgr.notified()
+    assert mgr.options.value("limit") is None
     return mgr
 
 
@@ -61,7 +63,8 @@ def test_a_mgr_that_becomes_active_goes_on_with_nothing_removed() -> None:
     """A standby keeps what was removed while it stood by, and nothing notifies it afterwards."""
     mgr = Mgr()
     mgr.held["limit"] = 7
-    assert mgr.options.check_if_due() and mgr.options.value("limit") is None
+    mgr.options.check_if_due()
+    assert mgr.options.value("limit") is None
 
 
 def test_what_is_set_while_the_monitor_answers_holds() -> None:
@@ -74,16 +77,19 @@ def test_what_is_set_while_the_monitor_answers_holds() -> None:
 
 def test_without_cause_or_doubt_nobody_is_asked() -> None:
     mgr = Mgr()
-    assert not mgr.options.check_if_due() and not mgr.notified()
+    mgr.options.check_if_due()
+    mgr.notified()
     assert mgr.asked == 0                      # all is at its default
 
 
 def test_without_an_answer_it_is_asked_again() -> None:
     mgr = Mgr()
     mgr.held["limit"], mgr.stands = 7, None
-    assert not mgr.notified() and mgr.options.value("limit") == 7
+    mgr.notified()
+    assert mgr.options.value("limit") == 7
     mgr.stands = frozenset()
-    assert mgr.options.check_if_due() and mgr.options.value("limit") is None
+    mgr.options.check_if_due()
+    assert mgr.options.value("limit") is None
 
 
 @pytest.mark.parametrize("release", [16, 20])
@@ -123,7 +129,7 @@ def test_what_is_removed_counts_for_readings_too() -> None:
 
 
 def test_nobody_but_these_asks_the_mgr_for_options() -> None:
-    """The mgr itself goes on with what was removed: only RemovedOptions may ask it."""
+    """The mgr itself goes on with what was removed: only OptionValues may ask it."""
     package = Path(equilibrium_mgr.__file__).parent
     asking = {file.name for file in package.rglob("*.py")
               if re.search(r"get_module_option[()]", file.read_text())}

@@ -147,8 +147,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-is-mended",
         "what breaks its rule is mended by a plan that says so", (
             Edit(BATCH_SELECTION,
-                 "        self._mends = kind in (REPAIR, FREEZE)\n",
-                 "        self._mends = False\n"),),
+                 "        if kind in (REPAIR, FREEZE) and pg.immovable in OF_RULE:\n",
+                 "        if False:\n"),),
         ("commands/plans/test_repair.py",)),
     Mutation(
         "osds-spared",

@@ -226,14 +226,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-item-bound",
         "max_upmap_items", (
             Edit(THROTTLE,
-                 "    if not option or added <= 0 or state.upmap_pairs + added <= most:\n",
+                 "    if left is None or added <= 0 or added <= left:\n",
                  "    if True:\n"),),
         ("scenario:items_execute",)),
     Mutation(
         "no-item-bound-anywhere",
         "max_upmap_items, in plans and before sending", (
             Edit(THROTTLE,
-                 "    if not option or added <= 0 or state.upmap_pairs + added <= most:\n",
+                 "    if left is None or added <= 0 or added <= left:\n",
                  "    if True:\n"),
             Edit(OPTIONS,
                  "    if max_upmap_items <= 0.0:\n",

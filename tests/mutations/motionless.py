@@ -20,7 +20,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "a-cancel-moves-data",
         "a plan that is to move nothing drops what would", (
             Edit(BATCH_SELECTION,
-                 "        if void is None and self._is_motionless and not"
+                 "        if void is None and kind in MOTIONLESS and not"
                  " candidate.moves_nothing:\n",
                  "        if False:\n"),),
         ("execution/test_motionless_changes.py",)),

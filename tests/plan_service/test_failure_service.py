@@ -84,7 +84,8 @@ def test_the_worst_failure_maps_for_each_domain() -> None:
     case = Case(InlineJobs())
     answer = case.service.ask(FailureQuestion(None))
     assert answer is not None and answer.worst is not None
-    assert case.asked == [[0], [1], [2], [3]] and answer.worst["host"].failures == 4
+    assert sorted(map(list, case.asked)) == [[0], [1], [2], [3]]
+    assert answer.worst["host"].failures == 4
 
 
 @pytest.mark.parametrize("epochs, seconds, serves", [

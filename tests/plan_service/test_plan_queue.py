@@ -33,31 +33,6 @@ def numbered(number: int) -> PlanOptions:
     return OPTIONS._replace(max_moves=number)
 
 
-def test_an_automatic_plan_waits_for_one_named_plan_at_most(mocker: Any) -> None:
-    harness = Harness(random_cluster(1))
-    planner = Planner(harness)
-    for number in range(1, 6):
-        harness.planning.submit_named(f"p{number}", numbered(number), 10.0)
-    harness.planning.submit_automatic(random_cluster(1).snapshot(), numbered(99), 10.0,
-                                   lambda plan: None)
-    harness.jobs.run()
-    assert planner.made == [99, 1, 2, 3, 4, 5]
-
-
-def test_named_and_automatic_plans_alternate(mocker: Any) -> None:
-    harness = Harness(random_cluster(1))
-    planner = Planner(harness)
-    snapshot = random_cluster(1).snapshot()
-    harness.planning.submit_automatic(snapshot, numbered(99), 10.0, lambda plan: None)
-    harness.planning.submit_named("p", numbered(1), 10.0)
-    harness.planning.submit_named("q", numbered(2), 10.0)
-    harness.jobs.waiting.pop(0)[1]()
-    assert planner.made == [99]
-    harness.planning.submit_automatic(snapshot, numbered(99), 10.0, lambda plan: None)
-    harness.jobs.run()
-    assert planner.made == [99, 1, 99, 2]
-
-
 def test_a_plan_that_waits_is_cancelled_at_once(mocker: Any) -> None:
     harness = Harness(random_cluster(1))
     planner = Planner(harness)

@@ -40,15 +40,6 @@ def test_named_plan_is_made_by_the_job_and_kept() -> None:
     assert harness.plan_store.get("p") == plan_as_kept(random_cluster(1).snapshot())
 
 
-def test_one_plan_of_a_name_at_a_time() -> None:
-    harness = open_harness()
-    assert harness.planning.submit_named("p", OPTIONS, 10.0)
-    assert not harness.planning.submit_named("p", OPTIONS, 10.0)
-    assert harness.planning.submit_named("q", OPTIONS, 10.0)
-    assert harness.jobs.run() == 2
-    assert harness.planning.submit_named("p", OPTIONS, 10.0)
-
-
 def test_failure_is_remembered_until_the_next_attempt() -> None:
     harness = open_harness()
     harness.gateway.not_ready = "the mgr has no df yet"
@@ -102,24 +93,6 @@ def test_a_plan_that_waits_makes_do_with_what_it_has_when_the_mgr_is_not_ready()
     harness.planning.submit_named("p", OPTIONS, 10.0)
     harness.jobs.run()
     assert set(harness.plan_store.heads()) == {"p"} and harness.planning.last_failure("p") is None
-
-
-def test_a_plan_waits_no_longer_than_the_module_lives() -> None:
-    harness = open_harness()
-    harness.gateway.unsettled = [20.0] * 99
-    harness.planning.submit_named("p", OPTIONS, 10.0)
-    harness.jobs.is_over = True
-    harness.planning.stop()
-    harness.jobs.run()
-    assert harness.gateway.full_readings == 1 and harness.plan_store.heads() == {}
-
-
-def test_stopped_desk_keeps_nothing() -> None:
-    harness = open_harness()
-    harness.planning.submit_named("p", OPTIONS, 10.0)
-    harness.planning.stop()
-    harness.jobs.run()
-    assert harness.plan_store.heads() == {} and harness.planning.plans_in_progress() == {}
 
 
 def test_time_limit_ends_the_plan_with_what_it_has() -> None:
@@ -225,14 +198,6 @@ def test_figures_are_those_of_the_plan_that_would_be_made() -> None:
     assert figures.classes == {name: usage.max for name, usage in plan.after.classes.items()}
 
 
-def test_both_aims_are_planned_on_one_look() -> None:
-    harness = harness_with_plan()
-    full_readings = harness.gateway.full_readings
-    compare(harness)
-    harness.jobs.run()
-    assert harness.gateway.full_readings == full_readings + 1
-
-
 def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
     first = harness_with_plan()
     harness = Harness(random_cluster(1), kv=KeyValueStore(first.kv.values))
@@ -243,19 +208,6 @@ def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
     assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
 
 
-def test_comparison_is_no_plan_in_the_making(mocker: Any) -> None:
-    harness = harness_with_plan()
-    planner = Planner(harness)
-    seen: List[Any] = []
-    planner.meanwhile = lambda: seen.append(harness.planning.plans_in_progress())
-    last = harness.planning.last_plan
-    compare(harness)
-    assert harness.planning.plans_in_progress() == {}
-    harness.jobs.run()
-    assert seen == [{}, {}] and harness.planning.last_plan == last
-    assert set(harness.plan_store.heads()) == {"p"}
-
-
 def test_plan_that_somebody_waits_for_comes_between_two_aims(mocker: Any) -> None:
     harness = harness_with_plan()
     planner = Planner(harness)
@@ -264,19 +216,6 @@ def test_plan_that_somebody_waits_for_comes_between_two_aims(mocker: Any) -> Non
     harness.jobs.run()
     assert [options.aim for options in planner.asked] == ["space", "space", "least-motion"]
     assert planner.asked[1] == OPTIONS
-
-
-def test_comparison_of_an_unknown_plan() -> None:
-    harness = open_harness()
-    assert harness.planning.compare("p", PRESENT, 10.0) is None and harness.jobs.waiting == []
-
-
-def test_time_limit_holds_for_each_aim() -> None:
-    harness = harness_with_plan()
-    compare(harness, seconds=0.0)
-    harness.jobs.run()
-    assert {figures.stop_reason for figures in compare(harness).aims.values()} == {
-        "the time limit is reached"}
 
 
 def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
@@ -292,35 +231,6 @@ def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
     assert states(compare(harness)) == {"space": "planning", "least-motion": "planning"}
     harness.jobs.run()
     assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
-
-
-def test_cluster_that_cannot_be_read_fails_both() -> None:
-    harness = harness_with_plan()
-    harness.gateway.not_ready = "the mgr has no df yet"
-    compare(harness)
-    harness.jobs.run()
-    told = compare(harness)
-    assert states(told) == {"space": "failed", "least-motion": "failed"}
-    assert "no df yet" in str(told.aims["space"].failure)
-
-
-@pytest.mark.full
-def test_few_comparisons_are_kept_those_asked_for_last(mocker: Any) -> None:
-    harness = open_harness()
-    names = [f"p{number}" for number in range(MAX_COMPARISONS + 1)]
-    for name in names:
-        add_plan(harness, name, OPTIONS._replace(max_moves=1))
-    for name in names[:-1]:
-        compare(harness, name)
-        harness.jobs.run()
-    compare(harness, names[0])                          # the second is now the oldest
-    compare(harness, names[-1])
-    harness.jobs.run()
-    planner = Planner(harness)
-    for name in [names[0]] + names[2:]:
-        assert set(states(compare(harness, name)).values()) == {"ready"}
-    assert planner.asked == [] and harness.jobs.waiting == []
-    assert set(states(compare(harness, names[1])).values()) == {"planning"}
 
 
 @pytest.mark.parametrize("how", few(
@@ -378,21 +288,3 @@ def test_shutdown_ends_a_comparison(mocker: Any) -> None:
     planner.meanwhile = harness.planning.stop
     assert harness.jobs.run() == 1 and len(planner.asked) == 1
     assert states(comparison) == {"space": "planning", "least-motion": "planning"}
-
-
-def test_comparison_lets_others_have_their_turn_and_ends_at_shutdown(mocker: Any) -> None:
-    harness = harness_with_plan()
-    went_on: List[bool] = []
-
-    def slow(snapshot: Any, options: Any) -> Plan:
-        for _ in range(2):
-            now.append(now[-1] + 1.0)
-            went_on.append(give_way(1))
-        harness.planning.stop()
-        went_on.append(give_way(1))
-        return make_plan(snapshot, options)
-    now, sleeps = [50.0], set_clock(harness, lambda: now[-1])
-    harness.planning.planner = slow
-    compare(harness)
-    harness.jobs.run()
-    assert went_on == [True, True, False] and len(sleeps) == 2

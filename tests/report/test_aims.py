@@ -13,7 +13,7 @@ from equilibrium_mgr.plan.kinds import BALANCE
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
-from equilibrium_mgr.plan_service.plan_queue import PlanProgress
+from equilibrium_mgr.plan_service.plan_service import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.command_answer import CommandAnswer
 from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan

@@ -30,19 +30,6 @@ def test_jobs_run_in_order_in_another_thread() -> None:
     assert len(set(threads)) == 1 and threads[0] != threading.get_ident()
 
 
-def test_submit_does_not_wait() -> None:
-    jobs, go, done = JobThread(LOG), threading.Event(), threading.Event()
-
-    def slow() -> None:
-        go.wait(PATIENCE)
-    jobs.submit("slow", slow)
-    jobs.submit("next", done.set)
-    assert not done.is_set()
-    go.set()
-    assert done.wait(PATIENCE)
-    jobs.stop()
-
-
 def test_jobs_submitted_at_once_by_two_threads_run_in_one() -> None:
     for _ in range(50):
         jobs, both = JobThread(LOG), threading.Barrier(2)

@@ -169,15 +169,6 @@ def test_no_file_touches_the_garbage_collector(path: Path) -> None:
             assert node.value != "gc"    # as in import_module("gc")
 
 
-def test_jobs_and_rounds_leave_the_collector_as_it_is() -> None:
-    seen = []
-    jobs = JobThread(LOG)
-    before = gc.get_threshold(), gc.get_freeze_count()
-    jobs.submit("look at the collector", lambda: seen.append(gc.isenabled()))
-    jobs.stop()
-    assert seen == [True] and (gc.get_threshold(), gc.get_freeze_count()) == before
-
-
 class Request:
     """What another module leaves behind: a circle."""
 
