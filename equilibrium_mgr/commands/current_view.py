@@ -32,7 +32,7 @@ class CurrentView:
         where the osdmap is another one, or after _POLLED_SECONDS. Returns whether it is old."""
         view, _ = self.newest()
         at_rest = view is not None and not (
-            view.in_flight_moves or view.misplaced_ratio or self._is_outage_other(view))
+            view.movements or view.misplaced_ratio or self._is_outage_other(view))
         is_old = view is None or self.age(view) > (
             self._parts.settings().sleep_interval if not at_rest else _POLLED_SECONDS
             if view.snapshot.epoch == self._parts.gateway.epoch() else 0.0)

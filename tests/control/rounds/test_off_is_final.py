@@ -164,42 +164,6 @@ def test_off_while_resting_fails_no_round(mocker: Any) -> None:
     assert harness.balancer.state == "off"
 
 
-def test_storm_of_commands_while_rounds_run() -> None:
-    """Rounds as fast as they go in one thread, commands at random moments from another: nothing
-    raises, and nothing is sent between an `off` and the next `on` or `execute`."""
-    harness = Harness(uneven(pgs=30), max_moves_per_round=1, sleep_interval=1)
-    kept(harness, plan=small_plan(30))
-    rng, failures = random.Random(5), []
-    stop = threading.Event()
-
-    def serve() -> None:
-        while not stop.is_set():
-            try:
-                harness.now += 2.0
-                harness.balancer.round()
-                harness.jobs.run()
-                if rng.random() < 0.2:
-                    harness.gateway.arrive()
-            except Exception as error:
-                failures.append(error)
-                return
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    plan, offs = small_plan(30), 0
-    deadline = time.monotonic() + 300.0   # a second on an idle machine; none is for ever
-    # as long as it takes for batches to have gone: on a busy machine rounds come late
-    while (offs < 300 or len(harness.gateway.batches) < 5) and not failures and (
-            time.monotonic() < deadline):
-        _begin_and_switch_off(harness, plan, rng)
-        offs += 1
-    stop.set()
-    thread.join(60.0)
-    assert not failures
-    assert not thread.is_alive()
-    assert offs >= 300
-    assert len(harness.gateway.batches) >= 5
-
-
 def _begin_and_switch_off(harness: Harness, plan: Plan, rng: random.Random) -> None:
     """`execute` or `on`, then `off`, after which nothing is sent or left in the store."""
     if rng.random() < 0.5:
