@@ -106,20 +106,6 @@ def test_off_at_a_moment_of_the_round_that_sends(moment: str, name: str) -> None
     off.check()
 
 
-@pytest.mark.parametrize("moment", ["collect_replies", "snapshot", "summary"])
-def test_off_while_the_second_batch_goes(moment: str) -> None:
-    harness = Harness(uneven(), max_moves_per_round=3)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
-    harness.round()
-    harness.gateway.arrive()
-    off = OffAt(harness)
-    _MOMENTS[moment](harness, off)
-    harness.round(60)
-    off.check()
-    assert [entry["plan"] for entry in harness.balancer.status.history] == ["p"]
-    assert harness.balancer.status.history[0]["moves"] == len(harness.gateway.sent)
-
-
 def test_off_before_the_first_round_of_a_new_mgr() -> None:
     harness = Harness(uneven(), max_moves_per_round=3)
     harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
