@@ -74,7 +74,7 @@ class ModuleParts(NamedTuple):
         if view is not None:
             is_outage_other = summary is not None and (
                 view.are_others_up or summary.fullness.full != len(view.troubles[FULL]))
-            at_rest = not (view.in_flight_moves or view.misplaced_ratio or is_outage_other)
+            at_rest = not (view.movements or view.misplaced_ratio or is_outage_other)
             oldest = (self.settings().sleep_interval if not at_rest else _POLLED_SECONDS
                       if view.snapshot.epoch == self.gateway.epoch() else 0.0)
         is_old = view is None or self.age(view) > oldest

@@ -16,7 +16,6 @@ from ..observation.bound_gap import NOTHING_LEFT
 from ..observation.change_detection import FULL_PACE_SECONDS, pace_seconds
 from ..observation.states import PLANNING, WAITING
 from ..plan.model import Plan
-from ..plan.options import PlanOptions
 from ..plan.usage import ShardCounts
 from ..plan_service.plan_service import PlanService
 from ..runtime.backoff import Backoff
@@ -133,7 +132,9 @@ class AutoPlanner:
             self._failing = False
             ready = self._valid(ready, mark, settings.sleep_interval)
         if ready is not None:
-            if _drains_all(ready.mark.options):
+            asked = ready.mark.options
+            if asked.drain_only or (asked.pool_ids, asked.device_classes, asked.sources) == (
+                    None, None, None):   # it was free to take shards of any pool off any OSD
                 self.stuck = StuckDrains(ready.plan.stuck, ready.made_at)
             gain = gain_reason(ready.plan, snapshot, settings.min_gain)
             if gain is not None:
@@ -312,9 +313,3 @@ def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
 
 def _planning(reason: str, seconds: Optional[float] = None) -> Verdict:
     return Verdict(codes.PLANNING, reason, state=PLANNING, seconds=seconds)
-
-
-def _drains_all(options: PlanOptions) -> bool:
-    """True where a plan may take shards of any pool off any OSD."""
-    return options.drain_only or (
-        options.pool_ids is None and options.device_classes is None and options.sources is None)

@@ -24,7 +24,6 @@ from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.bound_gap import idle_state
-from ..observation.movements import own_pgids
 from ..observation.observer import ClusterObserver
 from ..observation.refusals import COUNTED, count_refusals
 from ..observation.states import (
@@ -49,7 +48,7 @@ from .episodes.outcomes import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF,
     because)
 from .journal import Journal
-from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, WaitingGroups, progress_of
+from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, groups_of, progress_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
@@ -110,7 +109,6 @@ class Balancer:
         self._since_at: Optional[float] = None   # seconds since the epoch, as `until_at`
         self._until_at: Optional[float] = None
         self._decided_on: Optional[ClusterSummary] = None
-        self._groups = WaitingGroups()
 
     @property
     def state(self) -> str:
@@ -163,13 +161,12 @@ class Balancer:
         """Replaces the status by one of now."""
         with self._status_lock:
             current, execution, episode = self._current, self._slot.execution, self._journal.episode
-            wanted = execution.wanted if execution is not None else ()
             self.status = BalancerStatus(
                 state=current.state, reason=current.reason, reason_code=current.code,
                 reason_numbers=current.numbers, refusals=current.refusals,
-                since_at=self._since_at, until_at=self._until_at, wanted=wanted,
-                deferred=current.waiting, waiting=self._groups.of(
-                    wanted, current, execution.remaining_moves if execution is not None else 0),
+                since_at=self._since_at, until_at=self._until_at,
+                wanted=execution.wanted if execution is not None else (),
+                deferred=current.waiting, waiting=groups_of(execution, current),
                 sent=dict(self.dispatcher.pending.entries), view=self.observer.view,
                 builtin_active=self.observer.builtin_active,
                 progress=None if execution is None else progress_of(
@@ -600,9 +597,12 @@ class Balancer:
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
         self._store_sending(batch, before)
         self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
+
+        def is_submitted() -> None:   # it counts as misplaced for commands from here on
+            self.observer.count_submitted()
+            self.publish()
         sent = self.dispatcher.send(execution, batch, before,
-                                    self._permit(execution, settings, before),
-                                    self._count_submitted)
+                                    self._permit(execution, settings, before), is_submitted)
         self._journal.settle_changes(sent.snapshot if sent is not None else None)
         if sent is None:
             self._store_sending([], before)   # a successor must not take them for sent
@@ -638,11 +638,6 @@ class Balancer:
                 now._replace(active=settings.active) == settings) and (
                 drained == drains.osds.intersection(before.osds))
 
-    def _count_submitted(self) -> None:
-        """A batch counts as misplaced for commands as soon as it is submitted."""
-        self.observer.count_submitted()
-        self.publish()
-
     def _look_again(self, outcome: Verdict, seconds: Optional[float] = None) -> Verdict:
         """The state while the next batch waits for nothing but a look at a newer map."""
         self._batch.end()
@@ -651,16 +646,12 @@ class Balancer:
 
     def _store_sending(self, batch: Sequence[PgChange], before: Snapshot) -> None:
         """Stores what of the batch moves data: a successor counts it as misplaced."""
-        view = self.observer.view
         self._journal.store_sending(moving(batch, before), self.dispatcher.cooldown, self._clock(),
-                                    own_pgids(view.movements if view is not None else ()),
-                                    before.epoch)
+                                    self.observer.own_pgids, before.epoch)
 
     def _under_way(self) -> AbstractSet[str]:
         """PGs of our own moves that have not arrived."""
-        view = self.observer.view
-        return own_pgids(view.movements if view is not None else ()).union(
-            self.dispatcher.pending.entries)
+        return self.observer.own_pgids.union(self.dispatcher.pending.entries)
 
     def _throttled(self, snapshot: Snapshot) -> str:
         """The state where what is left of a plan waits for a limit: arrivals end that."""

@@ -89,10 +89,6 @@ def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[Verdi
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
         return _stuck(codes.BAD_OPTION, "the option device_classes names no class that an OSD has",
                       "device_classes")
-    return _no_osd_left(settings, snapshot)
-
-
-def _no_osd_left(settings: Settings, snapshot: Snapshot) -> Optional[Verdict]:
     scope = osd_filter(settings).scope(snapshot.crush)
     if scope.sources != frozenset() and scope.targets != frozenset():
         return None
@@ -122,22 +118,17 @@ def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
         classes = _classes(snapshot) - settings.device_classes
         if classes:
             found.append(f"device_classes leaves out the OSDs of class {_named(sorted(classes))}")
-    return found + _left_out_osds(settings, snapshot)
-
-
-def _left_out_osds(settings: Settings, snapshot: Snapshot) -> List[str]:
-    """As left_out, for the filters of OSDs. Shards leave those that are drained all the same."""
     scope, osds = osd_filter(settings).scope(snapshot.crush), set(snapshot.osds)
     stay, refuse = (osds - chosen if chosen is not None else set()
                     for chosen in (scope.sources, scope.targets))
-    drains = any(snapshot.osds[osd].drained for osd in stay)
-    found = [("nothing but drains leaves" if drains else "nothing leaves", stay, "from_buckets"),
-             ("nothing goes to", refuse, "to_buckets")]
+    drains = any(snapshot.osds[osd].drained for osd in stay)   # shards leave these all the same
+    rows = [("nothing but drains leaves" if drains else "nothing leaves", stay, "from_buckets"),
+            ("nothing goes to", refuse, "to_buckets")]
     if stay == refuse and not drains and settings.from_buckets == settings.to_buckets:
-        found = [("nothing leaves or goes to", stay, "from_buckets, to_buckets")]
-    return [f"{what} {len(spared)} of {len(osds)} OSDs"
-            f" ({', '.join(_given(settings, f'{own}, not_buckets'))})"
-            for what, spared, own in found if spared]
+        rows = [("nothing leaves or goes to", stay, "from_buckets, to_buckets")]
+    return found + [f"{what} {len(spared)} of {len(osds)} OSDs"
+                    f" ({', '.join(_given(settings, f'{own}, not_buckets'))})"
+                    for what, spared, own in rows if spared]
 
 
 def _given(settings: Settings, options: str) -> List[str]:

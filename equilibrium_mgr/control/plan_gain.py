@@ -18,72 +18,37 @@ def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
     small. `min_gain` is a ratio (the option of that name)."""
     if not plan.changes:
         return None
-    return (_evacuation(plan, snapshot) or _nearfull_relief(plan, snapshot)
-            or _share_relief(plan, snapshot, min_gain)
-            or _lowers_max_utilization(plan, min_gain)
-            or _more_free_space(plan, snapshot, min_gain)
-            or (None if min_gain > 0.0 else "there are moves that improve the placement"))
-
-
-def _evacuation(plan: Plan, snapshot: Snapshot) -> Optional[str]:
-    drained = sorted({move.source for move in plan.moves if move.source in snapshot.osds
-                      and snapshot.osds[move.source].drained})
-    if not drained:
-        return None
-    others = f" (and {len(drained) - 1} more)" if len(drained) > 1 else ""
-    return f"osd.{drained[0]}{others} is being drained"
-
-
-def _nearfull_relief(plan: Plan, snapshot: Snapshot) -> Optional[str]:
-    for osd_id, relieved in sorted(_leaving(plan).items()):
-        osd = snapshot.osds.get(osd_id)
-        if osd is not None and relieved > 0:
-            if (osd.target_utilization or 0.0) > snapshot.nearfull_ratio:
-                return f"osd.{osd_id} is above nearfull"
-    return None
-
-
-def _share_relief(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
-    """Relief of an OSD that holds clearly more than the operator's weights leave it."""
-    beyond = bytes_beyond_share(snapshot)
-    leaving = _leaving(plan) if beyond else {}
-    for osd_id, excess in beyond.items():
-        osd = snapshot.osds[osd_id]
-        if min(excess, leaving.get(osd_id, 0)) >= max(1.0, min_gain * osd.capacity_bytes):
-            return f"{held_sentence(osd)} and has more"
-    return None
-
-
-def _leaving(plan: Plan) -> Dict[int, int]:
-    """OSD → bytes that leave it less those that come."""
-    leaving: Dict[int, int] = {}
+    osds = snapshot.osds
+    leaving: Dict[int, int] = {}   # OSD → bytes that leave it less those that come
     for move in plan.moves:
         leaving[move.source] = leaving.get(move.source, 0) + move.bytes
         leaving[move.target] = leaving.get(move.target, 0) - move.bytes
-    return leaving
-
-
-def _lowers_max_utilization(plan: Plan, min_gain: float) -> Optional[str]:
-    """Fall of the highest utilization of a device class by `min_gain`."""
+    drained = sorted({move.source for move in plan.moves
+                      if move.source in osds and osds[move.source].drained})
+    if drained:
+        others = f" (and {len(drained) - 1} more)" if len(drained) > 1 else ""
+        return f"osd.{drained[0]}{others} is being drained"
+    for osd, relieved in sorted(leaving.items()):
+        if relieved > 0 and osd in osds and (
+                osds[osd].target_utilization or 0.0) > snapshot.nearfull_ratio:
+            return f"osd.{osd} is above nearfull"
+    for osd, excess in bytes_beyond_share(snapshot).items():
+        if min(excess, leaving.get(osd, 0)) >= max(1.0, min_gain * osds[osd].capacity_bytes):
+            return f"{held_sentence(osds[osd])} and has more"   # than operators' weights leave it
     for name, before in sorted(plan.before.classes.items()):
         after = plan.after.classes.get(name)
         if after is not None and before.max - after.max >= max(min_gain, 1e-9):
             return (f"the fullest OSD of class {name} can be brought from"
                     f" {format_percent(before.max)}% to {format_percent(after.max)}%")
-    return None
-
-
-def _more_free_space(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str]:
-    """Growth of a pool's free bytes by `min_gain` of what it holds and could hold."""
     small = {pool.name for pool in snapshot.pools.values() if _is_small(pool, snapshot)}
-    for name, before in sorted(plan.before.pools.items()):
-        after = plan.after.pools.get(name)
-        whole = before.stored_bytes + before.free_bytes
-        if after is not None and before.stored_bytes > 0 and name not in small:
-            gained = after.free_bytes - before.free_bytes
-            if gained >= max(min_gain * whole, 1.0):
+    for name, was in sorted(plan.before.pools.items()):
+        becomes = plan.after.pools.get(name)
+        if becomes is not None and was.stored_bytes > 0 and name not in small:
+            gained = becomes.free_bytes - was.free_bytes
+            # of what the pool holds and could hold
+            if gained >= max(min_gain * (was.stored_bytes + was.free_bytes), 1.0):
                 return f"pool {name} can have {format_bytes(gained)} more"
-    return None
+    return None if min_gain > 0.0 else "there are moves that improve the placement"
 
 
 def _is_small(pool: Pool, snapshot: Snapshot) -> bool:

@@ -24,7 +24,7 @@ from ..snapshot.model import Snapshot
 from .episodes.episode import Episode
 
 _NOTHING_YET = "nothing of it has arrived yet"
-#: States in which nothing moves, or nothing can be seen to.
+#: Codes of states in which nothing moves, or nothing can be seen to.
 _STANDS = (codes.FLAG, codes.NO_MONITOR, codes.NOT_READY)
 
 
@@ -128,30 +128,20 @@ def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
             == {number: (osd.up, osd.is_in, osd.reweight) for number, osd in summary.osds.items()})
 
 
-class WaitingGroups:
-    """The groups of what waits, computed once for each round's outcome."""
-
-    def __init__(self) -> None:
-        self._wanted: Sequence[PgChange] = ()
-        self._outcome: Optional[Verdict] = None
-        self._groups: Tuple[WaitingGroup, ...] = ()
-
-    def of(self, wanted: Sequence[PgChange], outcome: Verdict,
-           remaining: int) -> Tuple[WaitingGroup, ...]:
-        """The groups of `wanted`, which is replaced whole, by what the outcome says. `remaining`:
-        shards that are left of it, fewer where it has not been compared with the map yet."""
-        if wanted is not self._wanted or outcome is not self._outcome:
-            holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED, MOVING) and (
-                outcome.code != codes.MOVING)
-            self._groups = waiting_groups(
-                wanted, outcome.waiting, outcome.code if holds_up else codes.NEXT_BATCH,
-                outcome.reason if holds_up else "")
-            if sum(group.shards for group in self._groups) != remaining:
-                self._groups = (held_group(
-                    remaining, outcome.code if holds_up else codes.NEXT_BATCH,
-                    outcome.reason),) if remaining else ()
-            self._wanted, self._outcome = wanted, outcome
-        return self._groups
+def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[WaitingGroup, ...]:
+    """The groups of what of an execution waits, by what the outcome of a round says of it."""
+    if execution is None:
+        return ()
+    holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED, MOVING) and (
+        outcome.code != codes.MOVING)
+    code = outcome.code if holds_up else codes.NEXT_BATCH
+    groups = waiting_groups(execution.wanted, outcome.waiting, code,
+                            outcome.reason if holds_up else "")
+    # fewer are left where it has not been compared with the map yet
+    left = execution.remaining_moves
+    if sum(group.shards for group in groups) == left:
+        return groups
+    return (held_group(left, code, outcome.reason),) if left else ()
 
 
 def progress_of(execution: Execution, episode: Optional[Episode], view: Optional[ClusterView],
@@ -179,21 +169,15 @@ def execution_progress(execution: Execution, episode: Optional[Episode],
     wanted = execution.wanted_bytes
     progress = progress._replace(bytes_total=episode.bytes + sum(wanted.values()),
                                  bytes_done=max(0, episode.bytes - view.moving.bytes))
-    why, rate = _still_reason(view, code, now), view.rates.ours_now
-    left = None if why else time_left(view.rates, view.movements, wanted)
-    if left is None or execution.wanted and not wanted and left.seconds <= 0.0:
-        return progress._replace(still_reason=why or _NOTHING_YET)
+    rate, left = view.rates.ours_now, time_left(view.rates, view.movements, wanted)
+    why = ("OSDs do not report" if view.stale_osds
+           else "nothing arrives at present" if code in _STANDS or view.rates.stand_still(now)
+           else _NOTHING_YET if view.rates.moved_at is None or left is None
+           or execution.wanted and not wanted and left.seconds <= 0.0 else "")
+    if why or left is None:
+        return progress._replace(still_reason=why)
     at = view.snapshot.taken_at
     return progress._replace(
         eta_at=at + left.seconds, eta_osd=left.osd,
         eta_range_at=(at + left.least, at + left.most),
         bytes_per_second=rate.per_second if rate.seconds > 0.0 else None)
-
-
-def _still_reason(view: ClusterView, code: str, now: float) -> str:
-    """Why nothing can be told of the time left; empty where it can."""
-    if view.stale_osds:
-        return "OSDs do not report"
-    if code in _STANDS or view.rates.stand_still(now):
-        return "nothing arrives at present"
-    return _NOTHING_YET if view.rates.moved_at is None else ""

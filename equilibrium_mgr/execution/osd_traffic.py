@@ -1,4 +1,4 @@
-"""Data in flight: in the whole cluster, and from and to every OSD, whoever moves it.
+"""Data in flight from and to every OSD, whoever moves it.
 
 Until a PG has peered its acting set still equals its up set, so the snapshot alone shows nothing of
 what was sent a moment ago. The pending moves do; `unseen` is the only place that puts both
@@ -10,13 +10,6 @@ from typing import Dict, Iterator, Mapping, NamedTuple, Sequence
 
 from ..snapshot.model import SizedShards, Snapshot
 from .pending_moves import Arrival, PendingMove
-
-
-class InFlight(NamedTuple):
-    """Moves and bytes in flight in the whole cluster."""
-
-    moves: int   # of shards; a PG that gains none counts as one
-    bytes: int   # still to be copied
 
 
 class TrafficLoad(NamedTuple):
@@ -69,15 +62,6 @@ def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[P
         pg = snapshot.pgs.get(pgid)
         if pg is not None and not pg.is_moving:
             yield entry
-
-
-def in_flight(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> InFlight:
-    """Sums what the snapshot shows and the pending moves that it does not show."""
-    hidden = list(unseen(snapshot, pending))
-    shards = sum(len(snapshot.transfers(pg)[0]) or 1 for pg in snapshot.in_flight().values())
-    coming = sum(osd.device_bytes(osd.inbound_bytes) for osd in snapshot.osds.values())
-    return InFlight(shards + sum(entry.shards for entry in hidden),
-                    coming + sum(entry.bytes for entry in hidden))
 
 
 def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],

@@ -74,7 +74,9 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
                 else Verdict(idle.code, reason, state=BALANCED))
     if far.excess <= 0.0:
         said = f"{reason}; {far.sentence(limited)}{_WHOLE_SHARD if far.above > _NEAR else ''}"
-        if _nobody_reports(view.snapshot):
+        stale = view.snapshot.stale_osds
+        if stale and stale >= {osd.id for osd in view.snapshot.osds.values()
+                               if osd.up and osd.is_in}:   # nobody reports
             return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
         return Verdict(idle.code, said, state=BALANCED)
     why = reason
@@ -103,8 +105,3 @@ def _silence(snapshot: Snapshot) -> List[str]:
     if len(silent) > _NAMED:
         named += f" and {len(silent) - _NAMED} more"
     return [f"the figures of {len(silent)} OSDs are old, they have stopped reporting: {named}"]
-
-
-def _nobody_reports(snapshot: Snapshot) -> bool:
-    up = {osd.id for osd in snapshot.osds.values() if osd.up and osd.is_in}
-    return bool(snapshot.stale_osds) and up <= snapshot.stale_osds

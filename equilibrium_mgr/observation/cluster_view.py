@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Container, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
-from ..execution.osd_traffic import in_flight, unseen
+from ..execution.osd_traffic import unseen
 from ..execution.pending_moves import PendingMove, PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
@@ -34,8 +34,6 @@ class ClusterView(NamedTuple):
     soon: Lazy[Usage]                        # all figures of then
     counts: PlacementCounts
     utilization_bounds: Optional[UtilizationBounds]   # None where it could not be computed
-    in_flight_moves: int
-    in_flight_bytes: int
     misplaced_ratio: float
     max_misplaced_ratio: float
     builtin_active: bool
@@ -49,7 +47,7 @@ class ClusterView(NamedTuple):
     #: OSD id → used bytes once everything in flight has arrived, ours that statistics do not show
     #: yet included
     used_soon: Mapping[int, int] = {}
-    growth_now: Optional[Lazy[Mapping[int, float]]] = None   # growth_bytes of `shards_now`
+    growth_now: Optional[Lazy[Mapping[int, float]]] = None   # growth_bytes of `counts.now`
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
@@ -67,7 +65,7 @@ class ClusterView(NamedTuple):
     def usage_now(self) -> Usage:
         """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
         Computed when it is asked for: that is a pass over all pools and OSDs."""
-        return counted_usage(self.snapshot, self.used_now, self.shards_now,
+        return counted_usage(self.snapshot, self.used_now, self.counts.now,
                              self.growth_now.value if self.growth_now is not None else None,
                              self.classes_now or None)
 
@@ -88,21 +86,6 @@ class ClusterView(NamedTuple):
                    for osd in self.snapshot.osds.values())
 
     @property
-    def shards_now(self) -> ShardCounts:
-        """Pool id → OSD id → shards, by the OSDs that hold them now."""
-        return self.counts.now
-
-    @property
-    def shards_soon(self) -> ShardCounts:
-        """As shards_now, by the up sets."""
-        return self.counts.soon
-
-    @property
-    def pgs_now(self) -> Mapping[int, int]:
-        """OSD id → PGs, by acting sets, as `ceph osd df` counts them."""
-        return self.counts.acting
-
-    @property
     def bounds(self) -> Dict[str, float]:
         """Device class → the lowest highest utilization that the rules allow, a ratio."""
         return (self.utilization_bounds.classes if self.utilization_bounds is not None
@@ -115,7 +98,6 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     """`pending`: what we have sent, some of which Ceph's own counts may not show yet. `sent`: PGs
     that were sent a while ago, by the last mgr too. `before`: the view that this one replaces."""
     counts = count_placement(snapshot)
-    moving = in_flight(snapshot, pending.entries)
     uncounted = pending.uncounted_copies(snapshot, as_degraded=False)
     give_way()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
@@ -136,7 +118,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         snapshot=snapshot, classes_soon=classes_soon, soon=Lazy(lambda: counted_usage(
             snapshot, target, counts.soon, growth_soon.value, classes_soon)),
         utilization_bounds=bounds, counts=counts,
-        in_flight_moves=moving.moves, in_flight_bytes=moving.bytes, builtin_active=builtin_active,
+        builtin_active=builtin_active,
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, uncounted),
         max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
         too_full=find_too_full(snapshot, counts.too_full),

@@ -5,7 +5,7 @@ many.
 """
 from __future__ import annotations
 
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import (
     Container, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
@@ -69,10 +69,21 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
     arrive. `sent`: PGs that were sent a while ago, by this mgr or the last one. `before` and
     `earlier`: movements and snapshot of the last observation; empty and None at the first.
     """
-    origins = _Origins(snapshot, pending, sent, before, earlier)
-    shown = [_of_pg(snapshot, pg, origins) for pg in moving]
-    hidden = [_of_pending(snapshot, pgid, entry) for pgid, entry in list(pending.items())]
-    return tuple(chain.from_iterable(chain(shown, hidden)))
+    origins, found = _Origins(snapshot, pending, sent, before, earlier), []
+    for pg in moving:
+        items, state = snapshot.upmap_items.get(pg.pgid, ()), moving_state(pg.state)
+        for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure):
+            if source is None:
+                source = origins.source_by_log(pg, items, target)
+            osd, size = snapshot.osds.get(target), pg.shard_bytes
+            if osd is not None:   # what it takes on the device
+                size = osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
+            found.append(Movement(pg.pgid, pg.pool, source, target, size,
+                                  int(size * pg.uncopied_ratio), state,
+                                  origins.of(pg, items, source, target)))
+    for pgid, entry in list(pending.items()):
+        found += _of_pending(snapshot, pgid, entry)
+    return tuple(found)
 
 
 def moving_totals(found: Sequence[Movement]) -> MovingTotals:
@@ -85,36 +96,10 @@ def moving_totals(found: Sequence[Movement]) -> MovingTotals:
         len(others), sum(movement.left_bytes for movement in others))
 
 
-def own_pgids(found: Sequence[Movement]) -> FrozenSet[str]:
-    """The PGs with shards in flight that equilibrium moves."""
-    return frozenset(movement.pgid for movement in found if movement.origin == PLAN)
-
-
 def moving_state(state: str) -> str:
     """What the shards in flight of a PG do, by its state (`active+remapped+backfilling`)."""
     parts = state.split("+")
     return next((part for part in _STATES if part in parts), PEERING)
-
-
-def _of_pg(snapshot: Snapshot, pg: Pg, origins: _Origins) -> List[Movement]:
-    """The shards in flight of a PG that the snapshot shows as moving."""
-    items = snapshot.upmap_items.get(pg.pgid, ())
-    state, pool = moving_state(pg.state), snapshot.pools[pg.pool]
-    left = int(pg.shard_bytes * pg.uncopied_ratio)
-    pairs = [(origins.source_by_log(pg, items, target) if source is None else source, target)
-             for source, target in _pairs(pg, items, pool.erasure)]
-    found = [Movement(pg.pgid, pg.pool, source, target, pg.shard_bytes, left, state,
-                      origins.of(pg, items, source, target)) for source, target in pairs]
-    return [_sized(snapshot, pg, movement) for movement in found]
-
-
-def _sized(snapshot: Snapshot, pg: Pg, movement: Movement) -> Movement:
-    """The movement with the bytes that the shard takes on the device of its target."""
-    osd = None if movement.target is None else snapshot.osds.get(movement.target)
-    if osd is None or (osd.size_factor == 1.0 and snapshot.pools[pg.pool].is_uniform):
-        return movement
-    size = osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
-    return movement._replace(bytes=size, left_bytes=int(size * pg.uncopied_ratio))
 
 
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
@@ -123,13 +108,11 @@ def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movem
     if pg is None or pg.is_moving or not entry.shards:
         return []
     sizes, mean = dict(entry.gains), entry.bytes // entry.shards
-    pairs: List[Tuple[Optional[int], Optional[int]]] = list(
-        zip_longest(entry.sources, entry.targets))[:entry.shards]
+    pairs = list(zip_longest(entry.sources, entry.targets))[:entry.shards]
     pairs += [(None, None)] * (entry.shards - len(pairs))
     return [Movement(pgid, pg.pool, source, target, size, size, PEERING, PLAN)
-            for source, target, size in [
-                (source, target, mean if target is None else sizes[target])
-                for source, target in pairs]]
+            for source, target in pairs
+            for size in [mean if target is None else sizes[target]]]
 
 
 def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:
@@ -177,7 +160,14 @@ class _Origins:
         ours = pg.pgid in self._sent and (self._earlier is None or known is not None)
         if target not in pg.raw and any(to == target for _, to in items):
             return PLAN if ours else UPMAP
-        return self._of_raw(pg, source, ours)
+        # it moves to an OSD of the raw mapping: that has changed, or an item has been removed
+        pool = self._pools[pg.pool]
+        if pool.immovable == PG_NUM_CHANGING:
+            return PG_NUM
+        earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
+        if earlier is not None:
+            return UPMAP if is_same_placement(earlier.raw, pg.raw, pool.erasure) else CRUSH
+        return PLAN if ours and source not in pg.raw else CRUSH
 
     def source_by_log(self, pg: Pg, items: UpmapItems, target: int) -> Optional[int]:
         """The OSD that a shard of ours leaves, of a PG that is filled by its log; None otherwise.
@@ -191,14 +181,3 @@ class _Origins:
             return None
         return next((source for source, to in items if to == target and source not in pg.up
                      and source in self._osds and self._osds[source].up), None)
-
-    def _of_raw(self, pg: Pg, source: int, ours: bool) -> str:
-        """The origin of a shard that moves to an OSD of the raw mapping: that has changed, or an
-        upmap item has been removed."""
-        if self._pools[pg.pool].immovable == PG_NUM_CHANGING:
-            return PG_NUM
-        earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
-        if earlier is not None:
-            return UPMAP if is_same_placement(
-                earlier.raw, pg.raw, self._pools[pg.pool].erasure) else CRUSH
-        return PLAN if ours and source not in pg.raw else CRUSH

@@ -11,7 +11,6 @@ from ..execution.guards import pg_num_changes
 from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
-from ..plan.model import Usage
 from ..plan.usage import ShardCounts
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
@@ -19,7 +18,7 @@ from ..snapshot.model import Snapshot
 from .change_detection import (
     LONGEST_SECONDS, copying_pgs, has_moved, has_other_limits, pace_seconds)
 from .cluster_view import ClusterView, make_view, with_misplaced
-from .movements import Movement
+from .movements import PLAN, Movement
 from .states import BALANCED, BLOCKED, STUCK
 from .transfer_rates import RateMeter, TransferRates
 
@@ -214,6 +213,7 @@ class ClusterObserver:
             return self._meter.rates
 
     @property
-    def usage(self) -> Optional[Usage]:
-        """The view's usage; None before the first observation."""
-        return self.view.usage if self.view is not None else None
+    def own_pgids(self) -> FrozenSet[str]:
+        """The PGs with shards in flight that equilibrium moves, by the last look."""
+        return frozenset(one.pgid for one in (self.view.movements if self.view is not None else ())
+                         if one.origin == PLAN)

@@ -26,7 +26,7 @@ def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Planned
     """Applies the changes to what the view will be. Changes of PGs that are elsewhere now are left
     out: they would not be sent either."""
     used = dict(view.used_soon)
-    shards = {pool: dict(counts) for pool, counts in view.shards_soon.items()}
+    shards = {pool: dict(counts) for pool, counts in view.counts.soon.items()}
     pgs, applied = view.snapshot.pgs, 0
     incoming: Dict[int, int] = {}
     outgoing: Dict[int, int] = {}

@@ -72,17 +72,19 @@ def find_too_full(snapshot: Snapshot,
         state = BACKFILL if BACKFILL in pg.state else RECOVERY
         for osd, utilization in _too_full_osds(snapshot, pg, state):
             found.setdefault((state, osd), []).append(pg.pgid)
-            needed[state, osd] = max(needed.get((state, osd), 0.0), utilization)
-    entries = [TooFull(state, osd, snapshot.osds[osd].utilization or 0.0,
-                       snapshot.backfillfull_ratio if state == BACKFILL else snapshot.full_ratio,
-                       math.floor(100.0 * max(needed[state, osd], _utilization(
-                           snapshot.osds[osd], snapshot.osds[osd].inbound_bytes)
-                           if state == BACKFILL else 0.0)) / 100.0 + 0.01, tuple(pgids))
-               for (state, osd), pgids in found.items()]
-    # one ratio is for all OSDs
-    most = {state: max(e.needed for e in entries if e.state == state) for state, _ in found}
-    return tuple(sorted([entry._replace(needed=most[entry.state]) for entry in entries],
-                        key=lambda e: (-len(e.pgids), e.state, e.osd)))
+            one = snapshot.osds[osd]
+            needed[state, osd] = max(
+                needed.get((state, osd), 0.0), utilization,
+                _utilization(one, one.inbound_bytes) if state == BACKFILL else 0.0)
+    entries = []
+    for (state, osd), held in found.items():
+        # one ratio is for all OSDs
+        most = max(ratio for (other, _), ratio in needed.items() if other == state)
+        entries.append(TooFull(
+            state, osd, snapshot.osds[osd].utilization or 0.0,
+            snapshot.backfillfull_ratio if state == BACKFILL else snapshot.full_ratio,
+            math.floor(100.0 * most) / 100.0 + 0.01, tuple(held)))
+    return tuple(sorted(entries, key=lambda e: (-len(e.pgids), e.state, e.osd)))
 
 
 def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
@@ -98,24 +100,23 @@ def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
 def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:
     """OSDs that are too full for the PG, with the utilization that its movement takes them to;
     where their statistics show none, the fullest."""
+    def known(osds: Iterable[int]) -> FrozenSet[int]:
+        return frozenset(osd for osd in osds
+                         if osd in snapshot.osds and snapshot.osds[osd].has_statistics)
     if state == BACKFILL:
-        osds = _known(snapshot, pg.up) - frozenset(pg.acting) or _known(snapshot, pg.up)
-        ratio = snapshot.backfillfull_ratio
+        osds, ratio = known(pg.up) - frozenset(pg.acting) or known(pg.up), (
+            snapshot.backfillfull_ratio)
         extra = {osd: snapshot.shard_bytes(pg, osd, pg.up) for osd in osds}
     else:
-        osds, ratio = _known(snapshot, pg.up + pg.acting), snapshot.full_ratio
+        osds, ratio = known(pg.up + pg.acting), snapshot.full_ratio
         extra = dict.fromkeys(osds, 0)
-    osds_above = [osd for osd in sorted(osds) if snapshot.osds[osd].reaches(ratio, extra[osd])]
-    after = {osd: _utilization(snapshot.osds[osd], extra[osd]) for osd in osds}
-    if osds_above or not after:
-        return [(osd, after[osd]) for osd in osds_above]
+    after = {osd: _utilization(snapshot.osds[osd], extra[osd]) for osd in sorted(osds)}
+    above = [(osd, used) for osd, used in after.items()
+             if snapshot.osds[osd].reaches(ratio, extra[osd])]
+    if above or not after:
+        return above
     fullest = max(after, key=lambda osd: (after[osd], -osd))
     return [(fullest, max(after[fullest], ratio))]
-
-
-def _known(snapshot: Snapshot, osds: Iterable[int]) -> FrozenSet[int]:
-    return frozenset(osd for osd in osds
-                     if osd in snapshot.osds and snapshot.osds[osd].has_statistics)
 
 
 def _utilization(osd: Osd, extra_bytes: int) -> float:

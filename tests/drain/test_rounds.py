@@ -1,12 +1,11 @@
 """Drains in the rounds of the loop, on a cluster that obeys."""
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from tests.support.fakes import Harness
-from tests.support.rounds import successor, uneven
+from tests.support.rounds import uneven
 from tests.support.units import GIB
 
 from equilibrium_mgr.drain.status import StopCheck
@@ -49,43 +48,6 @@ def test_it_is_not_safe_before_ceph_answers() -> None:
 
 def test_without_a_drain_nothing_moves_while_off() -> None:
     assert run(Harness(uneven())).gateway.sent == []
-
-
-@pytest.mark.parametrize("limit", [0.1, 0.3])
-def test_the_misplaced_limit_holds(limit: float) -> None:
-    """Each PG is a twelfth of all copies."""
-    harness = drained(max_misplaced_ratio=limit)
-    run(harness, 4)
-    assert harness.gateway.batches and max(map(len, harness.gateway.batches)) <= max(
-        1, int(12 * limit))
-
-
-def test_degraded_pgs_wait() -> None:
-    cluster = uneven()
-    cluster.pg("1.0", [0], state="active+undersized+degraded")
-    harness = Harness(cluster, relieve_while_degraded=False)
-    harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
-    run(harness)
-    assert harness.gateway.sent == [] and harness.balancer.state == "blocked"
-
-
-def test_off_pauses_it_for_a_successor_too_before_it_answers() -> None:
-    harness = run(drained(max_misplaced_ratio=0.1), 3)
-    sent = len(harness.gateway.sent)
-    harness.balancer.switch_off()
-    assert json.loads(harness.kv.values["drains"])["paused"] is True
-    again = run(successor(harness))
-    assert len(run(harness).gateway.sent) == sent and again.gateway.sent == []
-    assert again.balancer.drains.status.drains.osds == frozenset((0,))
-    again.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
-    assert run(again, 16).gateway.sent
-
-
-def test_a_successor_goes_on() -> None:
-    harness = run(drained(max_misplaced_ratio=0.1), 3)
-    assert 0 < len(harness.gateway.sent) < 12
-    again = run(successor(harness), 16)
-    assert not any(0 in up for up in again.gateway.cluster.up.values())
 
 
 def test_nothing_of_a_batch_goes_once_the_drain_has_ended() -> None:

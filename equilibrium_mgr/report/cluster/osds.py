@@ -104,7 +104,7 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
             "size_bytes": osd.device_size if known else None,
             "used_bytes": view.device_used_now.get(number, used) if known else None,
             "utilization": now, "soon_utilization": soon, "planned_utilization": later,
-            "best_utilization": best.get(number), "pgs": view.pgs_now.get(number, 0),
+            "best_utilization": best.get(number), "pgs": view.counts.acting.get(number, 0),
             "moving_in": moving_in[number], "waiting_in": waiting_in[number],
             "moving_out": moving_out[number], "waiting_out": waiting_out[number],
             "up": osd.up, "in": osd.is_in, "reweight": osd.reweight, "status": status})

@@ -129,14 +129,14 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
     if context.rejected:
         sentences.append(f"{plural(len(context.rejected), 'PG')} not moved because the"
                          " monitor did not keep the upmap items")
-    if view.in_flight_moves:
-        sentences.append(f"{plural(view.in_flight_moves, 'shard')} in flight")
+    if view.movements:
+        sentences.append(f"{plural(len(view.movements), 'shard')} in flight")
     return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
             "held_osds": held_json(snapshot), "broken_pgs": broken,
             "mispredicted": [stopped[pool] for pool in sorted(stopped)],
             "troubled": troubled, "rejected_upmaps": len(context.rejected),
-            "in_flight_moves": view.in_flight_moves, "outage": None, "unused_hosts": unused,
+            "in_flight_moves": len(view.movements), "outage": None, "unused_hosts": unused,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
 
 

@@ -156,7 +156,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
         allowed = context.max_pg_shards[0]
         numbers.update(option="mon_max_pg_per_osd", limit=allowed or None)
         if found is not None:
-            counts = [sum(int(shards.get(osd, 0)) for shards in view.shards_soon.values())
+            counts = [sum(int(shards.get(osd, 0)) for shards in view.counts.soon.values())
                       for osd in (*found.targets, found.example[1])]
             numbers.update(limit=allowed, needed=math.ceil(1.1 * max(allowed, *counts)) + 1)
     elif code == codes.REWEIGHT:

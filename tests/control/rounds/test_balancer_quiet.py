@@ -1,12 +1,9 @@
 """At the optimum nothing is sent, and nothing that is of no account makes it churn."""
 from __future__ import annotations
 
-import random
 from typing import Any, Dict, List
 from unittest.mock import Mock
 
-import pytest
-from tests.support.clusters.unit_cluster import Cluster
 from tests.support.fakes import Harness
 from tests.support.rounds import idle, kept, small_plan, uneven
 from tests.support.units import GIB
@@ -24,35 +21,6 @@ def count_plans(harness: Harness, rounds: int, change: Any, seconds: float = 60.
         plans += harness.jobs.run()
     assert len(harness.gateway.sent) == sent
     return plans
-
-
-def test_noise_in_the_statistics() -> None:
-    harness = idle(uneven())
-    cluster, rng = harness.gateway.cluster, random.Random(1)
-    used = {osd: cluster.used_bytes(osd) for osd in cluster.osds}
-
-    def noise(_: int) -> None:
-        for osd, whole in used.items():
-            cluster.osd(osd, used=int(whole * rng.uniform(0.99, 1.01)))
-        for pgid, record in cluster.records.items():
-            cluster.records[pgid] = record._replace(
-                num_bytes=int(5 * GIB * rng.uniform(0.99, 1.01)))
-    assert count_plans(harness, 100, noise) == 0 and harness.balancer.state == "balanced"
-
-
-def test_osd_that_flaps() -> None:
-    harness = idle(uneven())
-    cluster = harness.gateway.cluster
-    up = {pgid: list(osds) for pgid, osds in cluster.up.items()}
-    for osd in cluster.osds:
-        cluster.osd(osd, used=cluster.used_bytes(osd))      # data stays where it is
-
-    def flap(number: int) -> None:
-        down = number % 2 == 0
-        cluster.osd(1, up=0 if down else 1, state=["exists"] if down else ["exists", "up"])
-        for pgid, osds in up.items():
-            cluster.up[pgid] = [osd for osd in osds if osd != 1 or not down]
-    assert count_plans(harness, 60, flap, 30.0) <= 3      # one in ten minutes
 
 
 def test_osd_that_is_out_for_a_moment() -> None:
@@ -176,15 +144,6 @@ def test_plan_of_which_nothing_can_be_sent_is_not_made_again_at_once() -> None:
     assert harness.gateway.sent == [] and plans <= 2
     assert harness.balancer.state in ("balanced", "stuck")
     assert "no move can be made" in harness.balancer.reason or plans == 1
-
-
-@pytest.mark.parametrize("cluster", [uneven(), uneven(pgs=7, osds=4)])
-def test_quiet_rounds_write_nothing(cluster: Cluster) -> None:
-    harness = idle(cluster)
-    assert harness.balancer.state == "balanced"
-    writes = len(harness.kv.writes)
-    assert count_plans(harness, 30, lambda _: None) == 0
-    assert len(harness.kv.writes) == writes
 
 
 def test_pgs_just_moved_are_not_planned_again_before_their_time() -> None:

@@ -1,11 +1,11 @@
 """The serve loop's controller, round by round, on a fake gateway."""
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any
 
 import pytest
 from tests.support.clusters.unit_cluster import change_of, plan_of
-from tests.support.fakes import Harness, KeyValueStore
+from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
@@ -54,17 +54,6 @@ def test_balanced_cluster_that_changes_is_planned_again() -> None:
     assert harness.round() == "balanced"
     harness.gateway.cluster.osd(1, used=60 * GIB)
     assert "planning" in [harness.round(60) for _ in range(11)]
-
-
-def test_waits_for_the_misplaced_limit_while_what_was_sent_moves() -> None:
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27  # 32 of 120 copies, a margin left: three PGs of ten
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving" and len(harness.gateway.sent) == 3
-    assert harness.round(60) == "moving" and "misplaced" in harness.balancer.reason
-    assert len(harness.gateway.sent) == 3
-    harness.gateway.arrive()
-    assert harness.round(60) == "moving" and len(harness.gateway.sent) == 4
 
 
 def test_pending_moves_hold_the_budget_where_ceph_has_not_noticed() -> None:
@@ -117,31 +106,6 @@ def test_single_move_above_the_limit_is_told() -> None:
     assert "1.0" in harness.balancer.reason and "limit" in harness.balancer.reason
 
 
-def test_misplaced_copies_of_others_count() -> None:
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27
-    harness.gateway.cluster.pg_status = {"misplaced_objects": 29, "misplaced_total": 120}
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "throttled" and harness.gateway.sent == []
-
-
-def test_own_limit_goes_before_the_mgr_s() -> None:
-    harness = Harness(uneven(), max_misplaced_ratio=0.1)
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    assert len(harness.gateway.sent) == 1
-
-
-@pytest.mark.parametrize("builtin_was_active, states", [
-    (True, ["waiting", "waiting", "planning"]), (False, ["planning", "planning", "planning"])])
-def test_nothing_is_sent_until_the_builtin_balancer_has_noticed(
-        builtin_was_active: bool, states: List[str]) -> None:
-    harness = Harness(uneven(), active=True)
-    harness.balancer.switch_on(builtin_was_active)
-    assert [harness.round(0), harness.round(59), harness.round(2)] == states
-    assert harness.gateway.sent == []
-
-
 def test_foreign_upmaps_prolong_the_wait() -> None:
     harness = Harness(uneven(), active=True)
     harness.round()
@@ -165,31 +129,6 @@ def test_items_that_disappear_do_not_prolong_the_wait() -> None:
         harness.gateway.set_items(f"1.{ps}", [0], [])
         states.append(harness.round(20.5))
     assert states == ["waiting", "waiting", "planning"]
-
-
-@pytest.mark.parametrize("trouble, words", [
-    ("connected", "no connection"), ("builtin", "ceph balancer off"), ("flag", "norebalance"),
-    ("client", "set-require-min-compat-client luminous")])
-def test_blocked(trouble: str, words: str) -> None:
-    harness = Harness(uneven())
-    harness.balancer.execute("p", kept(harness))
-    harness.gateway.connected = trouble != "connected"
-    harness.gateway.builtin = trouble == "builtin"
-    if trouble == "flag":
-        harness.gateway.cluster.extra["flags"] = "norebalance"
-    if trouble == "client":
-        harness.gateway.cluster.extra["require_min_compat_client"] = "jewel"
-    assert harness.round() == "blocked" and words in harness.balancer.reason
-    assert harness.gateway.sent == []
-
-
-def test_degraded_pool_blocks() -> None:
-    harness = Harness(uneven())
-    harness.balancer.execute("p", kept(harness))
-    harness.gateway.cluster.pg_status = {"pgs_by_pool_state": [
-        {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
-    assert harness.round() == "blocked"
-    assert harness.balancer.reason == "pool 'pool1' has 2 PGs degraded"
 
 
 def test_execute_goes_through_and_ends() -> None:
@@ -248,54 +187,6 @@ def test_silent_monitor_does_not_hang_the_plan() -> None:
     assert harness.gateway.sent == ["1.0"] * 3 and harness.balancer.execution is None
 
 
-def test_pool_deleted_before_its_moves() -> None:
-    harness = Harness(uneven())
-    harness.balancer.execute("p", kept(harness))
-    cluster = harness.gateway.cluster
-    cluster.pools.clear()
-    cluster.up.clear()
-    for _ in range(3):
-        harness.round(60)
-    last = harness.balancer.status.last_execution or {}
-    assert last["outcome"] == "dropped: its pool or PG is gone" and harness.gateway.sent == []
-    assert last["dropped"][0] == {"pgid": "1.0", "reason": "its pool or PG is gone"}
-
-
-def test_full_target_does_not_hold_up_the_rest_for_ever() -> None:
-    harness = Harness(uneven())
-    harness.gateway.cluster.osd(1, used=84 * GIB)
-    changes = [change_of("1.0", [0], [1]), change_of("1.1", [0], [2])]
-    harness.balancer.execute("p", kept(harness, plan=plan_of(changes)))
-    for _ in range(6):
-        harness.round(60)
-        harness.gateway.arrive()
-    assert harness.gateway.sent == ["1.1"] and harness.balancer.execution is None
-    assert (harness.balancer.status.last_execution or {})["dropped"] == [
-        {"pgid": "1.0", "reason": "osd.1 would pass its fill limit of 0.880 meanwhile"}]
-
-
-def test_switch_off_stops() -> None:
-    harness = Harness(uneven(), max_moves_per_round=1)
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    assert harness.balancer.switch_off() == "p"
-    for _ in range(3):
-        harness.round(60)
-        harness.gateway.arrive()
-    assert harness.gateway.sent == ["1.0"] and harness.balancer.state == "off"
-    assert "execution" not in harness.kv.values
-    assert "ceph equilibrium off" in (harness.balancer.status.last_execution or {})["outcome"]
-
-
-def test_switch_off_drops_a_plan_that_waits_to_be_sent() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.round()
-    harness.jobs.run()
-    harness.options["active"] = False
-    assert harness.balancer.switch_off() is None
-    assert harness.round() == "off" and harness.gateway.sent == []
-
-
 def test_option_alone_switches_automatic_moves_off() -> None:
     harness = Harness(uneven(), active=True, max_moves_per_round=1)
     harness.round()
@@ -303,37 +194,6 @@ def test_option_alone_switches_automatic_moves_off() -> None:
     harness.round()
     harness.options["active"] = False
     assert harness.round(60) == "off" and len(harness.gateway.sent) == 1
-
-
-def test_switch_off_within_a_round_leaves_nothing_to_resume() -> None:
-    """`off` comes from the commands' thread at any moment of the loop's round."""
-    harness = Harness(uneven())
-    harness.balancer.execute("p", kept(harness))
-
-    def command_from_another_thread() -> None:
-        harness.balancer.switch_off()
-    harness.gateway.before_send_check = command_from_another_thread
-    harness.round()
-    assert harness.gateway.sent == []
-    after_failover = Harness(uneven(), kv=KeyValueStore(harness.kv.values))
-    after_failover.round()
-    assert after_failover.gateway.sent == []
-
-
-def test_switch_off_just_before_an_automatic_batch_goes() -> None:
-    """The round has its plan in hand already when `off` comes."""
-    harness = Harness(uneven(), active=True)
-    harness.round()
-    harness.jobs.run()
-
-    def switch_off_meanwhile() -> None:
-        harness.options["active"] = False
-        harness.balancer.switch_off()
-    harness.gateway.before_placement_check = switch_off_meanwhile
-    harness.round()
-    assert harness.gateway.sent == []
-    harness.gateway.before_placement_check = lambda: None
-    assert harness.round() == "off" and harness.gateway.sent == []
 
 
 def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:

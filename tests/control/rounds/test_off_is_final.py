@@ -106,20 +106,6 @@ def test_off_at_a_moment_of_the_round_that_sends(moment: str, name: str) -> None
     off.check()
 
 
-@pytest.mark.parametrize("moment", ["collect_replies", "snapshot", "summary"])
-def test_off_while_the_second_batch_goes(moment: str) -> None:
-    harness = Harness(uneven(), max_moves_per_round=3)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
-    harness.round()
-    harness.gateway.arrive()
-    off = OffAt(harness)
-    _MOMENTS[moment](harness, off)
-    harness.round(60)
-    off.check()
-    assert [entry["plan"] for entry in harness.balancer.status.history] == ["p"]
-    assert harness.balancer.status.history[0]["moves"] == len(harness.gateway.sent)
-
-
 def test_off_before_the_first_round_of_a_new_mgr() -> None:
     harness = Harness(uneven(), max_moves_per_round=3)
     harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
@@ -162,42 +148,6 @@ def test_off_while_resting_fails_no_round(mocker: Any) -> None:
     mocker.patch("equilibrium_mgr.control.auto_planner.data_change", side_effect=interrupted)
     harness.round(60)
     assert harness.balancer.state == "off"
-
-
-def test_storm_of_commands_while_rounds_run() -> None:
-    """Rounds as fast as they go in one thread, commands at random moments from another: nothing
-    raises, and nothing is sent between an `off` and the next `on` or `execute`."""
-    harness = Harness(uneven(pgs=30), max_moves_per_round=1, sleep_interval=1)
-    kept(harness, plan=small_plan(30))
-    rng, failures = random.Random(5), []
-    stop = threading.Event()
-
-    def serve() -> None:
-        while not stop.is_set():
-            try:
-                harness.now += 2.0
-                harness.balancer.round()
-                harness.jobs.run()
-                if rng.random() < 0.2:
-                    harness.gateway.arrive()
-            except Exception as error:
-                failures.append(error)
-                return
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    plan, offs = small_plan(30), 0
-    deadline = time.monotonic() + 300.0   # a second on an idle machine; none is for ever
-    # as long as it takes for batches to have gone: on a busy machine rounds come late
-    while (offs < 300 or len(harness.gateway.batches) < 5) and not failures and (
-            time.monotonic() < deadline):
-        _begin_and_switch_off(harness, plan, rng)
-        offs += 1
-    stop.set()
-    thread.join(60.0)
-    assert not failures
-    assert not thread.is_alive()
-    assert offs >= 300
-    assert len(harness.gateway.batches) >= 5
 
 
 def _begin_and_switch_off(harness: Harness, plan: Plan, rng: random.Random) -> None:
