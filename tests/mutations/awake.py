@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from .mutation import AUTO_PLANNER, BALANCER, CURRENT_VIEW, Edit, Mutation
+from .mutation import AUTO_PLANNER, BALANCER, CURRENT_VIEW, OBSERVER, Edit, Mutation
 
 _OFTEN = Edit(CURRENT_VIEW, "_POLLED_SECONDS = 1200.0\n", "_POLLED_SECONDS = 0.0\n")
 
@@ -23,7 +23,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
         ("threads/test_asked.py", "scenarios/awake/test_asking.py --asked-streams 3",)),
     Mutation(
         "each-poll-looks",
-        "asking at rest costs three looks an hour", (_OFTEN,),
+        "asking at rest costs three looks an hour", (
+            _OFTEN,
+            Edit(OBSERVER, "                at_rest and 0.0 <= now - self._asked_at[0] < 3600.0):\n",
+                 "                False):\n"),),
         ("scenarios/awake/test_price.py -k balanced",)),
     Mutation(
         "idle-for-good",
