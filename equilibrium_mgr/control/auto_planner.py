@@ -337,7 +337,8 @@ class AutoPlanner:
                     return  # asked for before `off` or `on`
                 self._ready = _PlanContext(
                     plan, options, request.fingerprint,
-                    min(excluded.seconds_left.values(), default=0.0), self._clock(), basis)
+                    min(excluded.seconds_left.values(), default=excluded.seconds), self._clock(),
+                    basis)
             self._wake()
         same = self._executed is not None and _is_same_request(self._executed.options, options)
         free = options._replace(
