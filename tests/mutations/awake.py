@@ -37,6 +37,21 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        return paced or not change\n"),),
         ("scenarios/awake/test_drift.py --drift-streams 4",)),
     Mutation(
+        "rests-until-all-have-cooled",
+        "a rest is questioned when the first PG may move again", (
+            Edit(AUTO_PLANNER,
+                 "                    min(excluded.seconds_left.values(), default=excluded.seconds)",
+                 "                    max(excluded.seconds_left.values(), default=excluded.seconds)"),),
+        ("scenario:guard_cooldown",)),
+    Mutation(
+        "pause-without-looks",
+        "figures are of this round while data moves, also in a pause of the monitor", (
+            Edit(BALANCER,
+                 "            if is_asked or execution is not None and "
+                 "self.observer.is_behind(summary):\n",
+                 "            if is_asked:\n"),),
+        ("scenario:guard_monitor",)),
+    Mutation(
         "settles-without-end",
         "relief and drains wait five minutes at most for a map that does not settle", (
             Edit(AUTO_PLANNER,
