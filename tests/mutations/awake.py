@@ -25,7 +25,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "each-poll-looks",
         "asking at rest costs three looks an hour", (
             _OFTEN,
-            Edit(OBSERVER, "                at_rest and 0.0 <= now - self._asked_at[0] < 3600.0):\n",
+            Edit(OBSERVER,
+                 "                at_rest and 0.0 <= now - self._asked_at[0] < 3600.0):\n",
                  "                False):\n"),),
         ("scenarios/awake/test_price.py -k balanced",)),
     Mutation(
@@ -40,8 +41,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rests-until-all-have-cooled",
         "a rest is questioned when the first PG may move again", (
             Edit(AUTO_PLANNER,
-                 "                    min(excluded.seconds_left.values(), default=excluded.seconds)",
-                 "                    max(excluded.seconds_left.values(), default=excluded.seconds)"),),
+                 " min(excluded.seconds_left.values(), default=excluded.seconds)",
+                 " max(excluded.seconds_left.values(), default=excluded.seconds)"),),
         ("scenario:guard_cooldown",)),
     Mutation(
         "pause-without-looks",
