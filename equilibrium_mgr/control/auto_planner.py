@@ -289,8 +289,8 @@ class AutoPlanner:
             with self._lock:
                 if generation != self._generation:
                     return  # asked for before `off` or `on`
-                self._ready = _MadePlan(
-                    plan, mark, min(excluded.seconds_left.values(), default=0.0), self._clock())
+                self._ready = _MadePlan(plan, mark, min(
+                    excluded.seconds_left.values(), default=excluded.seconds), self._clock())
             self._wake()
         options = mark.options._replace(
             rejected_pgs=mark.options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(

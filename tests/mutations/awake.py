@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from .mutation import AUTO_PLANNER, BALANCER, CURRENT_VIEW, Edit, Mutation
+from .mutation import AUTO_PLANNER, BALANCER, CURRENT_VIEW, OBSERVER, Edit, Mutation
 
 _OFTEN = Edit(CURRENT_VIEW, "_POLLED_SECONDS = 1200.0\n", "_POLLED_SECONDS = 0.0\n")
 
@@ -23,7 +23,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
         ("threads/test_asked.py", "scenarios/awake/test_asking.py --asked-streams 3",)),
     Mutation(
         "each-poll-looks",
-        "asking at rest costs three looks an hour", (_OFTEN,),
+        "asking at rest costs three looks an hour", (
+            _OFTEN,
+            Edit(OBSERVER,
+                 "                at_rest and 0.0 <= now - self._asked_at[0] < 3600.0):\n",
+                 "                False):\n"),),
         ("scenarios/awake/test_price.py -k balanced",)),
     Mutation(
         "idle-for-good",
@@ -33,6 +37,21 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  " drift(idle.mark, now))\n",
                  "        self._is_doubtful = bool(data_change(idle.mark, now))\n"),),
         ("scenarios/awake/test_drift.py --drift-streams 4",)),
+    Mutation(
+        "rests-until-all-have-cooled",
+        "a rest is questioned when the first PG may move again", (
+            Edit(AUTO_PLANNER,
+                 " min(excluded.seconds_left.values(), default=excluded.seconds)",
+                 " max(excluded.seconds_left.values(), default=excluded.seconds)"),),
+        ("scenario:guard_cooldown",)),
+    Mutation(
+        "pause-without-looks",
+        "figures are of this round while data moves, also in a pause of the monitor", (
+            Edit(BALANCER,
+                 "            if is_asked or execution is not None and "
+                 "self.observer.is_behind(summary):\n",
+                 "            if is_asked:\n"),),
+        ("scenario:guard_monitor",)),
     Mutation(
         "settles-without-end",
         "relief and drains wait five minutes at most for a map that does not settle", (

@@ -56,7 +56,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(DISPATCHER,
                  "        rejected = held(self.rejected, self._clock())\n",
                  "        rejected = held({}, self._clock())\n"),),
-        ("scenario:guard_monitor",)),
+        ("scenario:mon_drops_items",)),
     Mutation(
         "no-backoff",
         "a pause after a batch of which nothing was taken", (

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, NamedTuple
 
+from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
 from mgr_stub.mgr.api import MgrModuleApi
 from mgr_stub.mgr.mgr import Mgr
@@ -13,6 +14,7 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.osd_filter import OsdFilter
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.snapshot.model import pool_of
 
 from . import cluster_view, truth
 
@@ -24,10 +26,25 @@ _SMALL_POOL = 0.015
 
 
 class _TruthfulMgr(Mgr):
-    """Another mgr of the same cluster, whose reports are of this moment and exact."""
+    """Another mgr of the same cluster, whose reports are of this moment and exact, and whose OSDs
+    have deleted what has left them."""
 
     def _get(self, name: str) -> Any:
-        return REPORTED[name](self.cluster) if name in REPORTED else super()._get(name)
+        found = REPORTED[name](self.cluster) if name in REPORTED else super()._get(name)
+        return {**found, "osd_stats": [_deleted(self.cluster, record) for record in
+                                       found["osd_stats"]]} if name == "osd_stats" else found
+
+
+def _deleted(cluster: Cluster, record: Dict[str, Any]) -> Dict[str, Any]:
+    """The report of an OSD once it has deleted what is left of shards that are elsewhere."""
+    gone = sum(count for (_, osd), count in cluster.undeleted.items() if osd == record["osd"])
+    statfs = record.get("statfs", {})
+    return record if not gone else {
+        **record, "num_pgs": sum(record["osd"] in pg.holders() for pg in cluster.pgs.values()),
+        "kb_used": record["kb_used"] - gone // 1024,
+        "kb_avail": record["kb_avail"] + gone // 1024,
+        "statfs": {**statfs, "available": statfs["available"] + gone,
+                   "allocated": statfs["allocated"] - gone}}
 
 
 class Gain(NamedTuple):
@@ -66,7 +83,8 @@ def gains(session: Session, plan: Plan, drained: FrozenSet[int]) -> List[Gain]:
     for move in plan.moves:
         if before[move.target] <= nearfull:   # nothing is sent to the others
             after[move.source] -= move.bytes / cluster.usage[move.source].total
-            after[move.target] += move.bytes / cluster.usage[move.target].total
+            after[move.target] += (move.bytes * (1.0 + cluster.copy_overhead.get(pool_of(
+                move.pgid), 0.0)) / cluster.usage[move.target].total)
     by_class: Dict[str, List[int]] = {}
     for osd in before:
         if cluster_view.may_take(cluster, osd) and osd not in drained:
@@ -84,8 +102,11 @@ def gains(session: Session, plan: Plan, drained: FrozenSet[int]) -> List[Gain]:
 
 
 def _room(session: Session, plan: Plan, least: float) -> List[Gain]:
-    """Pools that are not small and would have clearly more of what they hold and could hold."""
+    """Pools that are not small and would have clearly more of what they hold and could hold; none
+    where shards of the plan take more where they arrive, which its free space does not count."""
     cluster, found = session.cluster, []
+    if any(cluster.copy_overhead.get(pool_of(move.pgid)) for move in plan.moves):
+        return []
     held: Dict[str, Dict[int, int]] = {}
     for pg in cluster.pgs.values():
         for osd in pg.holders():

@@ -106,7 +106,9 @@ class Truth:
         self._split_at = float("-inf")
         self._left: Dict[Tuple[str, int], int] = {}   # (pgid, target) → bytes to come
         self._moved_at = self._looks_since = float("inf")
-        self._looked = (0.0, 0.0)   # (when, the longest sleep_interval since)
+        #: The last look: its time by the wall's clock, the longest sleep_interval since, and its
+        #: time by the clock that never jumps.
+        self._looked = (0.0, 0.0, 0.0)
 
     def observe(self, session: Session, ours: UnderWay) -> None:
         process = session.mgr.process
@@ -153,16 +155,18 @@ class Truth:
         has_moved = any(self._left.get(key, 0) < left for key, left in before.items())
         self._moved_at = now if has_moved else min(self._moved_at, now)
         taken_at = status.view.snapshot.taken_at if status.view is not None else 0.0
-        a_round = self._looked[1] if self._looked[0] == taken_at else 60.0
-        self._looked = taken_at, max(a_round, session.module.settings().sleep_interval)
+        _, a_round, looked_at = (self._looked if self._looked[0] == taken_at
+                                 else (taken_at, 60.0, now))
+        self._looked = (taken_at, max(a_round, session.module.settings().sleep_interval),
+                        looked_at)
         a_round = self._looked[1] + _ROUND_SLACK
         if not has_moved or status.view is None or status.state in _RESTING or (
                 session.simulation.reports.frozen_seconds or not session.mgr.mon_connected):
             self._looks_since = now
-        elif now - max(self._looks_since, taken_at) > a_round:
-            self.broken.append(f"T15: data moves, and the last look is {int(now - taken_at)} s old"
+        elif now - max(self._looks_since, looked_at) > a_round:
+            self.broken.append(f"T15: data moves, and the last look is {int(now - looked_at)} s old"
                                f" at {int(session.clock.elapsed())} s ({status.state})")
-        left = None if status.progress is None else status.progress.eta_seconds(now)
+        left = None if status.progress is None else status.progress.eta_seconds(session.clock())
         if left and now - self._moved_at > 60.0 + a_round:
             self.broken.append(f"T16: nothing has moved for {int(now - self._moved_at)} s, said is"
                                f" {int(left)} s left ({status.state}: {status.reason})")
