@@ -9,14 +9,14 @@ import logging
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional, Sequence
+from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
 from ..execution.batch_selection import Decision
 from ..execution.change_outcomes import DroppedChange
 from ..execution.cooldown import ExcludedPgs
-from ..execution.dispatcher import UpmapDispatcher, moving
+from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.execution_slot import ExecutionSlot
 from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
@@ -29,7 +29,7 @@ from ..observation.refusals import COUNTED, count_refusals
 from ..observation.states import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
 from ..plan.kinds import DRAIN, command_of
-from ..plan.model import PgChange, Plan
+from ..plan.model import Plan
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import format_deadline, plural
@@ -192,10 +192,11 @@ class Balancer:
         self.dispatcher.corrections.resume(self._clock(), frozenset(
             pool_of(change.pgid) for change in plan.changes if change.shards))
         self.dispatcher.rejected = {}
-        if not self._slot.start_named(name, plan):
+        if not self._slot.start(Execution(name, plan.changes, self._clock(), plan.kind)):
             return False
         self._batch.end()   # its first one waits for none
-        self._journal.store_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self._journal.flush()
         self.publish()
         self.require_observation()
         return True
@@ -236,7 +237,7 @@ class Balancer:
     def stop_plan(self, name: str, outcome: str = STOPPED_BY_RM) -> Optional[Execution]:
         """As `switch_off`, for one kept plan alone. None where it is not being executed."""
         self._recover(self._settings())
-        execution = self._slot.stop_named(name, outcome)
+        execution = self._slot.stop(outcome, name)
         if execution is None:
             return None
         self._enter(
@@ -264,7 +265,7 @@ class Balancer:
     def _drains_changed(self) -> None:
         """What is sent from now on is planned by the new list."""
         self._automatic.reset()
-        self._slot.stop_automatic(DRAIN_CHANGED)
+        self._slot.stop(DRAIN_CHANGED, "")
         self.publish()
         self.require_observation()
 
@@ -310,9 +311,12 @@ class Balancer:
             if self._is_recovered:
                 return
             self._is_recovered, now = True, self._clock()
-            found = self._journal.recover(self.dispatcher.cooldown, now, settings.sleep_interval)
-            self.dispatcher.restore(found.rejected, found.sending, found.corrections,
-                                    found.in_flight, found.sending_epoch)
+            found = self._journal.recover(now, settings.sleep_interval, settings.pg_cooldown)
+            newest = {row.pgid: row for row in found.sent}
+            self.dispatcher.restore(
+                found.rejected, {row.pgid: row.at for row in found.sent if row.shards},
+                {row.pgid: (row.at, row.epoch) for row in newest.values() if row.shards},
+                found.corrections)
             self.drains.replace(lambda _: drain_list_from_dict(found.drains), store=False)
             try:
                 plan = None if found.plan is None else self._plan_store.get(found.plan)
@@ -325,7 +329,7 @@ class Balancer:
                 execution.carried = found.counts
                 # the last mgr has recorded it where it has left an episode
                 execution.is_recorded = self._journal.episode is not None
-                if self._slot.start(execution, self._slot.stop_count):
+                if self._slot.start(execution):
                     self._log.info("going on with the execution of plan %s", found.plan)
         self.publish()
 
@@ -595,7 +599,6 @@ class Balancer:
         if not batch:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
-        self._store_sending(batch, before)
         self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
 
         def is_submitted() -> None:   # it counts as misplaced for commands from here on
@@ -603,21 +606,17 @@ class Balancer:
             self.publish()
         sent = self.dispatcher.send(execution, batch, before,
                                     self._permit(execution, settings, before), is_submitted)
-        self._journal.settle_changes(sent.snapshot if sent is not None else None)
+        self._journal.settle_changes(sent)
         if sent is None:
-            self._store_sending([], before)   # a successor must not take them for sent
             if not self._settings().active and self._slot.execution is None:
                 return IS_OFF
             outcome = self._look_again(_OUT_OF_DATE)
             self._wake()
             return outcome
         if not sent.handed_over:
-            self._store_sending([], before)
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         execution.stall.end()
         self._journal.record_sent(sent.moves, sent.bytes)
-        if len(sent.handed_over) < len(batch):   # the rest has no cooldown with a successor
-            self._store_sending(sent.handed_over, before)
         self._guards.observe_items(sent.snapshot.upmap_items, are_ours=True)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         sending = sending._replace(text=execution.progress(decision))
@@ -643,11 +642,6 @@ class Balancer:
         self._batch.end()
         self.observer.require_observation()
         return outcome._replace(seconds=seconds)
-
-    def _store_sending(self, batch: Sequence[PgChange], before: Snapshot) -> None:
-        """Stores what of the batch moves data: a successor counts it as misplaced."""
-        self._journal.store_sending(moving(batch, before), self.dispatcher.cooldown, self._clock(),
-                                    self.observer.own_pgids, before.epoch)
 
     def _under_way(self) -> AbstractSet[str]:
         """PGs of our own moves that have not arrived."""

@@ -1,24 +1,21 @@
 """The journal: what must outlive the process, in the key-value store, and the history.
 
-Stored are: which named plan is being executed, the episode, what the monitor rejected, what was
-moved a short while ago, what moves have shown of sizes, which OSDs are drained, totals, and the
-history.
+Stored are: which named plan is being executed, the episode, what the monitor rejected, the log of
+what was sent, what moves have shown of sizes, which OSDs are drained, totals, and the history.
 """
 from __future__ import annotations
 
-import json
 import logging
 import threading
-from typing import (
-    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..execution.cooldown import MOST_PGS, Cooldown
+from ..execution.dispatcher import SentBatch, moving
 from ..execution.execution import CarriedCounts
 from ..execution.rejections import Items, from_dict, to_dict
 from ..observation.cluster_view import ClusterView
 from ..plan.model import PgChange
 from ..runtime.buffered_kv_store import (
-    COOLDOWN, DRAINS, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
+    DRAINS, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
 from ..runtime.kv_store import KeyValueStore
 from ..snapshot.model import Snapshot
 from ..undo.change_log import ChangeLog, ChangeRow
@@ -33,8 +30,8 @@ _STORED_SECONDS = 3600.0
 #: Seconds after which a stored execution is void: a module that is enabled weeks later must not go
 #: on with it by itself.
 _VOID_SECONDS = 86400.0
-#: Of all that is stored of what was sent, with a margin below the limit of the store.
-_COOLDOWN_BYTES = 60_000
+#: Seconds for which a PG that was sent may be on its way: a shard may have to wait for others.
+_IN_FLIGHT_SECONDS = 6 * 3600.0
 
 
 class RecoveredState(NamedTuple):
@@ -42,11 +39,10 @@ class RecoveredState(NamedTuple):
 
     plan: Optional[str]          # a named plan whose execution was under way
     rejected: Items
-    sending: Dict[str, float]    # pgid → when its upmap items were sent, or about to be
-    sending_epoch: int           # of the osdmap before that
+    #: of the log: what was sent lately, or may have been, the oldest first
+    sent: Sequence[ChangeRow]
     corrections: Mapping[str, Any] = {}   # what moves had shown of sizes
     counts: Optional[CarriedCounts] = None   # of the execution; None where it is not known
-    in_flight: FrozenSet[str] = frozenset()   # PGs of our moves before that, not arrived then
     drains: Mapping[str, Any] = {}   # as DrainList.to_dict
 
 
@@ -69,14 +65,15 @@ class Journal:
         #: As stored, so that they never fall with a successor; None until `recover` has read them.
         self.totals: Optional[Totals] = None
 
-    def recover(self, cooldown: Cooldown, now: float,
-                sleep_interval: float = 0.0) -> RecoveredState:
+    def recover(self, now: float, sleep_interval: float = 0.0,
+                cooldown: float = 0.0) -> RecoveredState:
         """Reads everything, once; what cannot be read counts as absent. The last mgr stored its
-        state no more often than every `sleep_interval` seconds. Fills `cooldown`."""
+        state no more often than every `sleep_interval` seconds, and left PGs where they were for
+        `cooldown` seconds."""
         with self._lock:
-            return self._recover(cooldown, now, sleep_interval)
+            return self._recover(now, sleep_interval, cooldown)
 
-    def _recover(self, cooldown: Cooldown, now: float, sleep_interval: float) -> RecoveredState:
+    def _recover(self, now: float, sleep_interval: float, cooldown: float) -> RecoveredState:
         plan, was_long_ago = _execution(self._store.read(EXECUTION) or {}, now, max(
             _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS))
         self.history.restore(self._store.read(HISTORY) or {})
@@ -89,21 +86,17 @@ class Journal:
         self._stored_start = None if self.episode is None else self.episode.started_at
         self._rejected = from_dict(self._store.read(REJECTED) or {})
         self.totals = self._totals = totals_from_dict(self._store.read(TOTALS) or {})
-        moved = self._store.read(COOLDOWN) or {}
-        cooldown.restore(moved)
-        at, sending = moved.get("sending_at"), moved.get("sending")
-        if not isinstance(at, (int, float)) or not isinstance(sending, list):
-            at, sending = now, []
         if was_long_ago:
             self.end(because(DROPPED, "equilibrium has not run for more than a day"), now, None)
         elif self.episode is not None and self.episode.plan != (plan or ""):
             self.end(because(DROPPED, "its execution had ended with the last mgr"), now, None)
+        lately = now - max(cooldown, _IN_FLIGHT_SECONDS)
         return RecoveredState(plan, self._rejected,
-                        {str(pgid): min(float(at), now) for pgid in sending}, _count(
-                            moved.get("sending_epoch")),
+                        [row._replace(at=min(row.at, now)) for row in self.changes.rows(lately)
+                         if row.at >= lately],
                         self._store.read(MEASURED) or {},
                         _counts((self._store.read(EXECUTION) or {}).get("counts")),
-                        _pgids(moved.get("in_flight")), self._store.read(DRAINS) or {})
+                        self._store.read(DRAINS) or {})
 
     # -- the episode ---------------------------------------------------------------------------
 
@@ -119,7 +112,7 @@ class Journal:
             if self.episode is None:
                 self.episode = begin(plan, why, now, view)
                 self._episode_log.begins(self.episode)
-            self.episode = self.episode.with_plan()
+            self.episode = self.episode._replace(plans=self.episode.plans + 1)
 
     def end(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
         """Ends the episode and adds it to the history."""
@@ -145,13 +138,6 @@ class Journal:
         with self._lock:
             self.episode = self._episode_log.observe(self.episode, state, code, reason, now)
 
-    def store_execution(self, plan: Callable[[], Optional[str]], now: float,
-                        counts: Optional[CarriedCounts] = None) -> None:
-        """Records for `execute` what a successor continues; on return it is stored."""
-        with self._lock:
-            self.record_execution(plan, now, counts)
-            self._flush()
-
     def observe_progress(self, ratio: Optional[float]) -> None:
         """Keeps the highest progress of the episode, so that no successor shows a lower one."""
         with self._lock:
@@ -170,44 +156,31 @@ class Journal:
                 "plan": name, "at": int(now - now % _STORED_SECONDS),
                 "counts": list(counts or ())})
 
-    def store_sending(self, batch: Sequence[PgChange], cooldown: Cooldown, now: float,
-                      in_flight: FrozenSet[str] = frozenset(), epoch: int = 0) -> None:
-        """Stores the PGs of a batch before it is sent, with the osdmap's epoch until then: its
-        moves may not show to a successor.
-        `in_flight`: PGs of earlier batches; that they are ours must outlast their cooldown."""
-        pgids: List[str] = [change.pgid for change in batch]
-        earlier = sorted(in_flight.difference(cooldown.moved, pgids))
-        value: Dict[str, Any] = {"sending_at": int(now), "sending_epoch": epoch,
-                                 "sending": pgids[:MOST_PGS // 2],
-                                 "in_flight": earlier[:MOST_PGS // 8]}
-        value.update(cooldown.to_dict(_COOLDOWN_BYTES - len(json.dumps(value))))
-        with self._lock:
-            self._sent_for = self.episode
-            self._store.put(COOLDOWN, value)
-            self._flush()
-
     def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
                     now: float) -> None:
-        """Records a batch in the log of changes; `store_sending` stores that with it, and the
-        episode that it belongs to: a successor's rows must be of the same one."""
+        """Records a batch in the log of changes before it is sent, and the episode that it belongs
+        to: a successor's rows must be of the same one. On return both are stored."""
         with self._lock:
-            begun_at = now
+            self._sent_for, begun_at = self.episode, now
             if self.episode is not None:
                 begun_at = self.episode.started_at
                 if begun_at != self._stored_start:
                     self._put_episode(self.episode)
+            moved = {change.pgid for change in moving(batch, before)}
             self.changes.append([ChangeRow(
-                now, plan, kind, begun_at, change.pgid, change.raw,
-                before.upmap_items.get(change.pgid, ()), change.items)
-                for change in batch], now)
+                now, plan, kind, begun_at, before.epoch, change.pgid, change.raw,
+                before.upmap_items.get(change.pgid, ()), change.items,
+                change.shards if change.pgid in moved else 0) for change in batch], now)
+            self._flush()
 
-    def settle_changes(self, snapshot: Optional[Snapshot]) -> None:
+    def settle_changes(self, sent: Optional[SentBatch]) -> None:
         """Ends that batch in the log, by the snapshot that followed; None: nothing was sent."""
         with self._lock:
-            if snapshot is None:
-                self.changes.settle(None)
+            if sent is None or not sent.handed_over:
+                self.changes.settle((), {})
             else:
-                self.changes.settle(snapshot.upmap_items, snapshot.epoch)
+                self.changes.settle({change.pgid for change in sent.handed_over},
+                                    sent.snapshot.upmap_items, sent.snapshot.epoch)
 
     def record_sent(self, moves: int, bytes_moved: int) -> None:
         """Counts the shard moves and bytes of a batch; a command may have ended the episode
@@ -262,15 +235,6 @@ class Journal:
         self._store.flush()
         if self.totals is not None:
             self.totals = totals
-
-
-def _count(stored: Any) -> int:
-    return stored if isinstance(stored, int) else 0
-
-
-def _pgids(stored: Any) -> FrozenSet[str]:
-    """Stored PGs; none where they cannot be read."""
-    return frozenset(map(str, stored)) if isinstance(stored, list) else frozenset()
 
 
 def _counts(stored: Any) -> Optional[CarriedCounts]:

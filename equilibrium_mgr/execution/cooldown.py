@@ -2,14 +2,14 @@
 that an automatic plan leaves alone."""
 from __future__ import annotations
 
-from typing import Any, Container, Dict, FrozenSet, Iterable, Mapping, NamedTuple
+from typing import Container, Dict, FrozenSet, Iterable, Mapping, NamedTuple
 
 from ..snapshot import reason_codes
 from ..snapshot.model import Snapshot
 from .guards import full_osds, unsettled_pools
 
-#: More PGs than this are not remembered; fewer are stored where pool ids are long.
-MOST_PGS = 2000
+#: More PGs than this are not remembered.
+_MOST_PGS = 2000
 
 
 class Cooldown:
@@ -25,7 +25,7 @@ class Cooldown:
         for pgid in pgids:
             moved.pop(pgid, None)  # the order tells which is the newest
             moved[pgid] = now
-        self.moved = _newest(moved)
+        self.moved = dict(list(moved.items())[-_MOST_PGS:])
 
     def cooling(self, now: float, seconds: float) -> Dict[str, float]:
         """pgid → seconds left, never more than `seconds`; forgets those whose cooldown is over."""
@@ -38,25 +38,6 @@ class Cooldown:
         """The same and forgets nothing: for threads that only read."""
         return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()
                 if now - at < seconds}
-
-    def to_dict(self, most_bytes: int) -> Dict[str, Any]:
-        """A form for the key-value store whose JSON has at most so many bytes, or few more: the
-        newest PGs."""
-        entry = max(map(len, self.moved), default=0) + len('"":1795451234,')
-        newest = list(self.moved.items())[-max(1, most_bytes // entry):]
-        return {"moved": {pgid: int(at) for pgid, at in newest}}
-
-    def restore(self, dump: Mapping[str, Any]) -> None:
-        """Takes over what another mgr has stored, as far as it can be understood."""
-        stored, moved = dump.get("moved"), dict(self.moved)
-        for pgid, at in stored.items() if isinstance(stored, dict) else ():
-            if isinstance(at, (int, float)):
-                moved.setdefault(str(pgid), float(at))
-        self.moved = _newest(moved)
-
-
-def _newest(moved: Dict[str, float]) -> Dict[str, float]:
-    return dict(list(moved.items())[-MOST_PGS:])
 
 
 class ExcludedPgs(NamedTuple):

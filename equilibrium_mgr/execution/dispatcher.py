@@ -3,8 +3,7 @@ from __future__ import annotations
 
 import logging
 from typing import (
-    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
-    Tuple)
+    Any, Callable, ContextManager, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -59,31 +58,29 @@ class UpmapDispatcher:
         self.corrections = SizeCorrections()
         self._prediction = PredictionCheck()
         self._inactive = InactivePools()
-        self._recovered: Optional[Dict[str, float]] = None   # pgid → when the last mgr sent it
-        self._recovered_epoch = 0   # of the osdmap before that
+        #: pgid → when the last mgr sent it, and the osdmap's epoch before that; None after a look
+        self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
 
-    def restore(self, rejected: Items, sending: Dict[str, float],
-                corrections: Mapping[str, Any], in_flight: FrozenSet[str] = frozenset(),
-                epoch: int = 0) -> None:
-        """Takes over from the last mgr: its rejected items, what it was sending (pgid → when) at
-        this epoch, and what it measured of sizes. `in_flight`: PGs of its own moves that had not
-        arrived."""
+    def restore(self, rejected: Items, moved: Mapping[str, float],
+                sent: Mapping[str, Tuple[float, int]], corrections: Mapping[str, Any]) -> None:
+        """Takes over from the last mgr: its rejected items, the PGs that it has `moved` lately
+        (pgid → when, the oldest first), those of them that it has not sent anything else since
+        (the same, with the epoch of the osdmap before), and what it measured of sizes."""
         self.rejected = rejected
         self.corrections.restore(corrections)
         self._gateway.set_measured(self.corrections.bytes_per_object)
-        self._recovered, self._recovered_epoch = sending, epoch
-        for pgid, sent_at in sending.items():  # its cooldown would have been stored afterwards
+        self._recovered = sent
+        for pgid, sent_at in moved.items():
             if pgid not in rejected:
                 self.cooldown.start([pgid], sent_at)
-        self.pending.sent_before = in_flight.union(self.cooldown.moved)
+        self.pending.sent_before = frozenset(moved)
         self._gateway.set_sent(self.pending.sent_before)
         self._prediction.restore(self.pending.sent_before)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
         if self._recovered is not None:
-            self.pending.restore_sending(self._recovered, self._recovered_epoch, snapshot,
-                                         self._clock())
+            self.pending.restore_sending(self._recovered, snapshot, self._clock())
             self.pending.restore_log_recovery(snapshot)
             self._recovered = None
         self.pending.remove_arrived(snapshot)

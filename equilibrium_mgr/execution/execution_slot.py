@@ -6,7 +6,6 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional
 
-from ..plan.model import Plan
 from .execution import CarriedCounts, Execution
 
 
@@ -31,19 +30,15 @@ class ExecutionSlot:
         that began before one is void."""
         return self._stop_count
 
-    def start_named(self, name: str, plan: Plan) -> bool:
-        """Starts a named plan for a command; False while another named plan is being executed."""
+    def start(self, execution: Execution, stop_count: Optional[int] = None) -> bool:
+        """Starts an execution. False where there is one, unless a named one takes the place of an
+        automatic one; for the loop also where a command has stopped everything since `stop_count`
+        was read."""
         with self._lock:
-            if self.execution is not None and self.execution.name:
+            present = self.execution
+            if present is not None and (present.name or not execution.name):
                 return False
-            self.execution = Execution(name, plan.changes, self._clock(), plan.kind)
-        return True
-
-    def start(self, execution: Execution, stop_count: int) -> bool:
-        """Starts an execution for the loop; False where there is one, or a command has stopped
-        everything since `stop_count` was read."""
-        with self._lock:
-            if self.execution is not None or self._stop_count != stop_count:
+            if stop_count is not None and stop_count != self._stop_count:
                 return False
             self.execution = execution
             return True
@@ -57,33 +52,17 @@ class ExecutionSlot:
         self._remember(execution, outcome)
         return True
 
-    def stop_automatic(self, outcome: str) -> None:
-        """As `stop`, but a named execution goes on."""
-        with self._lock:
-            self._stop_count += 1
-            execution = self.execution
-            if execution is None or execution.name:
-                return
-            self.execution = None
-        self._remember(execution, outcome)
-
-    def stop(self, outcome: str) -> Optional[Execution]:
-        """Ends the execution for a command and returns it, or None. Waits while a batch is being
-        handed over, which takes milliseconds."""
-        with self._lock:
-            self._stop_count += 1
-            execution, self.execution = self.execution, None
-        if execution is not None:
-            self._remember(execution, outcome)
-        return execution
-
-    def stop_named(self, name: str, outcome: str) -> Optional[Execution]:
-        """As `stop`, only where it is this plan's execution."""
+    def stop(self, outcome: str, name: Optional[str] = None) -> Optional[Execution]:
+        """Ends the execution for a command and returns it, or None. `name`: only that plan's; ''
+        only automatic ones. Waits while a batch is being handed over, which takes milliseconds."""
         with self._lock:
             execution = self.execution
-            if execution is None or not name or execution.name != name:
+            if execution is not None and name not in (None, execution.name):
+                execution = None
+            if execution is not None or not name:
+                self._stop_count += 1
+            if execution is None:
                 return None
-            self._stop_count += 1
             self.execution = None
         self._remember(execution, outcome)
         return execution

@@ -33,26 +33,21 @@ class PendingMove(NamedTuple):
     bytes: int
     epoch: int      # reports from this osdmap epoch on know of the change
     sent_at: float  # seconds since the epoch
-    targets: Tuple[int, ...] = ()   # OSDs that gain a shard
-    sources: Tuple[int, ...] = ()   # OSDs that lose one
+    gains: SizedShards = ()    # OSDs that gain a shard, each with its bytes
+    losses: SizedShards = ()   # OSDs that lose one, the same
     before: Optional[int] = None    # osdmap epoch at which it was sent; None where not known
-    uneven: Mapping[int, int] = {}  # OSD → bytes of its shard, where shards are not all alike
     #: until when reports of what the last mgr has sent are waited for; infinite for our own
     heard_by: float = math.inf
 
     @property
-    def gains(self) -> SizedShards:
-        """The targets, each with the bytes of its shard."""
-        return self._sized(self.targets)
+    def targets(self) -> Tuple[int, ...]:
+        """OSDs that gain a shard."""
+        return tuple([osd for osd, _ in self.gains])
 
     @property
-    def losses(self) -> SizedShards:
-        """The sources, each with the bytes of its shard."""
-        return self._sized(self.sources)
-
-    def _sized(self, osds: Tuple[int, ...]) -> SizedShards:
-        mean = self.bytes // max(1, self.shards)
-        return tuple([(osd, self.uneven.get(osd, mean)) for osd in osds])
+    def sources(self) -> Tuple[int, ...]:
+        """OSDs that lose a shard."""
+        return tuple([osd for osd, _ in self.losses])
 
 
 class Arrival(NamedTuple):
@@ -75,23 +70,21 @@ class PendingMoves:
         """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""
         pg = before.pgs[change.pgid]
         gains, losses = shard_changes(pg.up, change.up_after, before.pools[pg.pool].erasure)
-        uneven: Dict[int, int] = {}
-        if not before.pools[pg.pool].is_uniform:
-            uneven = {osd: before.shard_bytes(pg, osd, osds) for some, osds in (
-                (gains, change.up_after), (losses, pg.up)) for osd in some}
         self.entries[change.pgid] = PendingMove(
             pg.objects * change.shards, change.shards, pg.shard_bytes * change.shards,
-            before.epoch + 1, now, gains, losses, before.epoch, uneven)
+            before.epoch + 1, now,
+            tuple([(osd, before.shard_bytes(pg, osd, change.up_after)) for osd in gains]),
+            tuple([(osd, before.shard_bytes(pg, osd, pg.up)) for osd in losses]), before.epoch)
 
-    def restore_sending(self, moved: Mapping[str, float], before: int, snapshot: Snapshot,
+    def restore_sending(self, moved: Mapping[str, Tuple[float, int]], snapshot: Snapshot,
                         now: float) -> None:
-        """Adds what another mgr has sent a moment ago (pgid → when) and does not show yet: of which
-        there is no report later than the osdmap `before`.
+        """Adds what another mgr has sent a moment ago (pgid → when, and the osdmap's epoch before
+        that) and does not show yet: of which there is no report later than that osdmap.
 
         The upmap items of a PG tell from where to where it goes; how many of them are new is not
         known, so all are counted.
         """
-        for pgid, sent_at in moved.items():
+        for pgid, (sent_at, before) in moved.items():
             pg = snapshot.pgs.get(pgid)
             recent = 0.0 <= now - sent_at <= _RESTORE_SECONDS
             # reports may be older than the map that shows it moving, and Ceph's count with them
@@ -102,8 +95,8 @@ class PendingMoves:
             self.entries[pgid] = PendingMove(
                 pg.objects * len(pairs), len(pairs), pg.shard_bytes * len(pairs),
                 before + 1, sent_at,
-                tuple(target for _, target in pairs if target >= 0),
-                tuple(source for source, _ in pairs if source >= 0),
+                tuple((target, pg.shard_bytes) for _, target in pairs if target >= 0),
+                tuple((source, pg.shard_bytes) for source, _ in pairs if source >= 0),
                 heard_by=now + _HEARD_SECONDS)
 
     @property
@@ -124,7 +117,9 @@ class PendingMoves:
                     len(losses) == len(gains) or pgid in self.sent_before):
                 self.entries[pgid] = PendingMove(
                     pg.objects * len(gains), len(gains), pg.shard_bytes * len(gains),
-                    snapshot.epoch, snapshot.taken_at, gains, losses)
+                    snapshot.epoch, snapshot.taken_at,
+                    tuple((osd, pg.shard_bytes) for osd in gains),
+                    tuple((osd, pg.shard_bytes) for osd in losses))
 
     def confirm(self, batch: Sequence[PgChange], epoch: int) -> None:
         """Records that the osdmap of this epoch has the batch: older reports do not count it."""

@@ -11,9 +11,8 @@ from typing import Any, Dict, List, Mapping, Optional, Union
 
 from .kv_store import MAX_VALUE_BYTES, KeyValueStore
 
-EXECUTION, EPISODE, REJECTED, HISTORY, COOLDOWN, MEASURED, TOTALS, CHANGES, DRAINS = (
-    "execution", "episode", "rejected", "history", "cooldown", "measured", "totals", "changes",
-    "drains")
+EXECUTION, EPISODE, REJECTED, HISTORY, MEASURED, TOTALS, CHANGES, DRAINS = (
+    "execution", "episode", "rejected", "history", "measured", "totals", "changes", "drains")
 _VERSION = 1
 _LARGEST = 2.0 ** 63
 

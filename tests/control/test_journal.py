@@ -6,19 +6,16 @@ import logging
 from typing import Any, Dict, List, Optional
 
 import pytest
-from tests.support.clusters.unit_cluster import change_of
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.fakes import KeyValueStore
 
 from equilibrium_mgr.control.episodes.episode import Episode, episode_from_dict
 from equilibrium_mgr.control.episodes.history import MOST_ENTRIES, History
 from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.execution.change_outcomes import DroppedChange
-from equilibrium_mgr.execution.cooldown import Cooldown
 from equilibrium_mgr.execution.rejections import (
     LIFTED_BY, MOST_ITEMS, from_dict, recent, still_rejected, to_dict, with_rejected)
-from equilibrium_mgr.runtime.buffered_kv_store import (
-    COOLDOWN, EPISODE, HISTORY, REJECTED, BufferedKvStore)
-from equilibrium_mgr.runtime.kv_store import MAX_VALUE_BYTES
+from equilibrium_mgr.runtime.buffered_kv_store import EPISODE, HISTORY, REJECTED, BufferedKvStore
 
 LOG = logging.getLogger("test")
 
@@ -87,20 +84,20 @@ def test_what_cannot_be_read_counts_as_not_there(stored: str) -> None:
 
 
 PARTS: List[Any] = [
-    {}, {"plan": 5, "moved": 7, "entries": 7, "groups": 7, "why": [], "sending": 3},
-    {"moved": {"1.0": {}}, "entries": ["x", 1, {}], "groups": [1, {}, {"pgids": 5}],
-     "sending": ["1.0"], "sending_at": "x"}, {"plan": "p", "max_before": []}]
+    {}, {"plan": 5, "entries": 7, "groups": 7, "why": [], "packed": 3},
+    {"entries": ["x", 1, {}], "groups": [1, {}, {"pgids": 5}], "packed": "x"},
+    {"plan": "p", "max_before": []}]
 
 
 @pytest.mark.parametrize("stored", DAMAGED + [
     json.dumps({"version": 1, **part}) for part in PARTS])
 def test_a_logbook_of_rubbish(stored: str) -> None:
     kv = KeyValueStore(dict.fromkeys(
-        ("execution", EPISODE, REJECTED, HISTORY, COOLDOWN), stored))
-    book, cooldown = Journal(kv, LOG), Cooldown()
-    recalled = book.recover(cooldown, 1000.0)
-    assert recalled.rejected == {} and cooldown.moved == {} and book.episode is None
-    assert recalled.plan in (None, "p") and recalled.sending in ({}, )
+        ("execution", EPISODE, REJECTED, HISTORY, "changes/1"), stored))
+    book = Journal(kv, LOG)
+    recalled = book.recover(1000.0)
+    assert recalled.rejected == {} and recalled.sent == [] and book.episode is None
+    assert recalled.plan in (None, "p")
     book.begin_plan("", "a test", 1000.0, None)
     book.end("balanced", 1010.0, None)
     book.write()
@@ -174,7 +171,7 @@ def test_damaged_episode(damage: Dict[str, Any]) -> None:
 
 def book_of(kv: Optional[KeyValueStore] = None) -> Journal:
     book = Journal(kv or KeyValueStore(), LOG)
-    book.recover(Cooldown(), 1000.0)
+    book.recover(1000.0)
     return book
 
 
@@ -218,25 +215,18 @@ def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
         "dropped: its execution had ended with the last mgr"]
 
 
-def test_what_is_in_flight_is_known_for_longer_than_its_cooldown() -> None:
-    kv, cooling = KeyValueStore(), Cooldown()
-    book = book_of(kv)
-    cooling.start(["1.0"], 1000.0)
-    book.store_sending([change_of("1.1", (0, 1), (0, 2))], cooling, 2000.0,
-                       frozenset(("1.0", "1.1", "1.2")))
-    found = Journal(KeyValueStore(kv.values), LOG).recover(Cooldown(), 3000.0)
-    assert set(found.sending) == {"1.1"} and found.in_flight == {"1.2"}
-
-
-@pytest.mark.parametrize("digits", (1, 4, 5, 7, 10))
-def test_a_full_store_of_cooldowns_has_room_for_what_is_in_flight(digits: int) -> None:
-    kv, cooling, pool = KeyValueStore(), Cooldown(), 10 ** (digits - 1)
-    cooling.start([f"{pool}.{number:05x}" for number in range(3000)], 1.7e9)
-    batch = [change_of(f"{pool + 1}.{number:05x}", (0, 1), (0, 2)) for number in range(2000)]
-    book_of(kv).store_sending(batch, cooling, 1.7e9,
-                              frozenset(f"{pool + 2}.{number:05x}" for number in range(2000)))
-    restored = Cooldown()
-    found = Journal(KeyValueStore(kv.values), LOG).recover(restored, 1.7e9)
-    assert len(found.sending) == 1000 and len(found.in_flight) == 250
-    assert len(restored.moved) > 1000 and f"{pool}.{2999:05x}" in restored.moved
-    assert len(kv.values["cooldown"]) < 0.95 * MAX_VALUE_BYTES
+def test_what_was_sent_is_known_for_longer_than_its_cooldown() -> None:
+    kv, hours = KeyValueStore(), 3600.0
+    book, cluster = book_of(kv), Cluster(hosts(3)).pool(1, size=2)
+    for number, size in enumerate((10, 10, 0, 10)):
+        cluster.pg(f"1.{number}", [0, 1], num_bytes=size, objects=size)
+    before = cluster.snapshot()
+    for number, at in enumerate((1.0, 7.0, 8.0, 8.0)):
+        change = change_of(f"1.{number}", (0, 1), (0, 1) if number == 2 else (0, 2))
+        book.log_changes("p", "balance", [change], before, at * hours)
+    found = Journal(KeyValueStore(kv.values), LOG).recover(8.5 * hours, cooldown=60.0).sent
+    assert [(row.pgid, row.at, row.epoch, row.shards) for row in found] == [
+        ("1.1", 7.0 * hours, before.epoch, 1), ("1.2", 8.0 * hours, before.epoch, 0),
+        ("1.3", 8.0 * hours, before.epoch, 1)]
+    longer = Journal(KeyValueStore(kv.values), LOG).recover(8.5 * hours, cooldown=8.0 * hours)
+    assert [row.pgid for row in longer.sent] == ["1.0", "1.1", "1.2", "1.3"]

@@ -10,7 +10,6 @@ from tests.support.fakes import KeyValueStore
 from equilibrium_mgr.control.episodes.history import Totals, totals_from_dict
 from equilibrium_mgr.control.episodes.outcomes import OUTCOMES, outcome_code
 from equilibrium_mgr.control.journal import Journal
-from equilibrium_mgr.execution.cooldown import Cooldown
 from equilibrium_mgr.runtime.buffered_kv_store import EPISODE, HISTORY
 
 LOG = logging.getLogger("test")
@@ -18,7 +17,7 @@ LOG = logging.getLogger("test")
 
 def successor(kv: KeyValueStore) -> Journal:
     journal = Journal(kv, LOG)
-    journal.recover(Cooldown(), 1000.0)
+    journal.recover(1000.0)
     return journal
 
 
@@ -58,7 +57,7 @@ def test_a_mgr_that_has_not_read_them_shows_none() -> None:
     assert journal.totals is None
     journal.write()
     assert journal.totals is None
-    journal.recover(Cooldown(), 1000.0)
+    journal.recover(1000.0)
     assert journal.totals == Totals(7)
 
 

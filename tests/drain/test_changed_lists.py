@@ -30,7 +30,7 @@ def test_nothing_of_a_named_plan_goes_to_an_osd_once_drain_add_has_answered(mome
         if not harness.balancer.drains.status.drains.names:
             harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
     if moment == "store":
-        harness.kv.before_write = lambda key: add() if key == "cooldown" else None
+        harness.kv.before_write = lambda key: add() if key == "changes/1" else None
     elif moment == "decided":
         harness.gateway.before_placement_check = add
     else:

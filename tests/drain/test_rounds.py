@@ -93,7 +93,7 @@ def test_once_drain_rm_has_answered_no_shard_leaves_for_it(moment: str, options:
         remove()
     elif moment == "store":
         def before_write(key: str) -> None:
-            if key == "cooldown" and harness.balancer.drains.status.drains.names:
+            if key == "changes/1" and harness.balancer.drains.status.drains.names:
                 remove()
         harness.kv.before_write = before_write
     else:

@@ -90,7 +90,7 @@ def test_silent_pg_is_believed_in_time_though_the_clock_was_set_back() -> None:
 def test_recalled_pg_counts_until_it_has_reported() -> None:
     """Another mgr has sent its upmap a moment ago; nothing of it shows."""
     ours, snapshot = PendingMoves(), after_sending(reported=100).snapshot()
-    ours.restore_sending({"1.0": 990.0, "9.9": 990.0}, 100, snapshot, 1000.0)
+    ours.restore_sending({"1.0": (990.0, 100), "9.9": (990.0, 100)}, snapshot, 1000.0)
     entry = ours.entries["1.0"]
     assert set(ours.entries) == {"1.0"}
     assert (entry.copies, entry.shards, entry.targets, entry.sources) == (10, 1, (2,), (0,))
@@ -104,8 +104,8 @@ def test_recalled_pg_counts_until_it_has_reported() -> None:
 def test_recall_of_what_shows_or_is_long_over(moving: bool, sent_at: float) -> None:
     ours = PendingMoves()
     state = "active+remapped+backfilling" if moving else "active+clean"
-    ours.restore_sending({"1.0": sent_at}, 100, after_sending(state, moving=moving).snapshot(),
-                         1000.0)
+    ours.restore_sending({"1.0": (sent_at, 100)},
+                         after_sending(state, moving=moving).snapshot(), 1000.0)
     assert ours.entries == {}
 
 
@@ -113,18 +113,18 @@ def test_recall_of_what_the_map_shows_and_reports_do_not() -> None:
     """The PG has its pg_temp, and Ceph's count of misplaced objects is as old as its state."""
     ours = PendingMoves()
     snapshot = after_sending(moving=True).snapshot()
-    ours.restore_sending({"1.0": 990.0}, 100, snapshot, 1000.0)
+    ours.restore_sending({"1.0": (990.0, 100)}, snapshot, 1000.0)
     assert ours.uncounted_copies(snapshot) == 10
 
 
 def test_recall_of_what_has_reported_since_or_never_does() -> None:
     """A failover makes an epoch at which clean PGs do not report."""
     ours, snapshot = PendingMoves(), after_sending(reported=101).snapshot()._replace(epoch=140)
-    ours.restore_sending({"1.0": 990.0}, 100, snapshot, 1000.0)
+    ours.restore_sending({"1.0": (990.0, 100)}, snapshot, 1000.0)
     ours.remove_arrived(snapshot)
     assert ours.entries == {} and not ours.awaits_reports
     silent = after_sending(reported=100).snapshot()._replace(epoch=140)
-    ours.restore_sending({"1.0": 990.0}, 100, silent, 1000.0)
+    ours.restore_sending({"1.0": (990.0, 100)}, silent, 1000.0)
     assert ours.awaits_reports
     ours.remove_arrived(silent._replace(taken_at=1059.0))
     assert ours.entries == {} and not ours.awaits_reports

@@ -33,9 +33,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "off-leaves-the-plan",
         "`off` stops the plan under way", (
             Edit(EXECUTION_SLOT,
-                 "            self._stop_count += 1\n"
-                 "            execution, self.execution = self.execution, None\n",
-                 "            execution = self.execution\n"),),
+                 "                self._stop_count += 1\n"
+                 "            if execution is None:\n"
+                 "                return None\n"
+                 "            self.execution = None\n",
+                 "                pass\n"
+                 "            if execution is None:\n"
+                 "                return None\n"),),
         ("scenario:off_executing",)),
     Mutation(
         "off-is-forgotten",

@@ -179,9 +179,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(DISPATCHER,
-                 "            self.pending.restore_sending(self._recovered,"
-                 " self._recovered_epoch, snapshot,\n"
-                 "                                         self._clock())\n",
+                 "            self.pending.restore_sending(self._recovered, snapshot,"
+                 " self._clock())\n",
                  ""),),
         ("scenario:limit_after_death", "scenarios/test_takeover.py -k fast")),
     Mutation(

@@ -1,12 +1,7 @@
 """Intervals, back-off and cooldown, also on a clock that jumps."""
 from __future__ import annotations
 
-import json
-from typing import Any
-
-import pytest
-
-from equilibrium_mgr.execution.cooldown import MOST_PGS, Cooldown
+from equilibrium_mgr.execution.cooldown import Cooldown
 from equilibrium_mgr.runtime.backoff import Backoff
 from equilibrium_mgr.runtime.wait_timer import WaitTimer
 
@@ -62,23 +57,5 @@ def test_cooldown_after_the_clock_was_set_back() -> None:
 
 def test_cooldown_is_bounded() -> None:
     moved = Cooldown()
-    for ps in range(3 * MOST_PGS):
-        moved.start([f"4095.{ps:x}"], 1.7e9 + ps)
-    assert len(moved.moved) == MOST_PGS and f"4095.{3 * MOST_PGS - 1:x}" in moved.moved
-    assert len(json.dumps(moved.to_dict(20_000), separators=(",", ":"))) < 20_100
-
-
-@pytest.mark.parametrize("kept, found", [
-    ({"moved": {"1.0": 5, "1.1": "x", "1.2": 7.5}}, {"1.0": 5.0, "1.2": 7.5}), ({}, {}),
-    ({"moved": ["1.0"]}, {}), ({"moved": None}, {}), ({"other": 1}, {})])
-def test_cooldown_reads_with_tolerance(kept: Any, found: Any) -> None:
-    moved = Cooldown()
-    moved.restore(kept)
-    assert moved.moved == found
-
-
-def test_cooldown_comes_back() -> None:
-    moved, again = Cooldown(), Cooldown()
-    moved.start(["1.0", "1.f"], 1000.0)
-    again.restore(json.loads(json.dumps(moved.to_dict(1000))))
-    assert again.moved == moved.moved
+    moved.start([f"4095.{ps:x}" for ps in range(6000)], 1.7e9)
+    assert len(moved.moved) == 2000 and f"4095.{5999:x}" in moved.moved

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import List
+from typing import Any, List
 
 import pytest
 from tests.support.clusters.unit_cluster import plan_of
@@ -20,8 +20,8 @@ LOG = logging.getLogger("test")
 
 def row(number: int, plan: str = "p", size: int = 3) -> ChangeRow:
     osds = tuple(range(number, number + size))
-    return ChangeRow(1000.0 + number, plan, BALANCE if plan == "p" else UNDO, 1000.0,
-                     f"1.{number:x}", osds, (), tuple((osd, osd + 1000) for osd in osds))
+    return ChangeRow(1000.0 + number, plan, BALANCE if plan == "p" else UNDO, 1000.0, number,
+                     f"1.{number:x}", osds, (), tuple((osd, osd + 1000) for osd in osds), 3)
 
 
 def log_on(kv: KeyValueStore) -> ChangeLog:
@@ -30,13 +30,17 @@ def log_on(kv: KeyValueStore) -> ChangeLog:
     return found
 
 
+def settled(log: ChangeLog, batch: List[ChangeRow], items: Any, epoch: int = 0) -> None:
+    log.settle({one.pgid for one in batch}, items, epoch)
+
+
 def written(kv: KeyValueStore, batches: List[List[ChangeRow]]) -> ChangeLog:
     store = BufferedKvStore(kv, LOG)
     log = ChangeLog(store)
     for batch in batches:
         log.append(batch, 1000.0)
         store.flush()
-        log.settle({one.pgid: one.after for one in batch})
+        settled(log, batch, {one.pgid: one.after for one in batch})
         store.flush()
     return log
 
@@ -63,9 +67,7 @@ def test_a_batch_rewrites_the_newest_part_alone() -> None:
     kv = KeyValueStore()
     batches = [[row(10 * batch + number) for number in range(10)] for batch in range(100)]
     written(kv, batches)
-    parts = [key for key, _ in kv.writes if key != "changes"]
-    assert len(parts) == 100 and len(set(parts)) == 4
-    assert len(kv.writes) == 100 + 4   # one head for each new part
+    assert len(kv.writes) == 100 and len({key for key, _ in kv.writes}) == 4
 
 
 def test_the_oldest_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,36 +98,13 @@ def test_a_damaged_part_leaves_the_others(value: str) -> None:
     assert log_on(kv).rows() == rows[:250] + rows[500:]
 
 
-@pytest.mark.parametrize("head", [None, "[]", '{"version": 1, "first": "x", "last": 2}',
-                                  '{"version": 1, "first": -9000000000, "last": 1}'])
-def test_a_damaged_head_is_no_trouble(head: object) -> None:
-    kv = KeyValueStore()
-    written(kv, [[row(1)]])
-    kv.values["changes"] = str(head) if head else ""
-    assert len(log_on(kv).rows()) <= 1
-
-
-def test_the_part_that_a_dying_mgr_wrote_without_its_head_is_found() -> None:
-    kv = KeyValueStore()
-    rows = [row(number) for number in range(260)]
-    written(kv, [rows[:250]])
-    head = kv.values["changes"]
-    store = BufferedKvStore(kv, LOG)
-    log = ChangeLog(store)
-    log.restore()
-    log.append(rows[250:], 1000.0)
-    store.flush()
-    kv.values["changes"] = head
-    assert log_on(kv).rows() == rows
-
-
 def test_what_the_monitor_kept_in_part_stands_as_it_is() -> None:
     kv = KeyValueStore()
     store = BufferedKvStore(kv, LOG)
     log, sent = ChangeLog(store), [row(1), row(2), row(3)]
     log.append(sent, 1000.0)
     assert log.is_sending(1030.0) and not log.is_sending(1061.0)
-    log.settle({"1.1": sent[0].after[:1], "1.3": sent[2].after})
+    settled(log, sent, {"1.1": sent[0].after[:1], "1.3": sent[2].after})
     assert not log.is_sending(1030.0)
     assert [one.after for one in log.rows()] == [sent[0].after[:1], sent[1].after, sent[2].after]
 
@@ -135,10 +114,10 @@ def test_what_the_monitor_took_away_whole_stands_as_it_is() -> None:
     log, had = ChangeLog(BufferedKvStore(KeyValueStore(), LOG)), ((1, 7),)
     sent = row(1)._replace(before=had, after=(*had, (2, 8)))
     log.append([sent], 1000.0)
-    log.settle({}, 42)
+    settled(log, [sent], {}, 42)
     assert [one.after for one in log.rows()] == [()] and log.epoch == 42
     log.append([sent._replace(before=())], 1000.0)
-    log.settle({}, 41)
+    settled(log, [sent], {}, 41)
     assert log.rows()[1].after == sent.after and log.epoch == 42
 
 
@@ -192,31 +171,22 @@ def test_an_episode_has_one_beginning_with_a_successor_too() -> None:
     assert len(rows) == 4 and len({one.begun_at for one in rows}) == 1
 
 
-@pytest.mark.parametrize("head", ["", "[]", '{"version": 1, "first": "x", "last": 2}'])
-def test_a_damaged_head_loses_no_rows(head: str) -> None:
+def test_what_was_not_sent_after_all_is_taken_out() -> None:
     kv = KeyValueStore()
-    rows = [row(number) for number in range(700)]
-    written(kv, [rows])
-    kv.values["changes"] = head
-    again, store = log_on(kv), BufferedKvStore(kv, LOG)
-    assert again.rows() == rows
-    again._store = store
-    again.append([row(700)], 1000.0)
-    store.flush()
-    assert log_on(kv).rows() == [*rows, row(700)]
-
-
-def test_a_part_that_an_older_log_left_is_not_taken_for_the_newest() -> None:
-    kv, older = KeyValueStore(), KeyValueStore()
-    written(older, [[row(number) for number in range(600)]])
-    rows = [row(5000 + number) for number in range(250)]
-    written(kv, [rows])
-    kv.values.update({key: older.values[key] for key in ("changes/2", "changes/3")})
     store = BufferedKvStore(kv, LOG)
-    log = ChangeLog(store)
-    log.restore()
+    log, earlier = ChangeLog(store), [row(number) for number in range(240)]
+    log.append(earlier, 1000.0)
+    log.settle({one.pgid for one in earlier}, {})
+    batch = [row(number) for number in range(300, 600)]
+    log.append(batch, 2000.0)
     store.flush()
-    assert log.rows() == rows and "changes/3" not in kv.values
+    assert log_on(kv).rows() == [*earlier, *batch]
+    log.settle({"1.12c"}, {})   # 300
+    store.flush()
+    assert log.rows() == log_on(kv).rows() == [*earlier, batch[0]]
+    log.append([row(700)], 3000.0)
+    log.settle((), {})
+    assert log.rows() == [*earlier, batch[0]]
 
 
 def test_a_large_batch_that_was_kept_in_part_stands_as_it_is_in_all_parts() -> None:
@@ -224,9 +194,9 @@ def test_a_large_batch_that_was_kept_in_part_stands_as_it_is_in_all_parts() -> N
     store = BufferedKvStore(kv, LOG)
     log, sent = ChangeLog(store), [row(number) for number in range(1000)]
     log.append([row(4000)], 1000.0)
-    log.settle(None)
+    settled(log, [row(4000)], {})
     log.append(sent, 1000.0)
-    log.settle({one.pgid: one.after[:1] for one in sent})
+    settled(log, sent, {one.pgid: one.after[:1] for one in sent})
     store.flush()
     expected = [row(4000), *(one._replace(after=one.after[:1]) for one in sent)]
     assert log.rows() == expected and log_on(kv).rows() == expected
@@ -236,26 +206,12 @@ def test_a_large_batch_that_was_kept_in_part_stands_as_it_is_in_all_parts() -> N
 
 def test_of_which_plan_the_first_rows_were_dropped_is_known(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_log, "MOST_ROWS", 600)
+    monkeypatch.setattr(change_log, "MOST_ROWS", 750)
     kv = KeyValueStore()
     batches = [[row(number, "old") for number in range(200)],
                [row(number, "p") for number in range(200, 600)],
                [row(number, "q") for number in range(600, 900)]]
     for found in (written(kv, batches), log_on(kv)):
-        assert [one.plan for one in found.episodes()] == ["p", "q"]
-        assert [plan for plan in ("old", "p", "q") if found.lacks_beginning(plan, 1000.0)] == ["p"]
-        assert found.dropped_at >= 1000.0 + 249
-
-
-def test_parts_before_the_first_that_is_asked_for_are_not_unpacked(
-        monkeypatch: pytest.MonkeyPatch) -> None:
-    kv = KeyValueStore()
-    rows = [row(number, "p" if number < 600 else "q") for number in range(1000)]
-    log = written(kv, [rows])
-    unpacked: List[str] = []
-    real = change_log._unpacked
-    monkeypatch.setattr(change_log, "_unpacked",
-                        lambda packed: unpacked.append(packed) or real(packed))
-    assert log.rows(may_begin=lambda part: part.has("q", 1000.0)) == rows[500:]
-    assert len(unpacked) == 2
-    assert log.rows(may_begin=lambda part: part.last_at >= 1900.0) == rows[750:]
+        assert found.first_known == batches[1][50] and {one.plan for one in found.rows()} == {
+            "p", "q"}
+    assert written(KeyValueStore(), batches[:2]).first_known is None

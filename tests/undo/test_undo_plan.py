@@ -19,7 +19,7 @@ RAW = (0, 1)
 def row(pgid: str, before: Iterable[Sequence[int]], after: Iterable[Sequence[int]],
         plan: str = "p", raw: Tuple[int, ...] = RAW, kind: str = BALANCE,
         at: float = 900.0) -> ChangeRow:
-    return ChangeRow(at, plan, kind, 900.0, pgid, raw, pairs(before), pairs(after))
+    return ChangeRow(at, plan, kind, 900.0, 7, pgid, raw, pairs(before), pairs(after), 1)
 
 
 def pairs(items: Iterable[Sequence[int]]) -> Items:

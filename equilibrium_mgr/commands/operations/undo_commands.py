@@ -14,7 +14,7 @@ from ...report.command_answer import CommandAnswer, CommandError
 from ...report.undo import drained_again, report_undo
 from ...runtime.formatting import format_time, parse_span
 from ...snapshot.model import Snapshot
-from ...undo.change_log import MOST_ROWS, ChangeLog, Chosen, PartIndex
+from ...undo.change_log import MOST_ROWS, ChangeLog, Chosen
 from ...undo.undo_plan import UndoResult, cancel_plan, undo_plan
 from ..module_parts import OLDEST_AT_REST_SECONDS, ModuleParts, refuse_empty_name, with_figures
 
@@ -27,7 +27,6 @@ class _Scope(NamedTuple):
     """The rows of the log that a command is about."""
 
     chosen: Chosen
-    may_begin: Callable[[PartIndex], bool]   # False for parts before the first chosen row
     title: str                 # "plan 'p'"
     plan: Optional[str]        # whose execution it concerns; None: any
     unknown: Optional[str] = None   # what of it the log has dropped
@@ -42,7 +41,7 @@ def undo(parts: ModuleParts, plan: Optional[str], since: Optional[str],
     log = parts.balancer.changes()
     scope = _since(parts, since, log) if since is not None else _of_plan(log, plan)
     return _take_back(parts, UNDO, scope, dry_run, lambda snapshot: undo_plan(
-        snapshot, log.rows(scope.may_begin), scope.chosen))
+        snapshot, log.rows(), scope.chosen))
 
 
 def cancel(parts: ModuleParts, plan: Optional[str], dry_run: bool) -> CommandAnswer:
@@ -50,9 +49,9 @@ def cancel(parts: ModuleParts, plan: Optional[str], dry_run: bool) -> CommandAns
     refuse_empty_name(plan)
     log = parts.balancer.changes()
     scope = (_of_plan(log, plan) if plan is not None
-             else _Scope(lambda row: True, lambda part: True, "what was sent", None))
+             else _Scope(lambda row: True, "what was sent", None))
     return _take_back(parts, CANCEL, scope, dry_run, lambda snapshot: cancel_plan(
-        snapshot, log.rows(scope.may_begin), scope.chosen))
+        snapshot, log.rows(), scope.chosen))
 
 
 def _take_back(parts: ModuleParts, kind: str, scope: _Scope, dry_run: bool,
@@ -118,28 +117,25 @@ def _since(parts: ModuleParts, span: str, log: ChangeLog) -> _Scope:
     if seconds is None:
         raise CommandError(errno.EINVAL, f"--since '{span}' is no span of time; write it like"
                            " 6h, 90m or 2d")
-    begin = parts.clock() - seconds
-    return _Scope(lambda row: row.at >= begin, lambda part: part.last_at >= begin,
-                  f"all changes since {format_time(begin)} UTC", None,
-                  None if log.dropped_at < begin else
-                  f"what was changed before {format_time(log.dropped_at)} UTC is not known"
-                  f" {_DROPPED}")
+    begin, first = parts.clock() - seconds, log.first_known
+    return _Scope(lambda row: row.at >= begin, f"all changes since {format_time(begin)} UTC", None,
+                  None if first is None or first.at < begin else
+                  f"what was changed before {format_time(first.at)} UTC is not known {_DROPPED}")
 
 
 def _of_plan(log: ChangeLog, plan: Optional[str]) -> _Scope:
     """The last execution of a plan, or of the last plan or episode that put data elsewhere."""
-    last = next((one for one in reversed(log.episodes()) if (
-        one.kind not in _NOT_LAST if plan is None
-        else one.plan == ("" if plan == AUTOMATIC else plan))), None)
+    last = next((row for row in reversed(log.rows()) if (
+        row.kind not in _NOT_LAST if plan is None
+        else row.plan == ("" if plan == AUTOMATIC else plan))), None)
     if last is None:
         raise CommandError(errno.ENOENT, "nothing that equilibrium has changed is known"
                            if plan is None else
                            f"nothing that plan '{plan}' has changed is known")
-    name, begun_at = last.plan, last.begun_at
+    name, begun_at, first = last.plan, last.begun_at, log.first_known
     title = f"plan '{name}'" if name else (
         f"{'draining' if last.kind == DRAIN else 'automatic balancing'} of"
         f" {format_time(begun_at)} UTC")
-    return _Scope(lambda row: (row.plan, row.begun_at) == (name, begun_at),
-                  lambda part: part.has(name, begun_at), title, name,
-                  f"its beginning is not known {_DROPPED}"
-                  if log.lacks_beginning(name, begun_at) else None)
+    return _Scope(lambda row: (row.plan, row.begun_at) == (name, begun_at), title, name,
+                  f"its beginning is not known {_DROPPED}" if first is not None and (
+                      first.plan, first.begun_at) == (name, begun_at) else None)

@@ -30,10 +30,6 @@ class Episode(NamedTuple):
     logged: Tuple[str, ...] = ()    # reason codes of which the cluster log has a line
     progress: float = 0.0           # the highest that was shown, a ratio in whole per cent
 
-    def with_plan(self) -> Episode:
-        """The episode with one more plan."""
-        return self._replace(plans=self.plans + 1)
-
     def with_moves(self, moves: int, bytes_moved: int) -> Episode:
         """The episode with more moves that the monitor has kept."""
         return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved)

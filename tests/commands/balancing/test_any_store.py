@@ -99,7 +99,7 @@ def kept() -> Dict[str, str]:
               if key.startswith(_PREFIX)}
     session.close()
     assert {key[len(_PREFIX):] for key in values} >= {
-        "execution", "episode", "history", "cooldown", "plan/p/head", "plan/q/head"}
+        "execution", "episode", "history", "changes/1", "plan/p/head", "plan/q/head"}
     return values
 
 

@@ -62,7 +62,7 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
 
 
 def test_what_stands_as_the_result_is_what_osds_reported_and_no_forecast(session: Session) -> None:
-    """`off` while nobackfill holds everything up: nothing has been gained, whatever is in flight."""
+    """`off` while nobackfill holds everything up: nothing is gained, whatever is in flight."""
     run(session, "equilibrium on", "sim run 6m", "sim flag set nobackfill", "equilibrium off")
     told, = episodes(session)
     assert told["outcome"] == "stopped" and told["measured"] == "interrupted"

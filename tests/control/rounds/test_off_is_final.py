@@ -83,7 +83,7 @@ def hook_gateway(name: str) -> Callable[[Harness, OffAt], None]:
 
 
 _MOMENTS: Dict[str, Callable[[Harness, OffAt], None]] = {
-    **{"write " + key: hook_store(key) for key in ("cooldown", "execution", "episode")},
+    **{"write " + key: hook_store(key) for key in ("changes/1", "execution", "episode")},
     **{name: hook_gateway(name) for name in (
         "summary", "snapshot", "have_mon_connection", "target_max_misplaced_ratio", "submit_upmaps",
         "collect_replies")}}
