@@ -65,7 +65,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tuple[Session, 
 @pytest.mark.parametrize("seed", range(_TRIES))
 def test_the_next_mgr_goes_on(seed: int, stored: Tuple[Session, Dict[str, str]]) -> None:
     session, kept = stored
-    rng, wrong = random.Random(f"store/{seed}"), []   # type: random.Random, List[str]
+    rng = random.Random(f"store/{seed}")
+    wrong: List[str] = []
     for key in sorted(kept):
         what, value = _spoilt(kept[key], rng)
         session.simulation.store.keys = {**kept, key: value}
