@@ -9,6 +9,7 @@ misplaced copies lets only a few shards move at once.
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..runtime.formatting import format_bytes
@@ -26,6 +27,8 @@ _STILL_SECONDS = 59.0
 #: The most that the end has taken of what was expected, but for a few looks of a hundred: the last
 #: OSDs wait for each other.
 _SLOWEST = 1.5
+#: Measurements that count for less than so many seconds, or bytes, are forgotten.
+_FORGOTTEN_SECONDS, _FORGOTTEN_BYTES = 1.0, 1.0
 #: A longer estimate says only that nothing has arrived for long.
 _LONGEST_SECONDS = 365 * 86400.0
 
@@ -46,7 +49,10 @@ class Rate(NamedTuple):
     def aged(self, seconds: float, lasting: float) -> Rate:
         """The rate after `seconds`: then it counts less, e times less after `lasting` seconds."""
         factor = math.exp(-seconds / lasting)
-        return Rate(self.bytes * factor, self.seconds * factor)
+        aged = Rate(self.bytes * factor, self.seconds * factor)
+        if aged.seconds < _FORGOTTEN_SECONDS:
+            return Rate()
+        return aged if aged.bytes >= _FORGOTTEN_BYTES else Rate(0.0, aged.seconds)
 
     def plus(self, count: float, seconds: float) -> Rate:
         """The rate with one more measurement."""
@@ -111,22 +117,21 @@ class RateMeter:
     def _measured(self, snapshot: Snapshot, shards: _Shards, seconds: float) -> TransferRates:
         by_osd = {osd: rate.aged(seconds, _ESTIMATE_SECONDS)
                   for osd, rate in self.rates.by_osd.items()}
-        for osd in {target for _, target in self._shards if target is not None}:
+        awaited = {target for _, target in self._shards if target is not None}
+        for osd in awaited:
             by_osd[osd] = by_osd.get(osd, Rate()).plus(0.0, seconds)
         ours = everything = 0
         for key, shard in self._shards.items():
-            now, pg = shards.get(key), snapshot.pgs.get(shard.pgid)
-            is_there = pg is not None and (shard.target is None or shard.target in pg.up)
-            count = (max(0, shard.left_bytes - now.left_bytes) if now is not None
-                     else shard.left_bytes if is_there else 0)   # else it was sent elsewhere
+            count = _arrived(snapshot, shard, shards.get(key))
             everything += count
-            ours += count if shard.origin == PLAN else 0
+            if shard.origin == PLAN:
+                ours += count
             if shard.target is not None:
                 by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
         before = self.rates
         is_ours = any(shard.origin == PLAN for shard in self._shards.values())
         return TransferRates(
-            by_osd,
+            {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
             before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
             before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
             before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
@@ -147,22 +152,17 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
                 ours.add(shard.target)
     if not own:
         return TimeLeft(0.0, None)
-    arrived = sum(rate.bytes for rate in rates.by_osd.values())
-    if arrived < 1.0:
+    measured = {osd: rate.per_second for osd, rate in rates.by_osd.items() if rate.bytes > 0.0}
+    if not measured:
         return None
-    # that of the mean byte: OSDs that wait for their turn got few bytes, and count as little
-    mean = sum(rate.bytes * rate.per_second for rate in rates.by_osd.values()) / arrived
-
-    def seconds_of(osd: int) -> float:
-        # the OSD with the most to come is seldom without a shard that is being copied, and so gets
-        # more than others, but less and less to its end
-        most = max(mean, rates.by_osd.get(osd, Rate()).per_second)
-        return left[osd] / ((mean + most) / 2.0)
-    found = max((TimeLeft(seconds_of(osd), osd) for osd in sorted(ours)),
-                default=TimeLeft(0.0, None), key=lambda estimate: estimate.seconds)
-    rate, now = rates.ours.per_second, rates.ours_now.per_second
-    if rates.ours.bytes >= 1.0 and own / rate > found.seconds:   # less is of long ago
-        found = TimeLeft(own / rate, None)
+    typical = _typical(rates.by_osd.values())
+    longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
+                   for osd in sorted(ours)), default=TimeLeft(0.0, None),
+                  key=lambda estimate: estimate.seconds)
+    rate = rates.ours.per_second
+    together = TimeLeft(own / rate, None) if rate > 0.0 else longest
+    found = max(longest, together, key=lambda estimate: estimate.seconds)
+    now = rates.ours_now.per_second
     least = min(found.seconds, own / now) if now > 0.0 else found.seconds
     return found._replace(least=least) if found.seconds <= _LONGEST_SECONDS else None
 
@@ -178,3 +178,27 @@ def expected_time(rates: TransferRates, movements: Iterable[Movement],
         return ExpectedTime(measured.seconds, "at the rates last measured")
     return ExpectedTime(max(to_come.values()) / ASSUMED_RATE,
                         f"if each OSD takes {format_bytes(ASSUMED_RATE)}/s")
+
+
+def _typical(rates: Iterable[Rate]) -> float:
+    """The rate at which the median byte has arrived: OSDs that wait for their turn got few bytes,
+    and count as little."""
+    slowest_first = sorted(rates, key=lambda rate: rate.per_second)
+    half = sum(rate.bytes for rate in slowest_first) / 2.0
+    so_far = accumulate(rate.bytes for rate in slowest_first)
+    return next(rate.per_second for rate, count in zip(slowest_first, so_far) if count >= half)
+
+
+def _expected(typical: float, own: float) -> float:
+    """The rate that an OSD is expected to get: that with the most to come is seldom without a shard
+    that is being copied, and so gets more than the median, but less and less to its end."""
+    return (typical + max(typical, own)) / 2.0
+
+
+def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> int:
+    """Bytes of a shard that have arrived; 0 where it was sent elsewhere meanwhile."""
+    if now is not None:
+        return max(0, before.left_bytes - now.left_bytes)
+    pg = snapshot.pgs.get(before.pgid)
+    is_there = pg is not None and (before.target is None or before.target in pg.up)
+    return before.left_bytes if is_there else 0

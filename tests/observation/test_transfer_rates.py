@@ -74,6 +74,13 @@ def test_the_osd_with_the_most_to_come_counts_with_what_is_still_to_be_sent() ->
     assert left is not None and left.osd == 1 and left.seconds == pytest.approx(2000.0)
 
 
+def test_an_osd_that_got_nothing_yet_is_expected_to_get_the_median() -> None:
+    rates = measured([shard(0, 8), shard(1, 8), shard(2, 8)],
+                     [shard(0, 7), shard(1, 6), shard(2, 5)])
+    left = time_left(rates, [], {7: 40 * GIB})
+    assert left is not None and left.seconds == pytest.approx(2000.0)
+
+
 def test_data_of_others_delays_only_where_ours_goes_too() -> None:
     rates = measured([shard(0, 8), shard(1, 8)], [shard(0, 7), shard(1, 7)])
     others = [shard(0, 7), shard(1, 400, CRUSH)]
@@ -151,6 +158,7 @@ def test_what_was_measured_long_ago_makes_no_endless_estimate(days: float, stuck
     rates = after_an_hour_of_arrivals(days, resting)
     left = time_left(rates, flying, {3: GIB})
     assert left is None or left.seconds < 366 * 86400.0
+    assert rates.ours.bytes == 0.0 or rates.ours.bytes >= 1.0
 
 
 def test_others_that_arrive_do_not_stretch_the_estimate_of_ours_after_a_rest() -> None:
