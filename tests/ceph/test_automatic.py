@@ -5,11 +5,37 @@ from __future__ import annotations
 import time
 from typing import Callable
 
+import pytest
 
 from .cluster import DaemonCluster
 from .daemons import wait_for
 from .harness import workload
 from .harness.commands import equilibrium, status
+
+AUTOMATIC_SECONDS = 300
+
+
+@pytest.mark.releases(16)
+def test_on_balances_until_nothing_is_left(
+        cluster: DaemonCluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:
+    started = time.monotonic()
+    assert equilibrium(cluster, "on").rc == 0
+    try:
+        wait_for("state balanced", lambda: status(cluster)["state"] == "balanced",
+                 AUTOMATIC_SECONDS, pause=1.0)
+        workload.wait_clean(cluster)
+        items = workload.upmap_items(cluster)
+        after = workload.settled_usage(cluster)
+        figure(f"automatic mode balanced after {time.monotonic() - started:.0f} s, "
+               f"{len(items)} PGs with upmaps: {unbalanced} -> {after}")
+        assert items
+        assert after.highest < unbalanced.highest and after.variance < unbalanced.variance
+        time.sleep(8)
+        assert workload.upmap_items(cluster) == items, "it moves on at the optimum"
+    finally:
+        equilibrium(cluster, "off")
+    wait_for("state off", lambda: status(cluster)["state"] == "off", 10)
+
 
 def test_on_waits_for_the_builtin_balancer_and_off_stops(
         cluster: DaemonCluster, unbalanced: workload.Usage, figure: Callable[[str], None]) -> None:

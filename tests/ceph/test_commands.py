@@ -10,6 +10,7 @@ import pytest
 
 from .cluster import DaemonCluster
 from .daemons import Answer, wait_for
+from .harness import workload
 from .harness.commands import assert_refused, equilibrium, equilibrium_json, ready_plan, status
 
 pytestmark = pytest.mark.releases(16)
@@ -71,6 +72,14 @@ def test_command_answers_in_every_format(
         wait_for("all pools again", lambda: not equilibrium_json(cluster, "pool ls")["pools"], 30)
 
 
+def test_reset_answers_in_every_format(cluster: DaemonCluster) -> None:
+    for form in FORMATS:
+        ready_plan(cluster, "other")
+        answer = cluster.ceph(f"equilibrium reset --format {form}")
+        assert answer.rc == 0, answer
+        assert equilibrium_json(cluster, "ls")["plans"] == []
+
+
 def test_status_has_the_contracts_keys(cluster: DaemonCluster) -> None:
     wait_for("a snapshot", lambda: status(cluster)["osdmap_epoch"], 30)
     found = status(cluster)
@@ -79,12 +88,35 @@ def test_status_has_the_contracts_keys(cluster: DaemonCluster) -> None:
         ("hdd", len(cluster.osds))]
 
 
+def test_show_prints_lines_that_run(cluster: DaemonCluster, plan: Dict[str, Any]) -> None:
+    lines = cluster.ceph("equilibrium show kept").out.strip().splitlines()
+    assert lines[0].startswith("#")
+    commands = [line for line in lines if not line.startswith("#")]
+    assert len(commands) == len(plan["upmap_items"])
+    assert all(line.startswith(("ceph osd pg-upmap-items ", "ceph osd rm-pg-upmap-items "))
+               for line in commands)
+
+
 @pytest.mark.parametrize("command,number", REFUSED)
 def test_bad_input_is_one_sentence(
         cluster: DaemonCluster, plan: Dict[str, Any], command: str, number: Any) -> None:
     answer = cluster.ceph(f"equilibrium {command}")
     assert_refused(answer, *([number] if number else []))
     assert [entry["plan"] for entry in equilibrium_json(cluster, "ls")["plans"]] == ["kept"]
+
+
+def test_execute_of_a_plan_whose_pool_is_gone(cluster: DaemonCluster) -> None:
+    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+    workload.make_pool(cluster, "brief", pgs=8)
+    workload.wait_clean(cluster)
+    workload.write(cluster, "brief", 60)
+    workload.settled_usage(cluster)
+    assert ready_plan(cluster, "orphan", pools=["brief"])["upmap_items"]
+    cluster.mon("osd pool delete", pool="brief", pool2="brief", yes_i_really_really_mean_it=True)
+    workload.wait_clean(cluster)   # once the mgr has the new map
+    assert_refused(equilibrium(cluster, "execute", plan="orphan"), errno.ENOENT)
+    assert "orphan" in [entry["plan"] for entry in equilibrium_json(cluster, "ls")["plans"]]
+    assert cluster.module_failures() == ""
 
 
 def test_execute_is_refused_while_the_builtin_balancer_is_active(

@@ -52,6 +52,11 @@ class Poller:
         """What it said from that moment on."""
         return [asked for asked in self.asked if asked.at >= at]
 
+    def looks(self, since: float) -> List[float]:
+        """When the looks were made that it was told of, from that moment on."""
+        told = [asked.looked_at for asked in self.since(since)]   # with some noise
+        return [new for old, new in zip([since, *told], told) if new > old + 1.0]
+
     def _run(self) -> None:
         periods = 0
         while not self._over.wait(PERIOD_SECONDS):

@@ -6,11 +6,11 @@ import os
 import random
 from collections import Counter
 from pathlib import Path
-from typing import Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 import pytest
 from tests.oracle.ceph_tools import (
-    calc_pg_upmaps, compile_crush, crush_mappings, dump_crush, dump_osdmap, map_pgs,
+    Pairs, calc_pg_upmaps, compile_crush, crush_mappings, dump_crush, dump_osdmap, map_pgs,
     upmap_cleanup, version)
 from tests.oracle.maps.binary_osdmap import BinaryOSDMap
 from tests.oracle.maps.crush_osdmap import CrushPool, make_osdmap
@@ -104,3 +104,49 @@ def _some_legal(rule: PlacementRule, made: msr_maps.MsrMap, raw: Sequence[int],
     targets = [osd for osd in range(made.osds)
                if made.reweights[osd] and rule.allows(raw, position, osd)]
     return [[(raw[position], rng.choice(targets))]] if targets else []
+
+
+def test_the_monitor_cancels_all_upmaps_of_two_takes(counted: Counter[str],
+                                                    tmp_path: Path) -> None:
+    """It reads no choosemsr step, and so takes the second position for that of the second take."""
+    made = msr_maps.two_takes()
+    binary = compile_crush(made.text(), tmp_path)
+    dump = dump_crush(binary)
+    rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], made.size, True)
+    path = make_osdmap([CrushPool(0, 3, made.size, PGS, PGS, True)], binary, [0x10000] * made.osds,
+                       set(), tmp_path)
+    items: Pairs = {}
+    for pgid, found in map_pgs(path).items():
+        target = next(osd for osd in range(made.osds) if osd not in found.raw and rule.violation(
+            (osd, *found.raw[1:])) is None)
+        items[pgid] = [(found.raw[0], target)]
+        assert rule.upmap_rejection((target, *found.raw[1:])) is not None
+    osdmap = BinaryOSDMap.read(path)
+    osdmap.items = items
+    osdmap.write(path)
+    assert upmap_cleanup(path) == {pgid: [] for pgid in items}
+    counted["upmaps of two takes, all cancelled"] = len(items)
+
+
+def test_the_monitor_keeps_what_breaks_the_rule(counted: Counter[str],
+                                                      tmp_path: Path) -> None:
+    """Ceph's monitor keeps what breaks the rule: the module's own check is the only guard."""
+    made = msr_maps.make("tools lenient")
+    binary = compile_crush(made.text(), tmp_path)
+    broken: Pairs = {}
+    dump = dump_crush(binary)
+    rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], made.size, made.in_order)
+    path = make_osdmap([CrushPool(0, 3 if made.in_order else 1, made.size, PGS, PGS, True)],
+                       binary, [0x10000] * made.osds, set(), tmp_path)
+    found: Dict[str, Tuple[int, ...]] = {pgid: pg.raw for pgid, pg in map_pgs(path).items()}
+    for pgid, raw in found.items():
+        for target in range(made.osds):
+            up = (target, *raw[1:])
+            if target not in raw and rule.violation(up) is not None:
+                assert rule.upmap_rejection(up) is None
+                broken[pgid] = [(raw[0], target)]
+    osdmap = BinaryOSDMap.read(path)
+    osdmap.items = broken
+    osdmap.write(path)
+    assert broken and upmap_cleanup(path) == {}
+    counted["upmaps kept that break the rule"] = len(broken)

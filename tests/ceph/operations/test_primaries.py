@@ -66,6 +66,20 @@ def stranger(cluster: DaemonCluster, up: List[int]) -> int:
                 if osd["osd"] not in up)
 
 
+def test_answers(plain: DaemonCluster) -> None:
+    pgid, up = some_pg(plain)
+    for prefix, arguments in ((SET, {"id": up[1]}), (REMOVE, {})):
+        said = refused(plain, prefix, pgid=pgid, **arguments)
+        assert said.startswith("-1: min_compat_client luminous < reef, which is required for"
+                               " pg-upmap-primary."), said
+    plain.mon("osd set-require-min-compat-client", version="reef")
+    assert "already primary" in refused(plain, SET, pgid=pgid, id=up[0])
+    assert "not in acting set" in refused(plain, SET, pgid=pgid, id=stranger(plain, up))
+    coded, osds = next((other, osds) for other, osds in workload.up_sets(plain).items()
+                       if other.split(".")[0] != pgid.split(".")[0])
+    assert "only supported for replicated pools" in refused(plain, SET, pgid=coded, id=osds[1])
+
+
 def test_what_is_dropped(plain: DaemonCluster, figure: Any) -> None:
     pgid, up = some_pg(plain)
     found: Dict[str, Dict[str, int]] = {}

@@ -4,7 +4,7 @@ without effect are removed."""
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Set
 
 import pytest
 
@@ -12,13 +12,22 @@ from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import (
-    equilibrium, execute, quick_takeover, ready_plan, shards_in_flight, status)
+    equilibrium, equilibrium_json, execute, quick_takeover, ready_plan, shards_in_flight, status)
 
 #: By hand: what waits is counted by a look that on a busy machine is older than the PGs' reports.
 pytestmark = pytest.mark.long
 
 _SECONDS = 180
+#: States of a PG of which something is being copied.
+_COPYING = {"backfilling", "recovering"}
+#: Of an OSD: nothing is copied while they are set.
+_FLAGS = ("nobackfill", "norecover")
 Items = Dict[str, List[List[int]]]
+
+
+def set_flags(cluster: DaemonCluster, command: str) -> None:
+    for flag in _FLAGS:
+        cluster.mon(f"osd {command}", key=flag)
 
 
 def answered(cluster: DaemonCluster, command: str, **arguments: Any) -> Dict[str, Any]:
@@ -45,6 +54,47 @@ def ended(cluster: DaemonCluster, plan: str) -> Dict[str, Any]:
     last = over(cluster, plan)
     wait_for("nothing on its way", lambda: not shards_in_flight(status(cluster)), _SECONDS)
     return last
+
+
+class PgStates:
+    """What Ceph itself says of each PG."""
+
+    def __init__(self, cluster: DaemonCluster) -> None:
+        self.stats: Dict[str, Dict[str, Any]] = {
+            stat["pgid"]: stat
+            for stat in cluster.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]}
+
+    @property
+    def acting(self) -> Dict[str, List[int]]:
+        """pgid → the OSDs that serve it."""
+        return {pgid: stat["acting"] for pgid, stat in self.stats.items()}
+
+    @property
+    def states(self) -> Dict[str, str]:
+        return {pgid: stat["state"] for pgid, stat in self.stats.items()}
+
+    def waiting(self) -> Set[str]:
+        """PGs that have to move and of which nothing has been copied."""
+        return {pgid for pgid, stat in self.stats.items() if self._waits(stat)}
+
+    def _waits(self, stat: Dict[str, Any]) -> bool:
+        words, counts = set(stat["state"].split("+")), stat["stat_sum"]
+        # what is to come by log recovery counts as degraded
+        lacking = counts["num_objects_misplaced"] + counts["num_objects_degraded"]
+        return ("active" in words and bool(words & {"remapped", "recovery_wait"})
+                and not words & _COPYING and lacking >= counts["num_objects"] > 0)
+
+
+def settled_states(cluster: DaemonCluster) -> PgStates:
+    """The states of the PGs once none has changed for some seconds, as while nothing is copied."""
+    seen: List[PgStates] = []
+
+    def settled() -> bool:
+        seen.append(PgStates(cluster))
+        last = [(one.states, one.waiting()) for one in seen[-4:]]
+        return len(last) == 4 and all(one == last[-1] for one in last)
+    wait_for("PGs that stay as they are", settled, 60, pause=1.5)
+    return seen[-1]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -86,6 +136,42 @@ def began(before: Items) -> float:
     return time.time()
 
 
+def test_cancel_takes_back_what_waits_and_moves_nothing(
+        cluster: DaemonCluster, before: Items, began: float,
+        figure: Callable[[str], None]) -> None:
+    """Of each PG Ceph's own state tells whether it waited and what has become of it."""
+    acting = PgStates(cluster).acting
+    ready_plan(cluster, "p")
+    assert equilibrium(cluster, "execute", plan="p").rc == 0
+    wait_for("a batch", lambda: workload.upmap_items(cluster) != before, 30, pause=0.05)
+    set_flags(cluster, "set")
+    try:
+        waited = settled_states(cluster).waiting()
+        sent = workload.upmap_items(cluster)
+        changed = {pgid for pgid in {*sent, *before} if sent.get(pgid) != before.get(pgid)}
+        answer = answered(cluster, "cancel")
+        assert answer["shards"] == 0 == answer["bytes"] and answer["not_restored"] == []
+        last = over(cluster, answer["plan"]) if answer["plan"] else {"dropped": []}
+        now = workload.upmap_items(cluster)
+        taken = {pgid for pgid in changed if now.get(pgid) == before.get(pgid)}
+        wait_for("PGs at rest where they were", lambda: not taken & set(
+            pgid for pgid, state in PgStates(cluster).states.items() if "remapped" in state), 30)
+    finally:
+        set_flags(cluster, "unset")
+    workload.wait_clean(cluster)
+    now_acting = PgStates(cluster).acting
+    figure(f"cancel: {len(changed)} PGs were sent, {len(waited & changed)} of them waited by Ceph's"
+           f" own states under {'+'.join(_FLAGS)}; the answer says at most {answer['pgs']},"
+           f" {len(taken)} were taken back, {len(last['dropped'])} had begun meanwhile")
+    assert taken and waited & changed <= taken
+    assert len(taken) == answer["pgs"] - len(last["dropped"])
+    assert {pgid: set(now_acting[pgid]) for pgid in taken} == {
+        pgid: set(acting[pgid]) for pgid in taken}
+    assert {pgid: now.get(pgid) for pgid in changed - taken} == {
+        pgid: sent.get(pgid) for pgid in changed - taken}
+    assert equilibrium_json(cluster, "history")["episodes"][-1]["plan"] == (answer["plan"] or "p")
+
+
 def test_undo_gives_each_pg_the_pairs_that_it_had(
         cluster: DaemonCluster, before: Items, began: float,
         figure: Callable[[str], None]) -> None:
@@ -108,3 +194,65 @@ def test_undo_gives_each_pg_the_pairs_that_it_had(
     assert workload.upmap_items(cluster) == before
     again = answered(cluster, "undo", since=span(began), dry_run=True)
     assert again["pgs"] == 0 and again["not_restored"] == []
+
+
+def test_what_others_have_changed_since_is_listed(cluster: DaemonCluster, before: Items) -> None:
+    ready_plan(cluster, "r", max_moves=3)
+    execute(cluster, "r", _SECONDS)
+    after = workload.upmap_items(cluster)
+    theirs = sorted(pgid for pgid in after if after[pgid] != before.get(pgid))[0]
+    cluster.mon("osd rm-pg-upmap-items", pgid=theirs)
+    if theirs in before:   # then that is what it had
+        cluster.mon("osd pg-upmap-items", pgid=theirs,
+                    id=[osd for pair in before[theirs] for osd in pair])
+    source = workload.up_sets(cluster)[theirs]
+    free = [osd for osd in range(len(cluster.osds)) if osd not in source]
+    cluster.mon("osd pg-upmap-items", pgid=theirs, id=[source[0], free[-1]])
+    workload.wait_clean(cluster)
+    equilibrium_json(cluster, "status")
+    answer = answered(cluster, "undo", plan="r")
+    if workload.upmap_items(cluster).get(theirs) not in (before.get(theirs), None):
+        assert {row["pgid"] for row in answer["not_restored"]} <= {theirs}
+    if answer["plan"]:
+        ended(cluster, answer["plan"])
+    workload.wait_clean(cluster)
+    now = workload.upmap_items(cluster)
+    assert {pgid: pairs for pgid, pairs in now.items() if pgid != theirs} == {
+        pgid: pairs for pgid, pairs in before.items() if pgid != theirs}
+    assert cluster.module_failures() == ""
+
+
+def test_pairs_without_effect_are_removed_and_nothing_moves(
+        cluster: DaemonCluster, before: Items, figure: Callable[[str], None]) -> None:
+    """The monitor has kept them, as it keeps all whose source CRUSH chooses."""
+    up = workload.up_sets(cluster)
+    free = sorted(pgid for pgid in up if pgid not in workload.upmap_items(cluster))[:6]
+    needless: Items = {}
+    for number, pgid in enumerate(free):
+        first, second = up[pgid][:2]
+        # a target that CRUSH chooses anyway, once alone, once behind another such pair
+        needless[pgid] = [[first, second]] if number % 2 else [[first, second], [second, first]]
+        cluster.mon("osd pg-upmap-items", pgid=pgid,
+                    id=[osd for pair in needless[pgid] for osd in pair])
+    kept = {pgid: pairs for pgid, pairs in workload.upmap_items(cluster).items() if pgid in free}
+    assert kept == needless, "the monitor itself drops such pairs"
+    assert workload.up_sets(cluster) == up
+    set_flags(cluster, "set")
+    try:
+        ready_plan(cluster, "look")   # has the osdmap dumped: no up set tells of these pairs
+
+        def known() -> Dict[str, Any]:
+            answer = answered(cluster, "upmap ls")
+            return answer if len(answer["needless"]) >= len(free) else {}
+        listed = wait_for("the pairs listed", known, 30, pause=1.0)
+        assert {row["pgid"] for row in listed["needless"]} == set(free)
+        answer = answered(cluster, "upmap cleanup")
+        wait_for("pairs removed", lambda: not set(free) & set(workload.upmap_items(cluster)), 60)
+        assert answer["removed_pairs"] == sum(map(len, needless.values()))
+        assert workload.up_sets(cluster) == up
+    finally:
+        set_flags(cluster, "unset")
+    workload.wait_clean(cluster)
+    figure(f"upmap cleanup: {answer['removed_pairs']} pairs of {len(free)} PGs removed under"
+           f" {'+'.join(_FLAGS)}; no up set changed")
+    assert status(cluster)["last_execution"]["outcome"] == "completed"

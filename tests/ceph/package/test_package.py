@@ -126,6 +126,26 @@ def test_an_execution_goes_on_after_an_upgrade(
     assert cluster.module_failures() == ""
 
 
+def test_a_folder_that_is_gone_is_not_told_by_health(
+        cluster: DaemonCluster, packages: Dict[str, Path],
+        figure: Callable[[str], None]) -> None:
+    """What an image without the module does: enabled, yet not there after the next start."""
+    dpkg("--remove", "ceph-mgr-equilibrium")
+    assert not FOLDER.exists()
+    restart_mgr(cluster)
+    listed = cluster.mon_json("mgr module ls")
+    answer = cluster.ceph("equilibrium status")
+    health = cluster.mon_json("health", detail="detail")["checks"]
+    figure(f"enabled without its folder: rc {answer.rc}, {answer.err.strip()!r}, health "
+           f"{sorted(health)}, enabled_modules {listed['enabled_modules']}")
+    assert "equilibrium" in listed["enabled_modules"]
+    assert answer.rc != 0
+    assert not [code for code in health if code.startswith("MGR_MODULE")]
+    dpkg("--install", packages[NEW])
+    restart_mgr(cluster)
+    cluster.wait_module()
+
+
 def test_removed_it_leaves_the_upmaps(cluster: DaemonCluster) -> None:
     workload.wait_clean(cluster)
     items = sent(cluster)

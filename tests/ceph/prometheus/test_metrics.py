@@ -130,3 +130,28 @@ def test_promtool_accepts_the_metrics(cluster: DaemonCluster, ports: Dict[str, i
                                    capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and not done.stdout + done.stderr, done
     figure(f"20 scrapes: median {sorted(times)[10]:.1f} ms, slowest {max(times):.1f} ms")
+
+
+def test_off_is_off(cluster: DaemonCluster, ports: Dict[str, int]) -> None:
+    port = ports[cluster.active_mgr()]
+    assert listens(port)
+    for name in ports:
+        cluster.set_option(f"{name}/metrics_port", 0)
+    wait_for("nothing in `ceph mgr services`", lambda: not services(cluster), _LATE_SECONDS)
+    assert not listens(port)
+
+
+def test_a_port_in_use_is_a_warning(cluster: DaemonCluster, ports: Dict[str, int]) -> None:
+    active = cluster.active_mgr()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        cluster.set_option(f"{active}/metrics_port", other.getsockname()[1])
+        wait_for("the warning", lambda: _is_warned(cluster) and not services(cluster),
+                 _LATE_SECONDS)
+    wait_for("no warning", lambda: not _is_warned(cluster) and services(cluster), 3 * _LATE_SECONDS)
+
+
+def _is_warned(cluster: DaemonCluster) -> bool:
+    checks = cluster.mon_json("health", detail="detail")["checks"]
+    return "Address already in use" in str(checks.get("MGR_EQUILIBRIUM_BAD_OPTION", ""))

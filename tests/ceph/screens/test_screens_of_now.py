@@ -107,6 +107,25 @@ def test_figures_of_now_are_those_of_ceph_at_rest(
     compare(cluster, highest, our_highest)
 
 
+def test_off_ends_the_event_and_both_ends_are_in_the_cluster_log(
+        cluster: DaemonCluster, unbalanced: workload.Usage, slow: None) -> None:
+    before = len(_cluster_log(cluster))
+    assert equilibrium(cluster, "on").rc == 0
+    event = wait_for("an event", lambda: _our_events(cluster, "events"), _LATE_SECONDS)[0]
+    assert "equilibrium" not in cluster.ceph("-s").out.lower()
+    assert equilibrium(cluster, "off").rc == 0
+    wait_for("the end of the event", lambda: not _our_events(cluster, "events"), _LATE_SECONDS)
+    ended = _our_events(cluster, "completed")[-1]
+    assert ended["id"] == event["id"] and ended["failed"], ended
+    assert "off" in ended["failure_message"], ended
+    shown = cluster.ceph("progress").out
+    assert "equilibrium" in shown.lower(), shown
+    lines = wait_for("two lines", lambda: _cluster_log(cluster)[before + 1:]
+                     and _cluster_log(cluster)[before:], _LATE_SECONDS)
+    assert [line.split()[1:4] for line in lines] == [
+        ["automatic", "balancing", "begins:"], ["automatic", "balancing", "stopped"]], lines
+
+
 def test_what_ceph_shows_while_it_balances(
         cluster: DaemonCluster, unbalanced: workload.Usage, slow: None,
         figure: Callable[[str], None]) -> None:
@@ -149,9 +168,29 @@ def test_health_names_a_bad_option_until_it_is_gone(cluster: DaemonCluster) -> N
     wait_for("no check", lambda: not _our_health(cluster), _LATE_SECONDS)
 
 
+def test_services_show_the_endpoint_while_it_is_on(cluster: DaemonCluster) -> None:
+    def services() -> Dict[str, str]:
+        found: Dict[str, str] = cluster.mon_json("mgr services")
+        return found
+    assert "equilibrium" not in services()
+    cluster.set_option("metrics_port", 19283)
+    try:
+        wait_for("the endpoint", lambda: "19283" in services().get("equilibrium", ""),
+                 _LATE_SECONDS)
+    finally:
+        cluster.mon("config rm", who="mgr", name="mgr/equilibrium/metrics_port")
+    wait_for("no endpoint", lambda: "equilibrium" not in services(), _LATE_SECONDS)
+
+
 def _our_events(cluster: DaemonCluster, kind: str) -> List[Dict[str, Any]]:
     return [event for event in cluster.mgr_json("progress json")[kind]
             if "equilibrium" in event["message"].lower()]
+
+
+def _cluster_log(cluster: DaemonCluster) -> List[str]:
+    """The module's lines of `ceph log last`, oldest first."""
+    entries = cluster.mon_json("log last", num=1000, level="info", channel="cluster")
+    return [entry["message"] for entry in entries if entry["message"].startswith("equilibrium:")]
 
 
 def _our_health(cluster: DaemonCluster) -> List[str]:

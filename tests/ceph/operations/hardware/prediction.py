@@ -5,17 +5,22 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple
 
+import pytest
 
 from ...cluster import DaemonCluster
 from ...daemons import wait_for
 from ...harness import workload
 from ...harness.commands import equilibrium, execute, is_of_now, ready_plan, status
+from ...harness.empty_cluster import empty_cluster
+from ...small.filling import DELETED_SECONDS
 
-WRITER = Path(__file__).resolve().parent / "objects.py"
-DELETED_SECONDS = 6.0
+WRITER = Path(__file__).resolve().parent / "writer.py"
+HOSTS = {f"h{host}": (2.0,) for host in range(7)}
 PATIENCE_SECONDS = 240
+#: Many small objects are recovered one by one.
+_IN_HASTE = {f"osd recovery sleep {kind}": "0" for kind in ("hdd", "ssd", "hybrid")}
 
 
 class Outcome(NamedTuple):
@@ -38,34 +43,52 @@ class Outcome(NamedTuple):
         """The largest error, absolute."""
         return max(map(abs, self.errors.values()))
 
+    @property
+    def mean(self) -> float:
+        """The mean of the errors' sizes."""
+        return sum(map(abs, self.errors.values())) / len(self.errors)
+
+    @property
+    def mean_signed(self) -> float:
+        """The mean of the errors: as large as the mean of their sizes where all have one sign."""
+        return sum(self.errors.values()) / len(self.errors)
+
     def __str__(self) -> str:
         rows = [f"osd.{osd} {self.before[osd]:.4f} -> {self.predicted[osd]:.4f}, is"
                 f" {self.after[osd]:.4f} ({self.errors[osd]:+.4f})" for osd in sorted(self.before)]
         taken = ", ".join(f"{osd} {ratio:.3f}" for osd, ratio in self.allocated.items())
-        return (f"{self.moves} moves; error at most {self.largest:.4f}: {'; '.join(rows)};"
-                f" allocated by stored: {taken}")
+        return (f"{self.moves} moves; error at most {self.largest:.4f}, on average {self.mean:.4f}"
+                f" ({self.mean_signed:+.4f}): {'; '.join(rows)}; allocated by stored: {taken}")
 
 
-def make_pool(cluster: DaemonCluster, name: str, pgs: int = 32, **more: Any) -> None:
-    """A pool of three replicas, if `more` does not say otherwise, once its PGs are clean."""
-    cluster.mon("osd pool create", pool=name, pg_num=pgs, pgp_num=pgs,
+def cluster_of_seven(request: pytest.FixtureRequest,
+                     osd_options: Mapping[str, str]) -> Iterator[DaemonCluster]:
+    """Empty, seven OSDs of one size; `osd_options` as DaemonCluster has them."""
+    yield from empty_cluster(request, HOSTS, {**_IN_HASTE, **osd_options},
+                             {"max_moves_per_round": 100})
+
+
+def make_pool(cluster: DaemonCluster, name: str, **more: Any) -> None:
+    """A pool of 32 PGs."""
+    cluster.mon("osd pool create", pool=name, pg_num=32, pgp_num=32,
                 **(more or {"pool_type": "replicated", "size": 3}))
     cluster.mon("osd pool application enable", pool=name, app="rados")
     workload.wait_clean(cluster)
 
 
-def write(cluster: DaemonCluster, pool: str, objects: int, size: int, part: int = 1,
-          keys: int = 0) -> None:
-    """Objects that compress to one part of `part`, with `keys` keys of omap of 1 kB each."""
+def write(cluster: DaemonCluster, pool: str, objects: int, size: int, part: int = 1) -> None:
+    """Objects that compress to one part of `part`."""
     shutil.copy(WRITER, cluster.work)
     cluster.processes.check(
         ["python3", str(cluster.work / WRITER.name), str(cluster.conf), pool,
-         f"{pool}-{size}-{part}", *map(str, (objects, size, keys, part))], 300)
+         f"{pool}-{size}-{part}", *map(str, (objects, size, part))], 300)
 
 
-def balance(cluster: DaemonCluster, pools: List[str]) -> Outcome:
-    """Makes a plan for the pools and carries it out."""
-    before = compacted(cluster)
+def balance(cluster: DaemonCluster, pools: List[str], is_compacted: bool = True) -> Outcome:
+    """Makes a plan for the pools and carries it out. `is_compacted`: OSDs are measured once RocksDB
+    has nothing left to tidy up, which takes a minute each time."""
+    measured = _utilizations if is_compacted else _settled
+    before = measured(cluster)
     equilibrium(cluster, "reset")
     wait_for("a look of now", lambda: is_of_now(status(cluster)), 60)
     plan = ready_plan(cluster, "sizes", pools=pools, aim="even")
@@ -77,7 +100,7 @@ def balance(cluster: DaemonCluster, pools: List[str]) -> Outcome:
             predicted[osd] = before[osd] + move[f"{which}_utilization_after"] - first[osd]
     execute(cluster, "sizes", PATIENCE_SECONDS)
     workload.wait_clean(cluster, PATIENCE_SECONDS)
-    return Outcome(len(plan["moves"]), before, predicted, compacted(cluster),
+    return Outcome(len(plan["moves"]), before, predicted, measured(cluster),
                    _allocated_by_stored(cluster, pools))
 
 
@@ -103,10 +126,15 @@ def _allocated_by_stored(cluster: DaemonCluster, pools: List[str]) -> Dict[str, 
             for osd, (allocated, stored) in sorted(sums.items())}
 
 
-def compacted(cluster: DaemonCluster) -> Dict[int, float]:
+def _settled(cluster: DaemonCluster) -> Dict[int, float]:
+    """Used bytes ÷ size by OSD, as it reports them once they do not change any more."""
+    return workload.settled_usage(cluster).utilization
+
+
+def _utilizations(cluster: DaemonCluster) -> Dict[int, float]:
     """Used bytes ÷ size by OSD, as it reports them once RocksDB has nothing left to tidy up: what
     has left is deleted little by little, and logs end with the next compaction."""
     for _ in range(2):
         time.sleep(DELETED_SECONDS)
         cluster.ceph("tell osd.* compact", 240)
-    return workload.settled_usage(cluster).utilization
+    return _settled(cluster)

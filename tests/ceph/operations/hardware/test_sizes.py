@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict
+from typing import Callable
 
 import pytest
 
 from ...cluster import DaemonCluster
 from .prediction import balance, delete_pools, make_pool, write
 
-OSD_OPTIONS: Dict[str, str] = {}
-
 #: Ratio of an OSD's size.
 TOLERANCE = 0.01
+
+
+@pytest.mark.long
+@pytest.mark.releases(16, 20)
+def test_plain(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
+    make_pool(cluster, "plain")
+    write(cluster, "plain", 900, 2_000_000)
+    found = balance(cluster, ["plain"])
+    figure(f"plain pool: {found}")
+    delete_pools(cluster, ["plain"])
+    assert found.moves and found.largest <= TOLERANCE
 
 
 @pytest.mark.long
@@ -39,6 +48,18 @@ def test_small_objects_in_an_optimized_pool(
     found = balance(cluster, ["small"])
     figure(f"EC-optimized pool of small objects: {found}")
     delete_pools(cluster, ["small"])
+    assert found.moves and found.largest <= TOLERANCE
+
+
+@pytest.mark.long
+@pytest.mark.releases(20)
+def test_objects_of_less_than_a_stripe_unit(
+        cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
+    """The same with few objects: of 200 kB, with stripe units of 256 KiB."""
+    make_optimized_pool(cluster, "optimized", 262_144)
+    write(cluster, "optimized", 2500, 200_000)
+    found = balance(cluster, ["optimized"], is_compacted=False)
+    figure(f"EC-optimized pool of objects below its stripe unit: {found}")
     assert found.moves and found.largest <= TOLERANCE
 
 

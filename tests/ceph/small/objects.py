@@ -1,10 +1,9 @@
 """Writes objects of bytes and of omap, under a release's own Python.
 
-    python3 objects.py CEPH_CONF POOL PREFIX OBJECTS BYTES KEYS PART
+    python3 objects.py CEPH_CONF POOL PREFIX OBJECTS BYTES KEYS
 
-KEYS keys of 1 kB each go into the omap of every object. Of each page of an object one part of PART
-is random and the rest is nothing, so that it compresses to that part; 1: it does not compress.
-Copied into the cluster's folder and run there, hence self-contained.
+KEYS keys of 1 kB each go into the omap of every object. Copied into the cluster's folder and run
+there, hence self-contained.
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from typing import Any, List
 
 import rados
 
-AT_ONCE = 16
+AT_ONCE = 8
 KEY_BYTES = 1000
-PAGE = 4096
 
 
 def main() -> None:
     conf, pool, prefix, *numbers = sys.argv[1:]
-    objects, size, keys, part = (int(number) for number in numbers)
+    objects, size, keys = (int(number) for number in numbers)
     cluster = rados.Rados(conffile=conf, name="client.admin")
     cluster.connect(timeout=30)
     door = cluster.open_ioctx(pool)
@@ -31,7 +29,7 @@ def main() -> None:
     for number in range(objects):
         with rados.WriteOpCtx() as operation:
             if size:
-                operation.write_full(content(size, part))
+                operation.write_full(os.urandom(size))
             if keys:
                 door.set_omap(operation, names, tuple(os.urandom(KEY_BYTES) for _ in names))
             waiting.append(door.operate_aio_write_op(operation, f"{prefix}-{number}"))
@@ -39,14 +37,6 @@ def main() -> None:
             waiting.pop(0).wait_for_complete()
     for one in waiting:
         one.wait_for_complete()
-
-
-def content(size: int, part: int) -> bytes:
-    """Bytes of one object."""
-    if part == 1:
-        return os.urandom(size)
-    rest = bytes(PAGE - PAGE // part)
-    return b"".join(os.urandom(PAGE // part) + rest for _ in range(-(-size // PAGE)))[:size]
 
 
 if __name__ == "__main__":

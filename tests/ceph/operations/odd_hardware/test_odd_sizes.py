@@ -7,18 +7,12 @@ from typing import Callable
 import pytest
 
 from ...cluster import DaemonCluster
-from .prediction import balance, delete_pools, make_pool, write
-from .test_sizes import TOLERANCE, make_optimized_pool
+from ..hardware.prediction import balance, delete_pools, make_pool, write
 
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
 
-#: Three OSDs have a min_alloc_size of 64 KiB, two others compress. Without hints of clients data is
-#: compressed in blobs of the smallest size, 8 KiB by default and so to a half at most, where 4 KiB
-#: are allocated.
-OSD_OPTIONS = {
-    "bluestore compression min blob size": "65536",
-    **{f"[osd.{osd}]\nbluestore min alloc size": "65536" for osd in (0, 1, 2)},
-    **{f"[osd.{osd}]\nbluestore compression mode": "force" for osd in (4, 6)}}
+#: Ratio of an OSD's size.
+TOLERANCE = 0.01
 
 
 def test_small_objects(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
@@ -50,16 +44,4 @@ def test_osds_that_compress(cluster: DaemonCluster, figure: Callable[[str], None
     compressed = [found.allocated[f"osd.{osd}"] for osd in (4, 6)]
     assert max(compressed) < 0.4 < 0.9 < min(
         ratio for osd, ratio in found.allocated.items() if osd not in ("osd.4", "osd.6"))
-    assert found.moves and found.largest <= TOLERANCE
-
-
-@pytest.mark.releases(20)
-def test_small_objects_of_an_optimized_pool(
-        cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
-    """Of 4+2 with stripe units of 16 KiB, objects of 10 kB are at positions 0, 4 and 5 alone."""
-    make_optimized_pool(cluster, "optimized", 16384)
-    write(cluster, "optimized", 10_000, 10_000)
-    found = balance(cluster, ["optimized"])
-    figure(f"mixed min_alloc_size, an EC-optimized pool of small objects: {found}")
-    delete_pools(cluster, ["optimized"])
     assert found.moves and found.largest <= TOLERANCE

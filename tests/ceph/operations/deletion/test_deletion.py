@@ -11,13 +11,10 @@ from ...cluster import DaemonCluster
 from ...daemons import wait_for
 from ...harness import workload
 from ...harness.commands import equilibrium_json, execute, ready_plan
-from .prediction import PATIENCE_SECONDS, make_pool, write
+from ..hardware.prediction import PATIENCE_SECONDS, make_pool, write
 
 #: Five minutes: by hand, with --ceph-long.
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
-
-#: OSDs wait as long between two deletions as rotating disks do.
-OSD_OPTIONS = {"osd delete sleep": "5"}
 
 POOL, OBJECTS, BYTES = "slow", 16_000, 100_000
 #: Seconds after which the next plan is asked for again: looks make its sizes better.

@@ -1,0 +1,1 @@
+"""OSDs that delete slowly what has left them, as those on rotating disks do."""

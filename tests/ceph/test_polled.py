@@ -1,0 +1,191 @@
+"""Asking changes nothing: a balanced cluster that is asked all the time acts when it has to, and
+only then. One run on one cluster, `sleep_interval` as it is by default; the tests are its chapters.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from typing import Callable, Iterator, List, Optional
+
+import pytest
+
+from .cluster import GIB, DaemonCluster, free_port
+from .conftest import SLEEP_INTERVAL
+from .daemons import ClusterError, wait_for
+from .harness import workload
+from .harness.commands import equilibrium, equilibrium_json, ready_plan
+from .harness.map_history import Batch, MapHistory
+from .harness.poller import Poller, polled
+from .prometheus.scraper import NOT_INSTALLED, Prometheus
+from .test_full_osd import RATIOS, set_ratios
+
+pytestmark = pytest.mark.releases(16, 20)
+
+REACTION_SECONDS = 90.0
+"""So long at most from an OSD newly nearfull or full to the first upmap."""
+PLAN_SECONDS = 960.0
+"""So long at most where no OSD is nearfull: 15 minutes and a round."""
+BALANCED_SECONDS = 300
+QUIET_SECONDS = 1200.0
+LOOK_SECONDS = 20.0
+MOST_LOOKS = 5
+"""In QUIET_SECONDS, of a look each ten minutes of the loop's own, and three an hour for asking."""
+DRIFT_POOL = "drift"
+POINTS = 0.05
+STEP_SECONDS = 10.0
+BELOW = {"nearfull": 0.04, "backfillfull": 0.02, "full": 0.005}
+"""So far below the fullest OSD the ratios are lowered."""
+WORTH = 0.01
+"""A plan made at the end lowers the fullest OSD by less: a shard is 2 to 4 % of a small one."""
+
+
+class Story:
+    """A balanced cluster, and who asks."""
+
+    def __init__(self, cluster: DaemonCluster, poller: Poller) -> None:
+        self.cluster = cluster
+        self.poller = poller
+        self.history = MapHistory(cluster)
+
+    def wait_balanced(self) -> workload.Usage:
+        """Hurries; the usage once it is balanced and a new plan would gain nothing."""
+        self.cluster.set_option("sleep_interval", SLEEP_INTERVAL)
+        since = time.time()
+        try:
+            wait_for("balanced", lambda: any(
+                asked.now["state"] == "balanced" for asked in self.poller.since(since)[1:]),
+                BALANCED_SECONDS)
+        except ClusterError:
+            pytest.fail(f"not balanced: {self.poller.asked[-1]}")
+        workload.wait_clean(self.cluster)
+        usage = workload.settled_usage(self.cluster)
+        self.cluster.mon("config rm", who="mgr", name="mgr/equilibrium/sleep_interval")
+        ready_plan(self.cluster, "fresh")
+        rows = equilibrium_json(self.cluster, "eval", option="fresh")["classes"]
+        planned = next(row for row in rows if row["device_class"] == "hdd")
+        assert usage.highest - planned["planned_max_utilization"] < WORTH, (usage, planned)
+        return usage
+
+    def first_batch(self, since: float, until: float) -> Batch:
+        """The first upmaps of ours after a moment; fails where there are none until another."""
+        def found() -> List[Batch]:
+            return [batch for batch in self.history.additions() if batch.at > since]
+        try:
+            return wait_for("upmaps", found, until - time.time(), pause=1.0)[0]
+        except ClusterError:
+            pytest.fail(f"no upmaps {time.time() - since:.0f} s long; usage "
+                        f"{workload.usage_of(self.cluster)}; {self.poller.asked[-1]}")
+
+
+@pytest.fixture(scope="module")
+def story(cluster: DaemonCluster) -> Iterator[Story]:
+    """Balanced, asked all the time, with a pool of one PG that can grow on its OSDs alone."""
+    equilibrium(cluster, "off")
+    equilibrium(cluster, "reset")
+    workload.clear_upmaps(cluster)
+    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+    workload.make_pool(cluster, DRIFT_POOL, pgs=1)
+    workload.write(cluster, DRIFT_POOL, 10)
+    workload.wait_clean(cluster)
+    try:
+        with polled(cluster) as poller:
+            told = Story(cluster, poller)
+            assert equilibrium(cluster, "on").rc == 0
+            told.wait_balanced()
+            yield told
+    finally:
+        equilibrium(cluster, "off")
+        set_ratios(cluster, RATIOS)
+        cluster.set_option("sleep_interval", SLEEP_INTERVAL)
+        cluster.mon("osd pool delete", pool=DRIFT_POOL, pool2=DRIFT_POOL,
+                    yes_i_really_really_mean_it=True)
+        workload.wait_clean(cluster)
+
+
+@pytest.mark.long
+def test_nothing_happens_while_nothing_happens(
+        story: Story, figure: Callable[[str], None]) -> None:
+    time.sleep(30.0)
+    since, scrapes = time.time(), story.poller.scrapes
+    with nullcontext() if NOT_INSTALLED else Prometheus(
+            story.cluster.work, free_port(), [story.poller.port]):
+        time.sleep(QUIET_SECONDS)
+    asked, looks = story.poller.since(since), story.poller.looks(since)
+    gaps = [later - earlier for earlier, later in zip(looks, looks[1:])]
+    figure(f"{QUIET_SECONDS:.0f} s balanced, status asked {len(asked)} times, "
+           f"{story.poller.scrapes - scrapes} scrapes: {len(looks)} looks, the closest "
+           f"{min(gaps, default=0.0):.0f} s apart")
+    assert [batch for batch in story.history.batches() if batch.at > since] == []
+    assert {(one.now["state"], one.now["reason"]) for one in asked} == {
+        (asked[0].now["state"], asked[0].now["reason"])}
+    assert [one for one in asked if one.now["episode"]] == []
+    assert len(looks) <= MOST_LOOKS and min(gaps, default=LOOK_SECONDS) >= LOOK_SECONDS - 1.0
+
+
+@pytest.mark.releases(20)
+@pytest.mark.parametrize("seconds, nears", [
+    (180.0, True), pytest.param(1200.0, False, marks=pytest.mark.long)])
+def test_a_drift_is_met(
+        story: Story, seconds: float, nears: bool, figure: Callable[[str], None]) -> None:
+    """Of 5 points on the OSDs of one PG; `nears`: where that makes one of them nearfull."""
+    cluster, usage = story.cluster, workload.usage_of(story.cluster)
+    osd = smallest_of(cluster, DRIFT_POOL)
+    own = usage.utilization[osd]
+    nearfull = max(own + 0.6 * POINTS, usage.highest + 0.005)
+    if nears:
+        cluster.mon("osd set-nearfull-ratio", ratio=round(nearfull, 3))
+    since = at = time.time()
+    for at in drift(cluster, osd, nearfull + 0.4 * POINTS - own, seconds):
+        if "OSD_NEARFULL" in cluster.mon_json("health")["checks"]:
+            break
+    first = story.first_batch(since, at + (REACTION_SECONDS if nears else PLAN_SECONDS))
+    drifted = workload.usage_of(cluster)
+    cluster.mon("osd set-nearfull-ratio", ratio=RATIOS["nearfull"])
+    after = story.wait_balanced()
+    figure(f"osd.{osd} grew {'to nearfull ' if nears else ''}in {at - since:.0f} s while it was "
+           f"asked: first upmap {first.at - at:.0f} s after that; {usage} -> {drifted} -> {after}")
+
+
+def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
+    cluster = story.cluster
+    balanced = workload.usage_of(cluster)
+    removed = time.time()
+    for pgid in workload.upmap_items(cluster):
+        cluster.mon("osd rm-pg-upmap-items", pgid=pgid)
+    usage = wait_for("data that has gone back", lambda: risen(cluster, balanced.highest), 120)
+    assert usage is not None
+    set_ratios(cluster, {name: usage.highest - below for name, below in BELOW.items()})
+    wait_for("the OSD full", lambda: "OSD_FULL" in cluster.mon_json("health")["checks"], 30)
+    full = time.time()
+    first = story.first_batch(removed, full + REACTION_SECONDS)
+    after = story.wait_balanced()
+    wait_for("no OSD full", lambda: "OSD_FULL" not in cluster.mon_json("health")["checks"], 30)
+    figure(f"upmaps removed, and an OSD full {full - removed:.0f} s later, while it was asked: "
+           f"first upmap {first.at - full:.0f} s after that; {balanced} -> {usage} -> {after}")
+
+
+def smallest_of(cluster: DaemonCluster, pool: str) -> int:
+    """The smallest OSD that holds a pool of one PG."""
+    number = next(entry["pool"] for entry in cluster.mon_json("osd dump")["pools"]
+                  if entry["pool_name"] == pool)
+    return min(cluster.mon_json("pg map", pgid=f"{number}.0")["up"], key=cluster.osds.__getitem__)
+
+
+def drift(cluster: DaemonCluster, osd: int, points: float, seconds: float) -> Iterator[float]:
+    """Writes to the growing pool until that OSD is so much fuller; the time after each step."""
+    began, steps = time.time(), int(seconds / STEP_SECONDS)
+    total, written = int(points * cluster.osds[osd] * GIB / workload.MIB), 0
+    for step in range(1, steps + 1):
+        more = total * step // steps - written
+        if more:
+            workload.write(cluster, DRIFT_POOL, more)
+            written += more
+        yield time.time()
+        time.sleep(max(0.0, began + step * STEP_SECONDS - time.time()))
+
+
+def risen(cluster: DaemonCluster, highest: float) -> Optional[workload.Usage]:
+    """The usage where some OSD is clearly fuller than `highest`."""
+    usage = workload.usage_of(cluster)
+    return usage if usage.highest > highest + POINTS else None
