@@ -48,7 +48,7 @@ def under_way(session: Session, event: str, options: PlanOptions = PlanOptions()
     if line:
         run(session, line)
         session.host.run_for(_SECONDS)
-    after: Snapshot = session.module.gateway.snapshot(fresh=True)
+    after: Snapshot = session.module.gateway.snapshot()
     return PlanUnderWay(before, plan, list(plan.changes[len(sent):]), after)
 
 
