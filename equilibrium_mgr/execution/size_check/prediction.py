@@ -74,8 +74,10 @@ class PredictionCheck:
                 if osd is not None and osd.has_statistics and pgid in before.pgs:
                     watch = self._watches.get(number)
                     if watch is None:
+                        # below 0 where its shards are believed to be larger than they are, as
+                        # long as it is not known that shards of a pool take less there
                         watch = self._watches[number] = _Watch(
-                            osd.device_bytes(osd.residual_bytes))
+                            max(0, osd.device_bytes(osd.residual_bytes)))
                     watch.pgids[pgid] = measured.get(before.pgs[pgid].pool, 0.0)
                     watch.last_coming_at = before.taken_at
 
