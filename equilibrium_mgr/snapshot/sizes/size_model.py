@@ -242,7 +242,7 @@ class SizeModel:
             pool, acting = look.pools[pool_of(pgid)], look.acting.get(pgid) or up
             shard, _ = self.input_of(pool, record, acting)
             data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
-            lacks = "recover" in record.state or "degraded" in record.state
+            lacks = "clean" not in record.state   # some of its OSDs may not have all of it
             is_plain = not lacks and pgid not in came and (acting is up or acting == up)
             for position, osd in enumerate(acting):
                 sums = self._osds.get(osd)
