@@ -75,7 +75,6 @@ class UpmapDispatcher:
                 self.cooldown.start([pgid], sent_at)
         self.pending.sent_before = frozenset(moved)
         self._gateway.set_sent(self.pending.sent_before)
-        self._prediction.restore(self.pending.sent_before)
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
@@ -97,11 +96,7 @@ class UpmapDispatcher:
         """Stops pools whose shards took more than predicted; snapshots use what was measured."""
         self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
         self._gateway.set_measured(self.corrections.bytes_per_object)
-        had_excess = self._prediction.has_unconfirmed_excess
         findings = self._prediction.observe(snapshot, self.pending.entries)
-        if self._prediction.has_unconfirmed_excess and not had_excess:
-            # it may be the OSD, which had nothing of these pools to tell it by
-            self._gateway.fit_factors_anew()
         if not findings.mispredictions:
             return
         self.corrections.add(findings)
@@ -285,7 +280,7 @@ class UpmapDispatcher:
     def _start_waits(self, result: ExecutionUpdate, before: Snapshot, sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
         moved = moving(result.sent, before)
-        self._prediction.expect(targets_of(moved), before)
+        self._prediction.expect(targets_of(moved), before, self.corrections.bytes_per_object)
         self.cooldown.start([change.pgid for change in moved]
                             + [dropped.change.pgid for dropped in result.rejected
                                if dropped.moving_shards], sent_at)

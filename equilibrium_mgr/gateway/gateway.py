@@ -75,12 +75,11 @@ class Gateway:
                                          self._reports)
         self._builtin_was_active = False   # since pop_builtin_was_active
 
-    def snapshot(self, fresh: bool = False) -> Snapshot:
-        """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics. `fresh`
-        asks for factors of OSDs of now, as a plan needs them."""
+    def snapshot(self) -> Snapshot:
+        """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics."""
         with self._lock:
             self.counters.add("full_readings")
-            return self._snapshots.snapshot(fresh)
+            return self._snapshots.snapshot()
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         """Reads what costs a few milliseconds, at once even during a `snapshot`. Raises NotReady.
@@ -122,10 +121,6 @@ class Gateway:
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         """Pool id → bytes per object that later snapshots add to the pool's shards."""
         self._snapshots.measured = bytes_per_object
-
-    def fit_factors_anew(self) -> None:
-        """Has the next snapshot tell again what shards take on each OSD."""
-        self._snapshots.fit_factors_anew()
 
     def set_drained(self, osds: FrozenSet[int]) -> None:
         """OSDs that later snapshots have as being drained."""

@@ -54,19 +54,12 @@ class SnapshotReader:
         self.sent: FrozenSet[str] = frozenset()   # PGs that the last mgr had moved, see Reading
         self.last_reading: Optional[Reading] = None
 
-    def snapshot(self, fresh: bool) -> Snapshot:
-        """Raises NotReady. `fresh` asks for what a plan needs: what shards take on each OSD by what
-        it reports now."""
-        if fresh:
-            self.fit_factors_anew()
+    def snapshot(self) -> Snapshot:
+        """Raises NotReady."""
         reading = self._read()
         snapshot = self._builder.build(reading)
         self.last_reading = reading
         return snapshot
-
-    def fit_factors_anew(self) -> None:
-        """Has the next snapshot tell again what shards take on each OSD."""
-        self._builder.fit_factors_anew()
 
     def _read(self) -> Reading:
         progress = self._get("pg_progress")

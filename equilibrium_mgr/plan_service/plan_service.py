@@ -237,13 +237,13 @@ class PlanService:
         has to move.
         """
         if snapshot is None or snapshot.epoch != self._gateway.epoch():
-            snapshot = self._gateway.snapshot(fresh=True)
+            snapshot = self._gateway.snapshot()
         for _ in range(_MAX_WAITS):
             if snapshot.unsettled_seconds <= 0.0 or not self._jobs.wait(
                     snapshot.unsettled_seconds + 1.0):
                 break
             try:
-                snapshot = self._gateway.snapshot(fresh=True)
+                snapshot = self._gateway.snapshot()
             except NotReady:   # as while a pool is created; the last snapshot is good enough
                 break
         return snapshot

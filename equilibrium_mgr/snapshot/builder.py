@@ -6,27 +6,21 @@ that is counted.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, Iterable, Mapping, Optional, Tuple
+from typing import Dict, Iterable, Mapping, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from ..crush.placement import NO_OSD
 from ..runtime.time_slice import piecewise
 from .in_flight import InFlightTracker, PgContext
 from .look import Look, PlacementRules, take_look
-from .model import Osd, Pg, Pool, Snapshot, SnapshotPgs, pool_of, shard_changes, transfers
+from .model import Osd, Pg, Pool, Snapshot, SnapshotPgs, pool_of, transfers
 from .operator_weights import with_base_bytes
-from .osds import OsdReader, full_ratios, scaled, with_transfers
+from .osds import OsdReader, full_ratios
 from .pg_checks import (CheckedPlacement, check_placement, omap_on_small_osd, osd_not_reported,
                         untrusted_state)
 from .pg_totals import PgTotals
 from .pools import CopyCounts, PoolReader
 from .reading import PgRecord, Reading
-from .shard_scale import ShardScale
-from .sizes.kept_sizes import KeptSizes
-from .sizes.leftovers import Leftovers
-from .sizes.metadata import metadata_ratios
-from .sizes.osd_factors import ShardRatios
-from .sizes.shard_sizes import ShardInput
+from .sizes.size_model import Corrections, ShardInput, SizeModel
 
 _PGS_A_PIECE = 150   # before it gives way again: about a millisecond
 
@@ -42,9 +36,7 @@ class SnapshotBuilder:
         self._crush: Optional[CrushHierarchy] = None
         self._pools = PoolReader()
         self._osds = OsdReader()
-        self._scale = ShardScale()
-        self._sizes = KeptSizes()
-        self._leftovers = Leftovers()
+        self._sizes = SizeModel()
         self._tracker = InFlightTracker()
         self._placement: Optional[PlacementRules] = None   # that what follows was checked by
         self._placements: Dict[str, CheckedPlacement] = {}
@@ -53,25 +45,15 @@ class SnapshotBuilder:
         """A snapshot of one reading. Raises KeyError where maps lack what every Ceph map has."""
         crush = self._hierarchy(reading)
         osds = self._osds.read(reading, crush)
-        alike = self._pools.read(reading, crush)
-
-        def look_at(pools: Mapping[int, Pool], shard_ratios: ShardRatios) -> Look:
-            return take_look(reading, crush, pools, osds, shard_ratios)
-        pools = self._scale.fit(reading, alike, lambda shard_ratios: self._metadata_ratios(
-            look_at(alike, shard_ratios)))
-        look = look_at(pools, self._scale.shard_ratios)
-        if look.surroundings.placement != self._placement:
-            self._placement, self._placements = look.surroundings.placement, {}
-        self._sizes.fit(look, self._leftovers)
+        look = take_look(reading, crush, self._pools.read(reading, crush), osds)
+        self._sizes.fit(look)
+        look = look._replace(pools=self._sizes.pools)
+        if look.placement != self._placement:
+            self._placement, self._placements = look.placement, {}
         self._tracker.begin(reading)
         pgs, totals, copies = self._build_pgs(look)
         self._tracker.end()
-        self._leftovers.update(look, totals, pgs)
         return self._snapshot(look, pgs, totals, copies)
-
-    def fit_factors_anew(self) -> None:
-        """Has the next reading tell again what shards take on each OSD, see ShardScale."""
-        self._scale.fit_anew()
 
     def _hierarchy(self, reading: Reading) -> CrushHierarchy:
         version = reading.osd_map.get("crush_version")
@@ -80,18 +62,13 @@ class SnapshotBuilder:
             self._crush_version = version
         return self._crush
 
-    def _metadata_ratios(self, look: Look) -> Dict[int, float]:
-        """Pool id → metadata and omap of its shards ÷ all their bytes, of the pools of which data
-        alone takes more or less."""
-        sizes = self._sizes.copy()
-        sizes.fit(look, self._leftovers)
-        return metadata_ratios(look, sizes.rules)
-
     def _build_pgs(self, look: Look) -> Tuple[SnapshotPgs, PgTotals, CopyCounts]:
-        reading, rules = look.reading, self._sizes.rules
-        is_out, small = look.is_out(), look.surroundings.small
+        reading, sizes, is_out = look.reading, self._sizes, look.is_out()
+        # on these omap cannot be told from RocksDB's own files
+        small = frozenset([osd.id for osd in look.osds.values() if osd.has_statistics
+                           and osd.size_bytes < reading.min_omap_osd_bytes])
         # an OSD that is out is meant to hold nothing, and the mgr shows zeros for it
-        awaited = frozenset([osd for osd in look.osds.keys() - look.surroundings.with_statistics
+        awaited = frozenset([osd for osd in look.osds.keys() - look.with_statistics
                              if not is_out(osd)])
         nearfull = full_ratios(reading.osd_map).nearfull
         pgs, totals, copies = SnapshotPgs(), PgTotals(), CopyCounts()
@@ -99,51 +76,38 @@ class SnapshotBuilder:
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
             up, items, record = reading.up[pgid], look.items.get(pgid, ()), look.record(pgid)
             pool, acting = look.pools[pool_of(pgid)], look.acting_set(pgid)
-            shard, unknown = rules.inputs.of(pool, record, acting)
+            shard, unknown = sizes.input_of(pool, record, acting)
             placed = self._placements.get(pgid)
             if placed is None or placed.up != up or placed.items != items:
                 placed = check_placement(pool, tuple(up), items, is_out)
             placements[pgid] = placed
             immovable = (look.pinned.get(pgid) or pool.immovable or unknown or placed.immovable
                          or osd_not_reported(up, awaited) or untrusted_state(record.state)
-                         or (omap_on_small_osd(shard, up, look.osds, nearfull)
+                         or (omap_on_small_osd(shard.omap_bytes, shard.data_bytes, up, look.osds,
+                                               nearfull)
                              if small and not small.isdisjoint(up) else None))
-            holders, doubtful = self._holders(placed, shard, pgid, record, pool, copies)
+            holders, doubtful = self._holders(placed, acting, pgid, record, pool, copies)
             pg = pgs[pgid] = Pg(
                 pgid, pool.id, placed.raw, placed.up, tuple(acting),
-                rules.model.shard_bytes(shard), _objects(shard, unknown is not None),
+                sizes.shard_bytes(shard), _objects(shard, unknown is not None),
                 record.uncopied_ratio, record.state, record.reported_epoch, immovable, holders,
                 doubtful)
-            totals.add(pg, pool, shard.omap_bytes)
+            totals.add(pg, pool)
         self._placements = placements
         pgs.set_moving(totals.moving)
         return pgs, totals, copies
 
-    def _holders(self, placed: CheckedPlacement, shard: ShardInput, pgid: str, record: PgRecord,
-                 pool: Pool, copies: CopyCounts) -> Tuple[Tuple[int, ...], bool]:
-        """OSDs that hold the PG's shards, and whether that is doubtful. Counts missing copies and
-        what has left OSDs as well."""
-        up, acting, model = placed.up, tuple(shard.acting), self._sizes.rules.model
-        if acting == up and len(up) >= pool.size and self._tracker.is_at_rest(
+    def _holders(self, placed: CheckedPlacement, acting: Sequence[int], pgid: str,
+                 record: PgRecord, pool: Pool,
+                 copies: CopyCounts) -> Tuple[Tuple[int, ...], bool]:
+        """OSDs that hold the PG's shards, and whether that is doubtful. Counts missing copies."""
+        up = placed.up
+        if tuple(acting) == up and len(up) >= pool.size and self._tracker.is_at_rest(
                 pgid, up, record.state):
             return up, False
         location = self._tracker.locate(
-            PgContext(pgid, up, acting, placed.items, record, pool.size, pool.erasure))
+            PgContext(pgid, up, tuple(acting), placed.items, record, pool.size, pool.erasure))
         copies.add(pool.id, location)
-        data_bytes = model.shard_bytes(shard._replace(omap_bytes=0, objects=0))
-        uncompacted, undeleted = self._leftovers.uncompacted, self._leftovers.undeleted
-        if location.holders is not up:
-            if shard.omap_bytes:
-                uncompacted.begin_move(pgid, shard.omap_bytes,
-                                       model.shard_bytes(shard._replace(data_bytes=0)))
-            undeleted.begin_move(pgid, data_bytes)
-        elif location.left_behind:
-            before = location.left_behind
-            left = shard_changes(before, up, pool.erasure)[1]
-            if shard.omap_bytes:
-                uncompacted.end_move(pgid, pool.id, left, record.omap_bytes or shard.omap_bytes)
-            undeleted.end_move(pgid, pool.id, [(osd, pool.ratio_on(osd, before)) for osd in left
-                                               if osd != NO_OSD], data_bytes)
         return location.holders, location.doubtful
 
     def _snapshot(self, look: Look, pgs: SnapshotPgs, totals: PgTotals,
@@ -151,11 +115,8 @@ class SnapshotBuilder:
         reading, pools = look.reading, look.pools
         osd_map, pg_status = reading.osd_map, reading.pg_status
         ratios = full_ratios(osd_map)
-        osds: Mapping[int, Osd] = scaled(look.osds, look.surroundings.shard_ratios.factors.osds)
+        osds = self._osds_of(look, totals, [pgs[pgid] for pgid in totals.moving])
         silent = [pgs[pgid] for pgid in totals.moving if look.record(pgid).is_unknown]
-        osds = with_transfers(osds, totals.inbound, totals.outbound,
-                              self._leftovers.uncompacted.bytes_by_osd(),
-                              self._leftovers.undeleted.bytes_by_osd())
         return Snapshot(
             epoch=osd_map["epoch"], taken_at=reading.taken_at,
             flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),
@@ -163,7 +124,7 @@ class SnapshotBuilder:
             nearfull_ratio=ratios.nearfull,
             min_compat_client=osd_map.get("require_min_compat_client", ""),
             osd_release=osd_map.get("require_osd_release", ""),
-            crush=look.surroundings.placement.crush,
+            crush=look.placement.crush,
             crush_version=osd_map.get("crush_version", 0),
             osds=with_base_bytes(osds, totals.up_bytes), pools=dict(pools), pgs=pgs,
             upmap_items=dict(look.items), pool_states=copies.corrected_states(pg_status),
@@ -176,6 +137,34 @@ class SnapshotBuilder:
             unsettled_seconds=self._tracker.unsettled_seconds,
             primaries={entry["pgid"]: int(entry["primary_osd"])
                        for entry in osd_map.get("pg_upmap_primaries", ())})
+
+    def _osds_of(self, look: Look, totals: PgTotals, moving: Sequence[Pg]) -> Dict[int, Osd]:
+        """The OSDs with bytes that are comparable among them, and with what moves to and from them
+        and has left them."""
+        corrections = self._sizes.corrections(look, moving)
+        factors, osds = self._sizes.size_factors, dict(look.osds)
+        for number, osd in piecewise(look.osds.items(), _PGS_A_PIECE):
+            found = corrections.get(number, _NO_CORRECTIONS)
+            inbound, outbound = totals.inbound.get(number, 0), totals.outbound.get(number, 0)
+            if not (inbound or outbound or number in factors or any(found)):
+                continue
+            factor = factors.get(number, 1.0)
+            to_come = inbound + int(found.inbound / factor)
+            osds[number] = osd._replace(
+                inbound_bytes=max(0, to_come), outbound_bytes=outbound,
+                undeleted_bytes=int(found.undeleted / factor) + max(0, -to_come),
+                uncompacted_bytes=int(found.uncompacted / factor),
+                residual_bytes=int(found.residual / factor),
+                least_residual_bytes=int(found.least_residual / factor))
+            if number in factors:
+                osds[number] = osds[number]._replace(
+                    size_factor=factor, device=(osd.size_bytes, osd.used_bytes),
+                    size_bytes=int(osd.size_bytes / factor),
+                    used_bytes=int(osd.used_bytes / factor))
+        return osds
+
+
+_NO_CORRECTIONS = Corrections()
 
 
 def build_snapshot(reading: Reading) -> Snapshot:

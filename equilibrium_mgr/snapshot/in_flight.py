@@ -85,13 +85,6 @@ class InFlightTracker:
         self._all_up = True
         self._complete_states: Dict[str, bool] = {}   # PG state → no copies are missing
 
-    def copy(self) -> InFlightTracker:
-        """One that remembers the same. Between readings no dict is changed in place but the cache
-        of states."""
-        copied = InFlightTracker()
-        copied.__dict__.update(self.__dict__)
-        return copied
-
     def begin(self, reading: Reading) -> None:
         """Starts a reading. Forgets what a round that failed before its `end` has recorded."""
         osds = reading.osd_map["osds"]

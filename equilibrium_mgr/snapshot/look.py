@@ -8,14 +8,12 @@ from ..runtime.time_slice import give_way, piecewise
 from .acting_sets import acting_sets
 from .immovable_reasons import Immovable
 from .model import Osd, Pool, UpmapItems, pool_of
-from .osds import smaller_than
 from .pg_checks import placed_by_others
 from .reading import PgRecord, Reading
-from .sizes.omap import is_reported_late
-from .sizes.osd_factors import ShardRatios
-from .sizes.shard_inputs import NO_RECORD
 from .upmap_items import items_by_pg
 
+#: The record of a PG that the mgr's statistics do not have.
+NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 
 
@@ -28,16 +26,6 @@ class PlacementRules(NamedTuple):
     in_osds: FrozenSet[int]   # of which CRUSH may choose
 
 
-class Surroundings(NamedTuple):
-    """What any PG may depend on."""
-
-    placement: PlacementRules
-    with_statistics: FrozenSet[int]
-    small: FrozenSet[int]                 # OSDs on which omap cannot be told from RocksDB's files
-    omap_is_late: bool
-    shard_ratios: ShardRatios
-
-
 class Look(NamedTuple):
     """A reading, and what was derived from it."""
 
@@ -48,7 +36,8 @@ class Look(NamedTuple):
     items: Mapping[str, UpmapItems]
     acting: Mapping[str, Sequence[int]]   # pgid → acting set where it may differ from the up set
     pinned: Mapping[str, Immovable]       # pgid → who else has placed it
-    surroundings: Surroundings
+    placement: PlacementRules
+    with_statistics: FrozenSet[int]
 
     def acting_set(self, pgid: str) -> Sequence[int]:
         """The acting set of a PG."""
@@ -60,7 +49,7 @@ class Look(NamedTuple):
 
     def is_out(self) -> Callable[[int], bool]:
         """A function that tells of an OSD whether CRUSH may not choose it."""
-        in_osds = self.surroundings.placement.in_osds
+        in_osds = self.placement.in_osds
 
         def is_out(osd: int) -> bool:
             return osd not in in_osds
@@ -68,19 +57,15 @@ class Look(NamedTuple):
 
 
 def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool],
-              osds: Mapping[int, Osd], shard_ratios: ShardRatios) -> Look:
-    """`shard_ratios`: as they are believed."""
+              osds: Mapping[int, Osd]) -> Look:
+    """What follows from a reading at once."""
     osd_map = reading.osd_map
-    with_statistics = frozenset([osd.id for osd in osds.values() if osd.has_statistics])
-    give_way()
-    small = smaller_than(osds, reading.min_omap_osd_bytes) if reading.min_omap_osd_bytes else (
-        frozenset())
-    surroundings = Surroundings(
-        PlacementRules(crush, tuple((p.id, p.size, p.rule_id, p.erasure) for p in pools.values()),
-                       frozenset([osd.id for osd in osds.values() if osd.reweight > 0.0])),
-        with_statistics, small, is_reported_late(osd_map), shard_ratios)
+    placement = PlacementRules(
+        crush, tuple((p.id, p.size, p.rule_id, p.erasure) for p in pools.values()),
+        frozenset([osd.id for osd in osds.values() if osd.reweight > 0.0]))
     give_way()
     pgids: List[str] = [pgid for pgid in piecewise(reading.up, _PGS_A_PIECE)
                         if pool_of(pgid) in pools]
     return Look(reading, pgids, pools, osds, items_by_pg(osd_map), acting_sets(reading),
-                placed_by_others(osd_map, pools), surroundings)
+                placed_by_others(osd_map, pools), placement,
+                frozenset([osd.id for osd in osds.values() if osd.has_statistics]))

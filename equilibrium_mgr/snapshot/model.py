@@ -50,6 +50,8 @@ class Osd(NamedTuple):
     base_bytes: int = 0  # of a held OSD: what it uses beside shards
     uncompacted_bytes: int = 0   # omap that has left it and is free once RocksDB has compacted
     undeleted_bytes: int = 0     # data that has left it and is still being deleted
+    residual_bytes: int = 0      # data beyond what its shards take, as believed
+    least_residual_bytes: int = 0   # the least that it can be: all that may be there counted
     drained: bool = False   # an operator wants all shards off it (`drain add`)
     size_factor: float = 1.0     # bytes that shards take, as a ratio of what they take elsewhere
     device: Tuple[int, int] = (0, 0)   # its size and used bytes themselves, where that is not 1

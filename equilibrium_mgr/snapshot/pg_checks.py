@@ -11,7 +11,6 @@ from . import immovable_reasons as reasons
 from .immovable_reasons import Immovable
 from .model import Osd, Pool, UpmapItems, pool_of
 from .sizes.omap import is_much_omap
-from .sizes.shard_sizes import ShardInput
 from .upmap_items import invert_items
 
 
@@ -81,10 +80,10 @@ def untrusted_state(state: str) -> Optional[Immovable]:
     return reasons.STALE if "stale" in state else None
 
 
-def omap_on_small_osd(shard: ShardInput, up: Sequence[int], osds: Mapping[int, Osd],
-                      nearfull_ratio: float) -> Optional[Immovable]:
+def omap_on_small_osd(omap_bytes: int, data_bytes: int, up: Sequence[int],
+                      osds: Mapping[int, Osd], nearfull_ratio: float) -> Optional[Immovable]:
     """Returns a reason for a PG on a small OSD; None where one of its OSDs is above nearfull."""
-    if not is_much_omap(shard.omap_bytes, shard.data_bytes) or any(
+    if not is_much_omap(omap_bytes, data_bytes) or any(
             osd in osds and osds[osd].exceeds(nearfull_ratio)
             for osd in up):
         return None

@@ -12,7 +12,6 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.osd_traffic import osd_traffic
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.execution.size_check.prediction import PredictionCheck, targets_of
 from equilibrium_mgr.plan.model import PgChange, plan_from_dict
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
@@ -82,18 +81,3 @@ def test_sizes_of_changes_survive_the_store() -> None:
     plan = make_plan(odd_cluster().snapshot(), PlanOptions())
     assert any(change.uneven for change in plan.changes)
     assert plan_from_dict(plan.to_dict()).changes == plan.changes
-
-
-def test_another_factor_is_no_growth() -> None:
-    """All bytes of the OSD are divided by another number then: what is watched begins anew."""
-    cluster, check = odd_cluster(), PredictionCheck()
-    before, change = cluster.snapshot(), to(cluster, ODD)
-    check.expect(targets_of([change]), before)
-    cluster.taken_ratios = {key: ratio / 2.0 if key[1] == ODD else ratio
-                            for key, ratio in cluster.taken_ratios.items()}
-    cluster.used = {ODD: cluster.used_bytes(ODD) * 2}   # the device itself is as it was
-    now = cluster.snapshot()
-    assert now.osds[ODD].size_factor != before.osds[ODD].size_factor
-    for seconds in (10.0, 200.0):
-        assert not check.observe(now._replace(taken_at=1000.0 + seconds), ()).mispredictions
-    assert check.is_idle

@@ -26,7 +26,7 @@ def test_no_more_is_left_than_by_single_pairs(
     session = clusters.session_of(name, seed, tmp_path)
     for line in ("sim flag set norebalance", *events, "sim run 2m"):
         assert session.command(line)[0] == 0
-    snapshot = session.module.gateway.snapshot(fresh=True)
+    snapshot = session.module.gateway.snapshot()
     session.close()
     found = freeze(snapshot)
     left, theirs = found.copies - found.pinned_copies, left_by_single_pairs(snapshot)

@@ -88,7 +88,7 @@ def expanded(folder: Path) -> Tuple[Session, Snapshot]:
     for line in ("sim flag set norebalance", "sim host add new0 4 8T", "sim host add new1 4 8T",
                  "sim run 2m"):
         assert session.command(line)[0] == 0
-    return session, session.module.gateway.snapshot(fresh=True)
+    return session, session.module.gateway.snapshot()
 
 
 def test_an_expansion_that_was_frozen_ends_as_even_for_fewer_bytes(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_an_expansion_that_was_frozen_ends_as_even_for_fewer_bytes(tmp_path: Pat
         pairs = " ".join(f"{source} {target}" for source, target in change.items)
         assert session.command(f"osd pg-upmap-items {change.pgid} {pairs}")[0] == 0
     session.command("sim run 1m")
-    frozen = session.module.gateway.snapshot(fresh=True)
+    frozen = session.module.gateway.snapshot()
     session.close()
     assert len(frozen.in_flight()) < len(direct.in_flight()) / 50
     with_crush, with_pins = ended_plan(direct), ended_plan(frozen)

@@ -5,7 +5,6 @@ from typing import Any, Callable, List
 
 import pytest
 from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, send, small
-from tests.snapshot.test_osd_factors import odd_cluster
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
@@ -118,16 +117,3 @@ def test_work_is_counted() -> None:
     send(gateway, [change_of(f"1.{ps:x}", [ps, 4], [9, 4]) for ps in range(3)], 1.0)
     assert gateway.counts == Counts(full_readings=2, pg_stats=1, osdmap_dumps=1, summaries=1,
                                     mon_commands=3)
-
-
-def test_a_plan_has_factors_of_now() -> None:
-    """A pool has just been written: looks go over what all OSDs have of all pools now and then."""
-    cluster = odd_cluster()
-    told = cluster.pool_statfs()
-    cluster.stored = [row for row in told if row["poolid"] == 2]
-    gateway, _, clock = open_gateway(cluster)
-    before = gateway.snapshot().osds[0].size_factor
-    cluster.stored = told
-    clock.now += 10.0
-    assert gateway.snapshot().osds[0].size_factor == before
-    assert gateway.snapshot(fresh=True).osds[0].size_factor > 1.5 * before

@@ -41,8 +41,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rests-until-all-have-cooled",
         "a rest is questioned when the first PG may move again", (
             Edit(AUTO_PLANNER,
-                 " min(excluded.seconds_left.values(), default=excluded.seconds)",
-                 " max(excluded.seconds_left.values(), default=excluded.seconds)"),),
+                 "_MadePlan(plan, mark, min(", "_MadePlan(plan, mark, max("),),
         ("scenario:guard_cooldown",)),
     Mutation(
         "pause-without-looks",

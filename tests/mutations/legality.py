@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH_SELECTION, MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SHARD_INPUTS,
-    SNAPSHOT_BUILDER, SNAPSHOT_LOOK, THROTTLE, UPMAP_CHECK, Edit, Mutation)
+    BATCH_SELECTION, MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SIZE_MODEL,
+    SNAPSHOT_BUILDER, THROTTLE, UPMAP_CHECK, Edit, Mutation)
 
 #: The monitor is taken to keep whatever it is sent.
 _MONITOR_KEEPS_ALL = Edit(
@@ -207,20 +207,16 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "omap-that-has-left-is-forgotten",
         "omap that has left an OSD is leaving until its RocksDB has compacted", (
-            Edit(SNAPSHOT_BUILDER,
-                 "            if shard.omap_bytes:\n                uncompacted.begin_move(",
-                 "            if False:\n                uncompacted.begin_move("),
-            Edit(SNAPSHOT_BUILDER,
-                 "            if shard.omap_bytes:\n                uncompacted.end_move(",
-                 "            if False:\n                uncompacted.end_move(")),
+            Edit(SIZE_MODEL,
+                 "        return max(0, min(left, excess))\n",
+                 "        return 0\n"),),
         ("scenario:omap_late",)),
     Mutation(
         "omap-on-small-osds-is-moved",
         "omap stays on OSDs whose RocksDB comes and goes by more", (
-            Edit(SNAPSHOT_LOOK,
-                 "    small = smaller_than(osds, reading.min_omap_osd_bytes) "
-                 "if reading.min_omap_osd_bytes else (\n",
-                 "    small = smaller_than(osds, 0) if False else (\n"),),
+            Edit(SNAPSHOT_BUILDER,
+                 "                           and osd.size_bytes < reading.min_omap_osd_bytes])\n",
+                 "                           and osd.size_bytes < 0])\n"),),
         ("scenario:omap_small",)),
     Mutation(
         "held-pgs-stay-for-ever",
@@ -232,14 +228,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
-            Edit(SHARD_INPUTS,
-                 "            if estimate.is_unknown(record) or (\n"
-                 "                    self.omap_is_late and "
-                 "is_unmeasured(record, self.omap_is_late)):\n",
+            Edit(SIZE_MODEL,
+                 "            if estimate.is_unknown(record) or (self._omap_is_late and "
+                 "is_unmeasured(record, True)):\n",
                  "            if estimate.is_unknown(record):\n"),
-            Edit(SHARD_INPUTS,
+            Edit(SIZE_MODEL,
                  "        elif not pool.erasure and "
-                 "is_unmeasured(record, self.omap_is_late):\n",
+                 "is_unmeasured(record, self._omap_is_late):\n",
                  "        elif False:\n"),),
         ("scenario:omap_16",)),
 )

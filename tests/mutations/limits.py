@@ -98,8 +98,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-shares",
         "an operator's weights are capacity", (
             Edit(SNAPSHOT_OSDS,
-                 "        if reading.respect_weights:\n",
-                 "        if False:\n"),),
+                 "in self._held.items() if reading.respect_weights else ():\n",
+                 "in ():\n"),),
         ("scenario:share_of_weights",)),
     Mutation(
         "no-shares-anywhere",

@@ -8,14 +8,13 @@ bytes per device, every shard is own + c x objects, and each OSD keeps b that be
 from __future__ import annotations
 
 import random
-from typing import Sequence
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot.builder import build_snapshot
-from equilibrium_mgr.snapshot.sizes.shard_sizes import ClassFactors, DeviceInput, class_factors
+from equilibrium_mgr.snapshot.sizes.size_model import cost_per_object
 
 
 def test_replicated_shard_is_the_pg() -> None:
@@ -65,17 +64,11 @@ def test_metadata_is_shared_out_by_objects(per_object: int, base: int) -> None:
         assert snapshot.osds[osd].used_bytes - shards == pytest.approx(base, abs=1024)
 
 
-def factors_of(objects: Sequence[int], beside: Sequence[int]) -> ClassFactors:
-    """Of OSDs that use so much beside 10 GiB of shards."""
-    return class_factors([DeviceInput(10 * GIB + more, 10 * GIB, count, 0)
-                          for count, more in zip(objects, beside)])
-
-
 def test_files_that_come_and_go_cost_no_object_anything() -> None:
     """As 20.2.4 had them: by least squares 4 kB an object, of which 3,400 left and took nothing."""
     objects = [3701, 3759, 3801, 4444, 4686, 4730, 4885]
     beside = [15073280, 15544320, 15544320, 15020032, 20119552, 19410944, 20119552]
-    assert factors_of(objects, beside).bytes_per_object == 0.0
+    assert cost_per_object(objects, beside) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -84,9 +77,9 @@ def test_what_is_clear_or_more_than_noise_is_the_cost_of_objects(seed: int) -> N
     many = [rng.randrange(2_000_000, 4_000_000) for _ in range(12)]   # 1 kB each: GBs apart
     few = [count // 100 for count in many]                            # and 20 MB
     for objects, noise in ((many, 200 * MIB), (few, MIB)):
-        found = factors_of(objects, [1000 * count + GIB + rng.randrange(noise)
-                                     for count in objects])
-        assert found.bytes_per_object == pytest.approx(1000.0, rel=0.15)
+        found = cost_per_object(objects, [1000 * count + GIB + rng.randrange(noise)
+                                          for count in objects])
+        assert found == pytest.approx(1000.0, rel=0.15)
 
 
 @pytest.mark.parametrize("seed", range(5))

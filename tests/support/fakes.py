@@ -116,7 +116,7 @@ class FakeGateway:
     def counts(self) -> Counts:
         return self.counters.counts
 
-    def snapshot(self, fresh: bool = False) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         self.full_readings += 1
         self.counters.add("full_readings")
         self.before_snapshot()
@@ -128,10 +128,6 @@ class FakeGateway:
 
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         self.cluster.measured = bytes_per_object
-
-    def fit_factors_anew(self) -> None:
-        """Its snapshots remember nothing; it counts."""
-        self.factor_fits += 1
 
     def set_sent(self, pgids: FrozenSet[str]) -> None:
         """Its PGs hold what they say."""

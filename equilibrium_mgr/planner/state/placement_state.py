@@ -161,8 +161,6 @@ class PlacementState:
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
         if target not in group.members:
             return codes.FAILURE_DOMAIN
-        if not self._is_expressible(pg, up, position, target, group):
-            return codes.EXCHANGE
         domain_of = group.domain_of
         if domain_of is not None:
             wanted = domain_of[target]
@@ -174,8 +172,10 @@ class PlacementState:
             assert rule is not None
             if not rule.allows([self.osd_ids[o] for o in up], position, self.osd_ids[target]):
                 return codes.FAILURE_DOMAIN
-        return self._scope_refusal(pg, source, target) or self._count_refusal(
+        refused = self._scope_refusal(pg, source, target) or self._count_refusal(
             ((pg, source, target),))
+        return refused or (None if self._is_expressible(pg, up, position, target, group)
+                           else codes.EXCHANGE)
 
     def _scope_refusal(self, pg: int, source: int, target: int) -> Optional[str]:
         """Code of the reason for which one of two OSDs must not take part, or None. A displaced

@@ -9,9 +9,8 @@ deep scrub. There OSDs also free late what has left, and one plan after the othe
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Optional
 
-from ...runtime.steady import is_near
 from ..reading import PgRecord
 
 #: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time, up to 1 GiB late
@@ -52,10 +51,6 @@ class OmapEstimate(NamedTuple):
             return False
         return self.doubtful_per_object * omap_objects(record) > _DOUBTFUL_RATIO * record.num_bytes
 
-    def is_near(self, fitted: OmapEstimate) -> bool:
-        """True where this estimate is as good as a newer one."""
-        return all(map(is_near, self, fitted))
-
 
 class OmapSums:
     """Sums over the PGs of one pool that have a record: `add` them, then `estimate`."""
@@ -64,36 +59,35 @@ class OmapSums:
         self._reported_bytes = 0     # raw bytes in the figures of PGs
         self._reported_objects = 0   # copies of objects in those PGs
         self._objects = 0            # copies of objects in PGs without a figure
+        self._moved_bytes = self._moved_objects = 0   # the same of copies that may be there or not
 
-    def add(self, record: PgRecord, copies: int) -> None:
-        """Adds one PG. `copies`: its shards on OSDs that have reported; negative to take it out."""
+    def add(self, record: PgRecord, copies: int, moved: int) -> None:
+        """Adds one PG. `copies`: its shards on OSDs that have reported; `moved`: those that are
+        being copied, or whose space may not have been freed."""
         if record.omap_bytes > 0:
             self._reported_bytes += record.omap_bytes * copies
             self._reported_objects += omap_objects(record) * copies
+            self._moved_bytes += record.omap_bytes * moved
         else:
             self._objects += omap_objects(record) * copies
+            self._moved_objects += omap_objects(record) * moved
 
-    def estimate(self, allocated: int) -> OmapEstimate:
-        """How the omap of the PGs is estimated. `allocated`: raw bytes by the pool's statistics."""
+    def estimate(self, allocated: int, kept: Optional[OmapEstimate]) -> OmapEstimate:
+        """How the omap of the PGs is estimated. `allocated`: raw bytes by the pool's statistics;
+        `kept`: the last estimate, as far as it can be while copies move."""
         if self._objects > 0:
             rest = max(0, allocated - self._reported_bytes)
+            high = rest / self._objects
+            low = max(0, rest - self._moved_bytes) / (self._objects + self._moved_objects)
             most = _MOST_OF_MEAN * allocated / (self._objects + self._reported_objects)
-            per_object = rest / self._objects
-            is_likely = per_object <= most
-            return OmapEstimate(1.0, per_object) if is_likely else (
+            per_object = min(max(kept.per_object, low), high) if kept is not None else high
+            return OmapEstimate(1.0, per_object) if per_object <= most else (
                 OmapEstimate(1.0, most, per_object))
         if self._reported_bytes > 0:   # PGs may have grown since their deep scrubs
-            return OmapEstimate(max(1.0, allocated / self._reported_bytes))
+            high = allocated / self._reported_bytes
+            low = allocated / (self._reported_bytes + self._moved_bytes)
+            return OmapEstimate(max(1.0, min(max(kept.ratio, low), high) if kept else high))
         return OmapEstimate()
-
-
-def allocated_omap(pool_stats: Iterable[Mapping[str, Any]],
-                   uncompacted: Mapping[int, int] = {}) -> Dict[int, int]:
-    """Pool id → raw bytes of omap, of the pools whose own statistics have it. `uncompacted`: pool
-    id → bytes in these that no PG holds any more."""
-    return {pool["poolid"]: max(1, pool["store_stats"]["omap_allocated"]
-                                - uncompacted.get(pool["poolid"], 0)) for pool in pool_stats
-            if pool.get("store_stats", {}).get("omap_allocated", 0) > 0}
 
 
 def omap_objects(record: PgRecord) -> int:

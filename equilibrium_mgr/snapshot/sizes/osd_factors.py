@@ -6,14 +6,14 @@ and 20.2.4). BlueStore tells for each pool what it has stored and what it has al
 (`pool_statfs`): where their ratio on an OSD is clearly not the one of most OSDs of the pool, the
 data of that pool has a factor there. On a drive that compresses less is used than is allocated.
 What RocksDB holds of an object, its omap included, is in neither figure and takes what it takes
-anywhere: the more of it a pool's shards have, the less they differ (amend/metadata.py).
+anywhere: the more of it a pool's shards have, the less they differ.
 
 Where nothing is clear there are no factors.
 """
 from __future__ import annotations
 
 from math import exp, log
-from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from ...runtime.time_slice import piecewise
 from ..reading import PoolStatfs
@@ -34,54 +34,43 @@ _MOST_RATIO = 32.0
 _STILL_CLEAR_RATIO = 1.05
 _SAME_RATIO = 1.03
 _PARTS = 1024.0   # a power of two
-#: (allocated ÷ stored, OSD id, stored bytes) of one pool. Plain: the garbage collector would go
+#: (allocated ÷ stored, OSD id) of one pool. Plain: the garbage collector would go
 #: over as many named ones as there are pools times OSDs.
-_Stored = Tuple[float, int, int]
+_Stored = Tuple[float, int]
 _ROWS_A_PIECE = 1500   # before it gives way again: about a millisecond
 
 
 class OsdFactors(NamedTuple):
-    """Ratios to what the same shard takes on usual OSDs; what is 1 is left out."""
+    """Ratios to what the same data takes on usual OSDs; what is 1 is left out."""
 
     allocation: Mapping[int, Mapping[int, float]] = {}   # pool id → OSD → allocated bytes of data
     drives: Mapping[int, float] = {}   # OSD → bytes on the drive for each that is allocated
-    osds: Mapping[int, float] = {}     # OSD → both, for a shard of its mean pool
+    usual: Mapping[int, float] = {}    # pool id → allocated ÷ stored on usual OSDs
+
+    @property
+    def osds(self) -> Set[int]:
+        """OSDs with a ratio."""
+        return {osd for factors in self.allocation.values() for osd in factors}.union(self.drives)
+
+    def allocated(self, pool: int, osd: int) -> float:
+        """The factor of what BlueStore allocates for a pool's data on an OSD."""
+        return self.allocation.get(pool, _NONE).get(osd, 1.0)
 
     def of_shard(self, pool: int, osd: int, metadata: float = 0.0) -> float:
-        """The factor of a pool's shards on an OSD. `metadata`: as ShardRatios has it."""
-        of_data = self.allocation.get(pool, _NONE).get(osd, 1.0)
-        return of_whole(of_data, metadata) * self.drives.get(osd, 1.0)
+        """The factor of a pool's shards on an OSD's device. `metadata`: what RocksDB holds of a
+        shard on usual OSDs, as a ratio of all its bytes there; 0 for its data alone."""
+        return of_whole(self.allocated(pool, osd), metadata) * self.drives.get(osd, 1.0)
 
-    def beside_osd(self, pool: int, metadata: float = 0.0) -> Dict[int, float]:
+    def beside_osd(self, pool: int, metadata: float,
+                   size_factors: Mapping[int, float]) -> Dict[int, float]:
         """OSD → the factor of a pool's shards as a ratio of the OSD's own, where that is not 1."""
         ratios = {osd: exact_ratio(self.of_shard(pool, osd, metadata) / factor)
-                  for osd, factor in self.osds.items()}
+                  for osd, factor in size_factors.items()}
         return {osd: ratio for osd, ratio in ratios.items() if ratio != 1.0}
 
 
 NO_FACTORS = OsdFactors()
 _NONE: Mapping[int, float] = {}
-
-
-class ShardRatios(NamedTuple):
-    """How shards differ in size; pools whose shards are alike are left out."""
-
-    factors: OsdFactors = NO_FACTORS
-    #: pool id → bytes of data at each position ÷ the mean of all
-    positions: Mapping[int, Tuple[float, ...]] = {}
-    #: pool id → what RocksDB holds of a shard on usual OSDs, as a ratio of all its bytes there
-    metadata: Mapping[int, float] = {}
-
-    @property
-    def pools(self) -> Collection[int]:
-        """Pools of which data alone takes more or less."""
-        return self.factors.allocation.keys() | self.positions.keys()
-
-    def at_positions(self, pool: int) -> Tuple[float, ...]:
-        """Bytes of whole shards at each position ÷ the mean of all; empty where they are alike."""
-        metadata = self.metadata.get(pool, 0.0)
-        return tuple([exact_ratio(of_whole(ratio, metadata))
-                      for ratio in self.positions.get(pool, ())])
 
 
 def of_whole(of_data: float, metadata: float) -> float:
@@ -95,32 +84,33 @@ def exact_ratio(ratio: float) -> float:
 
 
 def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mapping[str, Any]],
-                    kept: OsdFactors,
-                    metadata: Mapping[int, float] = {}) -> OsdFactors:
-    """Both readings are of the same moment; `kept`: the last factors; `metadata`: as ShardRatios
-    has it."""
+                    kept: OsdFactors) -> OsdFactors:
+    """Both readings are of the same moment; `kept`: the last factors."""
     statfs = {stats["osd"]: stats.get("statfs") or {} for stats in osd_stats}
     drives = _drives(statfs, kept.drives)
     allocation: Dict[int, Dict[int, float]] = {}
-    expected: Dict[int, float] = {}   # OSD → bytes, as on usual OSDs
-    found: Dict[int, float] = {}      # and as it has them
+    usual: Dict[int, float] = {}
     for pool, rows in piecewise(_by_pool(pool_statfs, statfs).items(), 1):
-        usual, factors = _of_pool(rows, kept.allocation.get(pool, _NONE))
+        usual[pool], factors = _of_pool(rows, kept.allocation.get(pool, _NONE))
         if factors:
             allocation[pool] = factors
-        beside = metadata.get(pool, 0.0)
-        for _, osd, stored in rows:
-            count = usual * stored / (1.0 - beside)
-            expected[osd] = expected.get(osd, 0.0) + count
-            found[osd] = found.get(osd, 0.0) + count * of_whole(factors.get(osd, 1.0), beside)
-    odd = {osd for factors in allocation.values() for osd in factors}.union(drives)
-    osds: Dict[int, float] = {}
-    for osd in sorted(odd):
-        mean = found[osd] / expected[osd] if expected.get(osd) else 1.0
-        factor, before = mean * drives.get(osd, 1.0), kept.osds.get(osd)
-        same = before is not None and _is_within(factor / before, _SAME_RATIO)
-        osds[osd] = before if before is not None and same else round(factor, 3)
-    return OsdFactors(allocation, drives, osds) if osds else NO_FACTORS
+    return OsdFactors(allocation, drives, usual) if allocation or drives else NO_FACTORS
+
+
+def fit_size_factors(factors: OsdFactors, expected: Mapping[int, Mapping[int, float]],
+                     metadata: Mapping[int, float], kept: Mapping[int, float]) -> Dict[int, float]:
+    """OSD → bytes on it of a shard of its mean pool, as a ratio of what it takes on usual OSDs.
+    `expected`: OSD → pool id → bytes that usual OSDs would have of what it holds."""
+    found: Dict[int, float] = {}
+    for osd in sorted(expected):
+        whole = sum(expected[osd].values())
+        factor = sum([count * factors.of_shard(pool, osd, metadata.get(pool, 0.0))
+                      for pool, count in expected[osd].items()]) / whole if whole else (
+            factors.drives.get(osd, 1.0))
+        before = kept.get(osd)
+        is_kept = before is not None and _is_within(factor / before, _SAME_RATIO)
+        found[osd] = before if before is not None and is_kept else round(factor, 3)
+    return found
 
 
 def _by_pool(pool_statfs: Sequence[PoolStatfs],
@@ -131,10 +121,10 @@ def _by_pool(pool_statfs: Sequence[PoolStatfs],
     for pool, osd, allocated, stored in piecewise(pool_statfs, _ROWS_A_PIECE):
         size, most = sizes.get(osd, 0), max(allocated, stored)
         if stored > 0 < allocated <= _MOST_RATIO * size and most >= _LEAST_RATIO * size:
-            found.setdefault(pool, []).append((allocated / stored, osd, stored))
+            found.setdefault(pool, []).append((allocated / stored, osd))
     for pool, rows in piecewise(found.items(), 1):
-        usual = _usual([ratio for ratio, _, _ in rows])
-        if not all(_is_within(ratio / usual, _MOST_RATIO) for ratio, _, _ in rows):
+        usual = _usual([ratio for ratio, _ in rows])
+        if not all(_is_within(ratio / usual, _MOST_RATIO) for ratio, _ in rows):
             found[pool] = [row for row in rows if _is_within(row[0] / usual, _MOST_RATIO)]
     return found
 
@@ -142,7 +132,7 @@ def _by_pool(pool_statfs: Sequence[PoolStatfs],
 def _of_pool(rows: Sequence[_Stored],
              kept: Mapping[int, float]) -> Tuple[float, Dict[int, float]]:
     """(allocated ÷ stored on usual OSDs, OSD → factor of those that clearly have another)."""
-    ratios = sorted([ratio for ratio, _, _ in rows])
+    ratios = sorted([ratio for ratio, _ in rows])
     usual = _usual(ratios)
     if len(rows) < _LEAST_OSDS or (not kept and ratios[-1] <= _CLEAR_RATIO * usual
                                    and ratios[0] * _CLEAR_RATIO >= usual):
@@ -151,7 +141,7 @@ def _of_pool(rows: Sequence[_Stored],
     gaps = sorted([log(b / a) for a, b in zip(ratios, ratios[1:])])
     spread = exp(_CLEAR_SPREAD * len(gaps) * gaps[(len(gaps) - 1) // 2])
     factors: Dict[int, float] = {}
-    for ratio, osd, _ in rows:
+    for ratio, osd in rows:
         _add_clear(factors, osd, ratio / usual, kept, max(_CLEAR_RATIO, spread))
     return usual, factors
 

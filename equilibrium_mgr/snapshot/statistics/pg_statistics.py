@@ -56,7 +56,6 @@ class PgStatistics:
         self._full: Dict[str, PgFigures] = {}     # of the last full reading
         self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
-        self._records: Mapping[str, PgRecord] = {}     # of the last reading
         self._recovered: Mapping[str, int] = {}        # pgid → its counter, as of then
         self._rules: Mapping[int, PoolRule] = {}       # pool → how its totals are apportioned
 
@@ -98,8 +97,7 @@ class PgStatistics:
     def records(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]],
                 moving: Mapping[str, Sequence[int]],
                 up_sets: Mapping[str, Sequence[int]] = {}) -> Mapping[str, PgRecord]:
-        """pgid → record, from `get('pg_progress')['pgs']`; the very one of the last reading where
-        it is equal.
+        """pgid → record, from `get('pg_progress')['pgs']`.
 
         `moving`: pgid → acting set, of PGs with a pg_temp. `up_sets` (pgid → up set) distinguish a
         movement from the next one of the same PG.
@@ -111,11 +109,9 @@ class PgStatistics:
         for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
             count = pg.get("num_bytes_recovered", 0)
             before = self._recovered.get(pgid, count)
-            record = self._record(pgid, pg, moving, up_sets, before, transfers)
-            known = self._records.get(pgid)
-            records[pgid] = known if known == record else record
+            records[pgid] = self._record(pgid, pg, moving, up_sets, before, transfers)
             recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
-        self._transfers, self._records, self._recovered = transfers, records, recovered
+        self._transfers, self._recovered = transfers, recovered
         return records
 
     def _record(self, pgid: str, pg: Mapping[str, Any], moving: Mapping[str, Sequence[int]],
@@ -136,8 +132,7 @@ class PgStatistics:
 
     def _new_rules(self, progress: Reports,
                    pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, PoolRule]:
-        """Pool id → how its present totals are apportioned to its PGs; the rule of the last reading
-        where it is as good."""
+        """Pool id → how its present totals are apportioned to its PGs."""
         figures: Dict[int, PoolFigures] = {}
         for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
             pool = pool_of(pgid)
@@ -150,9 +145,7 @@ class PgStatistics:
         found: Dict[int, PoolRule] = {}
         for pool, sums in figures.items():
             # the last full reading says nothing about PGs that were split or merged since
-            rule = sums.rule(totals.get(pool), sums.pgs != self._counts.get(pool))
-            kept = self._rules.get(pool)
-            found[pool] = kept if kept is not None and kept.is_near(rule) else rule
+            found[pool] = sums.rule(totals.get(pool), sums.pgs != self._counts.get(pool))
         return found
 
     def _to_come(self, pgid: str, pg: Mapping[str, Any], up: Tuple[int, ...],

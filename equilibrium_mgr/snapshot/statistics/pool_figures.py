@@ -2,14 +2,11 @@
 
 The totals are present figures. Those of single PGs are from the last full reading, up to an hour
 old; for PGs whose OSDs had not reported then, or that were split or merged since, there are none.
-The figures of all PGs add up to the totals, to a thousandth: a rule is kept while it is as good as
-a new one, so that a write to a pool does not change what is known of all its PGs.
+The figures of all PGs add up to the totals.
 """
 from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Optional
-
-from ...runtime.steady import is_near
 
 #: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
 #: that its PGs had say little about the many that have come since.
@@ -43,16 +40,6 @@ class _Apportionment(NamedTuple):
         return (self.rest * num_bytes // self.rest_bytes if self.rest_bytes
                 else self.rest // self.rest_pgs)
 
-    def is_near(self, fitted: _Apportionment) -> bool:
-        """True where this rule is as good as a newer one."""
-        if not is_near(self.factor, fitted.factor) or bool(self.rest) != bool(fitted.rest):
-            return False
-        if not self.rest:
-            return True
-        if not self.rest_bytes or not fitted.rest_bytes:
-            return self[1:] == fitted[1:]
-        return is_near(self.rest / self.rest_bytes, fitted.rest / fitted.rest_bytes)
-
 
 class PoolRule(NamedTuple):
     """The rules by which the present totals of one pool are apportioned to its PGs."""
@@ -77,12 +64,6 @@ class PoolRule(NamedTuple):
             found, self.omap.part(full.omap_bytes if full else None, num_bytes),
             self.omap_objects.part(full.omap_objects if full else None, num_bytes)
             if is_known else -1)
-
-    def is_near(self, fitted: PoolRule) -> bool:
-        """True where this rule is as good as a newer one."""
-        return ((self.has_grown, self.tells_omap_objects) == fitted[3:5]
-                and self.objects.is_near(fitted.objects) and self.omap.is_near(fitted.omap)
-                and self.omap_objects.is_near(fitted.omap_objects))
 
 
 _AS_IT_WAS = _Apportionment(1.0, 0, 0, 1)

@@ -63,7 +63,7 @@ def plan_of(session: Session, rejected: FrozenSet[str], drained: FrozenSet[int])
     api: Any = MgrModuleApi("truth", None, mgr)
     gateway = Gateway(api, session.clock, lambda: settings)
     gateway.set_drained(drained)
-    snapshot = gateway.snapshot(True)
+    snapshot = gateway.snapshot()
     scope = OsdFilter(settings.from_buckets, settings.to_buckets,
                       settings.not_buckets).scope(snapshot.crush)
     soft, hard = gateway.max_pg_shards()

@@ -109,10 +109,21 @@ class Cluster:
     def used_bytes(self, osd: int) -> int:
         if osd in self.used:
             return self.used[osd]
-        return sum(int(self.data_bytes(pgid) * self.taken_ratios.get((pool_of(pgid), osd), 1.0))
-                   + record.omap_bytes + self.bytes_per_object * record.num_objects
-                   for pgid, record in self.records.items()
-                   if osd in self.acting.get(pgid, self.up.get(pgid, [])))
+        return self.allocated_bytes(osd) + sum(
+            record.omap_bytes + self.bytes_per_object * record.num_objects
+            for pgid, record in self.records.items()
+            if osd in self.acting.get(pgid, self.up.get(pgid, [])))
+
+    def allocated_bytes(self, osd: int) -> int:
+        """Data of its shards, and of those that are being copied to it what is there."""
+        total = 0
+        for pgid, record in self.records.items():
+            up, ratio = self.up.get(pgid, []), self.taken_ratios.get((pool_of(pgid), osd), 1.0)
+            if osd in self.acting.get(pgid, up):
+                total += int(self.data_bytes(pgid) * ratio)
+            elif osd in up:
+                total += int(self.data_bytes(pgid) * ratio * (1.0 - record.uncopied_ratio))
+        return total
 
     def drain(self, *osds: int) -> Cluster:
         """As `ceph equilibrium drain add`."""
@@ -165,6 +176,8 @@ class Cluster:
                               "kb": total // 1024, "kb_used": used // 1024,
                               **({"num_pgs": self.num_pgs[osd]} if osd in self.num_pgs else {}),
                               "statfs": {"total": total, "available": total - used,
+                                         **({} if osd in self.used else {
+                                             "allocated": self.allocated_bytes(osd)}),
                                          "omap_allocated": self.omap_reported.get(osd, 0)}})
         return stats
 

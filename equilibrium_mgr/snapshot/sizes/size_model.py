@@ -1,0 +1,497 @@
+"""The size model: an OSD holds its shards, each with what its pool takes there, and a residual.
+
+Shard: data (num_bytes ÷ k, by position in EC-optimized pools) × padding (stored ÷ logical bytes of
+the pool) × ratio (allocated ÷ stored), its omap, and metadata by a cost per object of the class.
+
+What is not known at a look lies between two bounds: what is certainly on the OSD (`whole` shards),
+and what may be there in part: shards that are copied to it or recovered, that came within a minute,
+and that it still deletes. It counts these in `num_pgs` beyond those of the map. What was known
+before is kept as far as it lies between the bounds; where nothing moves they coincide, and it is
+measured. So there is nothing to wait for, and nothing to store.
+"""
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from ...crush.placement import NO_OSD
+from ...runtime.time_slice import piecewise
+from .. import immovable_reasons as reasons
+from ..immovable_reasons import Immovable
+from ..look import Look
+from ..model import Pg, Pool, pool_of, transfers
+from ..reading import PgRecord, Reading
+from .omap import OmapEstimate, OmapSums, is_reported_late, is_unmeasured
+from .osd_factors import (NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors,
+                          fit_size_factors, of_whole)
+from .position_ratios import layout_of
+
+_PGS_A_PIECE, _OSDS_A_PIECE = 150, 30   # before it gives way again: about a millisecond
+#: Seconds after which an OSD has reported what has come to it, and the mgr has its figures.
+_REPORTED_SECONDS = 60.0
+#: The report of an OSD may fall by no more than this ratio of omap that has left it: deletions are
+#: written as well, and RocksDB only estimates the sizes of ranges (16.2.15: of 52 MiB 41 showed).
+_FREED_RATIO = 0.7
+#: RocksDB's files come and go by so many bytes on any OSD. A cost of objects that explains smaller
+#: differences only is believed where it is clear: in full from so many times its standard error on,
+#: and not at all below half of that. Of 7 OSDs of 20.2.4, with 20 MB beside 4,700 objects and 15
+#: beside 3,800, it was 3.6 times, and there were 20 MB still once 3,400 of these had left.
+_NOISE_BYTES = 64 << 20
+_CLEAR_ERRORS = 8.0
+#: Metadata is at most this ratio of a pool's bytes: data is what differs among OSDs.
+_MOST_METADATA = 0.99
+
+
+class ShardInput(NamedTuple):
+    """One PG as the size model sees it: figures of its mean shard."""
+
+    pool: int
+    acting: Sequence[int]
+    data_bytes: int   # num_bytes ÷ k
+    omap_bytes: int
+    objects: int
+
+
+class _OsdSums:
+    """What is on one OSD. Data is as stored without padding, by pool id."""
+
+    def __init__(self) -> None:
+        self.whole: Dict[int, float] = {}     # shards that are certainly there
+        self.may: Dict[int, float] = {}       # shards that may be there, in part
+        self.undeleted: Dict[int, float] = {}   # of these, what has left it
+        self.unknown_data = 0.0   # allocated bytes that it may still delete for an earlier mgr
+        self.gains: Dict[int, float] = {}     # shards that are to be there, beyond the whole ones
+        self.largest: Dict[int, float] = {}   # the largest shard, while it is not known what left
+        self.omap = self.objects = 0          # of the whole shards
+        self.pgs = 0                          # that the map gives it
+        self.spare = 0                        # that it counts beyond those
+
+    @property
+    def is_at_rest(self) -> bool:
+        return not self.may and not self.gains and self.spare <= 0
+
+
+class Corrections(NamedTuple):
+    """What the figures of an OSD have to be corrected by, and its residual: bytes on its device."""
+
+    undeleted: int = 0     # data that has left it
+    uncompacted: int = 0   # omap that has left it
+    inbound: int = 0       # to come beyond what its PGs tell; below 0: has come already
+    residual: int = 0      # data beyond what its shards take, as believed
+    least_residual: int = 0   # and at least
+
+
+class SizeModel:
+    """For each look: `fit`, then `input_of` and `shard_bytes` of its PGs, then `corrections`."""
+
+    def __init__(self) -> None:
+        self.pools: Mapping[int, Pool] = {}   # of the look, with the ratios of their shards' sizes
+        self.size_factors: Mapping[int, float] = {}    # OSD id → its size_factor, of odd ones
+        self._factors: OsdFactors = NO_FACTORS
+        self._padding: Dict[int, float] = {}           # pool id → stored ÷ logical bytes
+        self._allocation: Dict[int, float] = {}        # pool id → allocated ÷ logical bytes
+        self._omap: Dict[int, OmapEstimate] = {}       # pool id → where its statistics have omap
+        self._omap_is_late = False
+        self._means: Dict[int, ShardInput] = {}        # pool id → its mean PG
+        #: device class → (bytes of metadata per object, used ÷ believed bytes, at most 1)
+        self._classes: Dict[str, Tuple[float, float]] = {}
+        self._class_of: Mapping[int, str] = {}         # OSD with statistics → device class
+        self._mixed: Dict[Tuple[str, ...], Tuple[float, float]] = {}   # the same of several classes
+        self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → see Layout.ratios
+        self._measured: Mapping[int, float] = {}
+        self._osds: Dict[int, _OsdSums] = {}
+        self._residual: Dict[int, float] = {}          # OSD id → bytes of data
+        self._last: Optional[Look] = None
+        self._came: Dict[Tuple[str, int], float] = {}  # (pgid, OSD) → seconds since the epoch
+        #: OSD → (when, pgid, position) of shards that have left it since it last deleted nothing
+        self._left: Dict[int, List[Tuple[float, str, int]]] = {}
+        self._assigned: Dict[int, List[float]] = {}    # OSD → when the map gave it PGs lately
+        self._omap_left: Dict[int, List[str]] = {}     # OSD → pgids whose omap it may still have
+        self._known: Set[int] = set()   # OSDs that were once seen when they deleted nothing
+
+    def fit(self, look: Look) -> None:
+        """Fits all factors to a look."""
+        reading = look.reading
+        self._measured, self._omap_is_late = reading.measured, is_reported_late(reading.osd_map)
+        self._class_of = {osd: look.osds[osd].device_class for osd in look.with_statistics}
+        self._factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self._factors)
+        self._positions = _positions(look)
+        self._note_changes(look)
+        self._fit_omap(look)
+        self._add_shards(look)
+        self._fit_allocation(reading)
+        self._fit_classes(look)
+        self._fit_pools(look)
+
+    # -- one PG --------------------------------------------------------------------------------
+
+    def input_of(self, pool: Pool, record: PgRecord,
+                 acting: Sequence[int]) -> Tuple[ShardInput, Optional[Immovable]]:
+        """(input of a PG, why its size is not known; None where it is). An OSD that has not
+        reported makes its PGs unknown, not empty: they count as the mean of their pool."""
+        if record.is_unknown:
+            mean = self._means.get(pool.id) or ShardInput(pool.id, (), 0, 0, 0)
+            return mean._replace(acting=acting), reasons.NO_STATISTICS
+        omap_bytes, unknown = record.omap_bytes, None
+        estimate = self._omap.get(pool.id)
+        if estimate is not None:
+            omap_bytes = estimate.bytes_of(record)
+            if estimate.is_unknown(record) or (self._omap_is_late and is_unmeasured(record, True)):
+                unknown = reasons.OMAP_UNMEASURED
+        elif not pool.erasure and is_unmeasured(record, self._omap_is_late):
+            unknown = reasons.OMAP_UNMEASURED
+        return ShardInput(pool.id, acting, -(-record.num_bytes // pool.data_shards), omap_bytes,
+                          record.num_objects), unknown
+
+    def shard_bytes(self, shard: ShardInput) -> int:
+        """Bytes that the mean shard of a PG occupies on usual OSDs; never negative. Adds what OSDs
+        used beyond all that when shards arrived (execution/size_check)."""
+        cost, ratio = self._class_factors(shard.acting)
+        raw = (shard.data_bytes * self._allocation.get(shard.pool, 1.0) + shard.omap_bytes
+               + shard.objects * cost)
+        measured = self._measured.get(shard.pool, 0.0) if self._measured else 0.0
+        return max(0, int(raw * ratio + shard.objects * measured))
+
+    def _class_factors(self, osds: Sequence[int]) -> Tuple[float, float]:
+        """Their mean over the OSDs of a PG; PGs share few combinations of classes."""
+        classes = self._class_of
+        members = tuple([classes[osd] for osd in osds if osd in classes])
+        found = self._mixed.get(members)
+        if found is None:
+            rows = [self._classes.get(name, (0.0, 1.0)) for name in members] or [(0.0, 1.0)]
+            found = self._mixed[members] = (sum(row[0] for row in rows) / len(rows),
+                                            sum(row[1] for row in rows) / len(rows))
+        return found
+
+    def _data(self, look: Look, pgid: str, position: int) -> float:
+        """Bytes of data of the shard at a position, as stored without padding."""
+        pool = look.pools[pool_of(pgid)]
+        shard, _ = self.input_of(pool, look.record(pgid), ())
+        ratios = self._positions.get(pool.id, ())
+        return max(0, shard.data_bytes) * (ratios[position] if position < len(ratios) else 1.0)
+
+    # -- what is where -------------------------------------------------------------------------
+
+    def _note_changes(self, look: Look) -> None:
+        """Notes what has come to OSDs and left them since the last look."""
+        now, last = look.reading.taken_at, self._last
+        self._came = {key: at for key, at in self._came.items()
+                      if 0.0 <= now - at < _REPORTED_SECONDS}
+        self._last = look
+        if last is None:   # what the last mgr had moved may not be reported yet
+            self._came = {(pgid, osd): now for pgid in look.reading.sent if pgid in look.reading.up
+                          for osd in look.acting_set(pgid)}
+            return
+        if last.reading.up is look.reading.up and last.acting == look.acting:
+            return
+        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
+            up, old_up = look.reading.up[pgid], last.reading.up.get(pgid)
+            acting, old_acting = look.acting.get(pgid), last.acting.get(pgid)
+            if old_up is None or (up == old_up and acting == old_acting):
+                continue
+            acting, old_acting = acting or up, old_acting or old_up
+            for osd in set(acting).difference(old_acting):
+                self._came[pgid, osd] = now
+            for osd in {*acting, *up}.difference(old_acting, old_up):
+                self._assigned.setdefault(osd, []).append(now)
+            for osd in {*old_acting, *old_up}.difference(acting, up, (NO_OSD,)):
+                held = old_acting if osd in old_acting else old_up
+                self._left.setdefault(osd, []).append((now, pgid, tuple(held).index(osd)))
+                if look.record(pgid).omap_bytes or pool_of(pgid) in self._omap:
+                    self._omap_left.setdefault(osd, []).append(pgid)
+
+    def _fit_omap(self, look: Look) -> None:
+        """Fits what depends on records alone: omap that PGs do not tell, and the pools' means."""
+        sums: Dict[int, OmapSums] = {pool: OmapSums() for pool in look.pools}
+        totals: Dict[int, List[int]] = {pool: [0, 0, 0, 0] for pool in look.pools}
+        reported = look.with_statistics
+        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
+            record, pool, up = look.record(pgid), pool_of(pgid), look.reading.up[pgid]
+            acting = look.acting.get(pgid) or up
+            copies = sum([osd in reported for osd in acting])
+            sums[pool].add(record, copies, 0 if acting is up else len(set(up).difference(acting)))
+        for pgids in self._omap_left.values():
+            for pgid in pgids:
+                if pgid in look.reading.up and pool_of(pgid) in sums:
+                    sums[pool_of(pgid)].add(look.record(pgid), 0, 1)
+        found: Dict[int, OmapEstimate] = {}
+        for stats in look.reading.pool_stats:
+            pool, allocated = stats["poolid"], stats.get("store_stats", {}).get("omap_allocated", 0)
+            if allocated > 0:
+                found[pool] = sums[pool].estimate(allocated, self._omap.get(pool)) if (
+                    pool in sums) else OmapEstimate()
+        self._omap = found
+        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
+            record = look.record(pgid)
+            if not record.is_unknown:
+                pool = pool_of(pgid)
+                shard, _ = self.input_of(look.pools[pool], record, ())
+                row = totals[pool]
+                row[0] += 1
+                row[1] += max(0, shard.data_bytes)
+                row[2] += max(0, shard.omap_bytes)
+                row[3] += max(0, shard.objects)
+        self._means = {pool: ShardInput(pool, (), data // pgs, omap // pgs, objects // pgs)
+                       for pool, (pgs, data, omap, objects) in totals.items() if pgs}
+
+    def _add_shards(self, look: Look) -> None:
+        self._osds = {osd: _OsdSums() for osd in look.with_statistics}
+        came = {pgid for pgid, _ in self._came}
+        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
+            record, up = look.record(pgid), look.reading.up[pgid]
+            pool, acting = look.pools[pool_of(pgid)], look.acting.get(pgid) or up
+            shard, _ = self.input_of(pool, record, acting)
+            data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
+            lacks = "clean" not in record.state   # some of its OSDs may not have all of it
+            is_plain = not lacks and pgid not in came and (acting is up or acting == up)
+            for position, osd in enumerate(acting):
+                sums = self._osds.get(osd)
+                if sums is None:
+                    continue
+                part = data * ratios[position] if position < len(ratios) else data
+                sums.pgs += 1
+                if is_plain or not (lacks or (pgid, osd) in self._came):
+                    sums.whole[pool.id] = sums.whole.get(pool.id, 0) + part
+                    sums.omap += shard.omap_bytes
+                    sums.objects += shard.objects
+                    if not is_plain and osd not in up:
+                        sums.gains[pool.id] = sums.gains.get(pool.id, 0.0) - part
+                else:
+                    sums.may[pool.id] = sums.may.get(pool.id, 0.0) + part
+                    if osd in up:
+                        sums.gains[pool.id] = sums.gains.get(pool.id, 0.0) + part
+                if osd not in self._known:
+                    sums.largest[pool.id] = max(sums.largest.get(pool.id, 0.0), part)
+            for position, osd in enumerate(() if is_plain else up):
+                if osd in self._osds and osd not in acting:
+                    sums, part = self._osds[osd], data * (
+                        ratios[position] if position < len(ratios) else 1.0)
+                    sums.pgs += 1
+                    sums.may[pool.id] = sums.may.get(pool.id, 0.0) + part
+                    sums.gains[pool.id] = sums.gains.get(pool.id, 0.0) + part
+        self._add_undeleted(look)
+
+    def _add_undeleted(self, look: Look) -> None:
+        """Adds the largest of what has left OSDs, as many as each counts PGs beyond the map."""
+        now = look.reading.taken_at
+        for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
+            sums = self._osds.get(stats["osd"])
+            if sums is None:
+                continue
+            osd, rows = stats["osd"], self._left.get(stats["osd"], [])
+            # its report may be from before what it was given and what left it within a minute
+            given = self._assigned[osd] = [at for at in self._assigned.get(osd, ())
+                                           if 0.0 <= now - at < _REPORTED_SECONDS]
+            sums.spare = max(int(stats.get("num_pgs", 0)) - sums.pgs + len(given), sum(
+                [0.0 <= now - at < _REPORTED_SECONDS for at, _, _ in rows]))
+            if sums.spare <= 0:
+                self._left.pop(osd, None)
+                self._known.add(osd)
+                continue
+            parts = sorted([(self._data(look, pgid, position), pool_of(pgid))
+                            for _, pgid, position in rows if pgid in look.reading.up
+                            and pool_of(pgid) in look.pools], reverse=True)[:sums.spare]
+            if osd not in self._known:   # from before this mgr: of any pool, as large as any
+                parts = [(part * sums.spare, pool) for pool, part in sums.largest.items()]
+                sums.unknown_data = max([part * self._allocation.get(pool, 1.0)
+                                         for part, pool in parts], default=0.0)
+            for part, pool in parts:
+                sums.undeleted[pool] = sums.undeleted.get(pool, 0.0) + part
+                sums.may[pool] = sums.may.get(pool, 0.0) + part
+
+    # -- factors -------------------------------------------------------------------------------
+
+    def _fit_allocation(self, reading: Reading) -> None:
+        """Allocated ÷ stored is told at any time, since what left counts in both; stored ÷ logical
+        where nothing moves, and kept between bounds elsewhere."""
+        whole: Dict[int, float] = {}
+        may: Dict[int, float] = {}
+        for osd, sums in piecewise(self._osds.items(), _OSDS_A_PIECE):
+            for into, parts in ((whole, sums.whole), (may, sums.may)):
+                for pool, part in parts.items():
+                    into[pool] = into.get(pool, 0.0) + part * self._factors.allocated(pool, osd)
+        found: Dict[int, float] = {}
+        for stats in reading.pool_stats:
+            pool, figures = stats["poolid"], stats.get("store_stats", {})
+            allocated, stored = figures.get("allocated", 0), figures.get("data_stored", 0)
+            if allocated > 0 and whole.get(pool, 0.0) > 0.0:
+                if stored <= 0 or pool in self._factors.allocation:
+                    stored = allocated   # OSDs differ: only what they have allocated is comparable
+                low = stored / (whole[pool] + may.get(pool, 0.0))
+                self._padding[pool] = min(max(self._padding.get(pool, 1.0), low),
+                                          stored / whole[pool])
+                found[pool] = self._padding[pool] * allocated / stored
+        self._allocation = found
+
+    def _fit_classes(self, look: Look) -> None:
+        """Fits the factors of each class to its OSDs at which nothing moves, where these are half
+        of them, or where nothing is known."""
+        rows: Dict[str, List[Tuple[bool, int, int, int, int]]] = {}
+        for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
+            osd, sums = stats["osd"], self._osds.get(stats["osd"])
+            if sums is not None:
+                used = look.osds[osd].used_bytes
+                own = int(self._allocated(osd, sums.whole)) + sums.omap
+                data, omap = _data_and_omap(stats, used, osd in self._factors.drives)
+                beside = used - (own if data + omap == used else data + max(omap, sums.omap))
+                rows.setdefault(self._class_of[osd], []).append(
+                    (sums.is_at_rest, sums.objects, beside, used, own))
+        self._mixed = {}
+        for name, members in piecewise(rows.items(), 1):
+            quiet = [row for row in members if row[0]]
+            if name in self._classes and 2 * len(quiet) < len(members):
+                continue
+            _, objects, beside_all, used_all, own_all = zip(*(quiet or members))
+            self._classes[name] = cost_per_object(objects, beside_all), min(
+                1.0, sum(used_all) / sum(own_all)) if sum(own_all) else 1.0
+
+    def _fit_pools(self, look: Look) -> None:
+        """The pools with the ratios of their shards' sizes. Metadata and omap of a shard take the
+        same on OSDs and at positions where its data takes more or less."""
+        metadata: Dict[int, float] = {}
+        uneven = {*self._factors.allocation, *self._positions}
+        for pool in uneven.intersection(self._means):
+            whole = [0, 0]
+            for pgid in piecewise(look.pgids, _PGS_A_PIECE):
+                if pool_of(pgid) == pool:
+                    shard, _ = self.input_of(look.pools[pool], look.record(pgid),
+                                             look.acting_set(pgid))
+                    whole[0] += self.shard_bytes(shard)
+                    whole[1] += self.shard_bytes(shard._replace(data_bytes=0))
+            metadata[pool] = min(_MOST_METADATA, whole[1] / whole[0]) if whole[0] else 0.0
+        expected = {osd: {pool: part
+                          * self._factors.usual.get(pool, self._allocation.get(pool, 1.0)) / (1.0 - metadata.get(pool, 0.0))
+                          for pool, part in self._osds[osd].whole.items()}
+                    for osd in self._factors.osds if osd in self._osds}
+        self.size_factors = fit_size_factors(self._factors, expected, metadata, self.size_factors)
+        pools = dict(look.pools)
+        for pool in pools if self.size_factors or self._positions else ():
+            beside = metadata.get(pool, 0.0)
+            pools[pool] = pools[pool]._replace(
+                osd_ratios=self._factors.beside_osd(pool, beside, self.size_factors),
+                position_ratios=tuple([exact_ratio(of_whole(ratio, beside))
+                                       for ratio in self._positions.get(pool, ())]))
+        self.pools = pools
+
+    def _allocated(self, osd: int, parts: Mapping[int, float]) -> float:
+        """Bytes on an OSD of data by pool, but for what all drives of its class compress."""
+        return sum([part * self._allocation.get(pool, 1.0) * self._factors.of_shard(pool, osd)
+                    for pool, part in parts.items()])
+
+    def _taken(self, osd: int, parts: Mapping[int, float]) -> float:
+        """Bytes on an OSD's device of data by pool."""
+        return self._classes.get(self._class_of[osd], (0.0, 1.0))[1] * self._allocated(osd, parts)
+
+    # -- what OSDs report, and what they will have ---------------------------------------------
+
+    def corrections(self, look: Look, moving: Iterable[Pg]) -> Dict[int, Corrections]:
+        """OSD id → corrections, of the OSDs that report. `moving`: the PGs that move."""
+        in_flight: Dict[int, float] = {}   # bytes of data to come by the PGs' figures
+        gone: Dict[int, float] = {}        # and to leave
+        for pg in moving:
+            gains, losses = transfers(pg, look.pools[pg.pool].erasure)
+            for osd in gains:
+                if osd in self._osds:
+                    in_flight[osd] = in_flight.get(osd, 0.0) + pg.uncopied_ratio * self._taken(
+                        osd, {pg.pool: self._data(look, pg.pgid, pg.up.index(osd))})
+            for osd in losses:
+                if osd in self._osds:
+                    gone[osd] = gone.get(osd, 0.0) + self._taken(
+                        osd, {pg.pool: self._data(look, pg.pgid, pg.holders.index(osd))})
+        found: Dict[int, Corrections] = {}
+        for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
+            osd, sums = stats["osd"], self._osds.get(stats["osd"])
+            if sums is None or osd in look.reading.stale_osds:
+                continue
+            data, omap = _data_and_omap(stats, look.osds[osd].used_bytes,
+                                        osd in self._factors.drives)
+            high = data - self._taken(osd, sums.whole)
+            low = high - self._taken(osd, sums.may)
+            if sums.unknown_data:
+                low = high - self._taken(osd, {
+                    pool: part - sums.undeleted.get(pool, 0.0)
+                    for pool, part in sums.may.items()}) - sums.unknown_data
+            residual = self._residual[osd] = min(max(self._residual.get(osd, 0.0), low), high)
+            if osd in in_flight or osd in gone or not sums.is_at_rest:
+                # reported and to come, less what will be there
+                beyond = int(high + in_flight.get(osd, 0.0) - gone.get(osd, 0.0)
+                             - self._taken(osd, sums.gains) - residual)
+                undeleted = max(0, min(beyond, int(sums.unknown_data or self._taken(
+                    osd, sums.undeleted))))
+            else:
+                beyond = undeleted = 0
+            found[osd] = Corrections(undeleted, self._uncompacted(look, osd, omap - sums.omap),
+                                     undeleted - beyond, int(residual), int(low))
+        return found
+
+    def _uncompacted(self, look: Look, osd: int, excess: int) -> int:
+        """Bytes of omap that has left an OSD. `excess`: what it reports beyond its shards.
+
+        RocksDB frees it when it has compacted: after minutes on a busy OSD, and never by itself on
+        an idle one (16.2.15 and 20.2.4)."""
+        rows = self._omap_left.get(osd)
+        if not rows:
+            return 0
+        sizes = [look.record(pgid).omap_bytes
+                 or self.input_of(look.pools[pool_of(pgid)], look.record(pgid), ())[0].omap_bytes
+                 if pgid in look.reading.up and pool_of(pgid) in look.pools else 0
+                 for pgid in rows]
+        left = sum(sizes)
+        while rows and excess < left - _FREED_RATIO * sizes[0]:
+            left -= sizes.pop(0)
+            rows.pop(0)
+        if not rows:
+            del self._omap_left[osd]
+        return max(0, min(left, excess))
+
+
+def _positions(look: Look) -> Dict[int, Tuple[float, ...]]:
+    """Pool id → bytes of data at each position ÷ the mean of all, by its mean object; pools whose
+    shards are alike are left out."""
+    wanted = {number: [0, 0] for number, pool in look.pools.items() if pool.is_optimized}
+    if not wanted:
+        return {}
+    for pgid in piecewise(look.pgids, _PGS_A_PIECE):
+        row = wanted.get(pool_of(pgid))
+        if row is not None:
+            record = look.record(pgid)
+            row[0] += record.num_bytes
+            row[1] += record.num_objects
+    found: Dict[int, Tuple[float, ...]] = {}
+    for dump in look.reading.osd_map["pools"]:
+        count, objects = wanted.get(dump["pool"], (0, 0))
+        if objects:
+            ratios = layout_of(dump, look.pools[dump["pool"]].data_shards).ratios(count / objects)
+            if ratios:
+                found[dump["pool"]] = ratios
+    return found
+
+
+def _data_and_omap(stats: Mapping[str, Any], used: int, is_odd_drive: bool) -> Tuple[int, int]:
+    """Bytes of data and of omap that an OSD reports; of drives that compress all but omap is data.
+    What RocksDB takes beside comes and goes by itself."""
+    statfs = stats.get("statfs") or {}
+    omap = max(0, statfs.get("omap_allocated", 0) or stats.get("kb_used_omap", 0) * 1024)
+    allocated = int(statfs.get("allocated", -1))
+    return (allocated if 0 <= allocated <= used - omap and not is_odd_drive else used - omap), omap
+
+
+def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
+    """Slope of overhead over objects (least squares), kept between 0 and the mean cost: the part of
+    it that is more than noise. Whole numbers, so that the order of the OSDs makes no difference."""
+    count, sum_x, sum_y = len(objects), sum(objects), sum(beside)
+    spread_x = count * sum([x * x for x in objects]) - sum_x * sum_x
+    both = count * sum([x * y for x, y in zip(objects, beside)]) - sum_x * sum_y
+    if sum_x <= 0 or sum_y <= 0 or spread_x <= 0:
+        return 0.0
+    cost: float = min(max(0.0, both / spread_x), sum_y / sum_x)
+    explained = cost * (max(objects) - min(objects))
+    if explained >= 2.0 * _NOISE_BYTES:
+        return cost
+    # how clear the slope is, from 0 to 1: by its standard error (Student's t)
+    spread_y = count * sum([y * y for y in beside]) - sum_y * sum_y
+    clearness, unexplained = 1.0, spread_x * spread_y - both * both
+    if count >= 3 and unexplained > 0:
+        errors = sqrt(both * both * (count - 2) / unexplained)
+        clearness = min(1.0, max(0.0, 2.0 * errors / _CLEAR_ERRORS - 1.0))
+    return cost * max(0.0, explained / _NOISE_BYTES - 1.0, clearness)
