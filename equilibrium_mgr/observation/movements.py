@@ -6,8 +6,7 @@ many.
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import (
-    Container, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+from typing import Container, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove

@@ -139,7 +139,8 @@ class PlanService:
 
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
                 max_seconds: float, done: Callable[[Plan, _Job], None]) -> bool:
-        """Plans are made in the order in which they are submitted."""
+        """Plans are made in the order in which they are submitted, but an automatic one first: it
+        may relieve a full OSD."""
         job = _Job(PlanProgress(name, self._clock(), 0, options.aim))
         with self._lock:
             if name in self._in_progress:
@@ -163,7 +164,7 @@ class PlanService:
                 with self._lock:
                     if self._in_progress.get(name) is job:
                         del self._in_progress[name]
-        self._jobs.submit(f"plan {name or 'automatic'}", run)
+        self._jobs.submit(f"plan {name or 'automatic'}", run, first=not name)
         return True
 
     def _advance(self, job: _Job, moves: int) -> bool:

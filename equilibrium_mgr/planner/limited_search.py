@@ -118,16 +118,16 @@ class LimitedSearch:
         for number in range(halvings + 1):
             part = (low + high) / 2.0 if number else 0.0
             steps: List[ShardMove] = []
-            cost: Optional[MoveCost] = MoveCost()
+            cost = MoveCost()
             for osd_set, (highest, bound) in zip(sets, ends):
                 found = self._reach(osd_set, min(highest, bound + part * (highest - bound)),
                                     spent.plus(cost))
                 if found is None:
-                    low, cost = part, None
+                    low = part
                     break
                 steps += found[0]
                 cost = cost.plus(found[1])
-            if cost is not None:
+            else:   # all of them are that near
                 best, high = (steps, cost), part
                 if not number:
                     break

@@ -4,6 +4,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from itertools import count
 from typing import Callable, Optional, Protocol, Tuple
 
 from .time_slice import giving_way
@@ -14,8 +15,9 @@ Job = Callable[[], None]
 class JobRunner(Protocol):
     """Runs jobs in the background: in the mgr in a thread, in the simulated mgr inline."""
 
-    def submit(self, name: str, job: Job) -> None:
-        """Queues a job. `name` is for the log."""
+    def submit(self, name: str, job: Job, first: bool = False) -> None:
+        """Queues a job, before those that wait where it is to be the `first`. `name` is for the
+        log."""
 
     def wait(self, seconds: float, /) -> bool:
         """Called by a job that has to wait; False at once where the module shuts down."""
@@ -35,18 +37,21 @@ class JobThread:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._queue: queue.Queue[Optional[Tuple[str, Job]]] = queue.Queue()
+        #: (rank, number, name, job): the lowest goes first; that without a job is the last
+        self._queue: queue.PriorityQueue[Tuple[int, int, str, Optional[Job]]] = (
+            queue.PriorityQueue())
+        self._numbers = count()
         self._thread: Optional[threading.Thread] = None
         self._starting = threading.Lock()   # commands and the serve thread both submit
         self._is_over = threading.Event()
 
-    def submit(self, name: str, job: Job) -> None:
-        """Queues a job, and starts the thread with the first one. `name` is for the log."""
+    def submit(self, name: str, job: Job, first: bool = False) -> None:
+        """Queues a job as JobRunner says, and starts the thread with the first one."""
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="eq-jobs", daemon=True)
                 self._thread.start()
-        self._queue.put((name, job))
+        self._queue.put((0 if first else 1, next(self._numbers), name, job))
 
     def wait(self, seconds: float) -> bool:
         """Called by a job that has to wait; False at once where the module shuts down."""
@@ -59,16 +64,15 @@ class JobThread:
         """Ends the thread after the running job, for which it waits at most `timeout` seconds."""
         self._is_over.set()
         if self._thread is not None:
-            self._queue.put(None)
+            self._queue.put((2, 0, "", None))
             self._thread.join(timeout)
             self._thread = None
 
     def _run(self) -> None:
         while True:
-            item = self._queue.get()
-            if item is None:
+            _, _, name, job = self._queue.get()
+            if job is None:
                 return
-            name, job = item
             try:
                 with giving_way():
                     job()

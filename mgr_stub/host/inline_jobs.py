@@ -11,8 +11,8 @@ class InlineJobs:
     def __init__(self) -> None:
         self._queue: List[Tuple[str, Callable[[], None]]] = []
 
-    def submit(self, name: str, job: Callable[[], None]) -> None:
-        self._queue.append((name, job))
+    def submit(self, name: str, job: Callable[[], None], first: bool = False) -> None:
+        self._queue.insert(0 if first else len(self._queue), (name, job))
 
     def wait(self, seconds: float) -> bool:
         """False: no time passes while a job runs."""

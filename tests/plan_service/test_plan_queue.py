@@ -89,3 +89,14 @@ def test_failures_are_not_kept_for_ever(mocker: Any) -> None:
         harness.jobs.run()
     failed = [number for number in range(150) if harness.planning.last_failure(f"p{number}")]
     assert 10 <= len(failed) <= 100 and failed[-1] == 149
+
+
+def test_an_automatic_plan_is_made_before_named_ones_that_wait(mocker: Any) -> None:
+    harness = Harness(random_cluster(1))
+    planner = Planner(harness)
+    for number in range(1, 4):
+        harness.planning.submit_named(f"p{number}", numbered(number), 10.0)
+    harness.planning.submit_automatic(random_cluster(1).snapshot(), numbered(99), 10.0,
+                                      lambda plan: None)
+    harness.jobs.run()
+    assert planner.made == [99, 1, 2, 3]

@@ -121,3 +121,23 @@ def test_run_pending_runs_what_is_pending_in_the_simulation() -> None:
     jobs.submit("first", first)
     jobs.run_pending()
     assert ran == ["first", "second"] and jobs.pending == []
+
+
+def test_the_first_goes_before_what_waits() -> None:
+    jobs, runs, go_on, done = (JobThread(LOG), threading.Event(), threading.Event(),
+                               threading.Event())
+    order: List[str] = []
+
+    def job() -> None:
+        runs.set()
+        go_on.wait(PATIENCE)
+    jobs.submit("runs", job)
+    assert runs.wait(PATIENCE)
+    for name in ("a", "b"):
+        jobs.submit(name, partial(order.append, name))
+    jobs.submit("first", partial(order.append, "first"), first=True)
+    jobs.submit("last", done.set)
+    go_on.set()
+    assert done.wait(PATIENCE)
+    jobs.stop()
+    assert order == ["first", "a", "b"]

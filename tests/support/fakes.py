@@ -57,8 +57,8 @@ class InlineJobs:
         self.waited: List[float] = []
         self.is_over = False
 
-    def submit(self, name: str, job: Callable[[], None]) -> None:
-        self.waiting.append((name, job))
+    def submit(self, name: str, job: Callable[[], None], first: bool = False) -> None:
+        self.waiting.insert(0 if first else len(self.waiting), (name, job))
 
     def run_pending(self) -> None:
         """As the mgr's own jobs: nobody waits."""

@@ -129,12 +129,13 @@ def stuck_shards(placement: PlacementState, options: PlanOptions) -> Tuple[Stuck
                     (placement.pgs[number].pgid, placement.pg_bytes[number]))
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE) if drained else ():
         if not drained.isdisjoint(pg.up):
-            code = (codes.RULE_UNKNOWN if snapshot.pools[pg.pool].rule is None
-                    else pg_refusal(pg, options))
-            if code == codes.REJECTED and pg.pgid in options.cooling_pgs:
-                code = codes.COOLDOWN
-            for osd in drained.intersection(pg.up) if code is not None else ():
-                found.setdefault((osd, code), []).append((pg.pgid, pg.shard_bytes))
+            why = (codes.RULE_UNKNOWN if snapshot.pools[pg.pool].rule is None
+                   else pg_refusal(pg, options))
+            if why == codes.REJECTED and pg.pgid in options.cooling_pgs:
+                why = codes.COOLDOWN
+            for osd in drained.intersection(pg.up):
+                if why is not None:
+                    found.setdefault((osd, why), []).append((pg.pgid, pg.shard_bytes))
     return tuple(StuckShards(osd, code, len(shards), sum(size for _, size in shards),
                              min(pgid for pgid, _ in shards))
                  for (osd, code), shards in sorted(found.items()))

@@ -64,7 +64,7 @@ class ShardIndex:
                 changes,
                 sorted((s, pg, g) for g, pair in grouped.items() for s, pg in pair[0] + pair[1]),
                 sorted((s, pg, g) for g, pair in grouped.items() for s, pg in pair[1]))
-        return known[2 if displaced else 1]
+        return known[2] if displaced else known[1]
 
     def all_displaced(self) -> Iterator[Tuple[int, int, int, int]]:
         """(-bytes, PG, OSD, group) of the displaced shards that there are now, the largest first,
