@@ -9,6 +9,7 @@ import json
 import lzma
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
@@ -310,6 +311,9 @@ def test_certificates_of_a_cluster_with_faults_are_accepted(tmp_path: Path) -> N
         elif number % 10 == 1:
             up[1] = next(osd for osd in host_of[up[0]] if osd not in up)
         pg["up"], pg["acting"] = up, list(up)
+    held = Counter(osd for pg in state["pg_dump"]["pg_map"]["pg_stats"] for osd in pg["up"])
+    for stat in state["pg_dump"]["pg_map"]["osd_stats"]:   # else OSDs would still delete PGs
+        stat["num_pgs"] = held[stat["osd"]]
     faulty = tmp_path / "faulty.json"
     faulty.write_text(json.dumps(state))
     answer = evaluation(faulty)
