@@ -8,12 +8,12 @@ shows the docstrings as help.
 from typing import Any, Callable, List, Optional
 
 from .commands import (
-    drain_commands, evaluation_commands, freeze_commands, plan_commands, report_commands,
-    switch_commands)
-from .commands.module_parts import ModuleParts
-from .commands.operations import undo_commands, upmap_commands
+    drain_commands, plan_commands, report_commands as evaluation_commands, report_commands,
+    switch_commands, switch_commands as freeze_commands, undo_commands as upmap_commands,
+    undo_commands)
+from .commands.base import ModuleParts
 from .compat import keyword_arguments, read_command, write_command
-from .report.command_answer import CommandAnswer, CommandResult, run_command
+from .report.answer import CommandAnswer, CommandResult, run_command
 from .runtime.time_slice import giving_way
 
 

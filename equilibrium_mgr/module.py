@@ -8,24 +8,23 @@ from typing import Any, Callable, Dict, List, Optional
 from mgr_module import MgrModule, Option
 
 from .cli import Commands
-from .commands.module_parts import ModuleParts
+from .commands.base import ModuleParts
 from .commands.report_commands import show_metrics
 from .compat import Registry
 from .control.balancer import Balancer
 from .control.balancing_scope import BadOption, bad_options
 from .gateway.gateway import Gateway
 from .metrics_endpoint.endpoint import MetricsEndpoint
-from .option_values import OptionValues
+from .settings import OPTIONS, OptionValues, Settings, read_settings
 from .plan.store import PlanStore
 from .plan_service.failure_service import FailureService
 from .plan_service.plan_service import PlanService
-from .report.explain.help import state_action
+from .report.explain.advice import state_action
 from .report.health import STALE_SECONDS, HealthMonitor, health_checks
-from .report.progress_event import ProgressEvents
-from .runtime.backoff import Backoff
+from .report.history import ProgressEvents
+from .runtime.waiting import Backoff
 from .runtime.job_thread import JobRunner, JobThread
 from .runtime.time_slice import giving_way
-from .settings import OPTIONS, Settings, read_settings
 
 _FIRST_BACKOFF_SECONDS = 15.0
 _LONGEST_BACKOFF_SECONDS = 600.0

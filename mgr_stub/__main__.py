@@ -10,7 +10,7 @@ from typing import List, Optional
 from .console.demo_run import run_demo
 from .console.session import Session
 from .errors import StubError, error_name
-from .garbage_collection import collect_less_often
+from .frozen import collect_less_often
 from .mgr.install import SIMULATED_RELEASES
 
 

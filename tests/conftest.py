@@ -11,7 +11,7 @@ from typing import Iterator, List, NamedTuple, Set
 
 import pytest
 
-from mgr_stub.garbage_collection import collect_less_often
+from mgr_stub.frozen import collect_less_often
 from mgr_stub.mgr.install import install
 from tests.support.shared_run import SharedRun
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 from typing import Dict, List
 
-from ..drain.nothing_left import rule_without_osds, weighed_osds
-from ..drain.osd_names import UnknownName, osds_by_name
-from ..plan.kinds import TAKE_BACK
-from ..report.command_answer import CommandAnswer, CommandError
-from ..report.drains import drain_list
+from ..drain.status import rule_without_osds, weighed_osds
+from ..drain.drain_list import UnknownName, osds_by_name
+from ..plan.model import TAKE_BACK
+from ..report.answer import CommandAnswer, CommandError
+from ..report.operations import drain_list
 from ..runtime.formatting import plural, wrap
-from .module_parts import ModuleParts
+from .base import ModuleParts
 
 
 def list_drains(parts: ModuleParts) -> CommandAnswer:

@@ -6,19 +6,18 @@ import errno
 from typing import FrozenSet, List, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter
-from ..control.episodes.outcomes import COMPLETED
+from ..control.history import COMPLETED
 from ..execution.guards import CURE_BUILTIN
 from ..gateway.gateway import Gateway
-from ..plan.options import AIMS, PlanOptions
-from ..plan.osd_filter import OsdFilter
+from ..plan.options import AIMS, OsdFilter, PlanOptions
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
-from ..report.command_answer import CommandAnswer, CommandError
+from ..report.answer import CommandAnswer, CommandError
 from ..report.plans import dump_plan, list_plans, show_plan
 from ..runtime.formatting import format_bytes, parse_size, plural, wrap
 from ..settings import Settings
 from ..snapshot.model import pool_of
-from .module_parts import ModuleParts
+from .base import ModuleParts
 
 #: Field of OsdFilter → the argument that has its names.
 _FLAGS = {"sources": "--from", "targets": "--to", "spared": "--not"}

@@ -1,13 +1,19 @@
-"""`on` and `off`, and `pool ls`, `pool add` and `pool rm`: the options active and pool_ids."""
+"""`on` and `off`, and `pool ls`, `pool add` and `pool rm`: the options active and pool_ids.
+
+`freeze`: pins what is remapped to where its data is.
+"""
 from __future__ import annotations
 
 import errno
 from typing import FrozenSet, List
 
-from ..plan.kinds import TAKE_BACK
-from ..report.command_answer import CommandAnswer, CommandError
+from ..freeze.freeze import freeze
+from ..plan.model import FREEZE, TAKE_BACK, topology_mark, topology_of
+from ..report.answer import CommandAnswer, CommandError
+from ..report.operations import report_freeze
 from ..runtime.formatting import named, wrap
-from .module_parts import ModuleParts
+from .base import ModuleParts, with_figures
+
 
 #: OSDs that are named in an answer.
 _NAMED = 10
@@ -102,3 +108,30 @@ def remove_pools(parts: ModuleParts, pools: List[str]) -> CommandAnswer:
 def _limit_to(parts: ModuleParts, chosen: FrozenSet[int]) -> CommandAnswer:
     parts.gateway.set_option("pool_ids", ",".join(str(pool) for pool in sorted(chosen)))
     return list_pools(parts)
+
+
+def pin(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
+    """Pins all remapped PGs as far as they can be, or only shows how far that is. Raises
+    CommandError where the newest view does not know of all that is remapped."""
+    execution = parts.balancer.execution
+    stops = "" if execution is None else f"; 'ceph equilibrium rm {execution.name}' stops it"
+    if execution is not None and execution.kind == FREEZE:
+        raise CommandError(errno.EAGAIN, f"plan '{execution.name}' is sending its pins; try"
+                           f" again in some seconds{stops}")
+    if not dry_run:
+        parts.refuse_old_clients()
+        if execution is not None and execution.name:
+            raise CommandError(errno.EBUSY, f"plan '{execution.name}' is being executed{stops}")
+    view, summary = parts.to_act_on(), parts.gateway.summary()
+    if topology_of(view.snapshot) != topology_mark(summary.crush_version, (
+            (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
+        raise parts.outdated("the cluster has changed since it was last looked at")
+    if view.snapshot.unsettled_seconds > 0.0:
+        raise parts.outdated("PGs have just been remapped, and do not show yet where their"
+                             " data is")
+    found, name = freeze(view.snapshot), None
+    if found.plan.changes and not dry_run:
+        name = parts.keep_and_execute(FREEZE, with_figures(found.plan, view))
+    drains = parts.balancer.drains.status.drains
+    return report_freeze(name, dry_run, found, view.snapshot, parts.settings().active,
+                         drains.osds if drains.is_running else frozenset())

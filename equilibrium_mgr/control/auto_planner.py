@@ -6,28 +6,26 @@ import threading
 from typing import Any, Callable, NamedTuple, Optional
 
 from ..drain.status import StuckDrains
-from ..execution.cooldown import ExcludedPgs
-from ..execution.change_outcomes import DroppedChange
+from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.guards import full_osds
-from ..execution.osd_traffic import OsdTraffic
+from ..execution.throttle_state import OsdTraffic
 from ..execution.verdict import Verdict
-from ..observation.bound_gap import NOTHING_LEFT
+from ..observation.refusals import NOTHING_LEFT
 from ..observation.change_detection import FULL_PACE_SECONDS, pace_seconds
-from ..observation.states import PLANNING, WAITING
+from ..observation.cluster_view import PLANNING, WAITING
 from ..plan.model import Plan
 from ..plan.usage import ShardCounts
 from ..plan_service.plan_service import PlanService
-from ..runtime.backoff import Backoff
+from ..runtime.waiting import Backoff, WaitTimer
 from ..runtime.formatting import format_deadline
-from ..runtime.wait_timer import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .balancing_scope import automatic_options
-from .plan_gain import gain_reason
 from .plan_validity import (
-    ClusterMark, change_of, data_change, drift, mark_of, topology_change, unplanned_change)
+    ClusterMark, change_of, data_change, drift, gain_reason, mark_of, topology_change,
+    unplanned_change)
 
 #: Seconds for which a topology has to stay the same before it is planned for, as OSDs flap; and at
 #: most, of changes that are no further apart.

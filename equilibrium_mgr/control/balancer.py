@@ -14,39 +14,34 @@ from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
 from ..execution.batch_selection import Decision
-from ..execution.change_outcomes import DroppedChange
-from ..execution.cooldown import ExcludedPgs
+from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
-from ..execution.execution import Execution, ExecutionUpdate
-from ..execution.execution_slot import ExecutionSlot
-from ..execution.inactive_pools import TRANSIENT_RECHECK_SECONDS
+from ..execution.execution import Execution, ExecutionSlot, ExecutionUpdate
+from ..execution.guards import TRANSIENT_RECHECK_SECONDS
 from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..observation.bound_gap import idle_state
+from ..observation.refusals import COUNTED, count_refusals, idle_state
 from ..observation.observer import ClusterObserver
-from ..observation.refusals import COUNTED, count_refusals
-from ..observation.states import (
+from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
-from ..plan.kinds import DRAIN, command_of
-from ..plan.model import Plan
+from ..plan.model import DRAIN, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import format_deadline, plural
 from ..runtime.kv_store import KeyValueStore
-from ..runtime.wait_timer import WaitTimer
+from ..runtime.waiting import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
 from .auto_planner import AutoPlanner, NextStep
-from .automatic.drain_control import DrainControl
+from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards
-from .episodes.history import Totals
-from .episodes.outcomes import (
-    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM, SUPERSEDED, SWITCHED_OFF,
-    because)
+from .history import (
+    COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
+    SUPERSEDED, SWITCHED_OFF, Totals, because)
 from .journal import Journal
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, groups_of, progress_of
 
@@ -112,7 +107,7 @@ class Balancer:
 
     @property
     def state(self) -> str:
-        """One of observation/states.py, as published."""
+        """One of observation/cluster_view.py, as published."""
         return self.status.state
 
     @property

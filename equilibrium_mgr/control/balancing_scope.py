@@ -4,9 +4,8 @@ from __future__ import annotations
 from typing import FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..execution.verdict import Verdict
-from ..observation.states import STUCK
-from ..plan.options import PlanOptions
-from ..plan.osd_filter import OsdFilter
+from ..observation.cluster_view import STUCK
+from ..plan.options import OsdFilter, PlanOptions
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot

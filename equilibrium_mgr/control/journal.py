@@ -11,18 +11,16 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..execution.dispatcher import SentBatch, moving
 from ..execution.execution import CarriedCounts
-from ..execution.rejections import Items, from_dict, to_dict
+from ..execution.outcomes import Items, from_dict, to_dict
 from ..observation.cluster_view import ClusterView
 from ..plan.model import PgChange
-from ..runtime.buffered_kv_store import (
-    DRAINS, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore)
-from ..runtime.kv_store import KeyValueStore
+from ..runtime.kv_store import (
+    DRAINS, EPISODE, EXECUTION, HISTORY, MEASURED, REJECTED, TOTALS, BufferedKvStore, KeyValueStore)
 from ..snapshot.model import Snapshot
 from ..undo.change_log import ChangeLog, ChangeRow
-from .episodes.episode import Episode, begin, episode_from_dict
-from .episodes.outcomes import DROPPED, SUPERSEDED, because
-from .episodes.episode_log import EpisodeLog
-from .episodes.history import History, Totals, totals_from_dict
+from .history import (
+    DROPPED, SUPERSEDED, Episode, EpisodeLog, History, Totals, because, begin, episode_from_dict,
+    totals_from_dict)
 
 
 #: Seconds after which a running execution is stored again, with the time.

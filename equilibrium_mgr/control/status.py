@@ -5,23 +5,22 @@ import logging
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
-from ..execution.change_outcomes import WaitingGroup, held_group, waiting_groups
+from ..execution.outcomes import Items, WaitingGroup, held_group, recent, waiting_groups
 from ..execution.execution import Execution, ExecutionProgress
 from ..execution.guards import BUILTIN_ACTIVE, NO_CONNECTION
 from ..execution.pending_moves import PendingMove
-from ..execution.rejections import Items, recent
-from ..execution.size_check.prediction import Misprediction
+from ..execution.size_check import Misprediction
 from ..execution.verdict import Refusals, Verdict, WaitingChange
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.change_detection import change_since
-from ..observation.cluster_view import ClusterView
-from ..observation.states import BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING
-from ..observation.transfer_rates import time_left
+from ..observation.cluster_view import (
+    BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING, ClusterView)
+from ..observation.movements import time_left
 from ..plan.model import PgChange
 from ..runtime.formatting import format_time
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .episodes.episode import Episode
+from .history import Episode
 
 _NOTHING_YET = "nothing of it has arrived yet"
 #: Codes of states in which nothing moves, or nothing can be seen to.

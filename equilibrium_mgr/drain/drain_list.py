@@ -1,12 +1,18 @@
-"""The OSDs that are to be emptied, as an operator has named them; stored for the next mgr."""
+"""The OSDs that are to be emptied, as an operator has named them; stored for the next mgr.
+
+OSDs by the names that operators use: 3, osd.3, or a bucket such as a host or a rack.
+"""
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Tuple
+from typing import Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
+from ..crush.hierarchy import CrushHierarchy
+from ..plan.options import osds_named
 from ..runtime.kv_store import MAX_VALUE_BYTES
 from ..snapshot.model import Osd
+
 
 #: Notes that are kept, the newest; and bytes that a stored list may have beside them.
 _MOST_NOTES = 10
@@ -113,3 +119,21 @@ def _disks(osds: List[int], stored: str) -> Dict[int, str]:
     found = {osd: stored[at * _DISK_LETTERS:(at + 1) * _DISK_LETTERS]
              for at, osd in enumerate(osds)}
     return {osd: disk for osd, disk in found.items() if disk != _UNKNOWN_DISK}
+
+
+class UnknownName(ValueError):
+    """A name is no OSD and no bucket; the message is one sentence for operators."""
+
+
+def osds_by_name(names: Sequence[str], crush: CrushHierarchy,
+                 present: Collection[int]) -> Dict[int, str]:
+    """OSD id → the first of the names that means it. Raises UnknownName."""
+    found: Dict[int, str] = {}
+    for name in names:
+        osds = (osds_named(name, crush) or frozenset()).intersection(present)
+        if not osds:
+            raise UnknownName(f"no OSD (3 or osd.3), and no bucket of the CRUSH map with OSDs, has"
+                              f" the name '{name[:64]}'")
+        for osd in sorted(osds):
+            found.setdefault(osd, f"osd.{osd}" if name == str(osd) else name)
+    return found

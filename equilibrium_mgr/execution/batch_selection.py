@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from ..plan.kinds import BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR
-from ..plan.model import PgChange
-from ..plan import kinds
+from ..plan.model import BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, PgChange
+from ..plan import model as kinds
 from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
 from ..snapshot.model import Osd, Pg, Snapshot
-from ..snapshot.pg_checks import untrusted_state
+from ..snapshot.look import untrusted_state
 from ..snapshot.reason_codes import COOLDOWN, FULL, LIMIT, REASONS
-from .change_outcomes import DroppedChange
+from .outcomes import DroppedChange
 from .guards import PoolGuard
-from .osd_traffic import OsdTraffic, osd_traffic
+from .throttle_state import (
+    Candidate, OsdTraffic, ThrottleLimits, ThrottleState, by_urgency, osd_traffic)
 from .throttle import deferral_of
-from .throttle_state import Candidate, ThrottleLimits, ThrottleState
-from .urgency import by_urgency
 from .verdict import Verdict, WaitingChange
 
 _CHANGES_A_PIECE = 40   # about a millisecond

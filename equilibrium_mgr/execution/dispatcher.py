@@ -7,25 +7,20 @@ from typing import (
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.kinds import UNDO, moves_nothing, takes_back
-from ..plan.model import PgChange
-from ..runtime.backoff import Backoff
+from ..plan.model import UNDO, PgChange, moves_nothing, takes_back
+from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pool, Snapshot, pool_of
 from .batch_selection import Decision, next_batch
-from .change_outcomes import DroppedChange
-from .cooldown import Cooldown, ExcludedPgs, excluded_pgs
+from .outcomes import (
+    Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, retry_seconds,
+    still_rejected, with_rejected)
 from .execution import Execution, ExecutionUpdate, verify_batch
-from .guards import PoolGuard, blocked_pools, cluster_guard, unsettled_pools
-from .inactive_pools import InactivePools
-from .osd_traffic import OsdTraffic, osd_traffic
+from .guards import InactivePools, PoolGuard, blocked_pools, cluster_guard, unsettled_pools
+from .throttle_state import OsdTraffic, ThrottleLimits, osd_traffic
 from .pending_moves import PendingMoves
-from .rejections import (
-    Items, held, map_mark, retry_seconds, still_rejected, with_rejected)
-from .size_check.prediction import PredictionCheck, targets_of
-from .size_check.size_corrections import SizeCorrections, sentence
-from .throttle_state import ThrottleLimits
+from .size_check import PredictionCheck, SizeCorrections, sentence, targets_of
 
 _SEND_TIMEOUT_SECONDS = 30.0
 #: Osdmaps that are read before a batch where one follows the other.

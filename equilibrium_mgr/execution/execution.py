@@ -1,18 +1,58 @@
-"""The execution of one plan: what is still wanted, was sent, is done, or was dropped."""
+"""The execution of one plan: what is still wanted, was sent, is done, or was dropped.
+
+Measures for how long nothing of a plan could be sent.
+
+The execution under way, which the loop and the commands replace under one lock.
+"""
 from __future__ import annotations
 
+import logging
+import threading
 from collections import Counter
+from contextlib import contextmanager
 from itertools import chain
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.gateway import UpmapReply
-from ..plan.kinds import BALANCE, MOTIONLESS
-from ..plan.model import PgChange
+from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
 from ..snapshot.model import Snapshot, shard_changes
 from .batch_selection import Decision
-from .change_outcomes import DroppedChange
-from .stall import Stall
+from .outcomes import DroppedChange
+
+#: Two observations are no further apart during an execution, unless rounds are; where they seem
+#: to be, the clock has jumped.
+_LONGEST_SECONDS = 600.0
+
+
+class Stall:
+    """A stopwatch over observations; times are seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._last: Optional[float] = None   # when the last observation was
+        self._waited = 0.0    # seconds
+        self._to_come = 0     # at the last observation
+
+    def end(self) -> None:
+        """Ends the stall: something was sent, or nothing at all was allowed to be sent."""
+        self._last = None
+
+    def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
+        """Records an observation at which nothing could be sent; returns the seconds for which that
+        has been so.
+
+        Where arrivals free what the plan waits for (`throttled`), the stall begins anew as
+        `to_come` falls, which is object copies or bytes. Rounds are `sleep_interval` seconds apart.
+        """
+        if self._last is None or (throttled and to_come < self._to_come):
+            self._waited = 0.0
+        else:
+            longest = max(_LONGEST_SECONDS, 2.0 * sleep_interval)
+            self._waited += min(max(0.0, now - self._last), longest)
+        self._last, self._to_come = now, to_come
+        return self._waited
+
 
 _KEPT_DROPS = 200
 _MAX_ATTEMPTS = 3
@@ -199,7 +239,7 @@ class Execution:
 
     @property
     def is_motionless(self) -> bool:
-        """True where nothing of it moves data (plan/kinds.py)."""
+        """True where nothing of it moves data (plan/model.py)."""
         return self.kind in MOTIONLESS
 
     @property
@@ -251,3 +291,85 @@ def _bytes_by_target(changes: Sequence[PgChange]) -> Counter[int]:
             if osd not in change.up_before:
                 found[osd] += change.bytes_on(osd)
     return found
+
+
+class ExecutionSlot:
+    """Holds at most one execution; a named one takes the place of an automatic one.
+
+    A batch is handed to the mgr under the same lock that `stop` takes, so that nothing is sent
+    once `stop` has returned. Nobody waits for a monitor with the lock held.
+    """
+
+    def __init__(self, clock: Callable[[], float], log: logging.Logger) -> None:
+        self._clock = clock
+        self._log = log
+        self._lock = threading.Lock()
+        self._stop_count = 0
+        self.execution: Optional[Execution] = None
+        self.last: Optional[Dict[str, Any]] = None   # the last one's figures, JSON-ready
+
+    @property
+    def stop_count(self) -> int:
+        """Number of times that a command has stopped everything, or all that is automatic; a round
+        that began before one is void."""
+        return self._stop_count
+
+    def start(self, execution: Execution, stop_count: Optional[int] = None) -> bool:
+        """Starts an execution. False where there is one, unless a named one takes the place of an
+        automatic one; for the loop also where a command has stopped everything since `stop_count`
+        was read."""
+        with self._lock:
+            present = self.execution
+            if present is not None and (present.name or not execution.name):
+                return False
+            if stop_count is not None and stop_count != self._stop_count:
+                return False
+            self.execution = execution
+            return True
+
+    def end(self, execution: Execution, outcome: str) -> bool:
+        """Ends the execution for the loop; False where a command has ended or replaced it."""
+        with self._lock:
+            if self.execution is not execution:
+                return False
+            self.execution = None
+        self._remember(execution, outcome)
+        return True
+
+    def stop(self, outcome: str, name: Optional[str] = None) -> Optional[Execution]:
+        """Ends the execution for a command and returns it, or None. `name`: only that plan's; ''
+        only automatic ones. Waits while a batch is being handed over, which takes milliseconds."""
+        with self._lock:
+            execution = self.execution
+            if execution is not None and name not in (None, execution.name):
+                execution = None
+            if execution is not None or not name:
+                self._stop_count += 1
+            if execution is None:
+                return None
+            self.execution = None
+        self._remember(execution, outcome)
+        return execution
+
+    @contextmanager
+    def permit_sending(self, execution: Execution) -> Iterator[bool]:
+        """Context in which no command can end the execution, for handing a batch over. Yields False
+        where it has been ended or replaced already."""
+        with self._lock:
+            yield self.execution is execution
+
+    def plan_name(self) -> Optional[str]:
+        """The name of the plan that is being executed, or None."""
+        execution = self.execution
+        return execution.name if execution is not None and execution.name else None
+
+    def counts(self) -> Optional[CarriedCounts]:
+        """The counts of the execution, which a successor goes on with; None without one."""
+        execution = self.execution
+        return execution.counts() if execution is not None else None
+
+    def _remember(self, execution: Execution, outcome: str) -> None:
+        self._log.info("plan %s %s: %d of %d shards sent, %d dropped",
+                       execution.name or "(automatic)", outcome, execution.sent_moves,
+                       execution.planned_moves, execution.dropped_moves)
+        self.last = dict(execution.summary(), outcome=outcome, ended_at=self._clock())

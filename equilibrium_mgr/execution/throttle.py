@@ -10,11 +10,9 @@ from typing import Callable, Optional, Tuple
 
 from ..plan.options import HARD_SHARE, raised_nearfull_ratio, upmap_pairs_left
 from ..runtime.formatting import format_deadline, format_percent
-from ..snapshot import immovable_reasons
-from ..snapshot import reason_codes as codes
+from ..snapshot import immovable_reasons, reason_codes as codes
 from ..snapshot.operator_weights import held_sentence
-from .guards import PoolGuard
-from .inactive_pools import TRANSIENT_RECHECK_SECONDS
+from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard
 from .throttle_state import Candidate, ThrottleState
 from .verdict import Verdict
 
@@ -61,7 +59,7 @@ def target_cannot_take(state: ThrottleState, candidate: Candidate) -> Optional[V
 
 
 def osd_is_silent(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """An OSD whose statistics are too old to be trusted (snapshot/statistics/osd_reports.py)."""
+    """An OSD whose statistics are too old to be trusted (snapshot/osds.py)."""
     for osd in candidate.gains + candidate.losses:
         if osd in state.snapshot.stale_osds:
             return Verdict(codes.STALE_STATISTICS, numbers={"osd": osd})

@@ -1,20 +1,182 @@
-"""The limits of one round, and what is left of them while a batch is being chosen."""
+"""The limits of one round, and what is left of them while a batch is being chosen.
+
+Data in flight from and to every OSD, whoever moves it.
+
+Until a PG has peered its acting set still equals its up set, so the snapshot alone shows nothing of
+what was sent a moment ago. The pending moves do; `unseen` is the only place that puts both
+together.
+
+Puts those wanted changes first that relieve OSDs above nearfull.
+
+The plan is ordered: the fullest OSDs first, and what frees space before what needs it. Among all
+other changes that order is kept.
+"""
 from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import Collection, Mapping, NamedTuple, Optional, Tuple
+from typing import Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
-from ..plan.kinds import moves_nothing
-from ..plan.model import PgChange
+from ..plan.model import PgChange, moves_nothing
 from ..plan.options import effective_fill_limit
-from ..plan.weight_shares import share_limits
+from ..plan.usage import share_limits
 from ..settings import Settings
-from ..snapshot.model import Osd, Pg, Snapshot, shard_changes
+from ..snapshot.model import Osd, Pg, SizedShards, Snapshot, shard_changes
 from .guards import PoolGuard, full_osds
-from .osd_traffic import OsdTraffic
-from .urgency import ReliefReservation
+from .pending_moves import Arrival, PendingMove
+
+
+class TrafficLoad(NamedTuple):
+    """One OSD's shards in flight, and their bytes that are still to be copied."""
+
+    shards_in: int = 0
+    shards_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    leaving_bytes: int = 0   # whole shards: what becomes free when everything has arrived
+    arrived_bytes: int = 0    # just arrived: the OSD's statistics may not count them yet
+
+
+_IDLE = TrafficLoad()
+
+
+class OsdTraffic:
+    """OSD → load; grows while a batch is being chosen."""
+
+    def __init__(self) -> None:
+        self._loads: Dict[int, TrafficLoad] = {}
+
+    def of(self, osd: int) -> TrafficLoad:
+        """The load of one OSD."""
+        return self._loads.get(osd, _IDLE)
+
+    def add(self, gains: SizedShards, losses: SizedShards, uncopied_ratio: float = 1.0) -> None:
+        """Adds one PG's shards in flight, of whose bytes this ratio is still to be copied."""
+        loads = self._loads
+        for osd, size in gains:
+            shards_in, shards_out, bytes_in, *rest = loads.get(osd, _IDLE)
+            loads[osd] = TrafficLoad(shards_in + 1, shards_out,
+                                     bytes_in + int(size * uncopied_ratio), *rest)
+        for osd, size in losses:
+            shards_in, shards_out, bytes_in, bytes_out, leaving, arrived = loads.get(osd, _IDLE)
+            loads[osd] = TrafficLoad(shards_in, shards_out + 1, bytes_in,
+                                     bytes_out + int(size * uncopied_ratio), leaving + size,
+                                     arrived)
+
+    def add_arrival(self, targets: SizedShards) -> None:
+        """Adds one PG that has arrived a moment ago."""
+        for osd, shard_bytes in targets:
+            load = self.of(osd)
+            self._loads[osd] = load._replace(arrived_bytes=load.arrived_bytes + shard_bytes)
+
+
+def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[PendingMove]:
+    """Pending moves of PGs that the snapshot does not show as moving."""
+    for pgid, entry in pending.items():
+        pg = snapshot.pgs.get(pgid)
+        if pg is not None and not pg.is_moving:
+            yield entry
+
+
+def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
+                arrivals: Sequence[Arrival] = ()) -> OsdTraffic:
+    """OSD → what is in flight to and from it, by the snapshot and by pending moves that it does not
+    show, and what has just arrived."""
+    found = OsdTraffic()
+    for pg in snapshot.in_flight().values():
+        found.add(*snapshot.sized_transfers(pg), pg.uncopied_ratio)
+    for entry in unseen(snapshot, pending):
+        found.add(entry.gains, entry.losses)
+    for arrival in arrivals:
+        found.add_arrival(arrival.gains)
+    return found
+
+
+def predicted_utilization(snapshot: Snapshot, load: TrafficLoad, osd_id: int) -> float:
+    """Utilization of an OSD once everything in flight, our unseen moves included, has arrived: a
+    ratio; 0 where unknown. `Osd.target_utilization` is without unseen moves."""
+    osd = snapshot.osds.get(osd_id)
+    if osd is None or not osd.has_statistics:
+        return 0.0
+    return (osd.used_bytes + load.bytes_in - load.leaving_bytes) / osd.size_bytes
+
+
+class Ranked(NamedTuple):
+    """The wanted changes in the order in which they are checked."""
+
+    changes: List[PgChange]
+    urgent: Dict[str, int]   # pgid → the OSD above nearfull that its change relieves
+
+
+class ReliefReservation:
+    """Resources kept for relief that has to wait: its OSDs, and the misplaced budget of as much of
+    it as can go at a time."""
+
+    def __init__(self, max_backfills: int) -> None:
+        """`max_backfills`: shards that may leave an OSD at a time; 0 means any number."""
+        self._max_backfills = max_backfills
+        self._waiting: Dict[int, int] = {}   # overfull OSD → changes that wait
+        self._osds: Dict[int, int] = {}      # OSD → the overfull OSD that it is kept for
+        self.copies = 0                      # object copies that the relief is to misplace
+        self.first: Optional[int] = None     # the first OSD whose relief has to wait
+
+    def add(self, relieves: int, osds: Sequence[int], copies: int) -> None:
+        """Reserves for a waiting change that takes a shard off the overfull OSD `relieves`."""
+        self.first = relieves if self.first is None else self.first
+        for osd in osds:
+            self._osds.setdefault(osd, relieves)
+        waiting = self._waiting[relieves] = self._waiting.get(relieves, 0) + 1
+        if waiting <= self._max_backfills or not self._max_backfills:
+            self.copies += copies
+
+    def sharing(self, osds: Sequence[int]) -> Optional[int]:
+        """The overfull OSD whose relief waits at one of these, or None."""
+        return next((self._osds[osd] for osd in osds if osd in self._osds), None)
+
+
+def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
+    """Ranks changes: urgent are as many as bring the OSDs below nearfull again, given what is in
+    flight."""
+    overfull = _overfull(snapshot, traffic)
+    if not overfull:
+        return Ranked(list(wanted), {})
+    leaving: Dict[int, List[Tuple[float, int, PgChange]]] = {osd: [] for osd in overfull}
+    for place, change in enumerate(wanted):
+        losses = _losses(snapshot, change)
+        relieved = [osd for osd in losses if osd in leaving]
+        for osd in relieved:
+            leaving[osd].append((-len(relieved) / len(losses), place, change))
+    urgent: Dict[str, int] = {}
+    first: List[PgChange] = []
+    for osd in sorted(overfull, key=lambda o: (-overfull[o], o)):
+        excess = (overfull[osd] - snapshot.nearfull_ratio) * snapshot.osds[osd].size_bytes
+        for _, _, change in sorted(leaving[osd], key=lambda row: row[:2]):
+            if excess <= 0.0:
+                break
+            pg = snapshot.pgs[change.pgid]
+            relief = snapshot.shard_bytes(pg, osd, pg.up)
+            excess -= relief
+            if change.pgid not in urgent and relief > 0:
+                urgent[change.pgid] = osd
+                first.append(change)
+    return Ranked(first + [change for change in wanted if change.pgid not in urgent], urgent)
+
+
+def _overfull(snapshot: Snapshot, traffic: OsdTraffic) -> Dict[int, float]:
+    """OSD → its utilization once everything has arrived, where that is above nearfull."""
+    predicted = {osd: predicted_utilization(snapshot, traffic.of(osd), osd)
+                 for osd in snapshot.osds}
+    return {osd: utilization for osd, utilization in predicted.items()
+            if utilization > snapshot.nearfull_ratio}
+
+
+def _losses(snapshot: Snapshot, change: PgChange) -> Tuple[int, ...]:
+    pg = snapshot.pgs.get(change.pgid)
+    if pg is None or len(pg.up) != len(change.up_after):
+        return ()
+    return shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)[1]
+
 
 #: Of the misplaced limit, as a ratio: left free for what clients write to PGs that are in flight,
 #: and for what the statistics of a PG do not show yet.
@@ -42,7 +204,7 @@ class Candidate(NamedTuple):
     gains: Tuple[int, ...]        # OSDs that get a shard
     losses: Tuple[int, ...]       # OSDs that lose one
     relieves: Optional[int] = None   # the OSD above nearfull that it relieves urgently
-    moves_nothing: bool = False   # it copies no shard (plan/kinds.py)
+    moves_nothing: bool = False   # it copies no shard (plan/model.py)
 
     @property
     def copies(self) -> int:

@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     code: str                        # of snapshot/reason_codes.py
     text: str = ""                   # one sentence; empty where the code's own says it
     numbers: Mapping[str, Any] = {}  # figures with their units, and names, for sentence and action
-    state: str = ""                  # of observation/states.py; empty for what is no state
+    state: str = ""                  # of observation/cluster_view.py; empty for what is no state
     seconds: Optional[float] = None  # until there will be more to say, where that is known
     #: Of a state: what single changes wait for, by the decision that led to it.
     waiting: Sequence[WaitingChange] = ()

@@ -12,21 +12,16 @@ from mgr_module import CommandResult, MgrModule
 
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
-from ..plan.kinds import is_same_placement
-from ..plan.model import PgChange
-from ..runtime.work_counters import Counts, WorkCounters
+from ..plan.model import PgChange, is_same_placement
+from ..runtime.job_thread import Counts, WorkCounters
 from ..settings import Settings, default_settings
-from ..snapshot.model import NO_CLASS, Snapshot
-from ..snapshot.osds import full_ratios, read_osds
+from ..snapshot.model import NO_CLASS, Reading, Snapshot
+from ..snapshot.osds import OsdReports, full_ratios, read_osds
 from ..snapshot.pools import PoolReader
-from ..snapshot.reading import Reading
-from ..snapshot.statistics.osd_reports import OsdReports
 from .cluster_summary import (
     ClusterSummary, Fullness, flags_of, object_copies, summarize_osds, summarize_pools)
 from .osd_map_reader import up_set, up_sets_without
-from .pool_space import PoolSpaceNow, pool_space
-from .snapshot_reader import NotReady as NotReady
-from .snapshot_reader import SnapshotReader
+from .snapshot_reader import NotReady as NotReady, PoolSpaceNow, SnapshotReader, pool_space
 
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0

@@ -11,7 +11,7 @@ from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple, Optiona
 from mgr_module import MgrModule, OSDMap
 
 from ..runtime.time_slice import give_way, piecewise
-from ..runtime.work_counters import WorkCounters
+from ..runtime.job_thread import WorkCounters
 from ..snapshot.model import pg_number, pool_of
 
 _MAPPED_A_PIECE = 50   # before it gives way again: about a millisecond

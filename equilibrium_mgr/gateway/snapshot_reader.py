@@ -1,19 +1,24 @@
-"""Reads the whole cluster, anew at each look."""
+"""Reads the whole cluster, anew at each look.
+
+The space of pools as `ceph df` has it: the mgr computes get('df') with the code of the monitor
+(PGMapDigest::dump_pool_stats_full in Ceph's src/mon/PGMap.cc).
+"""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from mgr_module import MgrModule
 
+from ..runtime.job_thread import WorkCounters
 from ..runtime.time_slice import piecewise, release
-from ..runtime.work_counters import WorkCounters
 from ..settings import Settings
 from ..snapshot.builder import SnapshotBuilder
-from ..snapshot.model import Snapshot
-from ..snapshot.reading import PoolStatfs, Reading
-from ..snapshot.statistics.osd_reports import OsdReports
-from ..snapshot.statistics.pg_statistics import PgStatistics
+from ..snapshot.model import PoolStatfs, Reading, Snapshot
+from ..snapshot.osds import OsdReports
+from ..snapshot.pg_statistics import PgStatistics
 from .osd_map_reader import OsdMapReader, modified_at
+
 
 #: Seconds between readings of all statistics of every PG, while pools change and where none does.
 _FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
@@ -124,3 +129,20 @@ def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
         then[pool][0] != pgs or any(abs(a - b) > _CHANGED_RATIO * a
                                     for a, b in zip(then[pool][1:], counts))
         for pool, (pgs, *counts) in now.items())
+
+
+class PoolSpaceNow(NamedTuple):
+    """Ceph's own figures of one pool at this moment; None for what a release does not tell."""
+
+    name: str
+    stored: Optional[int]            # client bytes
+    percent_used: Optional[float]    # a ratio: used ÷ (used + available), raw bytes of the pool
+    max_avail: Optional[int]         # client bytes
+
+
+def pool_space(df: Mapping[str, Any]) -> Dict[int, PoolSpaceNow]:
+    """Pool id → its space, from get('df')."""
+    return {int(pool["id"]): PoolSpaceNow(
+        str(pool["name"]), pool.get("stats", {}).get("stored"),
+        pool.get("stats", {}).get("percent_used"), pool.get("stats", {}).get("max_avail"))
+        for pool in df.get("pools", [])}

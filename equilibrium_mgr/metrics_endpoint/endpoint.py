@@ -1,14 +1,160 @@
-"""Keeps the HTTP server as the options say: off, or at an address and port."""
+"""Keeps the HTTP server as the options say: off, or at an address and port.
+
+An HTTP server for one text, which no client can hold up.
+
+A connection has so many seconds to send its request and as many to take the answer, and is closed
+after one of them. Only so many are served at a time: where one more comes, the one that has kept
+its request back for longest makes room. The server and each connection have threads of their own.
+"""
 from __future__ import annotations
 
 import errno
+import io
 import logging
+import socket
 import threading
 import time
-from typing import Callable, Optional, Tuple
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import TCPServer, ThreadingMixIn
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from ..runtime.time_slice import giving_way
-from .http_server import MetricsServer
+
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+#: For the request, and again for the answer.
+SECONDS = 5.0
+#: Served at the same time.
+MOST_CONNECTIONS = 16
+_LONGEST_REQUEST = 8192
+_POLL_SECONDS = 0.25
+_INDEX = (b"<!DOCTYPE html><title>Equilibrium</title>"
+          b"<h1>Equilibrium</h1><p><a href=\"/metrics\">Metrics</a></p>\n")
+
+
+class MetricsServer(ThreadingMixIn, HTTPServer):
+    """Listens from its construction on (raises OSError), serves from `start` to `stop`."""
+
+    request_queue_size = 16
+
+    def __init__(self, address: str, port: int, render: Callable[[], str],
+                 seconds: float = SECONDS) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self.render = render
+        self.seconds = seconds
+        #: whether their request has not come yet; the oldest first
+        self.awaited: Dict[socket.socket, bool] = {}
+        self._thread = threading.Thread(
+            target=self.serve_forever, args=(_POLL_SECONDS,), name="equilibrium-metrics",
+            daemon=True)
+        super().__init__((address, port), _Handler)
+
+    def server_bind(self) -> None:
+        """Binds to IPv4 as well where the address is `::`. HTTPServer would ask the DNS for the
+        host's name, which may take seconds."""
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def start(self) -> None:
+        """Begins to answer, in a thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Closes the listening socket and all connections; their threads have ended on return."""
+        if self._thread.is_alive():
+            self.shutdown()
+            self._thread.join()
+        for connection in list(self.awaited):
+            _shut(connection)
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serves a connection in a thread of its own, where there is room or can be made."""
+        if len(self.awaited) >= MOST_CONNECTIONS:
+            slow = next((one for one, waits in list(self.awaited.items()) if waits), None)
+            if slow is None:
+                self.shutdown_request(request)
+                return
+            self.awaited.pop(slow, None)
+            _shut(slow)
+        self.awaited[request] = True
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """The body of such a thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.awaited.pop(request, None)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that is too slow, or goes away: nothing is logged for a request."""
+
+
+def _shut(connection: socket.socket) -> None:
+    """Ends a connection; its thread goes on at once, and ends too."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass   # the client has gone
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request; HTTP/1.0, so that the connection ends with it."""
+
+    protocol_version = "HTTP/1.0"
+    server_version, sys_version = "equilibrium", ""
+    server: MetricsServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BytesIO(self._receive())
+        if self.connection in self.server.awaited:
+            self.server.awaited[self.connection] = False
+        self.connection.settimeout(self.server.seconds)   # of the whole answer
+
+    def _receive(self) -> bytes:
+        """The request up to its empty line; TimeoutError where that takes too long."""
+        deadline, received = time.monotonic() + self.server.seconds, b""
+        while b"\r\n\r\n" not in received and b"\n\n" not in received:
+            left = deadline - time.monotonic()
+            if left <= 0.0 or len(received) > _LONGEST_REQUEST:
+                raise TimeoutError
+            self.connection.settimeout(left)
+            more = self.connection.recv(_LONGEST_REQUEST)
+            if not more:
+                break
+            received += more
+        return received
+
+    def do_GET(self) -> None:
+        """`/metrics`, and an index with a link to it."""
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            try:
+                text = self.server.render().encode()
+            except Exception:   # logged by the renderer
+                self.send_error(500)
+                return
+            self._answer(CONTENT_TYPE, text)
+        elif path == "/":
+            self._answer("text/html; charset=utf-8", _INDEX)
+        else:
+            self.send_error(404)
+
+    def _answer(self, content_type: str, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Logs nothing: a scrape comes every few seconds."""
+
 
 #: For every address of the host; where that has no IPv6, the other one means the same.
 _ANY, _ANY_IPV4 = "::", "0.0.0.0"

@@ -1,23 +1,211 @@
-"""Figures of the last observation, ready for `status`, `eval` and `explain`."""
+"""Figures of the last observation, ready for `status`, `eval` and `explain`.
+
+Counts of all PGs' shards by pool and OSD.
+
+The states that `status` shows.
+
+PGs that Ceph holds up because an OSD is too full for them: which OSD, and what helps.
+"""
 from __future__ import annotations
 
+import math
 from functools import partial
-from typing import Container, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
-from ..execution.osd_traffic import unseen
 from ..execution.pending_moves import PendingMove, PendingMoves
+from ..execution.throttle_state import unseen
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
-from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes
+from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes, shard_weight
 from ..planner.bound.lower_bound import UtilizationBounds
-from ..runtime.lazy import Lazy
-from ..runtime.time_slice import give_way
+from ..runtime.formatting import plural
+from ..runtime.job_thread import Lazy
+from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
-from ..snapshot.model import Snapshot
-from .movements import Movement, MovingTotals, movements, moving_totals
-from .placement_counts import PlacementCounts, count_placement
-from .too_full import TooFull, find_too_full
-from .transfer_rates import TransferRates
+from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, pool_of
+from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
+
+
+_PGS_A_PIECE = 200   # counted before it gives way again: about a millisecond
+
+#: What rounding may leave of a sum of weights.
+_NOTHING = 1e-9
+
+
+class PlacementCounts(NamedTuple):
+    """Immutable. Shards are counted by their weight (plan/usage.py) where they are ShardCounts."""
+
+    soon: ShardCounts = {}     # by the up sets
+    #: by the OSDs that hold them; of pools at rest the very ones of `soon`
+    now: ShardCounts = {}
+    acting: Mapping[int, int] = {}     # OSD id → PGs, by acting sets
+    shards: Mapping[int, int] = {}     # OSD id → shards by the up sets
+    bytes: Mapping[int, int] = {}      # OSD id → bytes of these
+    too_full: Sequence[str] = ()       # pgids of PGs that wait for a too full OSD, in order
+
+
+def count_placement(snapshot: Snapshot) -> PlacementCounts:
+    """The counts of a snapshot."""
+    soon: Dict[int, Dict[int, float]] = {pool: {} for pool in snapshot.pools}
+    acting: Dict[int, int] = {}
+    shards: Dict[int, int] = {}
+    sizes: Dict[int, int] = {}
+    too_full: List[str] = []
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        pool, size = snapshot.pools[pg.pool], pg.shard_bytes
+        _add_weights(soon[pg.pool], pool, pg, pg.up, 1)
+        for osd in pg.up:
+            shards[osd] = shards.get(osd, 0) + 1
+            sizes[osd] = sizes.get(osd, 0) + (
+                size if pool.is_uniform else pool.bytes_on(size, osd, pg.up))
+        for osd in pg.acting:
+            acting[osd] = acting.get(osd, 0) + 1
+        if "toofull" in pg.state:
+            too_full.append(pg.pgid)
+    now: Dict[int, Dict[int, float]] = {}
+    for pg in snapshot.in_flight().values():
+        if pg.pool not in now:
+            now[pg.pool] = dict(soon[pg.pool])
+        _add_weights(now[pg.pool], snapshot.pools[pg.pool], pg, pg.up, -1)
+        _add_weights(now[pg.pool], snapshot.pools[pg.pool], pg, pg.holders, 1)
+    return PlacementCounts(soon, {**soon, **now}, acting, shards, sizes, sorted(
+        too_full, key=lambda pgid: (pool_of(pgid), pg_number(pgid))))
+
+
+def _add_weights(counts: Dict[int, float], pool: Pool, pg: Pg, osds: Sequence[int],
+                 sign: int) -> None:
+    """Adds a PG's shards, each by its weight; what comes to nothing is left out, as of a shard
+    without data."""
+    weight = sign * (1 if not pool.pg_num & (pool.pg_num - 1) else shard_weight(pool, pg.pgid))
+    for osd in osds:
+        count = counts.get(osd, 0) + (
+            weight if pool.is_uniform else weight * pool.ratio_on(osd, osds))
+        if count > _NOTHING or count < -_NOTHING:
+            counts[osd] = count
+        else:
+            counts.pop(osd, None)
+
+
+OFF, WAITING, BLOCKED, THROTTLED = "off", "waiting", "blocked", "throttled"
+PLANNING, MOVING, BALANCED, STUCK = "planning", "moving", "balanced", "stuck"
+STATES = (OFF, WAITING, BLOCKED, THROTTLED, PLANNING, MOVING, BALANCED, STUCK)
+
+
+BACKFILL, RECOVERY = "backfill_toofull", "recovery_toofull"
+_PGS_NAMED = 3
+#: States in which something waits, or might.
+HELD_UP = (BLOCKED, THROTTLED, MOVING, WAITING, STUCK, BALANCED)
+#: No command is named that would let an OSD fill further than this.
+HIGHEST_RATIO = 0.98
+#: Nor one that would let backfill fill an OSD so near to full_ratio.
+_MARGIN = 0.02
+
+
+class TooFull(NamedTuple):
+    """PGs in one state for one OSD; ratios are of the OSD's size."""
+
+    state: str
+    osd: int
+    utilization: float   # now
+    ratio: float         # the cluster's limit that it is above
+    needed: float        # a limit that would let all PGs in that state go on
+    pgids: Tuple[str, ...]
+
+    @property
+    def ratio_name(self) -> str:
+        """The ratio of the osdmap that holds the PGs up."""
+        return "backfillfull_ratio" if self.state == BACKFILL else "full_ratio"
+
+    def command(self, full_ratio: float) -> Optional[str]:
+        """The command that lets the PGs go on; None where no ratio below the next one is enough."""
+        highest = HIGHEST_RATIO if self.state == RECOVERY else full_ratio - _MARGIN
+        if self.needed > highest:
+            return None
+        return f"ceph osd set-{self.ratio_name.replace('_', '-')} {self.needed:.2f}"
+
+    def sentence(self) -> str:
+        """For people: the PGs and the OSD."""
+        named = ", ".join(self.pgids[:_PGS_NAMED])
+        more = len(self.pgids) - _PGS_NAMED
+        others = f" and {more} more" if more > 0 else ""
+        return (f"pg {named}{others} in {self.state}: osd.{self.osd} is too full, at"
+                f" {self.utilization:.4f} with {self.ratio_name} {self.ratio:.4f}")
+
+    def to_json(self, full_ratio: float) -> Dict[str, Any]:
+        """The same, JSON-ready."""
+        return {"state": self.state, "osd": self.osd, "utilization": self.utilization,
+                self.ratio_name: self.ratio, "pgs": len(self.pgids),
+                "pgids": list(self.pgids[:_PGS_NAMED]), "command": self.command(full_ratio)}
+
+
+def find_too_full(snapshot: Snapshot,
+                  pgids: Optional[Iterable[str]] = None) -> Tuple[TooFull, ...]:
+    """Finds them by the states of the PGs; those that hold up most PGs first. `pgids`: the PGs in
+    such states, where they are known.
+
+    Ceph refuses backfill to a target that would pass backfillfull_ratio, and recovery, which is
+    how PGs with short histories move, while any OSD of the PG is above full_ratio
+    (PeeringState::WaitLocalRecoveryReserved), be it the one that the shard is to leave.
+    """
+    found: Dict[Tuple[str, int], List[str]] = {}
+    needed: Dict[Tuple[str, int], float] = {}
+    for pg in snapshot.pgs.values() if pgids is None else map(snapshot.pgs.__getitem__, pgids):
+        if "toofull" not in pg.state:
+            continue
+        state = BACKFILL if BACKFILL in pg.state else RECOVERY
+        for osd, utilization in _too_full_osds(snapshot, pg, state):
+            found.setdefault((state, osd), []).append(pg.pgid)
+            one = snapshot.osds[osd]
+            needed[state, osd] = max(
+                needed.get((state, osd), 0.0), utilization,
+                _utilization(one, one.inbound_bytes) if state == BACKFILL else 0.0)
+    entries = []
+    for (state, osd), held in found.items():
+        # one ratio is for all OSDs
+        most = max(ratio for (other, _), ratio in needed.items() if other == state)
+        entries.append(TooFull(
+            state, osd, snapshot.osds[osd].utilization or 0.0,
+            snapshot.backfillfull_ratio if state == BACKFILL else snapshot.full_ratio,
+            math.floor(100.0 * most) / 100.0 + 0.01, tuple(held)))
+    return tuple(sorted(entries, key=lambda e: (-len(e.pgids), e.state, e.osd)))
+
+
+def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
+    """The reason of a state in which something waits, behind the first entry."""
+    if not entries or state not in HELD_UP:
+        return reason
+    more = len(entries) - 1
+    verb = "is" if more == 1 else "are"
+    others = f"; {plural(more, 'more OSD')} {verb} too full" if more else ""
+    return f"{entries[0].sentence()}{others}; {reason}"
+
+
+def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:
+    """OSDs that are too full for the PG, with the utilization that its movement takes them to;
+    where their statistics show none, the fullest."""
+    def known(osds: Iterable[int]) -> FrozenSet[int]:
+        return frozenset(osd for osd in osds
+                         if osd in snapshot.osds and snapshot.osds[osd].has_statistics)
+    if state == BACKFILL:
+        osds, ratio = known(pg.up) - frozenset(pg.acting) or known(pg.up), (
+            snapshot.backfillfull_ratio)
+        extra = {osd: snapshot.shard_bytes(pg, osd, pg.up) for osd in osds}
+    else:
+        osds, ratio = known(pg.up + pg.acting), snapshot.full_ratio
+        extra = dict.fromkeys(osds, 0)
+    after = {osd: _utilization(snapshot.osds[osd], extra[osd]) for osd in sorted(osds)}
+    above = [(osd, used) for osd, used in after.items()
+             if snapshot.osds[osd].reaches(ratio, extra[osd])]
+    if above or not after:
+        return above
+    fullest = max(after, key=lambda osd: (after[osd], -osd))
+    return [(fullest, max(after[fullest], ratio))]
+
+
+def _utilization(osd: Osd, extra_bytes: int) -> float:
+    return (osd.used_bytes + extra_bytes) / osd.size_bytes
+
 
 #: Used bytes that differ by more than this ratio of an OSD are other ones.
 _DRIFT = 0.01
@@ -194,4 +382,3 @@ def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, uncounted_copies:
         return 0.0
     grown = max(0, misplaced_copies - snapshot.misplaced_copies)
     return (misplaced_copies + max(0, uncounted_copies - grown)) / snapshot.object_copies
-

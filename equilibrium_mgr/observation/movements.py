@@ -2,17 +2,28 @@
 
 Computed once an observation and kept in the ClusterView, since shards in flight are few and PGs are
 many.
+
+How fast data arrives at OSDs, measured from one observation to the next, and how long that which
+is left takes by it.
+
+A plan is complete when its last OSD has its last shard. So the time left is that of the OSD with
+the most to come, at the rate that OSDs were measured to get. It is no less than the time that all
+bytes left take at the rate of the whole cluster, which counts where a limit such as that of
+misplaced copies lets only a few shards move at once.
 """
 from __future__ import annotations
 
-from itertools import zip_longest
-from typing import Container, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+import math
+from itertools import accumulate, zip_longest
+from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
-from ..plan.kinds import is_same_placement
+from ..plan.model import is_same_placement
+from ..runtime.formatting import format_bytes
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
+
 
 #: Who moves a shard: equilibrium; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG
 #: differently; Ceph, as pg_num changes; somebody else, by an upmap item.
@@ -180,3 +191,191 @@ class _Origins:
             return None
         return next((source for source, to in items if to == target and source not in pg.up
                      and source in self._osds and self._osds[source].up), None)
+
+
+#: Seconds after which a measurement counts e times less: long for estimates, as OSDs that wait for
+#: their turn get nothing for minutes; shorter for the rate of now.
+_ESTIMATE_SECONDS = 1800.0
+_NOW_SECONDS = 600.0
+#: Bytes a second that an OSD is taken to get where nothing has been measured.
+ASSUMED_RATE = 50 << 20
+#: Where nothing has arrived for so many seconds, as told by looks a minute apart, nothing moves.
+_STILL_SECONDS = 59.0
+#: The most that the end has taken of what was expected, but for a few looks of a hundred: the last
+#: OSDs wait for each other.
+_SLOWEST = 1.5
+#: Measurements that count for less than so many seconds, or bytes, are forgotten.
+_FORGOTTEN_SECONDS, _FORGOTTEN_BYTES = 1.0, 1.0
+#: A longer estimate says only that nothing has arrived for long.
+_LONGEST_SECONDS = 365 * 86400.0
+
+_Shards = Dict[Tuple[str, Optional[int]], Movement]   # by (pgid, target)
+
+
+class Rate(NamedTuple):
+    """Bytes that have arrived in so many seconds; older measurements count less."""
+
+    bytes: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def per_second(self) -> float:
+        """Bytes per second; 0 where nothing was measured."""
+        return self.bytes / self.seconds if self.seconds > 0.0 else 0.0
+
+    def aged(self, seconds: float, lasting: float) -> Rate:
+        """The rate after `seconds`: then it counts less, e times less after `lasting` seconds."""
+        factor = math.exp(-seconds / lasting)
+        aged = Rate(self.bytes * factor, self.seconds * factor)
+        if aged.seconds < _FORGOTTEN_SECONDS:
+            return Rate()
+        return aged if aged.bytes >= _FORGOTTEN_BYTES else Rate(0.0, aged.seconds)
+
+    def plus(self, count: float, seconds: float) -> Rate:
+        """The rate with one more measurement."""
+        return Rate(self.bytes + count, self.seconds + seconds)
+
+
+class TransferRates(NamedTuple):
+    """Rates at one observation. Immutable."""
+
+    by_osd: Mapping[int, Rate] = {}   # OSDs that shards were on their way to
+    ours: Rate = Rate()               # of all shards that equilibrium moves
+    ours_now: Rate = Rate()           # the same, of the last minutes
+    all_now: Rate = Rate()            # of all shards, whoever moves them, of the last minutes
+    #: seconds since the epoch: the last observation at which some of ours had arrived; None: none
+    moved_at: Optional[float] = None
+
+    def stand_still(self, now: float) -> bool:
+        """True where nothing of ours arrives at present, but has."""
+        return self.moved_at is not None and now - self.moved_at > _STILL_SECONDS
+
+
+class TimeLeft(NamedTuple):
+    """An estimate of when everything has arrived."""
+
+    seconds: float
+    osd: Optional[int]   # the OSD that takes longest; None where all of them together do
+    least: float = 0.0   # seconds where the rate of now lasts, which it seldom does to the end
+
+    @property
+    def most(self) -> float:
+        """Seconds that it seldom takes longer than."""
+        return self.seconds * _SLOWEST
+
+
+class ExpectedTime(NamedTuple):
+    """How long moves that are still to be sent are likely to take."""
+
+    seconds: float
+    basis: str   # what it rests on, for people
+
+
+class RateMeter:
+    """Measures what arrives between observations; used by the serve thread."""
+
+    def __init__(self) -> None:
+        self.rates = TransferRates()
+        self._shards: _Shards = {}
+        self._at: Optional[float] = None   # seconds since the epoch, of the last observation
+
+    def observe(self, snapshot: Snapshot, movements: Sequence[Movement]) -> TransferRates:
+        """Measures what has arrived since the last observation; returns the rates."""
+        shards = {(shard.pgid, shard.target): shard for shard in movements}
+        seconds = snapshot.taken_at - self._at if self._at is not None else 0.0
+        if seconds > 0.0:
+            self.rates = self._measured(snapshot, shards, seconds)
+        if seconds != 0.0 or self._at is None:
+            self._shards, self._at = shards, snapshot.taken_at
+        else:   # the same moment, after a batch
+            self._shards.update(shards)
+        return self.rates
+
+    def _measured(self, snapshot: Snapshot, shards: _Shards, seconds: float) -> TransferRates:
+        by_osd = {osd: rate.aged(seconds, _ESTIMATE_SECONDS)
+                  for osd, rate in self.rates.by_osd.items()}
+        awaited = {target for _, target in self._shards if target is not None}
+        for osd in awaited:
+            by_osd[osd] = by_osd.get(osd, Rate()).plus(0.0, seconds)
+        ours = everything = 0
+        for key, shard in self._shards.items():
+            count = _arrived(snapshot, shard, shards.get(key))
+            everything += count
+            if shard.origin == PLAN:
+                ours += count
+            if shard.target is not None:
+                by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
+        before = self.rates
+        is_ours = any(shard.origin == PLAN for shard in self._shards.values())
+        return TransferRates(
+            {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
+            before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
+            before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
+            before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
+            snapshot.taken_at if ours else before.moved_at)
+
+
+def time_left(rates: TransferRates, movements: Iterable[Movement],
+              wanted: Mapping[int, int]) -> Optional[TimeLeft]:
+    """When all that equilibrium moves has arrived. `wanted`: OSD → bytes still to be sent to it.
+    None where something is left and nothing was seen to arrive yet."""
+    left, own = dict(wanted), sum(wanted.values())
+    ours = {osd for osd, count in wanted.items() if count > 0}
+    for shard in movements:
+        own += shard.left_bytes if shard.origin == PLAN else 0
+        if shard.target is not None:
+            left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
+            if shard.origin == PLAN:
+                ours.add(shard.target)
+    if not own:
+        return TimeLeft(0.0, None)
+    measured = {osd: rate.per_second for osd, rate in rates.by_osd.items() if rate.bytes > 0.0}
+    if not measured:
+        return None
+    typical = _typical(rates.by_osd.values())
+    longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
+                   for osd in sorted(ours)), default=TimeLeft(0.0, None),
+                  key=lambda estimate: estimate.seconds)
+    rate = rates.ours.per_second
+    together = TimeLeft(own / rate, None) if rate > 0.0 else longest
+    found = max(longest, together, key=lambda estimate: estimate.seconds)
+    now = rates.ours_now.per_second
+    least = min(found.seconds, own / now) if now > 0.0 else found.seconds
+    return found._replace(least=least) if found.seconds <= _LONGEST_SECONDS else None
+
+
+def expected_time(rates: TransferRates, movements: Iterable[Movement],
+                  to_come: Mapping[int, int]) -> Optional[ExpectedTime]:
+    """By the OSD that gets most, at the rate at which OSDs were measured to get shards, else at an
+    assumed one. `to_come`: OSD → bytes that moves bring it. None where they bring nothing."""
+    if not any(to_come.values()):
+        return None
+    measured = time_left(rates, movements, to_come)
+    if measured is not None:
+        return ExpectedTime(measured.seconds, "at the rates last measured")
+    return ExpectedTime(max(to_come.values()) / ASSUMED_RATE,
+                        f"if each OSD takes {format_bytes(ASSUMED_RATE)}/s")
+
+
+def _typical(rates: Iterable[Rate]) -> float:
+    """The rate at which the median byte has arrived: OSDs that wait for their turn got few bytes,
+    and count as little."""
+    slowest_first = sorted(rates, key=lambda rate: rate.per_second)
+    half = sum(rate.bytes for rate in slowest_first) / 2.0
+    so_far = accumulate(rate.bytes for rate in slowest_first)
+    return next(rate.per_second for rate, count in zip(slowest_first, so_far) if count >= half)
+
+
+def _expected(typical: float, own: float) -> float:
+    """The rate that an OSD is expected to get: that with the most to come is seldom without a shard
+    that is being copied, and so gets more than the median, but less and less to its end."""
+    return (typical + max(typical, own)) / 2.0
+
+
+def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> int:
+    """Bytes of a shard that have arrived; 0 where it was sent elsewhere meanwhile."""
+    if now is not None:
+        return max(0, before.left_bytes - now.left_bytes)
+    pg = snapshot.pgs.get(before.pgid)
+    is_there = pg is not None and (before.target is None or before.target in pg.up)
+    return before.left_bytes if is_there else 0

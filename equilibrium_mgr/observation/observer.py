@@ -6,7 +6,7 @@ from collections import deque
 from statistics import median
 from typing import Callable, FrozenSet, Optional, Sequence, Tuple
 
-from ..execution.cooldown import Cooldown
+from ..execution.outcomes import Cooldown
 from ..execution.guards import pg_num_changes
 from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary
@@ -17,10 +17,8 @@ from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .change_detection import (
     LONGEST_SECONDS, copying_pgs, has_moved, has_other_limits, pace_seconds)
-from .cluster_view import ClusterView, make_view, with_misplaced
-from .movements import PLAN, Movement
-from .states import BALANCED, BLOCKED, STUCK
-from .transfer_rates import RateMeter, TransferRates
+from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view, with_misplaced
+from .movements import PLAN, Movement, RateMeter, TransferRates
 
 #: Seconds between two observations that commands request.
 _REQUESTED_SECONDS = 20.0

@@ -1,16 +1,25 @@
-"""What refuses the moves that would lower the fullest OSD, where a plan has found nothing to do."""
+"""What refuses the moves that would lower the fullest OSD, where a plan has found nothing to do.
+
+Gaps between device classes and their bounds, and the idle state that follows from them.
+
+The placement that changes lead to which are still to be sent.
+"""
 from __future__ import annotations
 
-from typing import FrozenSet, List, NamedTuple, Optional
+from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional
 
-from ..execution.cooldown import ExcludedPgs
-from ..execution.verdict import Refusals
+from ..execution.outcomes import ExcludedPgs
+from ..execution.verdict import Refusals, Verdict
+from ..plan.model import PgChange, Usage, is_same_placement
 from ..plan.options import PlanOptions
-from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet
+from ..plan.usage import ShardCounts, counted_usage, shard_weight
+from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet, UtilizationBounds
 from ..planner.refusal_census import Census, RefusalCensus
-from ..snapshot import reason_codes as codes
-from ..snapshot.model import Osd
-from .cluster_view import ClusterView
+from ..runtime.formatting import format_time
+from ..snapshot import immovable_reasons as reasons, reason_codes as codes
+from ..snapshot.model import Osd, Snapshot
+from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
+
 
 #: Pairs of a shard and a target that are counted at most: about half a second.
 MOST_PAIRS = 40_000
@@ -19,7 +28,6 @@ NEAR = 0.005
 #: Codes of a state at rest that the counts tell more exactly.
 COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.IMMOVABLE,
                      codes.NOT_READY))
-
 
 
 class Fullest(NamedTuple):
@@ -73,3 +81,150 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
             else settled_code(census, rest_code))
     return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds,
                     (options.max_pg_shards_per_osd, options.max_pg_shards_hard))
+
+
+#: A class nearer than this to its bound, in utilization, is not stuck.
+_NEAR = 0.01
+#: Said of a larger gap that is no more than one shard of the OSD.
+_WHOLE_SHARD = ", no more than one whole shard"
+#: OSDs that a sentence names before it only counts the rest.
+_NAMED = 3
+#: The reason of an idle state where a plan found nothing to do.
+NOTHING_LEFT = "no move improves the placement"
+
+
+class BoundGap(NamedTuple):
+    """The gap between the fullest OSD of a class and the class's bound; sorts by the excess."""
+
+    excess: float   # utilization above what whole shards explain; 0 or less where they explain it
+    above: float    # utilization above the bound
+    osd: int
+    device_class: str
+
+    def sentence(self, limited: bool = False) -> str:
+        """For people. `limited`: the bound is that of moves of some pools alone."""
+        bound = "what moves of the pools in pool_ids could reach" if limited else "the bound"
+        return (f"osd.{self.osd}, the fullest of class {self.device_class}, is"
+                f" {max(0.0, 100.0 * self.above):.1f} points above {bound}")
+
+
+def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
+              device_classes: Optional[FrozenSet[str]]) -> List[BoundGap]:
+    """One for each class that is balanced (None: all) and whose bound is known.
+
+    The bound is computed as if shards could be split, so the bytes of one shard above it are to be
+    expected.
+    """
+    bound_of = bounds.classes if bounds is not None else {}
+    fullest = {usage.fullest_osd: name for name, usage in view.classes_soon.items()
+               if name in bound_of and (device_classes is None or name in device_classes)}
+    counts = view.counts
+    found: List[BoundGap] = []
+    for osd, name in fullest.items():
+        above = view.classes_soon[name].max - bound_of[name]
+        mean_shard = counts.bytes.get(osd, 0) / max(1, counts.shards.get(osd, 0))
+        allowed = max(_NEAR, mean_shard / view.snapshot.osds[osd].size_bytes)
+        found.append(BoundGap(above - allowed, above, osd, name))
+    return found
+
+
+def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
+               device_classes: Optional[FrozenSet[str]], idle: Verdict,
+               searched_at: Optional[float],
+               counted: Callable[[str], Optional[Refusals]], limited: bool = False) -> Verdict:
+    """The state in which nothing is sent for `idle`. `searched_at`: when the plan was made that has
+    shown it, in seconds since the epoch. `counted`: what refuses moves, for the code of a state
+    that is stuck. `limited`: `bounds` are those of moves of some pools alone."""
+    far = max(bound_gaps(view, bounds, device_classes), default=None)
+    skipped = view.snapshot.skipped
+    waits_for = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
+                 if skipped.get(why)] + _silence(view.snapshot)
+    reason = "; ".join([idle.reason] + waits_for)
+    if far is None:
+        return (Verdict(codes.STALE_STATISTICS, reason, state=WAITING) if waits_for
+                else Verdict(idle.code, reason, state=BALANCED))
+    if far.excess <= 0.0:
+        said = f"{reason}; {far.sentence(limited)}{_WHOLE_SHARD if far.above > _NEAR else ''}"
+        stale = view.snapshot.stale_osds
+        if stale and stale >= {osd.id for osd in view.snapshot.osds.values()
+                               if osd.up and osd.is_in}:   # nobody reports
+            return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
+        return Verdict(idle.code, said, state=BALANCED)
+    why = reason
+    if idle.code == codes.BALANCED:   # which is not so
+        at = "helps it" if searched_at is None else (
+            f"helped it at {format_time(searched_at)} UTC")
+        why = "; ".join([f"no legal move {at}"] + waits_for)
+    held = skipped.get(reasons.OMAP_ON_SMALL_OSD)
+    if held:
+        why += f"; {held} PGs stay: {reasons.OMAP_ON_SMALL_OSD}"
+    code = (codes.STALE_STATISTICS if waits_for
+            else codes.GRANULARITY if idle.code == codes.BALANCED else idle.code)
+    refusals = counted(code)
+    refused = refusals.sentence() if refusals is not None else ""
+    return Verdict(refusals.code if refusals is not None else code,
+                   f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
+                   " 'ceph equilibrium explain' tells why", state=STUCK, refusals=refusals)
+
+
+def _silence(snapshot: Snapshot) -> List[str]:
+    """Names OSDs that have stopped reporting, in one sentence; empty where none has."""
+    silent = [f"osd.{osd}" for osd in sorted(snapshot.stale_osds)]
+    if not silent:
+        return []
+    named = ", ".join(silent[:_NAMED])
+    if len(silent) > _NAMED:
+        named += f" and {len(silent) - _NAMED} more"
+    return [f"the figures of {len(silent)} OSDs are old, they have stopped reporting: {named}"]
+
+
+#: Sums of weights that are not whole may leave this much of nothing.
+_NO_SHARD = 1e-6
+
+
+class PlannedPlacement(NamedTuple):
+    """When everything in flight has arrived and the changes have been made."""
+
+    used: Dict[int, int]    # OSD id → used bytes
+    shards: ShardCounts     # pool id → OSD id → shards
+    changes: int            # that were applied
+    incoming: Dict[int, int]   # OSD id → bytes that these bring it
+    outgoing: Dict[int, int]   # OSD id → bytes that these take from it
+
+
+def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> PlannedPlacement:
+    """Applies the changes to what the view will be. Changes of PGs that are elsewhere now are left
+    out: they would not be sent either."""
+    used = dict(view.used_soon)
+    shards = {pool: dict(counts) for pool, counts in view.counts.soon.items()}
+    pgs, applied = view.snapshot.pgs, 0
+    incoming: Dict[int, int] = {}
+    outgoing: Dict[int, int] = {}
+    for change in changes:
+        pg = pgs.get(change.pgid)
+        if pg is None or not is_same_placement(pg.up, change.up_before,
+                                               view.snapshot.pools[pg.pool].erasure):
+            continue
+        applied += 1
+        before, after = set(change.up_before), set(change.up_after)
+        pool = view.snapshot.pools[pg.pool]
+        counts, weight = shards[pg.pool], shard_weight(pool, pg.pgid)
+        for osds, up, step, moved in ((after - before, change.up_after, 1, incoming),
+                                      (before - after, change.up_before, -1, outgoing)):
+            for osd in osds:
+                size = pool.bytes_on(pg.shard_bytes, osd, up)
+                moved[osd] = moved.get(osd, 0) + size
+                if osd in used:
+                    used[osd] += step * size
+                    counts[osd] = counts.get(osd, 0) + step * weight * (
+                        1 if pool.is_uniform else pool.ratio_on(osd, up))
+    for counts in shards.values():
+        for osd in [osd for osd, count in counts.items() if count < _NO_SHARD]:
+            del counts[osd]
+    return PlannedPlacement(used, shards, applied, incoming, outgoing)
+
+
+def planned_usage(view: ClusterView, changes: Iterable[PgChange]) -> Usage:
+    """The figures of that placement."""
+    planned = planned_placement(view, changes)
+    return counted_usage(view.snapshot, planned.used, planned.shards)

@@ -1,7 +1,14 @@
-"""The options of a plan, and what they come to in a cluster."""
+"""The options of a plan, and what they come to in a cluster.
+
+Which OSDs may give shards, and which may get some, by names in the CRUSH hierarchy.
+"""
 from __future__ import annotations
 
-from typing import FrozenSet, NamedTuple, Optional
+import re
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from ..crush.hierarchy import CrushHierarchy
+
 
 #: What a plan is made for, as operators name it; the first is the default.
 AIMS = ("space", "even", "least-motion")
@@ -63,3 +70,91 @@ def upmap_pairs_left(max_upmap_items: float, pgs: int, present: int) -> Optional
         return None
     most = max_upmap_items * pgs if max_upmap_items <= 1.0 else max_upmap_items
     return int(most) - present
+
+
+#: Most digits of an OSD's id; Python refuses to read thousands of digits.
+_OSD_NAME = re.compile(r"(?:osd\.)?([0-9]{1,9})", re.ASCII)
+
+#: Names of one kind that a sentence has.
+_MOST_NAMES = 3
+
+Names = Optional[FrozenSet[str]]   # None: no such filter
+
+
+class OsdScope(NamedTuple):
+    """OSD ids that may give and get shards; None: all of them. `unknown`: names of no OSD and no
+    bucket, by the field that has them."""
+
+    sources: Optional[FrozenSet[int]] = None
+    targets: Optional[FrozenSet[int]] = None
+    unknown: Tuple[Tuple[str, str], ...] = ()
+
+
+class OsdFilter(NamedTuple):
+    """Names of OSDs (`osd.3` or `3`), hosts and other buckets that shards may leave, that they may
+    go to, and that are spared: shards neither leave these nor come."""
+
+    sources: Names = None
+    targets: Names = None
+    spared: Names = None
+
+    def words(self, pools: Sequence[str] = ()) -> str:
+        """The moves that are left, as in 'moves off osd.6 to rack2'; empty where all are. `pools`:
+        names of those that alone are moved; none: all."""
+        parts = [f"{word} {_shown(sorted(names))}" for word, names in (
+            ("of pool", frozenset(pools) or None), ("off", self.sources), ("to", self.targets),
+            ("that spare", self.spared)) if names is not None]
+        return f"moves {' '.join(parts)}" if parts else ""
+
+    def scope(self, crush: CrushHierarchy) -> OsdScope:
+        """The OSDs that the names stand for now.
+
+        A name that is unknown never allows more movement: of sources and targets the others count,
+        and where it is not known what is to be spared everything is.
+        """
+        unknown: List[Tuple[str, str]] = []
+        found: Dict[str, Optional[Set[int]]] = {}
+        for field, names in zip(self._fields, self):
+            osds: Set[int] = set()
+            for name in sorted(names or ()):
+                members = osds_named(name, crush)
+                if members is None:
+                    unknown.append((field, name))
+                osds |= members or frozenset()
+            found[field] = None if names is None else osds
+        spared = found["spared"]
+        if any(field == "spared" for field, _ in unknown):
+            spared = set(crush.device_class)
+        return OsdScope(_without(found["sources"], spared, crush),
+                        _without(found["targets"], spared, crush), tuple(unknown))
+
+
+def osds_named(name: str, crush: CrushHierarchy) -> Optional[FrozenSet[int]]:
+    """The OSDs of a name: one, or those under a bucket; None where nothing has that name. A number
+    is always the id of an OSD, whatever buckets are called."""
+    osd = osd_id(name)
+    if osd is not None:
+        return frozenset((osd,)) if osd in crush.device_class else None
+    for bucket in crush.buckets.values():
+        if bucket.name == name:
+            return frozenset(crush.subtree(bucket.id).weights)
+    return None
+
+
+def osd_id(name: str) -> Optional[int]:
+    """The id in `3` or `osd.3`; None for any other name."""
+    match = _OSD_NAME.fullmatch(name)
+    return None if match is None else int(match.group(1))
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    text = ", ".join(name[:40] for name in names[:_MOST_NAMES])
+    return text + (f" and {more} more" if more > 0 else "")
+
+
+def _without(chosen: Optional[Set[int]], spared: Optional[Set[int]],
+             crush: CrushHierarchy) -> Optional[FrozenSet[int]]:
+    if spared is None:
+        return None if chosen is None else frozenset(chosen)
+    return frozenset((set(crush.device_class) if chosen is None else chosen) - spared)

@@ -12,10 +12,9 @@ from ..plan.store import PlanStore
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
-from ..what_if.failure import Failure
-from ..what_if.placement import PgsByOsd, Placement, placement
-from ..what_if.recovery import FailureFigures, failure_figures, usage_of
-from ..what_if.worst import TypeFailures, recovery_from, worst_failures
+from ..what_if.failure import Failure, PgsByOsd, Placement, placement
+from ..what_if.recovery import (
+    FailureFigures, TypeFailures, failure_figures, recovery_from, usage_of, worst_failures)
 
 #: Answers that are kept.
 MAX_ANSWERS = 16

@@ -9,10 +9,9 @@ from typing import Any, Callable, Dict, NamedTuple, Optional
 
 from ..gateway.gateway import Gateway, NotReady
 from ..plan.aim_comparison import FAILED, AimComparison, AimComparisons, AimFigures, figures_of
-from ..plan.model import Plan
+from ..plan.model import Plan, pool_pgs, topology_of
 from ..plan.options import PlanOptions
 from ..plan.store import MAX_PLANS, PlanStore
-from ..plan.topology import pool_pgs, topology_of
 from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
 from ..runtime.job_thread import JobRunner

@@ -13,13 +13,12 @@ from ..plan.options import PlanOptions
 from ..runtime.time_slice import give_way
 from ..snapshot.model import Snapshot
 from .bound.lower_bound import UtilizationBounds
-from .changes import Change
+from .move_order import Change
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
-from .placement_score import pool_free_bytes, score_placement
+from .multi_start import pool_free_bytes, score_placement
 from .search.repair import OverfullOsd, Repair
 from .search.search import Search
-from .state.constraints import SearchConstraints
-from .state.osd_sets import OsdSetState
+from .state.constraints import OsdSetState, SearchConstraints
 from .state.placement_state import PlacementState, ShardMove
 
 #: Utilizations tried by bisection.

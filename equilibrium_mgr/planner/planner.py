@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Dict, List, Sequence, Tuple
 
-from ..plan.kinds import BALANCE, DRAIN
-from ..plan.model import Move, PgChange, Plan
+from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import usage_before_and_after
 from ..runtime.time_slice import piecewise
@@ -13,8 +12,7 @@ from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import UtilizationBounds, utilization_bounds
 from .limited_search import limited_placement
-from .changes import ChangeGroup, draining, wanted_changes
-from .move_order import order_changes
+from .move_order import ChangeGroup, draining, order_changes, wanted_changes
 from .multi_start import multi_start_search
 from .search.evacuation import stuck_shards
 from .state.placement_state import PlacementState

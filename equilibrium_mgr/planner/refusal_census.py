@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from ..crush.placement import NO_OSD
 from ..plan.options import PlanOptions
-from ..plan.weight_shares import share_limits_within
+from ..plan.usage import share_limits_within
 from ..runtime.time_slice import give_way
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Pg, Snapshot, without_shares

@@ -9,8 +9,7 @@ from itertools import combinations, islice, product
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
-from ..plan.kinds import REPAIR
-from ..plan.model import Plan
+from ..plan.model import REPAIR, Plan
 from ..plan.options import PlanOptions, effective_fill_limit
 from ..runtime.time_slice import give_way, told_to_end
 from ..snapshot.immovable_reasons import OF_RULE

@@ -12,8 +12,8 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 from ..control.balancing_scope import BadOption, cures
 from ..control.status import BalancerStatus
 from ..execution.guards import CURE_BUILTIN
-from ..execution.size_check.size_corrections import sentence
-from ..observation.states import PLANNING, STUCK, WAITING
+from ..execution.size_check import sentence
+from ..observation.cluster_view import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, plural
 from ..runtime.kv_store import MAX_VALUE_BYTES, KeyValueStore
 from ..snapshot import reason_codes as codes

@@ -8,14 +8,12 @@ import math
 from collections import Counter
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
-from ..control.episodes.history import Totals
-from ..control.episodes.outcomes import OUTCOMES
+from ..control.history import OUTCOMES, Totals
 from ..control.status import BalancerStatus
-from ..observation.cluster_view import ClusterView
+from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
-from ..observation.states import STATES
 from ..version import VERSION
-from .command_answer import CommandAnswer
+from .answer import CommandAnswer
 
 GAUGE, COUNTER = "gauge", "counter"
 #: Of every family's name, as Ceph's own begin with `ceph_`.

@@ -3,16 +3,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
-from ..control.episodes.outcomes import COMPLETED, outcome_code
+from ..control.history import COMPLETED, outcome_code
 from ..gateway.cluster_summary import ClusterSummary
-from ..plan.kinds import BALANCE, MOTIONLESS
-from ..plan.model import Plan
+from ..plan.model import BALANCE, MOTIONLESS, Plan, topology_mark
 from ..plan.store import PlanHead
-from ..plan.topology import topology_mark
 from ..plan_service.plan_service import PlanProgress
 from ..runtime.formatting import format_bytes, format_percent, format_time, plural, wrap
-from .command_answer import CommandAnswer
-from .table import Column, render_table
+from .answer import Column, CommandAnswer, render_table
 
 READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
 NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"

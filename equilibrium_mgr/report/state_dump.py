@@ -9,10 +9,9 @@ import json
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
-from ..snapshot.acting_sets import acting_sets
-from ..snapshot.model import pool_of
-from ..snapshot.reading import Reading
-from .command_answer import CommandAnswer, CommandError
+from ..snapshot.in_flight import acting_sets
+from ..snapshot.model import Reading, pool_of
+from .answer import CommandAnswer, CommandError
 
 STATE_VERSION = 1
 #: Parts of the osdmap with names or addresses as keys; placement does not depend on them.

@@ -1,13 +1,19 @@
-"""The background thread in which plans are made, apart from the serve loop and the commands."""
+"""The background thread in which plans are made, apart from the serve loop and the commands.
+
+Counts of the work that the module makes for the mgr and the monitors; tests limit them.
+
+Figures that are computed when somebody asks for them, and then once.
+"""
 from __future__ import annotations
 
 import logging
 import queue
 import threading
 from itertools import count
-from typing import Callable, Optional, Protocol, Tuple
+from typing import Callable, Generic, NamedTuple, Optional, Protocol, Tuple, TypeVar
 
 from .time_slice import giving_way
+
 
 Job = Callable[[], None]
 
@@ -78,3 +84,50 @@ class JobThread:
                     job()
             except Exception:
                 self._log.exception("job %s failed", name)
+
+
+class Counts(NamedTuple):
+    """Numbers of times that something was done since the mgr became active."""
+
+    full_readings: int = 0  # readings of the whole cluster
+    pg_stats: int = 0       # readings of all statistics of every PG
+    osdmap_dumps: int = 0   # dumps of the osdmap, which hold the mgr's lock since Ceph 18
+    summaries: int = 0      # cheap readings, see gateway/cluster_summary.py
+    kv_writes: int = 0      # values written to the key-value store: a monitor commit each
+    mon_commands: int = 0   # commands to the monitors, upmaps and others
+    plans: int = 0          # plans begun, including those that compare aims
+
+
+class WorkCounters:
+    """Counters that any thread may use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.counts = Counts()   # replaced whole
+
+    def add(self, name: str, count: int = 1) -> None:
+        """Adds to a field of Counts. Raises AttributeError for any other name."""
+        with self._lock:
+            self.counts = self.counts._replace(**{name: getattr(self.counts, name) + count})
+
+
+T = TypeVar("T")
+
+
+class Lazy(Generic[T]):
+    """A value that is computed at its first use. Two threads that ask at once may both compute it,
+    and get equal values."""
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._compute: Optional[Callable[[], T]] = compute
+        self._found: Optional[Tuple[T]] = None
+
+    @property
+    def value(self) -> T:
+        """The value."""
+        compute, found = self._compute, self._found
+        if found is None:
+            assert compute is not None
+            found = self._found = (compute(),)
+            self._compute = None   # what it is made from may be large
+        return found[0]

@@ -11,15 +11,13 @@ from typing import Dict, Iterable, Mapping, Optional, Sequence, Tuple
 from ..crush.hierarchy import CrushHierarchy
 from ..runtime.time_slice import piecewise
 from .in_flight import InFlightTracker, PgContext
-from .look import Look, PlacementRules, take_look
-from .model import Osd, Pg, Pool, Snapshot, SnapshotPgs, pool_of, transfers
+from .look import (
+    CheckedPlacement, Look, PlacementRules, check_placement, omap_on_small_osd, osd_not_reported,
+    take_look, untrusted_state)
+from .model import Osd, Pg, PgRecord, Pool, Reading, Snapshot, SnapshotPgs, pool_of, transfers
 from .operator_weights import with_base_bytes
-from .osds import OsdReader, full_ratios
-from .pg_checks import (CheckedPlacement, check_placement, omap_on_small_osd, osd_not_reported,
-                        untrusted_state)
-from .pg_totals import PgTotals
+from .osds import OsdReader, PgTotals, full_ratios
 from .pools import CopyCounts, PoolReader
-from .reading import PgRecord, Reading
 from .sizes.size_model import Corrections, ShardInput, SizeModel
 
 _PGS_A_PIECE = 150   # before it gives way again: about a millisecond

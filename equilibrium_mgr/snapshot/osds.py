@@ -1,13 +1,23 @@
-"""The OSDs of a snapshot: what the osdmap and the devices say of each, and what is on its way."""
+"""The OSDs of a snapshot: what the osdmap and the devices say of each, and what is on its way.
+
+Finds OSDs that have stopped reporting their statistics although the monitor shows them as up.
+
+An OSD sends a report every few seconds, each with a higher sequence number (`seq`). The mgr ignores
+reports of an OSD that is out, which therefore does not count as silent.
+
+Sums over the PGs of a snapshot.
+"""
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import (
+    Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..crush.hierarchy import CrushHierarchy
 from ..runtime.time_slice import give_way, piecewise
-from .model import NO_CLASS, Osd
+from .immovable_reasons import Immovable
+from .model import NO_CLASS, Osd, Pg, Pool, Reading, transfers
 from .operator_weights import with_shares
-from .reading import Reading
+
 
 _OSDS_A_PIECE = 300   # before it gives way again: about a millisecond
 
@@ -86,3 +96,89 @@ def _size_and_used(stats: Mapping[str, Any]) -> Tuple[int, int]:
         return total, min(total, max(0, total - statfs.get("available", total)))
     size = max(0, stats.get("kb", 0)) * 1024
     return size, min(size, max(0, stats.get("kb_used", 0)) * 1024)
+
+
+#: Seconds without a new report after which the last one is too old to be used.
+_STALE_SECONDS = 120.0
+
+
+class OsdReports:
+    """The last sequence number of every OSD and when it was first seen. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._last: Dict[int, Tuple[int, float]] = {}
+        self._read_at = 0.0
+        self._any_change = False  # without any, the sequence numbers mean nothing
+
+    def stale(self, osd_stats: Iterable[Mapping[str, Any]], now: float) -> FrozenSet[int]:
+        """Records `get('osd_stats')['osd_stats']`; returns the OSDs that are silent for too long.
+
+        `now` is in seconds since the epoch.
+        """
+        last: Dict[int, Tuple[int, float]] = {}
+        for stats in osd_stats:
+            osd, seq = stats["osd"], stats.get("seq")
+            if not isinstance(seq, int):
+                continue
+            before = self._last.get(osd)
+            if before is not None and before[0] == seq:
+                last[osd] = (seq, min(before[1], now))  # the clock may have been set back
+            else:
+                last[osd] = (seq, now)
+                self._any_change = self._any_change or before is not None
+        self._last, self._read_at = last, now
+        if not self._any_change:
+            return frozenset()
+        return frozenset(osd for osd, (_, since) in last.items() if now - since > _STALE_SECONDS)
+
+    def oldest(self, osds: Container[int]) -> Optional[float]:
+        """When the oldest of the last reports of these OSDs was first seen, in seconds since the
+        epoch; None where nothing is known of them, or no report has ever changed."""
+        if not self._any_change:
+            return None
+        return min([since for osd, (_, since) in self._last.items() if osd in osds], default=None)
+
+    def silent(self, seconds: float) -> FrozenSet[int]:
+        """OSDs without a new report for so long, as of the last reading."""
+        if not self._any_change:
+            return frozenset()
+        return frozenset(osd for osd, (_, since) in list(self._last.items())
+                         if self._read_at - since > seconds)
+
+
+class PgTotals:
+    """Whole numbers, so that the sums are the same in whatever order PGs are added."""
+
+    def __init__(self) -> None:
+        self.objects: Dict[int, int] = {}    # by pool id
+        self.skipped: Dict[Immovable, int] = {}    # reason → PGs that cannot be moved for it
+        self.inbound: Dict[int, int] = {}    # by OSD, as what follows; bytes
+        self.outbound: Dict[int, int] = {}
+        self.up_bytes: Dict[int, int] = {}   # of the shards by the up sets
+        self.moving: List[str] = []          # pgids
+
+    def add(self, pg: Pg, pool: Pool) -> None:
+        """Adds a PG."""
+        self.objects[pg.pool] = self.objects.get(pg.pool, 0) + pg.objects
+        if pg.immovable:
+            self.skipped[pg.immovable] = self.skipped.get(pg.immovable, 0) + 1
+        size, up_bytes = pg.shard_bytes, self.up_bytes
+        for osd in pg.up:
+            up_bytes[osd] = up_bytes.get(osd, 0) + (
+                size if pool.is_uniform else pool.bytes_on(pg.shard_bytes, osd, pg.up))
+        if pg.is_moving:
+            self._add_moving(pg, pool)
+
+    def _add_moving(self, pg: Pg, pool: Pool) -> None:
+        self.moving.append(pg.pgid)
+        gains, losses = transfers(pg, pool.erasure)
+        for osd in gains:
+            self.inbound[osd] = self.inbound.get(osd, 0) + int(
+                pool.bytes_on(pg.shard_bytes, osd, pg.up) * pg.uncopied_ratio)
+        for osd in losses:
+            self.outbound[osd] = self.outbound.get(osd, 0) + pool.bytes_on(
+                pg.shard_bytes, osd, pg.holders)
+
+    def object_copies(self, pools: Mapping[int, Pool]) -> int:
+        """Object copies of all PGs, as their pools want them."""
+        return sum(count * pools[pool].size for pool, count in self.objects.items())

@@ -8,11 +8,9 @@ from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
 from ..crush.rule import UnsupportedRule
 from . import immovable_reasons as reasons
-from .acting_sets import is_optimized
+from .in_flight import PgLocation, is_optimized
 from .immovable_reasons import Immovable
-from .in_flight import PgLocation
-from .model import PgStateCounts, Pool
-from .reading import Reading
+from .model import PgStateCounts, Pool, Reading
 
 _ERASURE = 3
 

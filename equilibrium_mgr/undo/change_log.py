@@ -15,8 +15,8 @@ import zlib
 from typing import (
     Any, Callable, Container, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
-from ..plan.kinds import BALANCE, KINDS
-from ..runtime.buffered_kv_store import CHANGES, BufferedKvStore
+from ..plan.model import BALANCE, KINDS
+from ..runtime.kv_store import CHANGES, BufferedKvStore
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import UpmapItems
 

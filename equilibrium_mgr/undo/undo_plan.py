@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from ..plan.kinds import CANCEL, UNDO, is_same_placement, moves_nothing, takes_back
-from ..plan.model import Move, PgChange, Plan, Usage
+from ..plan.model import (
+    CANCEL, UNDO, Move, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
 from ..plan.options import AIMS
 from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT

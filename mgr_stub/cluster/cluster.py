@@ -6,17 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..clock import VirtualClock
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from ..frozen import ReadOnlyDict
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import OsdMap, up_from_mapping
-from ..osdmap.primaries import with_primary, with_primary_first
-from ..osdmap.upmap import Items, Mapping, apply_items
+from ..osdmap.upmap import Items, Mapping, apply_items, with_primary, with_primary_first
 from .log_recovery import log_length
 from .pg import Pg
 from .raw_mapping import RawMapping, Topology
-from .shard_ratios import ShardRatios
-from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes
+from .usage import NOTHING, OsdUsage, PoolUsage, ShardBytes, ShardRatios
 
 
 class Peering(NamedTuple):

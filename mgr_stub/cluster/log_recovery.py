@@ -12,7 +12,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from ..osdmap.upmap import Mapping
 from .pg import Pg
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Optional, Set
 
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from ..osdmap.osd_map import primary_of
-from ..osdmap.primaries import as_kept, nonprimary_shards
-from ..osdmap.upmap import Mapping
+from ..osdmap.upmap import Mapping, as_kept, nonprimary_shards
 from .cluster import Cluster
 from .pg import Pg
 from .pg_state import acting_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from ..frozen import ReadOnlyDict
 from ..osdmap.upmap import Mapping
 from .usage import NOTHING, ShardBytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from .cluster import Cluster, Peering
 from .peering import blockers_of
 from .pg import Pg

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from ..osdmap.upmap import Mapping
 from .log_recovery import acting_by_log, is_by_log, serving_order
 from .pg import Pg

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..crush.constants import NONE, WEIGHT_ONE
-from ..crush.mapper import Mapper
-from ..crush.placement_seed import stable_mod
-from ..crush.pool_mapping import raw_pg_to_osds
+from ..crush.hashes import NONE, WEIGHT_ONE, stable_mod
+from ..crush.mapper import Mapper, raw_pg_to_osds
 from ..errors import invalid
 from ..osdmap import upmap
 from ..osdmap.crush_map import CrushMap

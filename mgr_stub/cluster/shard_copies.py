@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Set
 
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from ..osdmap.upmap import Mapping
 from . import peering
 from .cluster import Cluster

@@ -5,13 +5,19 @@ bytes, and metadata: bytes per object, the slope of a regression line through (o
 `internal_metadata` of the OSD) over all OSDs. The line's value at zero objects belongs to the
 device and never moves. The slope is kept between 0 and the lowest metadata per object of any OSD,
 so that no OSD's metadata can become negative.
-"""
 
+How much the same shard takes on an OSD, and at a position of its PG.
+
+OSDs that were made with another min_alloc_size, or that compress, allocate more or less for what
+they store. In an EC-optimized pool parity is as large as the first data shard, and the others hold
+what is left of an object (Ceph's ECUtil.h; exact to the byte on 20.2.4).
+"""
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..frozen import ReadOnlyDict
+
 
 _STATFS_KEYS = ("total", "available", "internally_reserved", "allocated", "data_stored",
                 "data_compressed", "data_compressed_allocated", "data_compressed_original",
@@ -207,3 +213,48 @@ def empty_record(osd: int, size: int) -> Dict[str, Any]:
     zeros = dict.fromkeys(("num_pgs", "kb_used", "kb_used_data", "kb_used_omap", "kb_used_meta"), 0)
     return {"osd": osd, **zeros, "kb": size >> 10, "kb_avail": size >> 10,
             "statfs": {**dict.fromkeys(_STATFS_KEYS, 0), "total": size, "available": size}}
+
+
+_PAGE = 4096
+
+
+class ShardRatios:
+    """Ratios to what shards take elsewhere; 1 unless set."""
+
+    def __init__(self) -> None:
+        #: (pool id, or None for all others; OSD) → allocated ÷ stored bytes
+        self.allocation: Dict[Tuple[Optional[int], int], float] = {}
+        #: Pool id → at each position, bytes ÷ (num_bytes / k)
+        self.positions: Dict[int, Tuple[float, ...]] = {}
+
+    @property
+    def is_plain(self) -> bool:
+        """True if no ratio is set."""
+        return not self.allocation and not self.positions
+
+    def stored(self, pool_id: int, position: int, shard: ShardBytes) -> ShardBytes:
+        """The shard with the bytes that it stores at its position."""
+        ratios = self.positions.get(pool_id)
+        if ratios is None or position >= len(ratios):
+            return shard
+        return shard._replace(data=int(shard.data * ratios[position]))
+
+    def ratio(self, pool_id: int, osd: int) -> float:
+        """Allocated ÷ stored bytes of a pool on an OSD."""
+        return self.allocation.get((pool_id, osd), self.allocation.get((None, osd), 1.0))
+
+    def allocated(self, pool_id: int, osd: int, stored: ShardBytes) -> ShardBytes:
+        """The shard with the bytes that it takes on an OSD."""
+        ratio = self.ratio(pool_id, osd)
+        return stored if ratio == 1.0 else stored._replace(data=int(stored.data * ratio))
+
+
+def position_ratios(size: int, data_chunks: int, chunk: int,
+                    object_bytes: int) -> Tuple[float, ...]:
+    """Of an EC-optimized pool of objects of `object_bytes`, cut into chunks of `chunk` bytes."""
+    whole, rest = divmod(object_bytes, chunk * data_chunks)
+    by_shard: List[int] = [
+        -(-(whole * chunk + max(0, min(chunk, rest - shard * chunk))) // _PAGE) * _PAGE
+        for shard in range(data_chunks)]
+    return tuple(by_shard[position if position < data_chunks else 0]
+                 * data_chunks / object_bytes for position in range(size))

@@ -11,11 +11,11 @@ from ..cluster.pg import pg_order
 from ..crush.edit import with_bucket_moved
 from ..errors import Answer, invalid
 from ..events import osd_events, pool_events
-from ..mgr.daemon_metadata import health_status
+from ..mgr.mon_queries import health_status
 from ..mgr.mgr import Mgr
-from ..osdmap.map_change import MapChange
+from ..osdmap.osd_map import MapChange
 from ..simulation.simulation import Simulation
-from ..state.state_writer import osd_df_nodes
+from ..state.state_file import osd_df_nodes
 from .sim_arguments import command, parse_number, parse_osd, parse_ratio, parse_whole
 
 

@@ -1,9 +1,12 @@
-"""Command lines in, answers out: the operator's side of a ModuleHost."""
+"""Command lines in, answers out: the operator's side of a ModuleHost.
 
+A session whose module runs in its own threads; commands have a third one, as in a mgr.
+"""
 from __future__ import annotations
 
 import errno
 import shlex
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, List, Optional, Type
 
 from ..clock import VirtualClock
@@ -11,11 +14,12 @@ from ..cluster.cluster import Cluster
 from ..demo import DEMO_STATE
 from ..errors import Answer, StubError, invalid
 from ..host.module_host import ModuleHost, load_equilibrium
+from ..host.threaded_host import ThreadedHost
 from ..mgr.builtin_balancer import try_command
 from ..mgr.handlers import find_handler, parse_words
 from ..mgr.install import install
 from ..mgr.mgr import Mgr
-from ..monitor.mon_faults import LoggedCommand
+from ..monitor.mon_store import LoggedCommand
 from ..simulation.simulation import Simulation
 from ..state.cluster_builder import build_cluster
 from ..state.state_file import read_state
@@ -124,3 +128,41 @@ class Session:
             raise StubError(errno.EAGAIN, "no mgr is active")
         arguments = parse_words(handler, words[len(handler.prefix.split()):])
         return self.host.call_handler(handler, arguments)
+
+
+#: Real seconds that a command may take.
+_COMMAND_SECONDS = 30.0
+
+
+class ThreadedSession(Session):
+    """As a Session, over a ThreadedHost."""
+
+    host: ThreadedHost
+    host_class = ThreadedHost
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._commands = ThreadPoolExecutor(1, "mgr-commands")
+        super().__init__(*arguments, **named)
+
+    def close(self) -> None:
+        super().close()
+        self._commands.shutdown(wait=False)
+
+    def post(self, line: str) -> Future[Answer]:
+        """Has the commands' thread run a line; the caller may be any thread of the module."""
+        return self._commands.submit(self._locked_dispatch, line.split())
+
+    def dispatch(self, words: List[str]) -> Answer:
+        if words[:1] == ["sim"]:
+            return super().dispatch(words)
+        return self._commands.submit(self._locked_dispatch, words).result(_COMMAND_SECONDS)
+
+    def _locked_dispatch(self, words: List[str]) -> Answer:
+        if words[:1] == ["ceph"]:
+            words = words[1:]
+        if find_handler(self.host.handlers, words) is not None:
+            answer = super().dispatch(words)
+            self.mgr.notify_config()
+            return answer
+        with self.mgr.lock:
+            return super().dispatch(words)

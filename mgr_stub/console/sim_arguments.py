@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from ..clock import parse_span
 from ..errors import StubError, invalid
-from ..monitor.options import parse_value
+from ..monitor.config import parse_value
 
 
 def parse_osd(word: str) -> int:

@@ -6,7 +6,8 @@ from typing import Any, Callable, Dict, List
 
 from ..clock import parse_span
 from ..errors import invalid
-from ..events import cluster_events, omap_events, osd_events, pool_events, shard_events
+from ..events import (
+    cluster_events, omap_events, osd_events, pool_events as shard_events, pool_events)
 from ..simulation.deletion import set_span
 from ..simulation.simulation import Simulation
 from .sim_arguments import (

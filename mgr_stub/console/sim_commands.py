@@ -8,7 +8,7 @@ from typing import Callable, Dict, List, Optional
 from ..clock import format_span, parse_span
 from ..errors import Answer, StubError, invalid
 from ..host.module_host import ModuleHost
-from ..state.state_writer import save_state
+from ..state.state_file import save_state
 from . import sim_cluster_commands, sim_mgr_commands
 
 #: Virtual seconds after which `sim run idle` fails.

@@ -6,7 +6,7 @@ import copy
 import struct
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 
-from .constants import WEIGHT_ONE
+from .hashes import WEIGHT_ONE
 
 #: choose_args of one bucket: weight_set (weights per position) and ids, both optional.
 Arguments = Dict[str, Any]

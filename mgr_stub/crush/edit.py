@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from .dump_editor import DumpEditor, to_fixed_point
-from .shadow_trees import rebuild_shadow_trees
-from .steps import type_ids_of
+from .tree import rebuild_shadow_trees
+from .mapper import type_ids_of
 
 _HOST = "host"
 

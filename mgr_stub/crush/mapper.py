@@ -1,14 +1,220 @@
-"""Runs CRUSH rules: from an input x to the items that a rule gives for it."""
+"""Runs CRUSH rules: from an input x to the items that a rule gives for it.
 
+CRUSH rules and tunables, parsed from a dump.
+
+The choose steps of CRUSH: several distinct items of a type from below one bucket.
+
+Both modes descend the tree with a trial number r, which differs by position and by retry, and
+retry if the item is already chosen or out. `firstn` fills position after position and leaves out
+those that it cannot fill; `indep` keeps the positions and leaves holes.
+
+The raw mapping of a pool's PGs: the result of CRUSH before upmap items.
+"""
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from .choose import Chooser, is_out
+from .hashes import NONE, WEIGHT_ONE, has_hashpspool, hash2, placement_seed
 from .msr import MsrRule, is_msr, map_msr, parse_msr
-from .steps import Step, Tries, check_no_local_tries, steps_of, tries_of, type_ids_of
-from .tree import Tree, choose_args_for
+from .tree import Bucket, Tree, choose_args_for
+
+
+#: Step opcodes that a dump contains as numbers only.
+_OPCODES = {8: "set_choose_tries", 9: "set_chooseleaf_tries", 10: "set_choose_local_tries",
+            11: "set_choose_local_fallback_tries", 12: "set_chooseleaf_vary_r",
+            13: "set_chooseleaf_stable"}
+
+_PLAIN = ("take", "emit", "noop") + tuple(_OPCODES.values())
+_CHOOSE = ("choose_firstn", "choose_indep", "chooseleaf_firstn", "chooseleaf_indep")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. `number` is the item of a take, the count of a choose, the value of a set."""
+
+    op: str
+    number: int = 0
+    type_id: int = 0
+
+
+@dataclass(frozen=True)
+class Tries:
+    """Numbers of tries of CRUSH: the tunables, or the values that a rule sets.
+
+    `choose` counts attempts, not retries; `leaf` is 0 unless a rule sets it.
+    """
+
+    choose: int
+    leaf: int
+    descend_once: bool
+    vary_r: int
+    stable: bool
+
+
+def tries_of(dump: Mapping[str, Any]) -> Tries:
+    """The tunables of a dump, the missing ones as in the profile `jewel`."""
+    tunables = dump.get("tunables") or {}
+    for name in ("choose_local_tries", "choose_local_fallback_tries"):
+        check_no_local_tries(name, int(tunables.get(name, 0)))
+    return Tries(choose=int(tunables.get("choose_total_tries", 50)) + 1, leaf=0,
+                 descend_once=bool(tunables.get("chooseleaf_descend_once", 1)),
+                 vary_r=int(tunables.get("chooseleaf_vary_r", 1)),
+                 stable=bool(tunables.get("chooseleaf_stable", 1)))
+
+
+def check_no_local_tries(name: str, value: int) -> None:
+    """ValueError for retries within a bucket, which no profile since 2012 uses."""
+    if value > 0:
+        raise ValueError(f"{name} is {value}; CRUSH is computed here only with 0")
+
+
+def steps_of(rule: Mapping[str, Any], type_ids: Mapping[str, int]) -> Tuple[Step, ...]:
+    """The steps of a dumped rule; ValueError for an unknown step."""
+    return tuple(_step(step, rule, type_ids) for step in rule["steps"])
+
+
+def _step(step: Mapping[str, Any], rule: Mapping[str, Any], type_ids: Mapping[str, int]) -> Step:
+    op = step.get("op") or _OPCODES.get(step.get("opcode", -1), "")
+    number = int(step.get("item", step.get("num", step.get("arg1", 0))))
+    if op in _PLAIN:
+        return Step(op, number)
+    if op not in _CHOOSE:
+        raise ValueError(f"rule {rule['rule_id']} has a step that is not computed: {dict(step)}")
+    if step["type"] not in type_ids:
+        raise ValueError(f"rule {rule['rule_id']} chooses {step['type']}, which is no CRUSH type")
+    return Step(op, number, type_ids[step["type"]])
+
+
+def type_ids_of(dump: Mapping[str, Any]) -> Dict[str, int]:
+    """{name: id} of the CRUSH types; includes `osd` and bucket types missing in `types`."""
+    known = {"osd": 0, **{entry["name"]: entry["type_id"] for entry in dump.get("types", ())}}
+    for bucket in dump["buckets"]:
+        known.setdefault(bucket["type_name"], bucket.get("type_id", -1 - len(known)))
+    return known
+
+
+#: A position of indep that is still to be filled.
+_UNDEFINED = 0x7FFFFFFE
+
+
+class Chooser:
+    """Chooses for one CRUSH input x.
+
+    `reweight` gives the 16.16 reweight of an OSD, 0 for those that are out or do not exist.
+    """
+
+    def __init__(self, tree: Tree, x: int, reweight: Callable[[int], int], tries: Tries) -> None:
+        self._tree = tree
+        self._x = x
+        self._reweight = reweight
+        self.tries = tries
+
+    def firstn(self, bucket: Bucket, count: int, limit: int, type_id: int,
+               to_leaf: bool) -> List[int]:
+        """Up to `limit` items for `count` positions; with `to_leaf` an OSD below each instead."""
+        chosen: List[int] = []
+        leaves: List[int] = []
+        for position in range(count):
+            if len(chosen) >= limit:
+                break
+            found = self._one_of_firstn(bucket, position, type_id, to_leaf, chosen, leaves)
+            if found is not None:
+                chosen.append(found[0])
+                leaves.append(found[1])
+        return leaves if to_leaf else chosen
+
+    def _one_of_firstn(self, bucket: Bucket, position: int, type_id: int, to_leaf: bool,
+                       chosen: List[int], leaves: List[int]) -> Optional[Tuple[int, int]]:
+        """An item and its OSD (or the item again); None if all tries fail."""
+        for trial in range(position, position + self.tries.choose):
+            item = self._descend(bucket, trial, type_id, len(chosen))
+            if item == NONE:
+                return None
+            if item is None or item in chosen:
+                continue
+            leaf: Optional[int] = item
+            if to_leaf and item < 0:
+                leaf = self._leaf_of_firstn(self._tree.buckets[item], trial, leaves)
+            if leaf is not None and not (type_id == 0 and self._is_out(item)):
+                return item, leaf
+        return None
+
+    def _leaf_of_firstn(self, bucket: Bucket, trial: int, leaves: List[int]) -> Optional[int]:
+        tries = self.tries
+        attempts = tries.leaf or (1 if tries.descend_once else tries.choose)
+        first = trial >> (tries.vary_r - 1) if tries.vary_r else 0
+        if not tries.stable:
+            first += len(leaves)
+        for r in range(first, first + attempts):
+            osd = self._descend(bucket, r, 0, len(leaves))
+            if osd == NONE:
+                return None
+            if osd is not None and osd not in leaves and not self._is_out(osd):
+                return osd
+        return None
+
+    def indep(self, bucket: Bucket, count: int, places: int, type_id: int,
+              to_leaf: bool) -> List[int]:
+        """`places` of `count` positions, NONE where a position stays empty."""
+        chosen = [_UNDEFINED] * places
+        # a leaf that is out stays here when the tries are used up: Ceph returns it
+        leaves = [_UNDEFINED] * places
+        for attempt in range(self.tries.choose):
+            if _UNDEFINED not in chosen:
+                break
+            for position in range(places):
+                if chosen[position] == _UNDEFINED:
+                    self._try_position(bucket, position, position + count * attempt, count,
+                                       type_id, to_leaf, chosen, leaves)
+        return [NONE if item == _UNDEFINED else item for item in (leaves if to_leaf else chosen)]
+
+    def _try_position(self, bucket: Bucket, position: int, trial: int, count: int, type_id: int,
+                      to_leaf: bool, chosen: List[int], leaves: List[int]) -> None:
+        """One attempt to fill a position of indep; puts the result into the two lists."""
+        item = self._descend(bucket, trial, type_id, 0)
+        if item == NONE:
+            chosen[position] = leaves[position] = NONE
+        elif item is not None and item not in chosen:
+            if to_leaf:
+                leaves[position] = item if item >= 0 else self._leaf_of_indep(
+                    self._tree.buckets[item], position, trial, count)
+                if leaves[position] == NONE:
+                    return
+            if not (type_id == 0 and self._is_out(item)):
+                chosen[position] = item
+
+    def _leaf_of_indep(self, bucket: Bucket, position: int, trial: int, count: int) -> int:
+        for attempt in range(self.tries.leaf or 1):
+            osd = self._descend(bucket, position + trial + count * attempt, 0, position)
+            if osd == NONE:
+                return NONE
+            if osd is not None and not self._is_out(osd):
+                return osd
+        return NONE
+
+    def _descend(self, bucket: Bucket, r: int, type_id: int, position: int) -> Optional[int]:
+        """The item of the type that r leads to; None at an empty bucket, NONE at a dead end."""
+        buckets, x = self._tree.buckets, self._x
+        while bucket.straws:
+            item = bucket.draw(x, r, position)
+            if item >= 0:
+                return item if type_id == 0 else NONE
+            bucket = buckets[item]
+            if bucket.type_id == type_id:
+                return item
+        return None
+
+    def _is_out(self, osd: int) -> bool:
+        return is_out(self._x, osd, self._reweight(osd))
+
+
+def is_out(x: int, osd: int, reweight: int) -> bool:
+    """True if its reweight (16.16) excludes an OSD for an input x."""
+    if reweight >= WEIGHT_ONE:
+        return False
+    return reweight <= 0 or hash2(x, osd) & 0xFFFF >= reweight
+
 
 #: 16.16 reweights by OSD id (0x10000 = in, 0 = out); OSDs that are missing count as out.
 Reweights = Union[Sequence[int], Mapping[int, int]]
@@ -140,3 +346,26 @@ def _reader(reweights: Reweights) -> Callable[[int], int]:
         return lambda osd: by_id.get(osd, 0)
     listed = reweights
     return lambda osd: listed[osd] if osd < len(listed) else 0
+
+
+#: Type of a replicated pool in the osdmap: missing OSDs are left out; in others they are holes.
+_REPLICATED = 1
+
+
+def raw_pg_to_osds(mapper: Mapper, pool: Mapping[str, Any], seed: int, reweights: Reweights,
+                   exists: Callable[[int], bool]) -> Tuple[int, ...]:
+    """The raw mapping of PG number `seed` of a pool (an entry of `pools` of `ceph osd dump`).
+
+    As `osdmaptool --test-map-pgs-dump-all` shows it: it includes OSDs that are down but exist.
+    Empty where the pool's rule is missing.
+    """
+    rule_id = mapper.rule_for(int(pool["crush_rule"]), int(pool["type"]), int(pool["size"]))
+    if rule_id is None:
+        return ()
+    pool_id = int(pool["pool"])
+    pgp_num = int(pool.get("pg_placement_num") or pool["pg_num"])
+    x = placement_seed(pool_id, seed, pgp_num, has_hashpspool(pool))
+    mapped = mapper.map(rule_id, x, int(pool["size"]), reweights, pool_id)
+    if int(pool["type"]) == _REPLICATED:
+        return tuple(osd for osd in mapped if osd != NONE and exists(osd))
+    return tuple(osd if osd != NONE and exists(osd) else NONE for osd in mapped)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from .constants import NONE
+from .hashes import NONE
 from .tree import Bucket, Tree
 
 #: Types of rules in a dump.

@@ -8,7 +8,7 @@ from typing import Any, Dict
 from ..cluster import pg_reports
 from ..errors import StubError, invalid
 from ..monitor.monitor import FLAGS
-from ..osdmap.map_change import MapChange
+from ..osdmap.osd_map import MapChange
 from ..simulation.simulation import Simulation
 
 

@@ -8,8 +8,8 @@ from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
 from ..cluster.shard_copies import account_copied
 from ..errors import invalid
-from ..osdmap.pool_entry import share_of
-from ..simulation import omap
+from ..osdmap.osd_map import share_of
+from ..simulation import client_load as omap
 from ..simulation.simulation import Simulation
 
 #: Bytes of omap of an object in a pool that holds nothing else.

@@ -10,11 +10,10 @@ from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ..cluster.shard_copies import lose_osd_data
 from ..cluster.usage import OsdUsage, empty_record
-from ..crush.constants import WEIGHT_ONE
+from ..crush.hashes import WEIGHT_ONE
 from ..crush.edit import with_host, with_osd_weight
 from ..errors import StubError, invalid
-from ..osdmap.map_change import MapChange
-from ..osdmap.osd_entry import marked_down, marked_in, marked_out, marked_up, reweighted
+from ..osdmap.osd_map import MapChange, marked_down, marked_in, marked_out, marked_up, reweighted
 from ..simulation.simulation import Simulation
 
 TIB = 1 << 40

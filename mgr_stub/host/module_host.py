@@ -1,5 +1,7 @@
-"""Runs one mgr module over a simulated cluster: the mgr's life cycle and the passing of time."""
+"""Runs one mgr module over a simulated cluster: the mgr's life cycle and the passing of time.
 
+Background jobs of a module, run inline: virtual time does not pass while they run.
+"""
 from __future__ import annotations
 
 import errno
@@ -8,15 +10,50 @@ import logging
 import random
 import traceback
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..errors import Answer
 from ..mgr.handlers import Handler
 from ..mgr.mgr import Mgr
 from ..mgr.mgr_process import CrashPoint, Interruption, MgrDied
-from ..osdmap.map_change import MapChange
+from ..osdmap.osd_map import MapChange
 from ..simulation.simulation import Simulation
-from .inline_jobs import InlineJobs
+
+
+class InlineJobs:
+    """Queues a module's jobs and runs them on demand, in the order of submission."""
+
+    def __init__(self) -> None:
+        self._queue: List[Tuple[str, Callable[[], None]]] = []
+
+    def submit(self, name: str, job: Callable[[], None], first: bool = False) -> None:
+        self._queue.insert(0 if first else len(self._queue), (name, job))
+
+    def wait(self, seconds: float) -> bool:
+        """False: no time passes while a job runs."""
+        return False
+
+    def stop(self) -> None:
+        """Drops the pending jobs."""
+        self._queue.clear()
+
+    @property
+    def pending(self) -> List[str]:
+        """Names of the pending jobs."""
+        return [name for name, _ in self._queue]
+
+    def run_pending(self) -> int:
+        """Runs all jobs, those that they submit among them; returns how many.
+
+        No virtual time passes, so a handler may have them run at once.
+        """
+        count = 0
+        while self._queue:
+            _, job = self._queue.pop(0)
+            job()
+            count += 1
+        return count
+
 
 #: Rounds that may follow one another at one moment before time goes on.
 _MAX_ROUNDS_AT_ONCE = 20

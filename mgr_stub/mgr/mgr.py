@@ -8,7 +8,7 @@ import threading
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ..cluster.reweighted_map import with_reweights
+from ..cluster.map_update import with_reweights
 from ..errors import StubError
 from ..frozen import frozen
 from ..monitor.mon_store import StoreCache
@@ -18,13 +18,10 @@ from ..simulation.reports import REPORTED
 from ..simulation.simulation import Simulation
 from .api import CommandResult
 from .builtin_balancer import BuiltinBalancer
-from .daemon_metadata import fullness, health
+from .mon_queries import answer_to, fullness, health, ok_to_stop, osd_tree
 from .install import SIMULATED_RELEASES
 from .mgr_process import MgrProcess
-from .mon_queries import answer_to
 from .osd_map_api import OSDMap
-from .osd_tree import osd_tree
-from .stop_check import ok_to_stop
 from .progress_module import ProgressModule
 
 

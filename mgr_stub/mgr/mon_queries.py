@@ -1,10 +1,22 @@
-"""Read-only monitor commands: answered at once, without an epoch or a log entry."""
+"""Read-only monitor commands: answered at once, without an epoch or a log entry.
 
+get('osd_map_tree'): the CRUSH tree with the state of every OSD, as in `ceph osd tree`.
+
+`osd ok-to-stop`: would PGs be inactive without some OSDs? As DaemonServer of the mgr answers.
+
+get('health') in the shape of real daemons, and Ceph's own checks of too full OSDs.
+"""
 from __future__ import annotations
 
+import errno
 import json
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
+from ..cluster import pg_reports
+from ..cluster.cluster import Cluster
+from ..cluster.usage import OsdUsage
+from ..crush.hashes import NONE
+from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import OsdMap
 
 
@@ -33,3 +45,88 @@ _QUERIES: Dict[str, Callable[[OsdMap], str]] = {
     "osd stat": _osd_stat,
     "osd get-require-min-compat-client": lambda osdmap: osdmap.min_compat_client + "\n",
 }
+
+
+def osd_tree(osdmap: OsdMap, crush: CrushMap) -> Dict[str, Any]:
+    """Buckets (without shadow trees) and OSDs; OSDs of no bucket are strays. New objects."""
+    nodes: List[Dict[str, Any]] = []
+    placed: Set[int] = set()
+    for bucket in crush.buckets.values():
+        if "~" in str(bucket["name"]):
+            continue
+        children = [int(item["id"]) for item in bucket["items"]]
+        nodes.append({"id": bucket["id"], "name": bucket["name"], "type": bucket["type_name"],
+                      "type_id": bucket.get("type_id", 1), "children": children})
+        for osd in children:
+            if osd >= 0:
+                placed.add(osd)
+                nodes.append(_osd(osdmap, crush, osd))
+    stray = [_osd(osdmap, crush, osd) for osd in sorted(osdmap.osds) if osd not in placed]
+    return {"nodes": nodes, "stray": stray}
+
+
+def _osd(osdmap: OsdMap, crush: CrushMap, osd: int) -> Dict[str, Any]:
+    entry = osdmap.osds.get(osd, {})
+    state = entry.get("state", ())
+    status = "up" if entry.get("up") else "destroyed" if "destroyed" in state else "down"
+    kind = {"device_class": crush.classes[osd]} if osd in crush.classes else {}
+    return {"id": osd, **kind, "type": "osd", "type_id": 0,
+            "crush_weight": crush.osd_weight(osd), "depth": 2, "pool_weights": {},
+            "exists": int(osdmap.exists(osd)), "status": status,
+            "reweight": osdmap.reweight(osd),
+            "primary_affinity": float(entry.get("primary_affinity", 1.0)), "name": f"osd.{osd}"}
+
+
+def ok_to_stop(cluster: Cluster, osds: Set[int]) -> Tuple[int, str, str]:
+    """(0 or -EBUSY, JSON, a sentence). PGs that nobody has reported yet count as not ok."""
+    refused = unknown = 0
+    for pg in cluster.pgs.values():
+        state = pg_reports.state_of(cluster, pg).split("+")
+        if "unknown" in state:
+            unknown += 1
+            continue
+        acting = {osd for osd in cluster.map.acting(pg.pgid) if osd != NONE}
+        if acting & osds and ("active" not in state
+                              or len(acting - osds) < cluster.min_size_of(pg)):
+            refused += 1
+    answer = json.dumps({"ok_to_stop": not (refused or unknown), "osds": sorted(osds)})
+    if unknown:
+        return -errno.EBUSY, answer, (
+            f"{unknown} pgs have unknown state; cannot draw any conclusions")
+    if refused:
+        return -errno.EBUSY, answer, (
+            f"unsafe to stop osd(s) at this time ({refused} PGs are or would become offline)")
+    return 0, answer, ""
+
+
+def health_status(checks: Mapping[str, Mapping[str, Any]]) -> str:
+    """HEALTH_OK, HEALTH_WARN or HEALTH_ERR, by the most severe check."""
+    severe = any(check.get("severity") == "error" for check in checks.values())
+    return "HEALTH_ERR" if severe else "HEALTH_WARN" if checks else "HEALTH_OK"
+
+
+def fullness(osdmap: OsdMap, usage: Mapping[int, OsdUsage]) -> Dict[str, Dict[str, Any]]:
+    """Ceph's own checks of OSDs that are too full, each in the highest that it has passed."""
+    found: Dict[str, Dict[str, Any]] = {}
+    levels = [(osdmap.ratio(f"{name}_ratio"), name) for name in
+              ("full", "backfillfull", "nearfull")]
+    for osd, used in sorted(usage.items()):
+        record = osdmap.osds.get(osd)
+        name = next((name for ratio, name in levels if used.utilization >= ratio), None)
+        if record is not None and record["up"] and name is not None:
+            check = found.setdefault(f"OSD_{name.upper()}", {
+                "severity": "error" if name == "full" else "warning", "count": 0, "detail": []})
+            check["count"] += 1
+            check["detail"].append(f"osd.{osd} is {name}")
+            check["summary"] = f"{check['count']} {name} osd(s)"
+    return found
+
+
+def health(checks: Mapping[str, Mapping[str, Any]]) -> Dict[str, str]:
+    """get('health'): contains JSON as of `ceph health detail --format json`."""
+    shown = {code: {"severity": f"HEALTH_{'ERR' if check.get('severity') == 'error' else 'WARN'}",
+                    "summary": {"message": check.get("summary", ""),
+                                "count": check.get("count", 0)},
+                    "detail": [{"message": line} for line in check.get("detail", [])],
+                    "muted": False} for code, check in checks.items()}
+    return {"json": json.dumps({"status": health_status(checks), "checks": shown, "mutes": []})}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List
 
-from ..crush.constants import NONE
-from ..crush.placement_seed import stable_mod
+from ..crush.hashes import NONE, stable_mod
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import OsdMap, pgids_of
 

@@ -10,15 +10,13 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ..cluster.cluster import Cluster
 from ..cluster.pg import pg_order
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from ..errors import Answer, StubError, invalid
 from ..osdmap import upmap
-from ..osdmap.map_change import MapChange
-from ..osdmap.osd_map import RELEASE_NAMES
-from ..osdmap.pool_entry import is_merging, pg_nums
+from ..osdmap.osd_map import RELEASE_NAMES, MapChange, is_merging, pg_nums
 from ..osdmap.upmap import Items
 from . import pg_upmap
-from .mon_faults import LoggedCommand, MonFaults
+from .mon_store import LoggedCommand, MonFaults
 
 #: Flags of `osd set` and `osd unset`.
 FLAGS = ("full", "pause", "noup", "nodown", "noout", "noin", "nobackfill", "norebalance",

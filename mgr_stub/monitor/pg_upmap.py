@@ -1,7 +1,7 @@
 """Entries of `pg_upmap` and `pg_upmap_primaries`: whole mappings and primaries set by operators.
 
 A pg_upmap replaces the result of CRUSH, and upmap items are applied to it; the OSD of a
-pg_upmap_primaries entry changes places with the first one (osdmap/primaries.py). Neither has an
+pg_upmap_primaries entry changes places with the first one (osdmap/upmap.py). Neither has an
 effect while its OSDs are out.
 """
 
@@ -14,8 +14,7 @@ from ..cluster.cluster import Cluster
 from ..cluster.pg import pg_order
 from ..errors import StubError, invalid
 from ..osdmap import upmap
-from ..osdmap.map_change import MapChange
-from ..osdmap.pool_entry import is_merging
+from ..osdmap.osd_map import MapChange, is_merging
 
 FULL, PRIMARIES = "pg_upmap", "pg_upmap_primaries"   # keys of the osdmap dump
 Table = List[Dict[str, Any]]

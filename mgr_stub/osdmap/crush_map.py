@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..crush.constants import WEIGHT_ONE
+from ..crush.hashes import WEIGHT_ONE
 
 #: Rule keys that a dump has up to Ceph 16 only.
 _OLD_RULE_KEYS = ("ruleset", "min_size", "max_size")

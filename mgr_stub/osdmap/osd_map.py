@@ -1,15 +1,19 @@
-"""One epoch of the simulated osdmap."""
+"""One epoch of the simulated osdmap.
 
+Entries of `osds` in the osdmap dump, changed for an OSD that goes out, in, down or up.
+
+PG numbers of a pool, from its entry in the osdmap dump.
+
+The changes of one osdmap epoch, as in Ceph's OSDMap::Incremental.
+"""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Dict, FrozenSet, List, Optional
-from typing import Mapping as MappingType
+from typing import Any, Dict, FrozenSet, List, Mapping as MappingType, Optional, Set
 
-from ..crush.constants import NONE, WEIGHT_ONE
-from .primaries import as_kept, has_affinities, primary_place
-from .upmap import Items, Mapping
+from ..crush.hashes import NONE, WEIGHT_ONE
+from .upmap import Items, Mapping, as_kept, has_affinities, primary_place
 
 #: Type of an erasure-coded pool in the osdmap; a replicated one has 1.
 ERASURE = 3
@@ -215,3 +219,123 @@ def primary_of(osds: Mapping) -> int:
 def pgids_of(pool_id: int, pool: MappingType[str, Any]) -> List[str]:
     """All PG ids of a pool."""
     return [f"{pool_id}.{position:x}" for position in range(int(pool["pg_num"]))]
+
+
+#: State of an OSD that the monitor has marked out automatically.
+AUTO_OUT = "autoout"
+
+
+def marked_out(entry: Dict[str, Any], automatically: bool = False) -> Dict[str, Any]:
+    """The entry of an OSD marked out; its reweight is kept for its return.
+
+    `automatically` means by the monitor: the OSD is marked in again as soon as it is up.
+    """
+    if float(entry["weight"]) <= 0:
+        return entry
+    state = sorted({*entry["state"], AUTO_OUT}) if automatically else entry["state"]
+    return {**entry, "in": 0, "weight": 0.0, "old_weight": float(entry["weight"]), "state": state}
+
+
+def marked_in(entry: Dict[str, Any]) -> Dict[str, Any]:
+    """The entry of an OSD marked in, with its previous reweight."""
+    if float(entry["weight"]) > 0:
+        return entry
+    return reweighted(entry, entry.get("old_weight", 0.0) or 1.0)
+
+
+def reweighted(entry: Dict[str, Any], weight: float) -> Dict[str, Any]:
+    """The entry of an OSD with a reweight 0..1; above 0 the previous one is dropped."""
+    if weight <= 0:
+        return {**entry, "in": 0, "weight": 0.0}
+    return {**entry, "in": 1, "weight": float(weight), "old_weight": 0.0,
+            "state": [word for word in entry["state"] if word != AUTO_OUT]}
+
+
+def marked_down(entry: Dict[str, Any]) -> Dict[str, Any]:
+    """The entry of an OSD marked down."""
+    return {**entry, "up": 0, "state": [word for word in entry["state"] if word != "up"]}
+
+
+def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, Any]:
+    """The entry of an OSD marked up; with `comes_in` it is marked in if the monitor marked it out.
+
+    `epoch` is the first one with the OSD up; it becomes `up_from` of an OSD that was down.
+    """
+    if entry["up"]:
+        started = entry
+    else:
+        down = marked_down(entry)
+        started = {**down, "up": 1, "up_from": epoch, "state": down["state"] + ["up"]}
+    return marked_in(started) if comes_in and AUTO_OUT in entry["state"] else started
+
+
+def pg_nums(pool: Dict[str, Any]) -> Dict[str, int]:
+    """pg_num, pgp_num and their targets; those missing in old state files are filled in."""
+    pg_num = int(pool["pg_num"])
+    target = int(pool.get("pg_num_target") or pg_num)
+    placement = int(pool.get("pg_placement_num") or pg_num)
+    return {"pg_num": pg_num, "pg_num_target": target, "pg_placement_num": placement,
+            "pg_num_pending": int(pool.get("pg_num_pending") or pg_num),
+            "pg_placement_num_target": int(pool.get("pg_placement_num_target") or placement)}
+
+
+def in_transition(pool: Dict[str, Any]) -> bool:
+    """True if pg_num or pgp_num has not reached its target."""
+    return len(set(pg_nums(pool).values())) > 1
+
+
+def share_of(position: int, pg_num: int) -> int:
+    """Relative share of a pool's objects that a PG has: 2 for a PG still to be split, else 1."""
+    half = (1 << (pg_num - 1).bit_length()) >> 1
+    return 2 if position < half and position + half >= pg_num else 1
+
+
+def parent_of(position: int) -> int:
+    """Position of the PG that a PG is split from and merged into."""
+    return position & ~(1 << (position.bit_length() - 1)) if position else 0
+
+
+def is_merging(pool: Dict[str, Any], position: int) -> bool:
+    """True for a PG that is about to be merged into another, or to take one in."""
+    counts = pg_nums(pool)
+    sources = range(counts["pg_num_pending"], counts["pg_num"])
+    return position >= counts["pg_num_pending"] or any(
+        parent_of(source) == position for source in sources)
+
+
+@dataclass
+class MapChange:
+    """The changes of one epoch; a value of None removes the entry."""
+
+    upmap_items: Dict[str, Optional[Items]] = field(default_factory=dict)
+    pg_temp: Dict[str, Optional[Mapping]] = field(default_factory=dict)
+    removed_pools: Set[int] = field(default_factory=set)
+    #: New or changed entries of the osdmap's `osds` and `pools`, whole.
+    osds: Dict[int, Dict[str, Any]] = field(default_factory=dict)
+    pools: Dict[int, Dict[str, Any]] = field(default_factory=dict)
+    #: A whole CRUSH dump.
+    crush: Optional[Dict[str, Any]] = None
+    #: Other keys of the dump: full ratios, erasure-code profiles.
+    rest: Dict[str, Any] = field(default_factory=dict)
+    #: PGs whose pg_upmap or chosen primary changes in `rest`.
+    remapped: Set[str] = field(default_factory=set)
+    flags: Optional[FrozenSet[str]] = None
+    min_compat_client: Optional[str] = None
+    #: Makes an epoch even if nothing else changes.
+    force_epoch: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.upmap_items or self.pg_temp or self.removed_pools or self.force_epoch
+                    or self.flags is not None or self.min_compat_client is not None
+                    or self.rest or self.moves_data)
+
+    @property
+    def is_pg_temp_only(self) -> bool:
+        """True if nothing changes but pg_temp, the OSDs that serve PGs while data moves."""
+        return not (self.upmap_items or self.removed_pools or self.flags is not None
+                    or self.min_compat_client is not None or self.rest or self.moves_data)
+
+    @property
+    def moves_data(self) -> bool:
+        """True if raw mappings or up sets may change, other than by upmap items."""
+        return bool(self.osds or self.pools or self.crush is not None)

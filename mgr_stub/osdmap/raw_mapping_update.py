@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Callable, List, Sequence
 
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from .upmap import Mapping
 
 

@@ -1,17 +1,33 @@
-"""Writes and deletes of clients, which change the size of PGs and the bytes on OSDs."""
+"""Writes and deletes of clients, which change the size of PGs and the bytes on OSDs.
 
+Omap as real daemons report it: found by deep scrubs, shown by the OSDs' stores with a delay.
+
+Seen on 16.2.15 and 20.2.4: a PG's num_omap_bytes is 0 until its first deep scrub, then what that
+scrub found. `store_stats` of the pool and `pool_statfs` of the OSDs show what RocksDB has written
+out: soon on 20; on 16 OSD by OSD, when 256 MiB have come together or the store is compacted.
+Omap that leaves an OSD is free only after its store has been compacted, and counts as omap of its
+pool until then.
+
+Noise on the bytes that PGs and OSDs report: a factor for each, drawn anew with each report.
+"""
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+import random
+from itertools import compress
+from operator import is_not
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from ..cluster import pg_reports
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
 from ..cluster.shard_copies import account_copied, mark_missed_writes
-from ..crush.constants import NONE
-from ..osdmap.pool_entry import share_of
+from ..cluster.usage import ShardBytes
+from ..crush.hashes import NONE
+from ..frozen import ReadOnlyDict, ReadOnlyRecords
+from ..osdmap.osd_map import share_of
 from .backfill import Backfill
-from .timers import Timer
+from .deletion import Schedule, Timer
+
 
 #: Bytes of an object in an empty pool.
 OBJECT_BYTES = 4 << 20
@@ -138,3 +154,132 @@ class ClientLoad(Timer):
             self._object_bytes[pool_id] = max(1, stored // objects) if objects and stored > 0 \
                 else OBJECT_BYTES
         return self._object_bytes[pool_id]
+
+
+def report_by_scrub(cluster: Cluster, schedule: Schedule) -> None:
+    """Makes PGs report omap as real daemons do.
+
+    What PGs hold now counts as found by their last deep scrub.
+    """
+    cluster.omap_written = held_bytes(cluster)
+    for pg in cluster.pgs.values():
+        pg.omap_reported = pg.omap_bytes
+        pg.forget_reports()
+
+    def free_later(pool_id: int, osd: int, count: int) -> None:
+        place = (pool_id, osd)
+        cluster.uncompacted[place] = cluster.uncompacted.get(place, 0) + count
+        schedule.at(cluster.clock.now + cluster.compaction_seconds,
+                        lambda: free_uncompacted(cluster, pool_id, osd, count))
+    cluster.on_omap_freed = free_later
+    cluster.invalidate_sums()
+
+
+def free_uncompacted(cluster: Cluster, pool_id: int, osd: int, limit: int) -> None:
+    """Frees up to `limit` bytes of omap that left the OSD and still take space on it."""
+    count = min(limit, cluster.uncompacted.get((pool_id, osd), 0))
+    if count > 0:
+        cluster.uncompacted[pool_id, osd] -= count
+        cluster.store(pool_id, osd, ShardBytes(0, -count, 0))
+        cluster.invalidate_sums()
+
+
+def held_bytes(cluster: Cluster) -> Dict[int, Dict[int, int]]:
+    """OSD → pool id → bytes of omap of the shards that the OSD holds completely."""
+    held: Dict[int, Dict[int, int]] = {}
+    for pg in cluster.pgs.values():
+        for osd in pg.holders() if pg.omap_bytes and pg.movable else ():
+            pools = held.setdefault(osd, {})
+            pools[pg.pool_id] = pools.get(pg.pool_id, 0) + pg.omap_bytes
+    return held
+
+
+def hidden(cluster: Cluster) -> Dict[int, int]:
+    """OSD → bytes of omap not written out yet, which its statistics count as metadata."""
+    if cluster.release >= 18:
+        return {}
+    return {osd: max(0, sum(pools.values()) - sum(cluster.omap_written.get(osd, {}).values()))
+            for osd, pools in held_bytes(cluster).items()}
+
+
+def stored(cluster: Cluster, pool_id: int) -> int:
+    """omap_allocated of the pool's store_stats: bytes written out on all OSDs."""
+    if cluster.release < 18:
+        return sum(written.get(pool_id, 0) for written in cluster.omap_written.values())
+    gone = sum(count for (pool, _), count in cluster.uncompacted.items() if pool == pool_id)
+    if pool_id not in cluster.pgs_with_omap:
+        cluster.pgs_with_omap[pool_id] = [pg for pg in cluster.pgs_of(pool_id) if pg.omap_bytes]
+    return gone + sum(pg.omap_bytes * len(pg.holders()) for pg in cluster.pgs_with_omap[pool_id]
+                      if pg.movable)
+
+
+_Record = Dict[str, Any]
+
+
+class Noise:
+    """Adds noise to readings; keeps what it has made of PGs while their records and factors last."""
+
+    def __init__(self) -> None:
+        #: "pgs" or "osds" → what the factors were drawn from, and they themselves.
+        self._factors: Dict[str, Tuple[Tuple[str, float, int], List[float]]] = {}
+        #: The records of PGs that were last given noise, the factors, and both together.
+        self._pgs: Tuple[List[_Record], List[float], ReadOnlyRecords] = [], [], ReadOnlyRecords()
+
+    def added(self, name: str, value: Any, noise: float, seed: str) -> Any:
+        """A structure of `MgrModule.get` with noise; `seed` has a place for "pgs" or "osds"."""
+        if name == "pg_progress":
+            factors = self._drawn("pgs", noise, seed, len(value["pgs"]))
+            return {**value, "pgs": self._noisy_progress(value["pgs"], factors)}
+        noisy = dict(value)
+        if "pg_stats" in noisy:
+            records = noisy["pg_stats"]
+            noisy["pg_stats"] = _noisy_pgs(
+                records, self._drawn("pgs", noise, seed, len(records)))
+        if "osd_stats" in noisy:
+            records = noisy["osd_stats"]
+            noisy["osd_stats"] = _noisy_osds(
+                records, self._drawn("osds", noise, seed, len(records)))
+        return noisy
+
+    def _drawn(self, kind: str, noise: float, seed: str, count: int) -> List[float]:
+        """A factor for each PG or OSD, in their order."""
+        key = (seed, noise, count)
+        if kind not in self._factors or self._factors[kind][0] != key:
+            draw = random.Random(seed % kind).random   # a local name: drawn for every PG
+            self._factors[kind] = key, [1.0 + noise * (2.0 * draw() - 1.0) for _ in range(count)]
+        return self._factors[kind][1]
+
+    def _noisy_progress(self, records: Dict[str, _Record],
+                        factors: List[float]) -> ReadOnlyRecords:
+        """The records with noise; costs what has changed since the last call."""
+        now = list(records.values())
+        before, last_factors, last = self._pgs
+        changed: Iterable[Tuple[str, _Record, float]] = zip(records, now, factors)
+        if last_factors is factors and list(last) == list(records):
+            noisy = ReadOnlyRecords(last)
+            changed = compress(changed, map(is_not, now, before))
+        else:
+            noisy = ReadOnlyRecords()
+        for pgid, record, factor in changed:
+            noisy[pgid] = ReadOnlyDict(
+                {**record, "num_bytes": int(record["num_bytes"] * factor)})
+        self._pgs = now, factors, noisy
+        return ReadOnlyRecords(noisy)
+
+
+def _noisy_osds(records: List[_Record], factors: List[float]) -> List[_Record]:
+    noisy: List[_Record] = []
+    for record, factor in zip(records, factors):
+        statfs = record["statfs"]
+        total = int(statfs["total"])
+        used = min(total, int((total - int(statfs["available"])) * factor))
+        noisy.append(ReadOnlyDict({
+            **record, "kb_used": used >> 10, "kb_avail": (total - used) >> 10,
+            "statfs": ReadOnlyDict({**statfs, "available": total - used})}))
+    return noisy
+
+
+def _noisy_pgs(records: List[_Record], factors: List[float]) -> List[_Record]:
+    return [{**record, "stat_sum": {
+        **record["stat_sum"], "num_bytes": int(record["stat_sum"]["num_bytes"] * factor)}}
+        for record, factor in zip(records, factors)]

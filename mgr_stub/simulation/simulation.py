@@ -10,16 +10,13 @@ from ..cluster.cluster import Cluster
 from ..monitor.config import Config
 from ..monitor.mon_store import MonStore
 from ..monitor.monitor import Monitor
-from ..osdmap.map_change import MapChange
+from ..osdmap.osd_map import MapChange
 from .backfill import Backfill
-from .client_load import ClientLoad
-from .omap import report_by_scrub
-from .osd_auto_out import OsdAutoOut
-from .pg_num_steps import PgNumSteps
-from .read_balancer import ReadBalancer
+from .client_load import ClientLoad, report_by_scrub
+from .read_balancer import OsdAutoOut, ReadBalancer
+from .pg_num_steps import PgNumSteps, change_pg_num
 from .reports import Reports
-from .splitting import change_pg_num
-from .timers import Schedule, Timer
+from .deletion import Schedule, Timer
 
 #: Virtual seconds that a wait for the monitor lasts if it has no timeout.
 _LONGEST_WAIT = 3600.0

@@ -10,9 +10,9 @@ from ..cluster.cluster import Cluster, PoolSums
 from ..cluster.pg import Pg
 from ..cluster.pg_reports import CLEAN
 from ..cluster.usage import OsdUsage
-from ..crush.constants import NONE
+from ..crush.hashes import NONE
 from ..frozen import ReadOnlyDict, ReadOnlyRecords
-from . import omap
+from . import client_load as omap
 
 _SUMS = ("num_bytes", "num_objects", "num_omap_bytes", "num_omap_keys", "num_object_copies",
          "num_objects_degraded", "num_objects_misplaced")

@@ -17,12 +17,12 @@ from ..cluster.cluster import Cluster
 from ..cluster.log_recovery import writes_in_log
 from ..cluster.pg import Pg, Transfer
 from ..cluster.usage import OsdUsage, PoolUsage, metadata_per_object
-from ..crush.constants import WEIGHT_ONE
+from ..crush.hashes import WEIGHT_ONE
 from ..errors import invalid
 from ..osdmap.crush_map import CrushMap
 from ..osdmap.osd_map import RELEASE_NAMES, OsdMap, is_erasure
-from ..osdmap.primaries import in_shard_order, nonprimary_shards
-from ..osdmap.upmap import Items, Mapping, apply_items, invert_items
+from ..osdmap.upmap import (
+    Items, Mapping, apply_items, in_shard_order, invert_items, nonprimary_shards)
 from ..simulation.statistics import no_statistics
 
 #: Keys of the osdmap dump that OsdMap holds as fields of its own.

@@ -1,13 +1,20 @@
-"""Reading a cluster state file: the layout of jj-balancer's `gather`, plain JSON or xz."""
+"""Reading a cluster state file: the layout of jj-balancer's `gather`, plain JSON or xz.
 
+Writing the simulated cluster to a state file, in the layout that state_file.py reads.
+"""
 from __future__ import annotations
 
 import errno
 import json
 import lzma
-from typing import Any, Dict
+from collections import Counter
+from datetime import datetime, timezone
+from typing import Any, Dict, List
 
+from ..cluster.cluster import Cluster
 from ..errors import StubError, invalid
+from ..simulation import statistics
+
 
 _XZ_MAGIC = b"\xfd7zXZ\x00"
 
@@ -33,3 +40,47 @@ def read_state(path: str) -> Dict[str, Any]:
         raise invalid(f"{path}: a state file has the stateversion 1, this has {version!r}")
     found: Dict[str, Any] = state
     return found
+
+
+def save_state(cluster: Cluster, path: str) -> None:
+    """Writes the state, xz-compressed if the name ends in .xz; StubError if that fails."""
+    text = json.dumps(state_of(cluster), separators=(",", ":")).encode()
+    try:
+        with open(path, "wb") as file:
+            file.write(lzma.compress(text, preset=2) if path.endswith(".xz") else text)
+    except OSError as error:
+        raise StubError(error.errno or errno.EIO,
+                        f"{path}: cannot be written: {error.strerror}") from None
+
+
+def state_of(cluster: Cluster) -> Dict[str, Any]:
+    """The keys that the simulation reads; `equilibrium dump-state` writes all of the layout."""
+    moment = datetime.fromtimestamp(cluster.clock(), timezone.utc).replace(tzinfo=None)
+    return {
+        "stateversion": 1,
+        "timestamp": moment.isoformat(),
+        "osd_dump": cluster.map.dump(cluster.release),
+        "pg_dump": {"pg_ready": True, "pg_map": statistics.pg_dump(cluster)},
+        "df_dump": statistics.df(cluster),
+        "crush_dump": cluster.crush.dump(cluster.release),
+    }
+
+
+def osd_df_nodes(cluster: Cluster) -> List[Dict[str, Any]]:
+    """The nodes of `ceph osd df`; PGs are counted by acting sets (PGMap::stat_pg_add in Ceph)."""
+    pgs = Counter(osd for pgid in cluster.pgs for osd in cluster.map.acting(pgid))
+    space = statistics.df(cluster)["stats"]
+    mean = space["total_used_raw_ratio"]
+    nodes = []
+    for osd, entry in sorted(cluster.map.osds.items()):
+        record = cluster.usage[osd].dump()
+        used = cluster.usage[osd].utilization
+        node = {"id": osd, "device_class": cluster.crush.classes.get(osd, ""),
+                "name": f"osd.{osd}", "type": "osd", "type_id": 0, "depth": 2, "pool_weights": {},
+                "crush_weight": cluster.crush.osd_weight(osd), "reweight": entry["weight"],
+                "utilization": used * 100, "var": used / mean if mean else 0.0,
+                "pgs": pgs[osd], "status": "up" if entry["up"] else "down"}
+        for key in ("kb", "kb_used", "kb_used_data", "kb_used_omap", "kb_used_meta", "kb_avail"):
+            node[key] = record.get(key, 0)
+        nodes.append(node)
+    return nodes

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 
-from mgr_stub.garbage_collection import collect_less_often  # noqa: E402
+from mgr_stub.frozen import collect_less_often  # noqa: E402
 from mgr_stub.mgr.install import install  # noqa: E402
 
 install(18)

@@ -29,20 +29,18 @@ install(18)
 
 from tests.benchmark.made.scale import large_reading  # noqa: E402
 
-from equilibrium_mgr.control.episodes.history import Totals  # noqa: E402
+from equilibrium_mgr.control.history import Totals  # noqa: E402
 from equilibrium_mgr.control.status import BalancerStatus  # noqa: E402
-from equilibrium_mgr.execution.cooldown import Cooldown  # noqa: E402
+from equilibrium_mgr.execution.outcomes import Cooldown  # noqa: E402
 from equilibrium_mgr.execution.pending_moves import PendingMoves  # noqa: E402
 from equilibrium_mgr.gateway.gateway import Gateway  # noqa: E402
-from equilibrium_mgr.observation.cluster_view import (  # noqa: E402
-    make_view, with_figures_of_now)
+from equilibrium_mgr.observation.cluster_view import make_view, with_figures_of_now
 from equilibrium_mgr.observation.movements import PLAN, Movement  # noqa: E402
 from equilibrium_mgr.observation.observer import ClusterObserver  # noqa: E402
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds  # noqa: E402
 from equilibrium_mgr.report.metrics import report_metrics
 from equilibrium_mgr.settings import default_settings  # noqa: E402
-from equilibrium_mgr.snapshot.model import Snapshot  # noqa: E402
-from equilibrium_mgr.snapshot.reading import PgRecord  # noqa: E402
+from equilibrium_mgr.snapshot.model import PgRecord, Snapshot
 
 POOLS = {1000: 64, 3000: 80, 10000: 100}
 TIMES = 3

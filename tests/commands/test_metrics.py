@@ -7,7 +7,7 @@ import pytest
 from tests.commands.asking import ask, max_by_class, run
 from tests.support.exposition import FAMILIES, PREFIX, Parsed, parse
 
-from equilibrium_mgr.observation.states import STATES
+from equilibrium_mgr.observation.cluster_view import STATES
 from equilibrium_mgr.version import VERSION
 from mgr_stub.console.session import Session
 

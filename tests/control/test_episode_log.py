@@ -7,8 +7,7 @@ from typing import List
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, run_until_idle, successor, uneven
 
-from equilibrium_mgr.control.episodes.episode import Episode
-from equilibrium_mgr.control.episodes.episode_log import EpisodeLog
+from equilibrium_mgr.control.history import Episode, EpisodeLog
 
 
 def test_one_line_at_the_begin_and_one_at_the_end() -> None:

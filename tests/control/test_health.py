@@ -9,8 +9,8 @@ from tests.support.clusters.unit_cluster import change_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, successor, uneven
 
-from equilibrium_mgr.execution.change_outcomes import DroppedChange
-from equilibrium_mgr.execution.rejections import Items, from_dict, held, to_dict, with_rejected
+from equilibrium_mgr.execution.outcomes import (
+    DroppedChange, Items, from_dict, held, to_dict, with_rejected)
 from equilibrium_mgr.report.health import health_checks
 
 APPLY_FAILED = "MGR_EQUILIBRIUM_APPLY_FAILED"

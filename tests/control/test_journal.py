@@ -9,13 +9,11 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.episodes.episode import Episode, episode_from_dict
-from equilibrium_mgr.control.episodes.history import MOST_ENTRIES, History
+from equilibrium_mgr.control.history import MOST_ENTRIES, Episode, History, episode_from_dict
 from equilibrium_mgr.control.journal import Journal
-from equilibrium_mgr.execution.change_outcomes import DroppedChange
-from equilibrium_mgr.execution.rejections import (
-    LIFTED_BY, MOST_ITEMS, from_dict, recent, still_rejected, to_dict, with_rejected)
-from equilibrium_mgr.runtime.buffered_kv_store import EPISODE, HISTORY, REJECTED, BufferedKvStore
+from equilibrium_mgr.execution.outcomes import (
+    LIFTED_BY, MOST_ITEMS, DroppedChange, from_dict, recent, still_rejected, to_dict, with_rejected)
+from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY, REJECTED, BufferedKvStore
 
 LOG = logging.getLogger("test")
 

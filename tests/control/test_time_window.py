@@ -6,7 +6,7 @@ from typing import Any, Iterator, List
 
 import pytest
 
-from equilibrium_mgr.control.time_window import Window, is_open, next_opening
+from equilibrium_mgr.control.cluster_guards import Window, is_open, next_opening
 
 ALWAYS = Window(0, 1440, 0, 0)
 DAY = Window(9 * 60, 17 * 60, 0, 0)

@@ -7,10 +7,9 @@ import logging
 import pytest
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.episodes.history import Totals, totals_from_dict
-from equilibrium_mgr.control.episodes.outcomes import OUTCOMES, outcome_code
+from equilibrium_mgr.control.history import OUTCOMES, Totals, outcome_code, totals_from_dict
 from equilibrium_mgr.control.journal import Journal
-from equilibrium_mgr.runtime.buffered_kv_store import EPISODE, HISTORY
+from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY
 
 LOG = logging.getLogger("test")
 

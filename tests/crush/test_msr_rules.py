@@ -14,7 +14,7 @@ from tests.support.few import few
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
 from equilibrium_mgr.crush.rule import UnsupportedRule, parse_rule
-from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.hashes import NONE
 from mgr_stub.crush.mapper import Mapper
 
 

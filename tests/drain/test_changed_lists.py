@@ -9,8 +9,7 @@ from tests.support.loop_driver import Loop
 from tests.support.rounds import kept, small_plan, successor, uneven
 
 from equilibrium_mgr.drain.drain_list import DrainList
-from equilibrium_mgr.drain.remaining import Remaining
-from equilibrium_mgr.drain.status import DrainStatus, StopCheck
+from equilibrium_mgr.drain.status import DrainStatus, Remaining, StopCheck
 from equilibrium_mgr.plan.model import StuckShards
 from equilibrium_mgr.snapshot import reason_codes as codes
 

@@ -8,9 +8,9 @@ import pytest
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.drain.drain_list import DrainList, drain_list_from_dict
-from equilibrium_mgr.drain.osd_names import UnknownName, osds_by_name
-from equilibrium_mgr.drain.remaining import Remaining, remaining_shards
+from equilibrium_mgr.drain.drain_list import (
+    DrainList, UnknownName, drain_list_from_dict, osds_by_name)
+from equilibrium_mgr.drain.status import Remaining, remaining_shards
 
 LIST = DrainList().with_osds({1: "h0", 0: "h0", 7: "osd.7"})
 

@@ -8,17 +8,14 @@ from tests.support.clusters.unit_cluster import Cluster, single_copies
 from tests.support.plan_legality import ended_plan
 
 from equilibrium_mgr.control.balancing_scope import automatic_options
-from equilibrium_mgr.control.plan_gain import gain_reason
-from equilibrium_mgr.control.plan_validity import mark_of, topology_change
+from equilibrium_mgr.control.plan_validity import gain_reason, mark_of, topology_change
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.drain.drain_list import DrainList
-from equilibrium_mgr.drain.remaining import Remaining
-from equilibrium_mgr.drain.status import DrainStatus, StopCheck
-from equilibrium_mgr.observation.states import STUCK
-from equilibrium_mgr.plan.kinds import BALANCE, DRAIN
-from equilibrium_mgr.plan.model import StuckShards
+from equilibrium_mgr.drain.status import DrainStatus, Remaining, StopCheck
+from equilibrium_mgr.observation.cluster_view import STUCK
+from equilibrium_mgr.plan.model import BALANCE, DRAIN, StuckShards
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.report.drains import drain_list, drain_sentence
+from equilibrium_mgr.report.operations import drain_list, drain_sentence
 from equilibrium_mgr.report.health import STUCK_SECONDS, health_checks
 from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot import reason_codes as codes

@@ -10,10 +10,9 @@ from tests.support.rounds import uneven
 
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.drain.drain_list import DrainList
-from equilibrium_mgr.drain.remaining import Remaining, may_lack_copies
-from equilibrium_mgr.drain.status import DrainStatus, StopCheck
-from equilibrium_mgr.report.command_answer import CommandAnswer
-from equilibrium_mgr.report.drains import drain_list, drain_sentence, drains_json
+from equilibrium_mgr.drain.status import DrainStatus, Remaining, StopCheck, may_lack_copies
+from equilibrium_mgr.report.answer import CommandAnswer
+from equilibrium_mgr.report.operations import drain_list, drain_sentence, drains_json
 from equilibrium_mgr.settings import default_settings
 
 EMPTY = DrainStatus(DrainList().with_osds({3: "osd.3"}), {3: Remaining()}, (),

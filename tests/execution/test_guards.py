@@ -8,8 +8,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.guards import (
-    cluster_guard, full_osds, blocked_pools, blocked_pool_reasons, unsettled_pools,
-    upmap_refused)
+    blocked_pool_reasons, blocked_pools, cluster_guard, full_osds, unsettled_pools, upmap_refused)
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 

@@ -12,8 +12,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
-from equilibrium_mgr.snapshot.model import Snapshot
-from equilibrium_mgr.snapshot.reading import PgRecord
+from equilibrium_mgr.snapshot.model import PgRecord, Snapshot
 
 LIMIT = 32    # of 120 copies, at a ratio of 0.27
 MARGIN = 0.05

@@ -10,10 +10,9 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.guards import PoolGuard
-from equilibrium_mgr.execution.osd_traffic import osd_traffic
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
-from equilibrium_mgr.plan.kinds import BALANCE, CANCEL, CLEAN_UP, FREEZE, UNDO, moves_nothing
-from equilibrium_mgr.plan.model import PgChange
+from equilibrium_mgr.execution.throttle_state import ThrottleLimits, osd_traffic
+from equilibrium_mgr.plan.model import (
+    BALANCE, CANCEL, CLEAN_UP, FREEZE, UNDO, PgChange, moves_nothing)
 
 SHUT = limited(
     max_misplaced_ratio=0.01, misplaced_copies=10_000, in_flight=("1.0", "1.1"),

@@ -10,7 +10,7 @@ from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
-from equilibrium_mgr.execution.change_outcomes import DroppedChange
+from equilibrium_mgr.execution.outcomes import DroppedChange
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 

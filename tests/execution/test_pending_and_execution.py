@@ -7,7 +7,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.change_outcomes import DroppedChange
+from equilibrium_mgr.execution.outcomes import DroppedChange
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate, verify_batch
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.gateway.gateway import UpmapReply

@@ -8,7 +8,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.size_check.prediction import Findings, PredictionCheck
+from equilibrium_mgr.execution.size_check import Findings, PredictionCheck
 from equilibrium_mgr.snapshot.model import Snapshot
 
 TARGET = 2

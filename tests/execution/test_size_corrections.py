@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.units import MIB
 
-from equilibrium_mgr.execution.size_check.prediction import Findings, Misprediction
-from equilibrium_mgr.execution.size_check.size_corrections import SizeCorrections
+from equilibrium_mgr.execution.size_check import Findings, Misprediction, SizeCorrections
 
 DAY = 86400.0
 FOUND = Misprediction(pool=7, osd=3, predicted_bytes=9 * MIB, measured_bytes=264 * MIB,

@@ -10,11 +10,11 @@ from tests.support.clusters.unit_cluster import Cluster
 from tests.support.fakes import Harness
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.change_outcomes import waiting_groups
+from equilibrium_mgr.execution.outcomes import waiting_groups
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
-from equilibrium_mgr.report.explain.help import help_for
-from equilibrium_mgr.report.explain.reason import ExplainContext
+from equilibrium_mgr.report.explain.advice import help_for
+from equilibrium_mgr.report.explain.reasons import ExplainContext
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 

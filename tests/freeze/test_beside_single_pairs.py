@@ -8,7 +8,7 @@ from typing import List, Sequence, Tuple
 import pytest
 from tests.scenarios import clusters
 
-from equilibrium_mgr.freeze.freeze_plan import freeze
+from equilibrium_mgr.freeze.freeze import freeze
 from equilibrium_mgr.snapshot.model import Pg, Snapshot
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 

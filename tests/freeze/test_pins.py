@@ -9,8 +9,8 @@ import pytest
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import EC_HOST_RULE, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST
 
-from equilibrium_mgr.freeze.pins import Pin, pin_of
-from equilibrium_mgr.plan.kinds import moves_nothing
+from equilibrium_mgr.freeze.freeze import Pin, pin_of
+from equilibrium_mgr.plan.model import moves_nothing
 from equilibrium_mgr.snapshot import reason_codes as codes
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.reason_codes import Why

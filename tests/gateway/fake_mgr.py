@@ -10,7 +10,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 
 from equilibrium_mgr.gateway.gateway import Gateway, UpmapReply
 from equilibrium_mgr.plan.model import PgChange
-from mgr_stub.crush.placement_seed import stable_mod
+from mgr_stub.crush.hashes import stable_mod
 from mgr_stub.frozen import frozen
 
 

@@ -10,7 +10,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.gateway.gateway import Gateway, NotReady
 from equilibrium_mgr.runtime.time_slice import giving_way
-from equilibrium_mgr.runtime.work_counters import Counts
+from equilibrium_mgr.runtime.job_thread import Counts
 
 
 def test_one_reading_asks_for_everything_once() -> None:

@@ -12,8 +12,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 
 from equilibrium_mgr.metrics_endpoint import endpoint as endpoint_module
-from equilibrium_mgr.metrics_endpoint.endpoint import MetricsEndpoint
-from equilibrium_mgr.metrics_endpoint.http_server import MetricsServer
+from equilibrium_mgr.metrics_endpoint.endpoint import MetricsEndpoint, MetricsServer
 
 from .client import free_port, get
 

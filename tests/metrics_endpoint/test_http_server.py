@@ -10,8 +10,7 @@ from typing import Callable, Iterator, List
 
 import pytest
 
-from equilibrium_mgr.metrics_endpoint.http_server import (
-    CONTENT_TYPE, MOST_CONNECTIONS, MetricsServer)
+from equilibrium_mgr.metrics_endpoint.endpoint import CONTENT_TYPE, MOST_CONNECTIONS, MetricsServer
 
 from .client import free_port, get, is_closed, raw
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 import pytest
 from tests.support.fakes import InlineJobs, KeyValueStore
 
-from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.module import Module
 
 

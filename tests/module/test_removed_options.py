@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional
 import pytest
 
 import equilibrium_mgr
-from equilibrium_mgr.option_values import OptionValues
+from equilibrium_mgr.settings import OptionValues
 from mgr_stub.console.session import Session
 
 OPTIONS: List[Dict[str, Any]] = [dict(name="limit", default=100), dict(name="ids", default="")]

@@ -5,7 +5,7 @@ from typing import Any, Dict
 
 import pytest
 
-from equilibrium_mgr.control.time_window import Window, is_open
+from equilibrium_mgr.control.cluster_guards import Window, is_open
 from equilibrium_mgr.settings import OPTIONS, UNREADABLE_TIME, Settings, read_settings
 
 TYPES = {"str", "int", "uint", "float", "bool", "size", "secs"}

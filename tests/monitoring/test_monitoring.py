@@ -12,9 +12,9 @@ import pytest
 from tests.commands.asking import run
 from tests.support.exposition import FAMILIES, PREFIX
 
-from equilibrium_mgr.control.episodes.history import Totals
+from equilibrium_mgr.control.history import Totals
 from equilibrium_mgr.control.status import BalancerStatus
-from equilibrium_mgr.observation.states import STATES
+from equilibrium_mgr.observation.cluster_view import STATES
 from equilibrium_mgr.report.metrics import report_metrics
 from mgr_stub.console.session import Session
 

@@ -179,7 +179,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "numbers-as-stored",
         "a stored value that cannot be read ends no recovery", (
-            Edit("equilibrium_mgr/runtime/buffered_kv_store.py",
+            Edit("equilibrium_mgr/runtime/kv_store.py",
                  "    if not -_LARGEST < value < _LARGEST:\n",
                  "    if False:\n"),),
         ("properties/test_garbled_store.py",)),

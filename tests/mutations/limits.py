@@ -12,13 +12,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "given-is-not-counted",
         "what leaves exchanges in one freeze counts together for the fill limit of an OSD", (
-            Edit("equilibrium_mgr/freeze/pins.py",
+            Edit("equilibrium_mgr/freeze/freeze.py",
                  "        return self._given.get(osd, 0)\n", "        return 0\n"),),
         ("freeze/test_pins.py",)),
     Mutation(
         "small-pools-are-reasons",
         "room for a pool of some megabytes moves no data", (
-            Edit("equilibrium_mgr/control/plan_gain.py",
+            Edit("equilibrium_mgr/control/plan_validity.py",
                  "if _is_small(pool, snapshot)}", "if False}"),),
         ("control/test_plan_gain.py",)),
     Mutation(

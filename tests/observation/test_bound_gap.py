@@ -9,7 +9,7 @@ from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.observation.bound_gap import BoundGap, bound_gaps
+from equilibrium_mgr.observation.refusals import BoundGap, bound_gaps
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 

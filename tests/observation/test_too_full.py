@@ -9,7 +9,7 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.observation.too_full import find_too_full
+from equilibrium_mgr.observation.cluster_view import find_too_full
 from tests.report.explanations import explained, says
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status import report_status

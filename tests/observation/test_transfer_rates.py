@@ -7,9 +7,8 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.observation.movements import CRUSH, PLAN, RECOVERY, Movement
-from equilibrium_mgr.observation.transfer_rates import (
-    Rate, RateMeter, TransferRates, time_left)
+from equilibrium_mgr.observation.movements import (
+    CRUSH, PLAN, RECOVERY, Movement, Rate, RateMeter, TransferRates, time_left)
 from equilibrium_mgr.snapshot.model import Snapshot
 
 #: 1.0 to 1.7 have arrived at osd.0 to osd.7.

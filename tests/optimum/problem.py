@@ -7,8 +7,7 @@ module's own rules: what is legal is what tests/support/strict_crush.py enumerat
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence
-from typing import Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from tests.support.plan_legality import part_of
 from tests.support.strict_crush import leaves, monitor_keeps, possible_up_sets

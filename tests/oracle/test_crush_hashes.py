@@ -12,7 +12,7 @@ from typing import Callable, Counter, Dict
 
 import pytest
 
-from mgr_stub.crush import hashes, log2
+from mgr_stub.crush import hashes as log2, hashes
 
 from .ceph_tools import run_tool
 

@@ -8,8 +8,7 @@ from typing import Any, Counter, Dict
 
 import pytest
 
-from mgr_stub.crush.mapper import Mapper
-from mgr_stub.crush.pool_mapping import raw_pg_to_osds
+from mgr_stub.crush.mapper import Mapper, raw_pg_to_osds
 
 from .ceph_tools import compile_crush, crush_mappings, dump_crush, dump_osdmap, map_pgs
 from .maps.crush_osdmap import make_osdmap

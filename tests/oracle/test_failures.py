@@ -102,8 +102,8 @@ def _uncertain(cluster: MappedCluster, failed: MappedCluster) -> Set[str]:
 def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
            expected: Dict[str, PGMapping], uncertain: Set[str], tally: Counter[str]) -> None:
     failure: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
-    places: Any = importlib.import_module("equilibrium_mgr.what_if.placement")
-    up_sets: Any = importlib.import_module("equilibrium_mgr.what_if.up_sets")
+    places: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
+    up_sets: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
     gateway = session.module.gateway
     snapshot = gateway.snapshot()
     placed = places.placement(snapshot, changes)

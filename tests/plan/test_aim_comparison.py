@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from equilibrium_mgr.plan.aim_comparison import (
     FAILED, MAX_COMPARISONS, PLANNING, READY, AimFigures, AimComparison, AimComparisons)
-from equilibrium_mgr.plan.kinds import BALANCE
+from equilibrium_mgr.plan.model import BALANCE
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
 

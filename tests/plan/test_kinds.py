@@ -7,7 +7,7 @@ import pytest
 from tests.snapshot.pg_lives import MOVING, SENT, Lives
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 
-from equilibrium_mgr.plan.kinds import moves_nothing, takes_back
+from equilibrium_mgr.plan.model import moves_nothing, takes_back
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Pg
 

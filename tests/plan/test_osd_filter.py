@@ -7,7 +7,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
-from equilibrium_mgr.plan.osd_filter import OsdFilter, osds_named
+from equilibrium_mgr.plan.options import OsdFilter, osds_named
 
 CRUSH: CrushHierarchy = Cluster(hosts(3, 2)).pool(1).snapshot().crush
 ALL = frozenset(range(6))

@@ -1,8 +1,7 @@
 """Plans as the service keeps them."""
 from __future__ import annotations
 
-from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.topology import topology_mark
+from equilibrium_mgr.plan.model import Plan, topology_mark
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot, pool_of
 

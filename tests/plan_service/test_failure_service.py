@@ -14,7 +14,7 @@ from equilibrium_mgr.plan_service.failure_service import (
     MAX_ANSWERS, FailureQuestion, FailureService)
 from equilibrium_mgr.runtime.time_slice import give_way
 from equilibrium_mgr.what_if.failure import Failure
-from mgr_stub.host.inline_jobs import InlineJobs
+from mgr_stub.host.module_host import InlineJobs
 
 HOST = FailureQuestion(Failure("h0", "host", frozenset({0})))
 

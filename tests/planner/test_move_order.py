@@ -13,8 +13,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.changes import wanted_changes
-from equilibrium_mgr.planner.move_order import order_changes
+from equilibrium_mgr.planner.move_order import order_changes, wanted_changes
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.model import Snapshot
 

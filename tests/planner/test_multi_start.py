@@ -14,9 +14,9 @@ from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner import multi_start
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS, ScoreWeights, Weights
-from equilibrium_mgr.planner.placement_score import pool_free_bytes, score_placement
+from equilibrium_mgr.planner.multi_start import pool_free_bytes, score_placement
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.planner.state.osd_sets import OsdSetState
+from equilibrium_mgr.planner.state.constraints import OsdSetState
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.runtime.time_slice import giving_way
 

@@ -13,9 +13,8 @@ from tests.report.explanations import explained, giant, looked_at
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.observation.states import BALANCED
-from equilibrium_mgr.planner.bound.whole_shards import pg_num_advice
+from equilibrium_mgr.planner.bound.lower_bound import pg_num_advice, utilization_bounds
+from equilibrium_mgr.observation.cluster_view import BALANCED
 
 #: What the model may be off by, a ratio: see the docstring of whole_shards.py.
 STATED = 0.015

@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from tests.support.clusters.unit_cluster import NONE, Cluster
 
-from equilibrium_mgr.snapshot.statistics.pg_statistics import PgStatistics
-from equilibrium_mgr.snapshot.reading import PoolStatfs, Reading
+from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
+from equilibrium_mgr.snapshot.model import PoolStatfs, Reading
 
 _ODD_STATES = ("", "unknown", "wibble", "active+wobbling", "stale+incomplete", "+", "creating")
 

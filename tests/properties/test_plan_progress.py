@@ -9,10 +9,10 @@ from tests.properties.planned import Planned
 from tests.support.plan_legality import ended_plan
 from tests.support.replay import Replay, by_change, follow_up
 
-from equilibrium_mgr.plan.weight_shares import bytes_beyond_share
+from equilibrium_mgr.plan.usage import bytes_beyond_share
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
-from equilibrium_mgr.planner.search.descent import Descent
+from equilibrium_mgr.planner.search.single_moves import Descent
 from equilibrium_mgr.planner.search.repair import RepairGoal
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.search.tightening import Tightening

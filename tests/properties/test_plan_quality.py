@@ -10,7 +10,7 @@ from tests.support.plan_legality import ended_plan
 from tests.support.replay import Replay
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.weight_shares import bytes_beyond_share
+from equilibrium_mgr.plan.usage import bytes_beyond_share
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.snapshot.model import Snapshot
 

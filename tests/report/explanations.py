@@ -9,10 +9,10 @@ from tests.support.fakes import Harness
 from tests.support.units import GIB
 
 from equilibrium_mgr.control.status import BalancerStatus
-from equilibrium_mgr.execution.rejections import Items
-from equilibrium_mgr.report.command_answer import CommandAnswer
+from equilibrium_mgr.execution.outcomes import Items
+from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.report.explain.explain import explain
-from equilibrium_mgr.report.explain.reason import ExplainContext
+from equilibrium_mgr.report.explain.reasons import ExplainContext
 
 
 RACK_RULE = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"

@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.gateway.pool_space import PoolSpaceNow
+from equilibrium_mgr.gateway.snapshot_reader import PoolSpaceNow
 from equilibrium_mgr.observation.cluster_view import make_view
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_plan
-from equilibrium_mgr.report.command_answer import CommandAnswer
+from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.snapshot.model import Snapshot
 
 

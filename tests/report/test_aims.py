@@ -9,13 +9,12 @@ from tests.support.clusters.random_clusters import random_cluster
 from .looks import evaluated, look_at
 
 from equilibrium_mgr.plan.aim_comparison import AimComparison, AimFigures
-from equilibrium_mgr.plan.kinds import BALANCE
-from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.model import BALANCE, Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
 from equilibrium_mgr.plan_service.plan_service import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.report.command_answer import CommandAnswer
+from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(

@@ -8,8 +8,7 @@ from typing import Callable, List
 
 import pytest
 
-from equilibrium_mgr.report.command_answer import (
-    CommandAnswer, CommandResult, CommandError, run_command)
+from equilibrium_mgr.report.answer import CommandAnswer, CommandError, CommandResult, run_command
 
 
 def run(command: Callable[[], CommandAnswer], output_format: str = "plain") -> CommandResult:

@@ -8,9 +8,9 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
-from equilibrium_mgr.observation.planned_placement import planned_placement
+from equilibrium_mgr.observation.refusals import planned_placement
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.report.cluster.classes import class_rows, class_table
+from equilibrium_mgr.report.cluster.bounds import class_rows, class_table
 
 
 def three() -> Cluster:

@@ -11,7 +11,7 @@ from tests.support.fakes import Harness
 from tests.support.rules import HDD_HOSTS
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.execution.outcomes import Rejection
 
 
 def test_cluster_at_its_bound() -> None:

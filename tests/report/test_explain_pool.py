@@ -8,7 +8,7 @@ from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import OSD_RULE, SSD_FIRST
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.execution.outcomes import Rejection
 
 
 def test_failure_domains_in_words() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.fakes import KeyValueStore
 
 from equilibrium_mgr.control.status import BalancerStatus
-from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.report.health import KEY, PREFIX, HealthMonitor, health_checks
 from equilibrium_mgr.snapshot import reason_codes as codes
 

@@ -9,8 +9,8 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.observation.cluster_view import ClusterView
-from equilibrium_mgr.report.cluster.moves import report_moves
-from equilibrium_mgr.report.command_answer import CommandAnswer, CommandError
+from equilibrium_mgr.report.cluster.cluster_tables import report_moves
+from equilibrium_mgr.report.answer import CommandAnswer, CommandError
 
 KEYS = {"osdmap_epoch", "snapshot_age_seconds", "moves", "shards", "left_bytes",
         "bytes_per_second", "waiting_shards"}

@@ -8,15 +8,14 @@ from tests.snapshot.test_position_ratios import optimized_cluster
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.units import GIB
 
-from equilibrium_mgr.drain.remaining import remaining_shards
-from equilibrium_mgr.plan.weight_shares import share_utilizations
+from equilibrium_mgr.drain.status import remaining_shards
+from equilibrium_mgr.plan.usage import share_utilizations
 from equilibrium_mgr.planner.refusal_census import RefusalCount
-from equilibrium_mgr.report.cluster.osds import held_json
-from equilibrium_mgr.report.explain.help import numbers_of
-from equilibrium_mgr.report.explain.reason import ExplainContext
+from equilibrium_mgr.report.cluster.cluster_tables import held_json
+from equilibrium_mgr.report.explain.advice import numbers_of
+from equilibrium_mgr.report.explain.reasons import ExplainContext
 from equilibrium_mgr.snapshot import reason_codes as codes
-from equilibrium_mgr.what_if.failure import Failure
-from equilibrium_mgr.what_if.placement import placement
+from equilibrium_mgr.what_if.failure import Failure, placement
 from equilibrium_mgr.what_if.recovery import recover
 
 ODD = 0

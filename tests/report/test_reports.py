@@ -10,7 +10,7 @@ from tests.support.fakes import Harness
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.rejections import Rejection
+from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import make_plan

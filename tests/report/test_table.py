@@ -6,9 +6,8 @@ from typing import List
 
 import pytest
 
-from equilibrium_mgr.report.command_answer import CommandError
-from equilibrium_mgr.report.table import (
-    Column, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
+from equilibrium_mgr.report.answer import (
+    Column, CommandError, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
 
 ROWS: List[Row] = [{"osd": 1, "use": 0.5}, {"osd": 2, "use": None}, {"osd": 3, "use": 0.7}]
 KEYS: SortKeys = {"id": lambda row: row["osd"], "use": lambda row: row["use"]}

@@ -8,7 +8,7 @@ from typing import List
 from tests.support.fakes import LOG
 
 from equilibrium_mgr.runtime.job_thread import JobThread
-from mgr_stub.host.inline_jobs import InlineJobs
+from mgr_stub.host.module_host import InlineJobs
 
 PATIENCE = 10.0
 

@@ -21,7 +21,7 @@ from equilibrium_mgr.observation.cluster_view import make_view
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
-from equilibrium_mgr.report.command_answer import CommandAnswer
+from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.runtime.job_thread import JobThread
 from equilibrium_mgr.runtime.time_slice import (
     TimeSlice, give_way, giving_way, piecewise, release, sorted_piecewise, told_to_end)

@@ -1,9 +1,8 @@
 """Intervals, back-off and cooldown, also on a clock that jumps."""
 from __future__ import annotations
 
-from equilibrium_mgr.execution.cooldown import Cooldown
-from equilibrium_mgr.runtime.backoff import Backoff
-from equilibrium_mgr.runtime.wait_timer import WaitTimer
+from equilibrium_mgr.execution.outcomes import Cooldown
+from equilibrium_mgr.runtime.waiting import Backoff, WaitTimer
 
 
 def test_interval() -> None:

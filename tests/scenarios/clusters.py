@@ -12,8 +12,7 @@ from tests.support.clusters.unit_cluster import Cluster
 from tests.support.rules import EC_HDD_HOSTS, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST, SSD_HOSTS
 
 from mgr_stub.console.session import Session
-from mgr_stub.crush.mapper import Mapper
-from mgr_stub.crush.pool_mapping import raw_pg_to_osds
+from mgr_stub.crush.mapper import Mapper, raw_pg_to_osds
 
 from . import random_layouts
 

@@ -8,8 +8,8 @@ from typing import Dict, Optional
 import pytest
 
 from mgr_stub.console.session import Session
-from mgr_stub.crush.constants import NONE
-from mgr_stub.osdmap.map_change import MapChange
+from mgr_stub.crush.hashes import NONE
+from mgr_stub.osdmap.osd_map import MapChange
 from mgr_stub.osdmap.upmap import Items
 
 from . import clusters

@@ -7,9 +7,9 @@ from tests.gateway.fake_mgr import Clock, FakeMgr
 from tests.support.clusters.unit_cluster import Cluster
 
 from equilibrium_mgr.gateway.snapshot_reader import NotReady, SnapshotReader
-from equilibrium_mgr.runtime.work_counters import WorkCounters
+from equilibrium_mgr.runtime.job_thread import WorkCounters
 from equilibrium_mgr.settings import Settings, default_settings
-from equilibrium_mgr.snapshot.statistics.osd_reports import OsdReports
+from equilibrium_mgr.snapshot.osds import OsdReports
 from mgr_stub.frozen import frozen
 
 

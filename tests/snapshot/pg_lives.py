@@ -12,7 +12,7 @@ from typing import Any, Dict, List
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.snapshot.reading import Reading
+from equilibrium_mgr.snapshot.model import Reading
 
 OSDS = 10
 SENT, MOVING, SETTLED = "sent", "moving", "settled"

@@ -7,7 +7,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 
 from equilibrium_mgr.snapshot.builder import build_snapshot
-from equilibrium_mgr.snapshot.statistics.osd_reports import OsdReports
+from equilibrium_mgr.snapshot.osds import OsdReports
 
 
 def stats(**seq: int) -> List[Dict[str, Any]]:

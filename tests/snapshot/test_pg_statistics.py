@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 import pytest
 
-from equilibrium_mgr.snapshot.statistics.pg_statistics import PgStatistics
-from equilibrium_mgr.snapshot.reading import PgRecord
+from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
+from equilibrium_mgr.snapshot.model import PgRecord
 
 
 def pg_stat(pgid: str, objects: int = 10, omap: int = 0, up: Sequence[int] = (0, 1),

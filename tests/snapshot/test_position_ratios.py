@@ -8,7 +8,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.snapshot.sizes.position_ratios import Layout
+from equilibrium_mgr.snapshot.sizes.osd_factors import Layout
 
 K, M, WIDTH = 4, 2, 4 * 16384
 KIB = 1024

@@ -11,7 +11,7 @@ from tests.support.units import GIB, MIB
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
 from equilibrium_mgr.snapshot.builder import build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
-from equilibrium_mgr.snapshot.statistics.pg_statistics import PgStatistics
+from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 
 BYTES_ONLY, OMAP_ONLY, MIXED, EMPTY = "bytes only", "omap only", "mixed", "empty"
 

@@ -14,7 +14,7 @@ from equilibrium_mgr.gateway.gateway import NotReady, UpmapReply
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.plan_service import PlanService
-from equilibrium_mgr.runtime.work_counters import Counts, WorkCounters
+from equilibrium_mgr.runtime.job_thread import Counts, WorkCounters
 from equilibrium_mgr.settings import Settings, read_settings
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.upmap_items import apply_items

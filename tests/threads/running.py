@@ -6,17 +6,15 @@ import json
 import random
 import tempfile
 import threading
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import Future, TimeoutError as Late
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tests.benchmark.clusters import state_of
 from tests.benchmark.made.shapes import Osds, PoolPlan, fill
 
-from mgr_stub.console.session import Session
-from mgr_stub.console.threaded_session import ThreadedSession
-from mgr_stub.host.serve_wait import MAX_AT_ONCE
+from mgr_stub.console.session import Session, ThreadedSession
+from mgr_stub.host.threaded_host import MAX_AT_ONCE
 from mgr_stub.monitor.monitor import MGR
 from tests.scenarios import clusters
 from tests.support.rules import HDD_HOSTS

@@ -5,7 +5,7 @@ import sys
 import threading
 from typing import Any, Callable, Optional, Set, Tuple
 
-from mgr_stub.console.threaded_session import ThreadedSession
+from mgr_stub.console.session import ThreadedSession
 from mgr_stub.mgr.mgr_process import MgrDied
 from tests.support.giving_way import give_way
 

@@ -13,7 +13,7 @@ from tests.scenarios.rules.under_way import REMOVE_ITEMS, SET_ITEMS
 from tests.scenarios.test_from_any_upmaps import made_by_others
 from tests.scenarios.watch.watch import Watch
 
-from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.monitor.mon_store import LoggedCommand
 from mgr_stub.monitor.monitor import MGR
 
 _SETTINGS = ("config set mgr mgr/equilibrium/start_delay 0",

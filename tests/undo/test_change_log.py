@@ -9,9 +9,8 @@ from tests.support.clusters.unit_cluster import plan_of
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import kept, small_plan, successor, uneven
 
-from equilibrium_mgr.plan.kinds import BALANCE, UNDO
-from equilibrium_mgr.runtime.buffered_kv_store import BufferedKvStore
-from equilibrium_mgr.runtime.kv_store import MAX_VALUE_BYTES
+from equilibrium_mgr.plan.model import BALANCE, UNDO
+from equilibrium_mgr.runtime.kv_store import MAX_VALUE_BYTES, BufferedKvStore
 from equilibrium_mgr.undo import change_log
 from equilibrium_mgr.undo.change_log import ChangeLog, ChangeRow
 

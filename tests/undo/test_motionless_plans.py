@@ -10,8 +10,8 @@ from tests.support.rounds import kept, successor, uneven
 from tests.support.units import GIB
 
 from equilibrium_mgr.control import balancer
-from equilibrium_mgr.plan.kinds import CANCEL, CLEAN_UP, FREEZE, UNDO
-from equilibrium_mgr.plan.model import BadPlan, PgChange, Plan, plan_from_dict
+from equilibrium_mgr.plan.model import (
+    CANCEL, CLEAN_UP, FREEZE, UNDO, BadPlan, PgChange, Plan, plan_from_dict)
 
 
 def back(count: int = 4, kind: str = CANCEL) -> Plan:

@@ -12,9 +12,8 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.snapshot.upmap_items import apply_items, items_for, keep_raw_positions
-from equilibrium_mgr.upmap_cleanup import needless_pairs as why
-from equilibrium_mgr.upmap_cleanup.cleanup_plan import cleanup_plan
-from equilibrium_mgr.upmap_cleanup.needless_pairs import find_needless
+from equilibrium_mgr.upmap_cleanup import upmap_cleanup as why
+from equilibrium_mgr.upmap_cleanup.upmap_cleanup import cleanup_plan, find_needless
 
 Items = Tuple[Tuple[int, int], ...]
 RAW = (0, 1, 2)

@@ -9,7 +9,7 @@ from typing import Any, List
 import pytest
 
 from mgr_stub.console.session import Session
-from equilibrium_mgr.commands import module_parts
+from equilibrium_mgr.commands import base as module_parts
 from equilibrium_mgr.undo.undo_plan import DRAINED
 
 from .test_undo_commands import asked, half_way, items, refused, said, session

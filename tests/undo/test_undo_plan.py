@@ -7,7 +7,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.kinds import BALANCE, CANCEL, UNDO
+from equilibrium_mgr.plan.model import BALANCE, CANCEL, UNDO
 from equilibrium_mgr.undo.change_log import ChangeRow
 from equilibrium_mgr.undo.undo_plan import (
     DRAINED, FOREIGN, GONE, REMAPPED, UndoResult, cancel_plan, undo_plan)

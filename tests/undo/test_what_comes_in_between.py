@@ -15,8 +15,7 @@ from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
-from equilibrium_mgr.plan.kinds import FREEZE, UNDO
-from equilibrium_mgr.plan.model import PgChange
+from equilibrium_mgr.plan.model import FREEZE, UNDO, PgChange
 from mgr_stub.console.session import Session
 
 from .test_undo_commands import asked, half_way, items, refused, said, session

@@ -9,10 +9,9 @@ from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.runtime.time_slice import giving_way
-from equilibrium_mgr.what_if.failure import Failure
-from equilibrium_mgr.what_if.placement import PgsByOsd, placement
-from equilibrium_mgr.what_if.recovery import Recovery, failure_figures, recover, usage_of
-from equilibrium_mgr.what_if.worst import worst_failures
+from equilibrium_mgr.what_if.failure import Failure, PgsByOsd, placement
+from equilibrium_mgr.what_if.recovery import (
+    Recovery, failure_figures, recover, usage_of, worst_failures)
 
 Ups = Mapping[str, Tuple[int, ...]]
 

@@ -8,7 +8,7 @@ from typing import Tuple
 
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 
-from equilibrium_mgr.what_if.up_sets import UpSetsAfter
+from equilibrium_mgr.what_if.failure import UpSetsAfter
 
 Osds = Tuple[int, ...]
 

@@ -12,18 +12,125 @@ saturated and none leads back, so that each part can be solved by itself.
 
 The highest utilization follows from one explicit cut, hence is a lower bound whatever a flow's
 rounding.
+
+Maximum flow and minimum cut by Dinic's algorithm, on integers so that nothing is rounded.
+
+Source: E. A. Dinic, "Algorithm for solution of a problem of maximum flow in networks with power
+estimation", Soviet Math. Doklady 11 (1970). Iterative: paths may be longer than Python's stack.
+
+Demands that share OSDs, and the flow network of which of their bytes can be on which OSDs: from
+a demand through the buckets that its rule keeps apart, each with its limit, to the OSDs.
+
+OSDs that no demand can tell apart share a sink, and pools of the same rule and size a demand, so
+that the network has a node per bucket instead of one per OSD or PG.
 """
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
+from collections import deque
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ...runtime.time_slice import piecewise
-from .max_flow import FlowNetwork
+from ...runtime.time_slice import give_way, piecewise
+from .demand import OSDS_AT_ONCE, Demand
+
+
+#: Before it gives way again: a few milliseconds.
+_NODES_AT_ONCE = 1000
+_STEPS_AT_ONCE = 2000
+
+
+class FlowNetwork:
+    """Directed edges with capacities; `max_flow` may be called once."""
+
+    def __init__(self, nodes: int) -> None:
+        self._edges_of: List[List[int]] = [[] for _ in range(nodes)]
+        self._head: List[int] = []
+        self._residual: List[int] = []   # what an edge can still carry; edge e is e ^ 1 reversed
+        self._depth: List[int] = []      # edges from the source, -1 where it does not reach
+
+    def add_edge(self, tail: int, head: int, capacity: int) -> None:
+        """Adds an edge and its reverse, which carries nothing at first."""
+        for node, other, residual in ((tail, head, capacity), (head, tail, 0)):
+            self._edges_of[node].append(len(self._head))
+            self._head.append(other)
+            self._residual.append(residual)
+
+    def max_flow(self, source: int, sink: int) -> int:
+        """Computes a maximum flow from `source` to `sink`; returns its value."""
+        flow = 0
+        while self._measure_depths(source, sink):
+            flow += self._saturate_shortest_paths(source, sink)
+        return flow
+
+    def on_source_side(self, node: int) -> bool:
+        """After `max_flow`: True if the node is on the source's side of the minimum cut.
+
+        Of several minimum cuts it is the one with the smallest source side.
+        """
+        return self._depth[node] >= 0
+
+    def _measure_depths(self, source: int, sink: int) -> bool:
+        """Measures distances from the source; False if the sink is out of reach, and then every
+        node within reach has its depth."""
+        edges_of, head, residual = self._edges_of, self._head, self._residual
+        depth = self._depth = [-1] * len(edges_of)
+        depth[source] = 0
+        queue = deque([source])
+        seen = 0
+        while queue:
+            if seen % _NODES_AT_ONCE == 0:
+                give_way()
+            seen += 1
+            node = queue.popleft()
+            if node == sink:
+                return True
+            below = depth[node] + 1
+            for edge in edges_of[node]:
+                if residual[edge] and depth[head[edge]] < 0:
+                    depth[head[edge]] = below
+                    queue.append(head[edge])
+        return False
+
+    def _saturate_shortest_paths(self, source: int, sink: int) -> int:
+        """Sends a blocking flow over the edges that lead one step farther from the source."""
+        edges_of, head, residual, depth = self._edges_of, self._head, self._residual, self._depth
+        current = [0] * len(edges_of)   # per node the index of its first edge that is not exhausted
+        path: List[int] = []   # edges from the source to `node`
+        node, flow, steps = source, 0, 0
+        while True:
+            steps += 1
+            if steps % _STEPS_AT_ONCE == 0:
+                give_way()
+            if node == sink:
+                amount = min([residual[edge] for edge in path])
+                for edge in path:
+                    residual[edge] -= amount
+                    residual[edge ^ 1] += amount
+                flow += amount
+                # on from where the first edge is saturated now
+                first = next(index for index, edge in enumerate(path) if not residual[edge])
+                node = head[path[first] ^ 1]
+                del path[first:]
+            edges, index, below = edges_of[node], current[node], depth[node] + 1
+            while index < len(edges):
+                edge = edges[index]
+                if residual[edge] and depth[head[edge]] == below:
+                    break
+                index += 1
+            current[node] = index
+            if index < len(edges):
+                path.append(edges[index])
+                node = head[edges[index]]
+            elif path:
+                node = head[path.pop() ^ 1]
+                current[node] += 1
+            else:
+                return flow
+
 
 #: Part of the demand (2^-40) that may go unserved, as utilizations are floats.
 _TOLERANCE_SHIFT = 40
-_NODES_AT_ONCE = 200   # before it gives way again
+_LEVEL_NODES_AT_ONCE = 200   # before it gives way again
 
 
 class SinkPart(NamedTuple):
@@ -138,7 +245,7 @@ def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> S
     source, target = len(place), len(place) + 1
     flows = FlowNetwork(len(place) + 2)
     sinks = 0
-    for node in piecewise(piece.nodes, _NODES_AT_ONCE):
+    for node in piecewise(piece.nodes, _LEVEL_NODES_AT_ONCE):
         index = place[node]
         if node in piece.inflow:
             flows.add_edge(source, index, piece.inflow[node])
@@ -171,3 +278,97 @@ def _divide(network: CapacityNetwork, piece: Piece, upper: Set[int]) -> List[Pie
                 outflow[node] = outflow.get(node, 0) + capacity
                 inflow[head] = inflow.get(head, 0) + capacity
     return halves
+
+
+#: A demand with a smaller ratio of all bytes may exceed its limit per OSD: that does not show in
+#: utilizations, and OSDs need no sinks of their own for it.
+_NEGLIGIBLE = 1e-7
+_SINKS_AT_ONCE = 100   # before it gives way again
+
+
+class Component(NamedTuple):
+    """Demands that share OSDs, and these OSDs."""
+
+    demands: List[Demand]
+    osds: Set[int]
+
+
+def components(demands: Iterable[Demand]) -> List[Component]:
+    """The demands, those together that share OSDs, however indirectly."""
+    found: List[Component] = []
+    for demand in piecewise(demands, 1):
+        joined = Component([demand], set(demand.osds))
+        others: List[Component] = []
+        for component in found:
+            if component.osds.isdisjoint(joined.osds):
+                others.append(component)
+            else:
+                joined = Component(component.demands + joined.demands,
+                                   component.osds | joined.osds)
+        found = [*others, joined]
+    return found
+
+
+#: For each demand the buckets from its take to the OSD, None if it cannot use it; and the OSD
+#: where it needs a sink alone.
+OsdKind = Tuple[Tuple[Optional[Tuple[int, ...]], ...], Optional[int]]
+
+
+def alike_osds(component: Component, most: Mapping[int, float]) -> Dict[OsdKind, List[int]]:
+    """OSDs grouped by what demands can tell apart. `most`: OSD → bytes that it can take at most."""
+    negligible = _NEGLIGIBLE * sum(demand.all_bytes for demand in component.demands)
+    tight = [demand for demand in component.demands
+             if demand.osd_limit_counts() and demand.all_bytes > negligible]
+    groups: Dict[OsdKind, List[int]] = {}
+    at_once = OSDS_AT_ONCE // len(component.demands) + 1
+    for osd in piecewise(sorted(component.osds), at_once):
+        paths = tuple([demand.paths.get(osd) for demand in component.demands])
+        alone = any(demand.single_bytes < most[osd] for demand in tight if osd in demand.osds)
+        groups.setdefault((paths, osd if alone else None), []).append(osd)
+    return groups
+
+
+class ComponentNetwork:
+    """The network of a component, and what its nodes stand for."""
+
+    def __init__(self) -> None:
+        self.network = CapacityNetwork()
+        self.demand_of: Dict[int, Demand] = {}          # node of a demand or of its buckets
+        self.item_of: Dict[int, int] = {}               # node → bucket, or OSD with a sink alone
+        self.osds_of: Dict[int, Tuple[int, ...]] = {}   # node of a sink
+        self._bucket_nodes: Dict[Tuple[int, Tuple[int, ...]], int] = {}
+
+    def bucket(self, root: int, path: Tuple[int, ...]) -> int:
+        """The node for the last bucket of a path from a demand's node; made where needed."""
+        if not path:
+            return root
+        if (root, path) not in self._bucket_nodes:
+            demand = self.demand_of[root]
+            shards = demand.domains[len(path) - 1].shards_per_bucket
+            above = self.bucket(root, path[:-1])
+            node = self._bucket_nodes[root, path] = self.network.add_node()
+            self.demand_of[node], self.item_of[node] = demand, path[-1]
+            self.network.add_edge(above, node, min(demand.all_bytes, shards * demand.single_bytes))
+        return self._bucket_nodes[root, path]
+
+
+def build_network(component: Component, parts: Mapping[int, SinkPart],
+                   ceiling: float) -> ComponentNetwork:
+    """The component's network; no OSD can end above the ceiling (a ratio of capacity)."""
+    built = ComponentNetwork()
+    roots = [(built.network.add_node(demand.all_bytes), demand) for demand in component.demands]
+    built.demand_of.update(roots)
+    most = {osd: ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes for osd in component.osds}
+    alike = alike_osds(component, most)
+    for (paths, single), osds in piecewise(alike.items(), _SINKS_AT_ONCE):
+        sink = built.network.add_node()
+        built.network.sinks[sink] = Sink([parts[osd] for osd in osds])
+        built.osds_of[sink] = tuple(osds)
+        if single is not None:
+            built.item_of[sink] = single
+        for (root, demand), path in zip(roots, paths):
+            if path is not None:
+                limited = single is not None and demand.osd_limit_counts()
+                built.network.add_edge(built.bucket(root, path), sink, min(
+                    demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes)
+    return built

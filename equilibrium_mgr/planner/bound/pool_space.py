@@ -20,11 +20,9 @@ from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequenc
 from ...crush.placement import PlacementBlock
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Pool, Snapshot
-from .certificate import full_bytes
-from .components import Component, build_network, components
 from .demand import (
-    OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand, binding_domains, most_placed)
-from .max_min_levels import SinkPart, upper_nodes, whole
+    OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand, binding_domains, full_bytes, most_placed)
+from .max_min_levels import Component, SinkPart, build_network, components, upper_nodes, whole
 
 # Values of PoolSpaceBound.kind.
 CAPACITY = "capacity"              # all OSDs are full then that its bytes can reach

@@ -20,8 +20,7 @@ from ...snapshot import reason_codes as codes
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState, pg_refusal
-from ..state.shard_index import ShardIndex
-from ..state.target_index import TargetIndex
+from ..state.target_index import ShardIndex, TargetIndex
 from .joint_moves import JointMoves
 from .repair import OverfullOsd, Repair
 

@@ -14,10 +14,8 @@ from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
-from ..state.shard_index import ShardIndex
-from ..state.target_index import SortedOsds, TargetIndex
-from .joint_moves import JointMoves
-from .swap_pairs import Offer, pairs_of_shards
+from ..state.target_index import ShardIndex, SortedOsds, TargetIndex
+from .joint_moves import JointMoves, Offer, pairs_of_shards
 
 #: Targets, swap partners and shards near the wanted size that are examined before the best of them
 #: is taken. More cost time and gained nothing, as measured on the sample clusters.

@@ -14,22 +14,19 @@ from __future__ import annotations
 
 from typing import Dict, List
 
-from ...plan.weight_shares import share_limits_within
+from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
 from ..objective import Phase, Weights, holds_data
-from ..state.constraints import SearchConstraints
+from ..state.constraints import OsdSetState, SearchConstraints
 from ..state.cost_model import CostModel
-from ..state.osd_sets import OsdSetState
 from ..state.placement_state import PlacementState
-from ..state.shard_index import ShardIndex
-from ..state.target_index import TargetIndex
-from .descent import Descent
+from ..state.target_index import ShardIndex, TargetIndex
+from .single_moves import Descent, SingleMoves
 from .evacuation import Evacuation, drained_osds
 from .joint_moves import JointMoves
-from .move_reduction import MoveReduction
+from .goal_repair import MoveReduction
 from .repair import Repair
-from .single_moves import SingleMoves
 from .tightening import Tightening
 
 #: No step of tightening is smaller, whatever a shard's size: a ratio of an OSD.

@@ -2,6 +2,9 @@
 
 OSDs, PGs and groups are numbered from 0 and kept in lists by these indices. Attribute lookups and
 dictionaries of names took most of a plan's time, as measured.
+
+The shards of a PG that upmap items hold elsewhere than CRUSH wants them. OSDs are indices; -1 in
+a raw mapping is no OSD of ours.
 """
 from __future__ import annotations
 
@@ -11,8 +14,35 @@ from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap
 from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Snapshot, pg_number
-from .pinned_shards import has_exchange, is_expressible, pinned_shards
+from ...snapshot.upmap_items import items_for
 from .shard_groups import ShardGroup, build_groups
+
+
+def pinned_shards(raw: Sequence[int], up: Sequence[int],
+                  positional: bool) -> Iterator[Tuple[int, int]]:
+    """Yields (OSD that has a shard, OSD that CRUSH wants for it). Where positions do not count, any
+    of the OSDs that CRUSH wants will do."""
+    wanted = [osd for osd in raw if osd >= 0 and osd not in up]
+    for position, osd in enumerate(up):
+        if not positional and osd not in raw:
+            yield from ((osd, target) for target in wanted)
+        elif positional and raw[position] in wanted:
+            yield osd, raw[position]
+
+
+def has_exchange(raw: Sequence[int], up: Sequence[int]) -> bool:
+    """True where a shard is on an OSD that CRUSH wants for another position."""
+    return any(osd in raw and osd != wanted for osd, wanted in zip(up, raw))
+
+
+def is_expressible(raw: Sequence[int], up: Sequence[int]) -> bool:
+    """True where upmap items lead from a raw mapping to an up set."""
+    try:
+        items_for(raw, up)
+    except ValueError:
+        return False
+    return True
+
 
 #: Before it gives way again, a few milliseconds: PGs added, PGs or OSDs freed.
 _PGS_A_PIECE = 500

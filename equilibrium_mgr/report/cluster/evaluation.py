@@ -3,22 +3,22 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...gateway.pool_space import PoolSpaceNow
+from ...gateway.snapshot_reader import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
-from ...observation.planned_placement import planned_placement
-from ...observation.transfer_rates import expected_time
+from ...observation.refusals import planned_placement
+from ...observation.movements import expected_time
 from ...plan.aim_comparison import FAILED, PLANNING, READY, AimComparison, figures_of
-from ...plan.kinds import BALANCE
-from ...plan.model import PgChange, Plan
+from ...plan.model import BALANCE, PgChange, Plan
 from ...plan.options import AIMS
 from ...plan.usage import counted_usage
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
-from ..command_answer import CommandAnswer
-from ..table import Column, Row, render_table
-from .bound_distance import certificates_json, distance_lines, distances, proven_lines
-from .classes import class_rows, class_table, histogram, histogram_lines
-from .osds import held_json, held_sentences
-from .pools import format_known, format_osd, pool_rows, pool_table, room_json, room_lines
+from ..answer import Column, CommandAnswer, Row, render_table
+from .bounds import (
+    certificates_json, class_rows, class_table, distance_lines, distances, histogram,
+    histogram_lines, proven_lines)
+from .cluster_tables import (
+    format_known, format_osd, held_json, held_sentences, pool_rows, pool_table, room_json,
+    room_lines)
 
 _LOOK_STARTED = "; a new look has been started"
 _AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"

@@ -3,16 +3,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ...gateway.pool_space import PoolSpaceNow
+from ...gateway.snapshot_reader import PoolSpaceNow
 from ...plan.model import ClassUsage, Usage
 from ...plan_service.failure_service import FailureAnswer
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, plural, wrap)
-from ...what_if.recovery import FailureFigures
-from ...what_if.worst import TypeFailures
-from ..command_answer import CommandAnswer
-from ..table import Column, Row, render_table
-from .pools import format_osd, room_json
+from ...what_if.recovery import FailureFigures, TypeFailures
+from ..answer import Column, CommandAnswer, Row, render_table
+from .cluster_tables import format_osd, room_json
 
 _POOLS = (Column("POOL", is_name=True), *map(Column, (
     "ID", "STORED", "FREE", "AFTER", "LIMITED BY", "UNDERSIZED", "LOST")))

@@ -8,17 +8,17 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 from ...control.status import BalancerStatus
 from ...crush.hierarchy import CrushHierarchy
 from ...crush.placement import PlacementRule
-from ...execution.inactive_pools import TRANSIENT_SECONDS
-from ...observation.cluster_view import DOWN, FULL, INACTIVE, STRANDED, ClusterView
-from ...observation.states import MOVING, OFF, PLANNING, THROTTLED
-from ...observation.too_full import HIGHEST_RATIO, RECOVERY
+from ...execution.guards import TRANSIENT_SECONDS
+from ...observation.cluster_view import (
+    DOWN, FULL, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING, RECOVERY, STRANDED, THROTTLED,
+    ClusterView)
 from ...runtime.formatting import format_percent, format_time, named, plural
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Snapshot
 from ...snapshot.reason_codes import action
-from ..table import Row
-from .reason import ExplainContext
+from ..answer import Row
+from .reasons import ExplainContext
 
 #: Flags of the osdmap that an outage is the longer for, and what each does.
 _FLAGS = {"noout": "keeps Ceph from rebuilding their data elsewhere", "noup": "keeps OSDs down",

@@ -7,9 +7,8 @@ from contextlib import suppress
 from string import Template
 from typing import Any, Dict, List, Mapping, NamedTuple, NewType, Optional, Sequence, Set
 
-from ...observation.states import OFF
-from ...plan.kinds import BALANCE, is_same_placement
-from ...plan.model import Move, PgChange, Plan
+from ...observation.cluster_view import OFF
+from ...plan.model import BALANCE, Move, PgChange, Plan, is_same_placement
 from ...planner.planner import CONVERGED, skipped
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural)
@@ -17,10 +16,9 @@ from ...snapshot import reason_codes as codes
 from ...snapshot.model import Snapshot
 from ...snapshot.upmap_items import items_for
 from ...version import VERSION
-from ..cluster.osds import held_sentences
-from ..cluster.pools import format_known, format_osd
-from ..command_answer import CommandAnswer
-from ..status_screen import window_text
+from ..cluster.cluster_tables import format_known, format_osd, held_sentences
+from ..answer import CommandAnswer
+from ..status import window_text
 
 Markup = NewType("Markup", str)
 

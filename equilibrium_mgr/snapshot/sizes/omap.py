@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Optional
 
-from ..reading import PgRecord
+from ..model import PgRecord
 
 #: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time, up to 1 GiB late
 #: (bluestore_rocksdb_options: write_buffer_size, max_total_wal_size).

@@ -19,12 +19,10 @@ from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
 from ..look import Look
-from ..model import Pg, Pool, pool_of, transfers
-from ..reading import PgRecord, Reading
+from ..model import Pg, PgRecord, Pool, Reading, pool_of, transfers
 from .omap import OmapEstimate, OmapSums, is_reported_late, is_unmeasured
-from .osd_factors import (NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors,
-                          fit_size_factors, of_whole)
-from .position_ratios import layout_of
+from .osd_factors import (
+    NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors, fit_size_factors, layout_of, of_whole)
 
 _PGS_A_PIECE, _OSDS_A_PIECE = 150, 30   # before it gives way again: about a millisecond
 #: Seconds after which an OSD has reported what has come to it, and the mgr has its figures.

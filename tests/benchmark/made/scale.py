@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 
 from tests.support.units import GIB, TIB
 
-from equilibrium_mgr.snapshot.reading import PgRecord, Reading
+from equilibrium_mgr.snapshot.model import PgRecord, Reading
 
 OSDS = 10_000
 POOLS = 100

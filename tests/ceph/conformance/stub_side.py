@@ -11,7 +11,7 @@ from mgr_stub.crush.edit import with_host
 from mgr_stub.errors import StubError
 from mgr_stub.events import osd_events, pool_events
 from mgr_stub.mgr.install import install
-from mgr_stub.osdmap.map_change import MapChange
+from mgr_stub.osdmap.osd_map import MapChange
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
 

@@ -18,9 +18,8 @@ from tests.support.clusters import msr_maps
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
-from mgr_stub.crush.constants import NONE
-from mgr_stub.crush.mapper import Mapper
-from mgr_stub.crush.pool_mapping import raw_pg_to_osds
+from mgr_stub.crush.hashes import NONE
+from mgr_stub.crush.mapper import Mapper, raw_pg_to_osds
 
 from ..conftest import FIGURES, _wanted
 from ..release import RELEASES

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from equilibrium_mgr.report.progress_event import ProgressEvents
+from equilibrium_mgr.report.history import ProgressEvents
 from mgr_stub.console.session import Session
 from tests.support.releases import RELEASES
 

@@ -10,7 +10,7 @@ from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import idle, kept, small_plan, successor, uneven
 from tests.support.units import MIB
 
-from equilibrium_mgr.control.episodes.outcomes import STOPPED_BY_OFF, SWITCHED_OFF
+from equilibrium_mgr.control.history import STOPPED_BY_OFF, SWITCHED_OFF
 
 
 class Killed(BaseException):

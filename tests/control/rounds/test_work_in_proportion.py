@@ -11,7 +11,7 @@ from tests.support.loop_driver import Loop
 from tests.support.rounds import idle, kept, small_plan, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.runtime.work_counters import Counts
+from equilibrium_mgr.runtime.job_thread import Counts
 
 
 def epochs(cluster: Cluster) -> Any:

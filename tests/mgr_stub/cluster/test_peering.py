@@ -8,7 +8,7 @@ import pytest
 
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.cluster.pg_state import acting_of
-from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.hashes import NONE
 from tests.support.clusters import stub_states as clusters
 
 REP = (2, "rep", 1, 3, 0, "")

@@ -7,7 +7,7 @@ from typing import Any, Callable
 import pytest
 
 from mgr_stub.cluster import pg_reports
-from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.hashes import NONE
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support.clusters import stub_states as clusters
 

@@ -15,8 +15,7 @@ from mgr_stub.demo import DEMO_STATE
 from mgr_stub.errors import StubError
 from mgr_stub.simulation import statistics
 from mgr_stub.state.cluster_builder import build_cluster
-from mgr_stub.state.state_file import read_state
-from mgr_stub.state.state_writer import save_state
+from mgr_stub.state.state_file import read_state, save_state
 from tests.support.clusters import stub_states as clusters
 
 

@@ -6,8 +6,7 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from mgr_stub.crush.mapper import Mapper
-from mgr_stub.crush.pool_mapping import raw_pg_to_osds
+from mgr_stub.crush.mapper import Mapper, raw_pg_to_osds
 from tests.support.clusters import crush_cases
 
 GOLDEN = crush_cases.golden()

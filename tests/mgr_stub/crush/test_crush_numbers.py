@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mgr_stub.crush import hashes
-from mgr_stub.crush.log2 import distances
-from mgr_stub.crush.placement_seed import placement_seed, stable_mod
-from mgr_stub.crush.straw2 import Straw2
+from mgr_stub.crush.hashes import Straw2, distances, placement_seed, stable_mod
 
 X = 0xDEADBEEF
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from mgr_stub.cluster import pg_reports
-from mgr_stub.osdmap.pool_entry import parent_of, share_of
+from mgr_stub.osdmap.osd_map import parent_of, share_of
 from tests.support.clusters.crush_cluster import (
     EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
 from tests.support.units import GIB

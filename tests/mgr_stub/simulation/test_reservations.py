@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from mgr_stub.cluster import pg_reports
-from mgr_stub.simulation.reservations import RETRY_SECONDS
+from mgr_stub.simulation.backfill import RETRY_SECONDS
 from tests.support.clusters import stub_states as clusters
 from tests.support.clusters.crush_cluster import RBD, check_accounts, crush_state, run, states
 from tests.support.units import GIB

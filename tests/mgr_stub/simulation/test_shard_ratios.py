@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Tuple
 
 import pytest
 
-from mgr_stub.cluster.shard_ratios import position_ratios
+from mgr_stub.cluster.usage import position_ratios
 from tests.benchmark.clusters import state_of
 from tests.scenarios import clusters
 from tests.support.clusters.crush_cluster import run

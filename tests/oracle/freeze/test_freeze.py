@@ -107,7 +107,7 @@ def _freeze(cluster: MappedCluster) -> Dict[str, Any]:
     session = open_session(path)
     try:
         # the package can be imported only once a session has put mgr_module in its place
-        plans: Any = importlib.import_module("equilibrium_mgr.freeze.freeze_plan")
+        plans: Any = importlib.import_module("equilibrium_mgr.freeze.freeze")
         found = plans.freeze(session.module.gateway.snapshot())
     finally:
         session.close()

@@ -5,8 +5,7 @@ import random
 from typing import Dict, List, Tuple
 
 import pytest
-from tests.benchmark.scoring import UpSets, current_up
-from tests.benchmark.scoring import fill as figures_of
+from tests.benchmark.scoring import UpSets, current_up, fill as figures_of
 from tests.planner.bound.test_bound_certificates import Rows, random_up, skewed_cluster
 from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.random_clusters import random_cluster, shuffled

@@ -13,8 +13,7 @@ from tests.support.giving_way import Asked
 from tests.support.rules import EC_HOST_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.kinds import REPAIR
-from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.model import REPAIR, Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import CONVERGED, INTERRUPTED, MOVE_LIMIT, make_plan
 from equilibrium_mgr.planner.rule_repair import NOT_MENDED, broken_pgs, repair_plan

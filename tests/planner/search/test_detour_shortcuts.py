@@ -11,12 +11,11 @@ from tests.support.units import GIB
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.search.joint_moves import JointMoves
-from equilibrium_mgr.planner.search.move_reduction import MoveReduction
+from equilibrium_mgr.planner.search.goal_repair import MoveReduction
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.planner.state.shard_index import ShardIndex
-from equilibrium_mgr.planner.state.target_index import TargetIndex
+from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
 from equilibrium_mgr.runtime.time_slice import giving_way
 
 

@@ -14,8 +14,7 @@ from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.search.joint_moves import JointMoves
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.planner.state.shard_index import ShardIndex
-from equilibrium_mgr.planner.state.target_index import TargetIndex
+from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
 
 _EC = "take default; choose indep 2 rack; chooseleaf indep 2 host; emit"
 _COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"

@@ -8,8 +8,7 @@ from typing import Callable, Dict, List, Tuple
 import pytest
 from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
-from tests.benchmark.scoring import changed_items, data_pools, up_with
-from tests.benchmark.scoring import fill as filled
+from tests.benchmark.scoring import changed_items, data_pools, fill as filled, up_with
 from tests.support.clusters.unit_cluster import single_copies
 from tests.support.plan_legality import assert_legal
 from tests.support.rules import HDD_HOSTS
@@ -19,7 +18,7 @@ from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.search.search import Search
-from equilibrium_mgr.planner.state.apportionment import pressures
+from equilibrium_mgr.planner.state.cost_model import pressures
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot

@@ -14,8 +14,7 @@ from equilibrium_mgr.planner.search.tightening import Tightening
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.planner.state.shard_index import ShardIndex
-from equilibrium_mgr.planner.state.target_index import TargetIndex
+from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
 
 PRICE = 0.001
 

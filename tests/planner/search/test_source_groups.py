@@ -8,11 +8,10 @@ from tests.support.clusters.random_clusters import random_cluster
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
-from equilibrium_mgr.planner.search.source_groups import SourceGroups
+from equilibrium_mgr.planner.search.joint_moves import SourceGroups
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.planner.state.shard_index import ShardIndex
-from equilibrium_mgr.planner.state.target_index import TargetIndex
+from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
 
 
 def shown(groups: SourceGroups, source: int) -> List[Tuple[object, ...]]:

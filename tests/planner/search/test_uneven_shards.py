@@ -8,7 +8,7 @@ from tests.snapshot.test_position_ratios import optimized_cluster, settle
 from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster, change_of
 from tests.support.clusters.usages import snapshot_usage
 
-from equilibrium_mgr.observation.placement_counts import count_placement
+from equilibrium_mgr.observation.cluster_view import count_placement
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.usage import usage_before_and_after
 from equilibrium_mgr.planner.planner import make_plan

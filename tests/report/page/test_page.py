@@ -16,8 +16,8 @@ from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.plan.model import Move, PgChange, Plan
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster
-from equilibrium_mgr.report.cluster.osds import osd_figures
-from equilibrium_mgr.report.command_answer import CommandAnswer
+from equilibrium_mgr.report.cluster.cluster_tables import osd_figures
+from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.report.page.page import escaped, picture, report_page, table
 from equilibrium_mgr.report.status import options_json, report_status
 from equilibrium_mgr.settings import read_settings

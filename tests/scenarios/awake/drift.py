@@ -10,9 +10,9 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from mgr_stub.console.session import Session
 from mgr_stub.crush.dump_editor import DumpEditor
-from mgr_stub.crush.shadow_trees import rebuild_shadow_trees
+from mgr_stub.crush.tree import rebuild_shadow_trees
 from mgr_stub.monitor.monitor import MGR
-from mgr_stub.osdmap.map_change import MapChange
+from mgr_stub.osdmap.osd_map import MapChange
 
 from .. import clusters
 from ..drive import command

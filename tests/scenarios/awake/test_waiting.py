@@ -11,7 +11,7 @@ import pytest
 from mgr_stub.console.session import Session
 from mgr_stub.mgr.mgr_process import CALLS
 from mgr_stub.monitor.monitor import MGR
-from mgr_stub.osdmap.map_change import MapChange
+from mgr_stub.osdmap.osd_map import MapChange
 
 from .. import clusters
 from ..drive import command

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.monitor.mon_store import LoggedCommand
 
 from ..watch import cluster_view
 from .moment import Moment

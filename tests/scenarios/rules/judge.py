@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.monitor.mon_store import LoggedCommand
 from mgr_stub.monitor.monitor import MGR
 from mgr_stub.osdmap.upmap import Items
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, FrozenSet, Optional, Set
 from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
-from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.hashes import NONE
 
 from ..watch import cluster_view
 from .under_way import UnderWay

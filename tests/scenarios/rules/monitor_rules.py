@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.monitor.mon_store import LoggedCommand
 
 from .under_way import Outgoing
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator, Set
 
-from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.hashes import NONE
 from mgr_stub.osdmap import upmap
 from mgr_stub.osdmap.crush_map import CrushMap
 

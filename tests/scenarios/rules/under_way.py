@@ -5,8 +5,8 @@ from typing import Dict, NamedTuple, Optional, Sequence, Tuple
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
-from mgr_stub.crush.constants import NONE
-from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.crush.hashes import NONE
+from mgr_stub.monitor.mon_store import LoggedCommand
 from mgr_stub.osdmap.upmap import Items, Mapping
 
 SET_ITEMS, REMOVE_ITEMS = "osd pg-upmap-items", "osd rm-pg-upmap-items"

@@ -7,7 +7,7 @@ from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import Pg
 from mgr_stub.cluster.usage import NOTHING, ShardBytes
-from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.hashes import NONE
 
 from ..rules.under_way import UnderWay, changes
 

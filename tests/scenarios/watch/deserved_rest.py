@@ -8,7 +8,7 @@ from typing import Any, Dict, FrozenSet, List, Optional
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.console.session import Session
-from mgr_stub.monitor.mon_faults import LoggedCommand
+from mgr_stub.monitor.mon_store import LoggedCommand
 from mgr_stub.monitor.monitor import MGR
 
 from ..rules.guard_rules import STOP_FLAGS

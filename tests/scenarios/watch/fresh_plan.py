@@ -11,8 +11,7 @@ from mgr_stub.simulation.reports import REPORTED
 
 from equilibrium_mgr.gateway.gateway import Gateway
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.plan.osd_filter import OsdFilter
+from equilibrium_mgr.plan.options import OsdFilter, PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import pool_of
 

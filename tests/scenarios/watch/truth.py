@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
-from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.hashes import NONE
 
 from ..rules.under_way import UnderWay
 from . import advice, cluster_view

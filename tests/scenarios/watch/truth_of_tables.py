@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, Iterator, List
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
 from mgr_stub.cluster.pg import pg_order
-from mgr_stub.crush.constants import NONE
-from mgr_stub.osdmap.pool_entry import share_of
+from mgr_stub.crush.hashes import NONE
+from mgr_stub.osdmap.osd_map import share_of
 
 
 Answer = Dict[str, Any]

@@ -13,7 +13,7 @@ from mgr_stub.console.session import Session
 from mgr_stub.events import pool_events
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
-from mgr_stub.state.state_writer import state_of
+from mgr_stub.state.state_file import state_of
 
 
 #: Name, pg_num, size, k (0: replicated), bytes stored.

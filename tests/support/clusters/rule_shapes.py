@@ -9,7 +9,7 @@ from tests.support.clusters.unit_cluster import Cluster
 from tests.support.rules import EC_HOST_RULE, EC_OSD_RULE, HOST_RULE, OSD_RULE
 from tests.support.units import GIB
 
-from mgr_stub.crush.constants import NONE
+from mgr_stub.crush.hashes import NONE
 from mgr_stub.crush.mapper import Mapper
 
 Tree = Dict[str, Any]

@@ -15,8 +15,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import PgChange, Plan, Usage
 from equilibrium_mgr.snapshot.builder import build_snapshot
-from equilibrium_mgr.snapshot.model import Snapshot, pool_of
-from equilibrium_mgr.snapshot.reading import PgRecord, Reading
+from equilibrium_mgr.snapshot.model import PgRecord, Reading, Snapshot, pool_of
 from mgr_stub.frozen import frozen
 
 NONE = 0x7FFFFFFF

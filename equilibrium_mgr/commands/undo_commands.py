@@ -1,0 +1,166 @@
+"""`undo` and `cancel`. They raise CommandError where there is nothing to take back, or it must not
+be now; with --dry-run where the command itself would.
+
+`upmap ls` and `upmap cleanup`.
+"""
+from __future__ import annotations
+
+import errno
+from typing import Callable, NamedTuple, Optional
+
+from ..control.history import AUTOMATIC, COMPLETED, STOPPED, because
+from ..execution.guards import CURE_BUILTIN
+from ..observation.cluster_view import ClusterView
+from ..plan.model import CANCEL, CLEAN_UP, DRAIN, UNDO, command_of
+from ..report.answer import CommandAnswer, CommandError
+from ..report.operations import drained_again, report_cleanup, report_undo, report_upmaps
+from ..runtime.formatting import format_time, parse_span
+from ..snapshot.model import Snapshot
+from ..undo.change_log import MOST_ROWS, ChangeLog, Chosen
+from ..undo.undo_plan import UndoResult, cancel_plan, undo_plan
+from ..upmap_cleanup.upmap_cleanup import cleanup_plan
+from .base import OLDEST_AT_REST_SECONDS, ModuleParts, refuse_empty_name, with_figures
+
+
+#: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
+_NOT_LAST = (UNDO, CANCEL, CLEAN_UP)
+_DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
+
+
+class _Scope(NamedTuple):
+    """The rows of the log that a command is about."""
+
+    chosen: Chosen
+    title: str                 # "plan 'p'"
+    plan: Optional[str]        # whose execution it concerns; None: any
+    unknown: Optional[str] = None   # what of it the log has dropped
+
+
+def undo(parts: ModuleParts, plan: Optional[str], since: Optional[str],
+         dry_run: bool) -> CommandAnswer:
+    """Takes back what a plan, the last episode, or everything since a while ago changed."""
+    refuse_empty_name(plan)
+    if plan is not None and since is not None:
+        raise CommandError(errno.EINVAL, "give a plan or --since, not both")
+    log = parts.balancer.changes()
+    scope = _since(parts, since, log) if since is not None else _of_plan(log, plan)
+    return _take_back(parts, UNDO, scope, dry_run, lambda snapshot: undo_plan(
+        snapshot, log.rows(), scope.chosen))
+
+
+def cancel(parts: ModuleParts, plan: Optional[str], dry_run: bool) -> CommandAnswer:
+    """Takes back what has been sent and of which nothing has been copied yet."""
+    refuse_empty_name(plan)
+    log = parts.balancer.changes()
+    scope = (_of_plan(log, plan) if plan is not None
+             else _Scope(lambda row: True, "what was sent", None))
+    return _take_back(parts, CANCEL, scope, dry_run, lambda snapshot: cancel_plan(
+        snapshot, log.rows(), scope.chosen))
+
+
+def _take_back(parts: ModuleParts, kind: str, scope: _Scope, dry_run: bool,
+               make: Callable[[Snapshot], UndoResult]) -> CommandAnswer:
+    """Stops the execution that the command is about, and takes back its changes, but for a dry run.
+    Raises CommandError where something else is under way that would come in between, where what is
+    taken back would be sent again, or cannot be, and where the plan could not be kept."""
+    balancer, executing, name = parts.balancer, parts.executing(), None
+    if parts.settings().active:
+        raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
+                           " again; run 'ceph equilibrium off' first")
+    if executing is not None and scope.plan not in (None, executing):
+        raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
+                           f" equilibrium rm {executing}' stops it")
+    parts.refuse_old_clients()
+    drains = balancer.drains.status
+    if drains.drains.is_running and (
+            not drains.is_known or any(left.shards for left in drains.remaining.values())):
+        if make(_fresh_view(parts, kind, "").snapshot).onto_drained:
+            raise CommandError(errno.EPERM, drained_again(drains.drains))
+    parts.next_name(kind)   # raises where no other plan can be kept
+    stopped = None if dry_run or not executing else _stop(parts, executing, kind)
+    said = f"the execution of plan '{stopped}' was stopped; " if stopped else ""
+    if balancer.changes().is_sending(parts.clock()):
+        raise CommandError(errno.EAGAIN, f"{said}a batch is on its way to the monitors; try again"
+                           " in some seconds")
+    view = _fresh_view(parts, kind, said)
+    result = make(view.snapshot)
+    if kind == UNDO and result.plan.changes and parts.gateway.builtin_balancer_active():
+        raise CommandError(errno.EPERM, f"{said}the built-in balancer is active; run"
+                           f" '{CURE_BUILTIN}' first")
+    if result.plan.changes:
+        result = result._replace(plan=with_figures(result.plan, view))
+        if not dry_run:
+            name = parts.keep_and_execute(kind, result.plan)
+    return report_undo(kind, scope.title, name, stopped, dry_run, result, view.snapshot,
+                       balancer.drains.status.drains, scope.unknown, parts.age(view))
+
+
+def _stop(parts: ModuleParts, executing: str, kind: str) -> Optional[str]:
+    """Stops the execution of a plan; returns its name, or None where it was through: what moves
+    nothing has nothing on its way."""
+    execution = parts.balancer.execution
+    is_through = execution is not None and execution.is_motionless and not execution.wanted
+    ended = parts.balancer.stop_plan(
+        executing, COMPLETED if is_through else because(STOPPED, f"by {command_of(kind)}"))
+    return executing if ended is not None and not is_through else None
+
+
+def _fresh_view(parts: ModuleParts, kind: str, begin: str) -> ClusterView:
+    """The newest view, by the present list of drained OSDs: a command may have changed it since.
+    Raises CommandError, which begins with `begin`, for one that is too old."""
+    # cancel does not wait for a look: its plan leaves alone what has begun to move since
+    view = (parts.to_act_on(begin, OLDEST_AT_REST_SECONDS) if kind == CANCEL
+            else parts.to_act_on(begin))
+    drained = parts.balancer.drains.status.drains.osds
+    return view._replace(snapshot=view.snapshot._replace(osds={
+        osd.id: osd._replace(drained=osd.id in drained) for osd in view.snapshot.osds.values()}))
+
+
+def _since(parts: ModuleParts, span: str, log: ChangeLog) -> _Scope:
+    seconds = parse_span(span)
+    if seconds is None:
+        raise CommandError(errno.EINVAL, f"--since '{span}' is no span of time; write it like"
+                           " 6h, 90m or 2d")
+    begin, first = parts.clock() - seconds, log.first_known
+    return _Scope(lambda row: row.at >= begin, f"all changes since {format_time(begin)} UTC", None,
+                  None if first is None or first.at < begin else
+                  f"what was changed before {format_time(first.at)} UTC is not known {_DROPPED}")
+
+
+def _of_plan(log: ChangeLog, plan: Optional[str]) -> _Scope:
+    """The last execution of a plan, or of the last plan or episode that put data elsewhere."""
+    last = next((row for row in reversed(log.rows()) if (
+        row.kind not in _NOT_LAST if plan is None
+        else row.plan == ("" if plan == AUTOMATIC else plan))), None)
+    if last is None:
+        raise CommandError(errno.ENOENT, "nothing that equilibrium has changed is known"
+                           if plan is None else
+                           f"nothing that plan '{plan}' has changed is known")
+    name, begun_at, first = last.plan, last.begun_at, log.first_known
+    title = f"plan '{name}'" if name else (
+        f"{'draining' if last.kind == DRAIN else 'automatic balancing'} of"
+        f" {format_time(begun_at)} UTC")
+    return _Scope(lambda row: (row.plan, row.begun_at) == (name, begun_at), title, name,
+                  f"its beginning is not known {_DROPPED}" if first is not None and (
+                      first.plan, first.begun_at) == (name, begun_at) else None)
+
+
+def list_upmaps(parts: ModuleParts) -> CommandAnswer:
+    """What the upmap items of the map come to."""
+    view, age = parts.required()
+    _, not_cleaned, found = cleanup_plan(view.snapshot)
+    return report_upmaps(found, not_cleaned, view.snapshot.epoch, age)
+
+
+def clean_up(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
+    """Removes what PGs can do without."""
+    executing = parts.executing()
+    if executing is not None and not dry_run:
+        raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
+                           f" equilibrium rm {executing}' stops it")
+    view, name = parts.to_act_on(), None
+    plan, not_cleaned, found = cleanup_plan(view.snapshot)
+    if plan.changes and not dry_run:
+        parts.refuse_old_clients()
+        name = parts.keep_and_execute(CLEAN_UP, with_figures(plan, view))
+    return report_cleanup(name, dry_run, plan, not_cleaned, found)

@@ -1,0 +1,143 @@
+"""The drains of the loop: the list, what is left of it, and whether OSDs are safe to stop."""
+from __future__ import annotations
+
+import threading
+from typing import Callable, Mapping
+
+from ..drain.drain_list import DrainList
+from ..drain.status import DrainStatus, StuckDrains, may_lack_copies, remaining_shards
+from ..execution.outcomes import ExcludedPgs
+from ..execution.pending_moves import PendingMove
+from ..execution.verdict import Verdict
+from ..gateway.gateway import Gateway
+from ..observation.cluster_view import OFF, STUCK, WAITING
+from ..plan.options import OsdFilter
+from ..runtime.formatting import format_deadline
+from ..settings import Settings
+from ..snapshot import reason_codes as codes
+from ..snapshot.model import Snapshot
+from .balancing_scope import osd_filter
+from .cluster_guards import is_open, window_of
+from .history import COMPLETED, DROPPED, because
+from .journal import Journal
+
+
+#: Seconds after which the cluster is looked at again while shards wait for pg_cooldown alone.
+_LOOK_SECONDS = 600.0
+#: Seconds after which what had no other place is tried again where it takes a plan of its own, for
+#: which balancing within its limits is interrupted.
+_RETRY_SECONDS = 21600.0
+
+
+class DrainControl:
+    """Commands replace the list, the serve thread observes. `status` is replaced whole."""
+
+    def __init__(self, gateway: Gateway, journal: Journal, clock: Callable[[], float]) -> None:
+        self._gateway = gateway
+        self._journal = journal
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._planned_at = 0.0   # seconds since the epoch: the plan that `status.stuck` is of
+        self.status = DrainStatus()
+
+    @property
+    def is_running(self) -> bool:
+        """True where shards are to leave OSDs now."""
+        return self.status.drains.is_running
+
+    @property
+    def has_work(self) -> bool:
+        """True where shards may have to be sent on their way now."""
+        now = self._clock()
+        return self.is_running and (
+            self.status.has_work or self.status.has_cooled(now)
+            or bool(self.status.held) and not 0.0 <= now - self._planned_at < _RETRY_SECONDS)
+
+    def replace(self, change: Callable[[DrainList], DrainList], store: bool = True) -> None:
+        """Replaces the list, and has the journal store it; `store`: False for what it has found."""
+        with self._lock:
+            before = self.status.drains
+            drains = change(before)
+            self._gateway.set_drained(drains.osds)
+            if drains == before:
+                return
+            if store:
+                self._journal.record_drains(drains.to_dict())
+            is_same = drains.osds == before.osds
+            self.status = self.status._replace(
+                drains=drains, stuck=self.status.stuck if is_same else (),
+                remaining={osd: left for osd, left in self.status.remaining.items()
+                           if osd in drains.names},
+                down=self.status.down & drains.osds,
+                stop_check=self.status.stop_check if is_same else None)
+
+    def observe(self, snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> bool:
+        """Takes in a newer snapshot: what is left, which OSDs no longer exist or have another disk,
+        and whether those that are empty may be stopped. Waits for the mgr's answer, some seconds at
+        most. Returns whether an OSD has left the list."""
+        if not self.status.drains.names:
+            return False
+        before, now = self.status.drains.osds, self._clock()
+        self.replace(lambda drains: drains.without_gone(
+            frozenset(snapshot.osds), now).without_replaced(snapshot.osds, now))
+        osds = self.status.drains.osds
+        remaining = remaining_shards(snapshot, osds, [
+            (pgid, entry.sources) for pgid, entry in list(pending.items())])
+        down = frozenset(osd for osd in osds if osd in snapshot.osds and not snapshot.osds[osd].up)
+        lacking = not down or may_lack_copies(snapshot)
+        with self._lock:
+            if self.status.drains.osds == osds:   # else a command has just changed it
+                self.status = self.status._replace(remaining=remaining, down=down,
+                                                   is_lacking=lacking, epoch=snapshot.epoch)
+        empty = self.status.empty_osds
+        check = self._gateway.stop_check(empty) if empty else None
+        with self._lock:
+            if self.status.empty_osds == empty:
+                self.status = self.status._replace(stop_check=check)
+        return bool(before - osds)
+
+    def observe_plan(self, stuck: StuckDrains, snapshot: Snapshot, excluded: ExcludedPgs) -> None:
+        """Takes in what the last plan has found no other place for."""
+        self._planned_at = stuck.planned_at
+        with self._lock:
+            drained, now = self.status.drains.osds, self._clock()
+            left = [excluded.seconds_left[pgid] for pgid, code in excluded.codes.items()
+                    if code == codes.COOLDOWN and pgid in snapshot.pgs
+                    for _ in drained.intersection(snapshot.pgs[pgid].up)]
+            self.status = self.status._replace(
+                stuck=tuple(one for one in stuck.shards if one.osd in drained),
+                cooling_now=len(left), cooling_next=now + min(left) if left else None,
+                cooling_until=now + max(left) if left else None)
+
+    def drains_only(self, settings: Settings) -> bool:
+        """True where nothing but drains may be planned: automatic balancing is off or outside its
+        window, or it is limited to some of the data, and drains are not."""
+        if not self.is_running:
+            return False
+        if not settings.active:
+            return True
+        limited = (settings.pool_ids is not None or settings.device_classes is not None
+                   or osd_filter(settings) != OsdFilter())
+        return self.has_work and (limited or not is_open(window_of(settings), self._clock()))
+
+    def at_rest(self, found: Verdict, settings: Settings) -> Verdict:
+        """The state at rest, given that of automatic balancing."""
+        stuck, cooling = self.status.stuck_sentence, self.status.cooling_sentence
+        if not self.is_running or settings.active and not stuck:
+            return found
+        if stuck:
+            return Verdict(codes.CANNOT_LEAVE, stuck,
+                           {"osd": min(one.osd for one in self.status.held)}, STUCK)
+        until, first = self.status.cooling_until, self.status.cooling_next
+        if cooling and until is not None and first is not None:
+            seconds = min(max(1.0, first - self._clock()), _LOOK_SECONDS)
+            return Verdict(codes.COOLDOWN, cooling, {"until": format_deadline(until)}, WAITING,
+                           seconds)
+        return Verdict(codes.SWITCHED_OFF,
+                       f"automatic balancing is off; {self.status.result_sentence}", state=OFF)
+
+    def ending_of(self, found: Verdict) -> str:
+        """How the episode ends that leads to a state at rest."""
+        if found.state != OFF:
+            return found.state
+        return because(COMPLETED if self.status.is_done else DROPPED, self.status.end_sentence)

@@ -1,0 +1,287 @@
+"""What becomes of changes that are not sent: groups of those that wait, by what they wait for, and
+those that are dropped.
+
+PGs whose upmap items the monitor did not keep: why, and until when they stay where they are.
+
+What the monitor dropped after it had said yes breaks a rule by its own judgment: that stands until
+the map changes. What it refused by an error may be taken later (a quorum, capabilities, a pool in
+the making), and is tried again, after a longer wait each time.
+
+PGs that were moved recently and stay where they are, so that nothing moves back; and all others
+that an automatic plan leaves alone.
+"""
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections import Counter
+from typing import (
+    Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+
+from ..plan.model import PgChange
+from ..runtime.kv_store import MAX_LIST_BYTES
+from ..snapshot import reason_codes
+from ..snapshot.model import Snapshot
+from ..snapshot.reason_codes import NEXT_BATCH, REASONS
+from .guards import full_osds, unsettled_pools
+from .verdict import Verdict, WaitingChange
+
+#: Figures of a verdict that are the limit itself.
+_LIMITS = ("max_shards", "max_moves", "max_ratio", "limit_ratio", "fill_limit_ratio", "max_pairs")
+
+
+class DroppedChange(NamedTuple):
+    """A change that is given up; some of its shards may move all the same."""
+
+    change: PgChange
+    reason: str
+    moving_shards: int = 0
+    is_refused: bool = False   # the monitor answered with an error
+
+
+class WaitingGroup(NamedTuple):
+    """Shards that wait for the same reason."""
+
+    code: str                 # of snapshot/reason_codes.py
+    shards: int
+    option: Optional[str]     # which sets the limit; None where no option does
+    limit: Optional[float]    # in the unit of the option
+    osd: Optional[int]        # for which most of these shards wait; None where the reason has none
+    osds: int = 0             # for how many OSDs they wait
+    numbers: Mapping[str, Any] = {}   # figures of one of them, see Verdict.numbers
+    reason: str = ""          # the sentence of that one
+
+    @property
+    def waits_for(self) -> str:
+        """What the shards wait for, with the OSD at which most of them do."""
+        phrase, numbers = REASONS[self.code].waits_for, self.numbers
+        if not phrase or not numbers and self.code != NEXT_BATCH:
+            return f"because {self.reason}"
+        limit = self.limit or 0.0
+        osds = "" if self.osd is None else f" (osd.{self.osd}" + (
+            f" and {self.osds - 1} more)" if self.osds > 1 else ")")
+        return phrase.format(**{
+            "own": "", **numbers, "limit": f"{limit:g}", "percent": f"{100.0 * limit:.2f}%",
+            "end": "target" if numbers.get("direction") == "coming" else "source",
+            "misplaced_limit": "urgent misplaced limit"
+                               if self.option == "urgent_misplaced_ratio"
+                               else "misplaced limit"}) + osds
+
+    def figures(self) -> Dict[str, Any]:
+        """For its action."""
+        return {**self.numbers, "osd": self.osd, "option": self.option,
+                "limit": None if self.limit is None else f"{self.limit:g}"}
+
+    def to_json(self) -> Dict[str, Any]:
+        """All keys always."""
+        return {"code": self.code, "shards": self.shards, "option": self.option,
+                "limit": self.limit, "osd": self.osd}
+
+
+def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange], code: str,
+                   reason: str) -> Tuple[WaitingGroup, ...]:
+    """The groups of everything in `wanted`, the largest first; their shards add up to its shards.
+
+    `waiting`: changes with the reasons of the last decision. `code` and `reason` are those of what
+    has none there, as where the next batch is not due.
+    """
+    deferrals = {change.pgid: deferral for change, deferral in waiting}
+    shards: Dict[Tuple[str, ...], int] = {}
+    first: Dict[Tuple[str, ...], Verdict] = {}
+    osds: Dict[Tuple[str, ...], Counter[int]] = {}
+    others = 0
+    for change in wanted:
+        deferral = deferrals.get(change.pgid)
+        if deferral is None:
+            others += change.shards
+            continue
+        key = deferral.code, deferral.option, str(deferral.numbers.get("direction", ""))
+        first.setdefault(key, deferral)
+        shards[key] = shards.get(key, 0) + change.shards
+        if "osd" in deferral.numbers:
+            osds.setdefault(key, Counter())[int(deferral.numbers["osd"])] += change.shards
+    groups = [_group(first[key], count, osds.get(key, Counter())) for key, count in shards.items()]
+    if others:
+        groups.append(held_group(others, code, reason))
+    return tuple(sorted(groups, key=lambda group: (-group.shards, group.code)))
+
+
+def held_group(shards: int, code: str, reason: str) -> WaitingGroup:
+    """The only group where one reason holds up everything."""
+    return WaitingGroup(code, shards, None, None, None, reason=reason)
+
+
+def _group(deferral: Verdict, shards: int, osds: Counter[int]) -> WaitingGroup:
+    limits: List[float] = [deferral.numbers[name] for name in _LIMITS if name in deferral.numbers]
+    most = min(osds, key=lambda osd: (-osds[osd], osd)) if osds else None
+    return WaitingGroup(deferral.code, shards, deferral.option or None,
+                        limits[0] if limits else None, most, len(osds), deferral.numbers,
+                        deferral.reason)
+
+
+#: Ends a rejection for good: the monitor may judge otherwise then.
+LIFTED_BY = "a change of the CRUSH map, or of which OSDs are in"
+MOST_ITEMS = 2000
+#: A rejection older than this is no longer reported; it holds all the same.
+RECENT_SECONDS = 3600.0
+#: Waits before a refused change is tried again. The longest is below RECENT_SECONDS: what is
+#: refused again and again is reported without a gap.
+_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 600.0, 3000.0
+_MOST_DOUBLINGS = 10
+_LONGEST_REASON = 200
+
+
+class Rejection(NamedTuple):
+    """Why the monitor did not keep a PG's upmap items."""
+
+    reason: str
+    mark: int        # of the map that it holds for
+    at: float        # seconds since the epoch
+    refusals: int = 0   # how often it was refused by an error; 0: it was dropped
+
+    def seconds_left(self, now: float) -> float:
+        """Seconds until it is tried again while the map stays the same; infinite for never."""
+        if not self.refusals:
+            return math.inf
+        wait = min(_LONGEST_RETRY_SECONDS, _FIRST_RETRY_SECONDS
+                   * 2.0 ** min(_MOST_DOUBLINGS, self.refusals - 1))
+        return max(0.0, wait - max(0.0, now - self.at))
+
+
+Items = Dict[str, Rejection]   # by pgid
+
+
+def map_mark(snapshot: Snapshot) -> int:
+    """A checksum of what the monitor's judgment rests on: the CRUSH version, and the weights of all
+    OSDs."""
+    osds = [(o.id, o.is_in, o.reweight, o.destroyed) for o in snapshot.osds.values()]
+    return zlib.crc32(repr((snapshot.crush_version, sorted(osds))).encode())
+
+
+def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: int,
+                  now: float) -> Items:
+    """The items with some more; of too many the oldest are forgotten."""
+    grown = dict(items)
+    for dropped in rejected:
+        before = grown.pop(dropped.change.pgid, None)  # the order tells which is the newest
+        refusals = 1 + (before.refusals if before is not None else 0) if dropped.is_refused else 0
+        grown[dropped.change.pgid] = Rejection(dropped.reason[:_LONGEST_REASON], mark,
+                                               float(int(now)), refusals)
+    return dict(list(grown.items())[-MOST_ITEMS:])
+
+
+def still_rejected(items: Items, mark: int, pgids: Container[str], now: float = 0.0) -> Items:
+    """Returns the rejections that hold for this map, of PGs that still exist; without those that
+    could long have been tried again: no plan wants them."""
+    return {pgid: item for pgid, item in items.items() if item.mark == mark and pgid in pgids
+            and not (item.refusals and now - item.at >= RECENT_SECONDS)}
+
+
+def held(items: Items, now: float) -> Items:
+    """Returns the rejections for which a PG is left alone now."""
+    return {pgid: item for pgid, item in items.items() if item.seconds_left(now) > 0.0}
+
+
+def retry_seconds(items: Items, now: float) -> float:
+    """Seconds until the first of them may be tried again; 0 where none may."""
+    left = min((item.seconds_left(now) for item in items.values()), default=math.inf)
+    return 0.0 if math.isinf(left) else left
+
+
+def recent(items: Items, now: float) -> Items:
+    """Returns the rejections that are reported to an operator."""
+    return {pgid: item for pgid, item in items.items() if now - item.at < RECENT_SECONDS}
+
+
+def to_dict(items: Items) -> Dict[str, Any]:
+    """Returns the newest items that fit into a stored value, by reason and mark."""
+    groups: Dict[Rejection, List[str]] = {}
+    size = 0
+    for pgid, item in reversed(list(items.items())):
+        size += len(json.dumps(pgid)) + 1
+        if item not in groups:
+            size += len(json.dumps(item)) + 50
+        if size > MAX_LIST_BYTES:
+            break
+        groups.setdefault(item, []).append(pgid)
+    return {"groups": [dict(item._asdict(), pgids=sorted(pgids))
+                       for item, pgids in sorted(groups.items())]}
+
+
+def from_dict(dump: Mapping[str, Any]) -> Items:
+    """The items that another mgr has stored, as far as they can be understood."""
+    items: Items = {}
+    groups = dump.get("groups")
+    for group in groups if isinstance(groups, list) else ():
+        try:
+            item = Rejection(str(group["reason"])[:_LONGEST_REASON], int(group["mark"]),
+                             float(group["at"]), int(group["refusals"]))
+            items.update((str(pgid), item) for pgid in group["pgids"])
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            continue
+    return dict(list(items.items())[:MOST_ITEMS])
+
+
+#: More PGs than this are not remembered.
+_MOST_PGS = 2000
+
+
+class Cooldown:
+    """pgid → when its upmap items were sent, in seconds since the epoch; the newest PGs only."""
+
+    def __init__(self) -> None:
+        #: replaced whole, never edited: commands read it from another thread
+        self.moved: Mapping[str, float] = {}
+
+    def start(self, pgids: Iterable[str], now: float) -> None:
+        """Starts the cooldown of PGs that have been sent, or starts it again."""
+        moved = dict(self.moved)
+        for pgid in pgids:
+            moved.pop(pgid, None)  # the order tells which is the newest
+            moved[pgid] = now
+        self.moved = dict(list(moved.items())[-_MOST_PGS:])
+
+    def cooling(self, now: float, seconds: float) -> Dict[str, float]:
+        """pgid → seconds left, never more than `seconds`; forgets those whose cooldown is over."""
+        # a clock that was set back must not make the wait longer
+        self.moved = {pgid: min(at, now) for pgid, at in self.moved.items()
+                      if now - at < seconds}
+        return self.seconds_left(now, seconds)
+
+    def seconds_left(self, now: float, seconds: float) -> Dict[str, float]:
+        """The same and forgets nothing: for threads that only read."""
+        return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()
+                if now - at < seconds}
+
+
+class ExcludedPgs(NamedTuple):
+    """PGs that a plan must leave alone."""
+
+    rejected: FrozenSet[str]   # the monitor did not keep their upmap items
+    cooling: FrozenSet[str]    # moved a short while ago
+    seconds: float             # until the last of those cooldowns is over
+    pools: Mapping[int, str] = {}   # pool → why it has to settle first; its PGs are in `cooling`
+    codes: Mapping[str, str] = {}   # PG of `cooling` → its reason, of snapshot/reason_codes.py
+    seconds_left: Mapping[str, float] = {}   # PG → until its cooldown, or max_wait, is over
+
+
+def excluded_pgs(snapshot: Snapshot, cooling: Mapping[str, float], given_up: Mapping[str, float],
+                 rejected: FrozenSet[str], stopped: Container[int]) -> ExcludedPgs:
+    """`cooling` and `given_up`: pgid → seconds left of pg_cooldown and of max_wait. `stopped`:
+    pools whose shards took more than predicted. PGs on OSDs above nearfull have no cooldown."""
+    overfull = {osd.id for osd in snapshot.osds.values() if osd.exceeds(snapshot.nearfull_ratio)}
+    left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
+            and overfull.isdisjoint(snapshot.pgs[pgid].up)}
+    code_of: Dict[str, str] = dict.fromkeys(left, reason_codes.COOLDOWN)
+    code_of.update(dict.fromkeys(given_up, reason_codes.GIVEN_UP))
+    left.update(given_up)
+    unsettled = unsettled_pools(snapshot)
+    full = full_osds(snapshot) if unsettled else frozenset()
+    for pg in snapshot.pgs.values() if unsettled or stopped else ():
+        if pg.pool in stopped:
+            code_of[pg.pgid] = reason_codes.MISPREDICTED
+        elif pg.pool in unsettled and full.isdisjoint(pg.up):
+            code_of[pg.pgid] = reason_codes.PG_NUM_CHANGING
+    return ExcludedPgs(rejected, frozenset(code_of), max(left.values(), default=0.0), unsettled,
+                       code_of, left)

@@ -1,0 +1,149 @@
+"""Takes back what turned out not to be needed, once limits are as tight as they get.
+
+Moves are reverted where all limits hold without them. Exchanges let a displaced shard return and
+another one go in its place, so that both OSDs are about as full as before:
+
+- a detour, where a shard left an OSD and another of about its size came to it, is shortened: the
+  newcomer goes on to where the first one went. One move instead of two, and the same number of
+  shards of the pool on each OSD;
+- where another shard of the pool is held by upmap items on the OSD that the first one left, and
+  CRUSH wants it where the first one went, that one goes instead: fewer items.
+"""
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Callable, Dict, List, Sequence, Tuple
+
+from ...runtime.time_slice import give_way
+from ..state.constraints import SearchConstraints
+from ..state.cost_model import NOISE, CostModel
+from ..state.placement_state import ShardMove
+from ..state.target_index import ShardIndex
+from .joint_moves import JointMoves
+
+
+#: Shards that are tried, of those that are a little smaller and of those a little larger.
+_NEAR = 4
+
+#: What dropping items may cost: of the price of the moved bytes.
+_WORTH = 0.05
+
+
+class MoveReduction:
+    """Takes moves back within the limits. `price` is that of a displaced byte (utilization): a byte
+    that returns may cost as much."""
+
+    def __init__(self, costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves,
+                 limits: SearchConstraints, price: float) -> None:
+        self._costs = costs
+        self._placement = costs.placement
+        self._shard_index = shard_index
+        self._joint_moves = joint_moves
+        self._limits = limits
+        self._price = price
+
+    def revert_unneeded(self) -> None:
+        """Returns displaced shards to where they were where all limits hold and little is lost."""
+        placement = self._placement
+        for negative, pg, source, group in self._shard_index.all_displaced():
+            if not give_way():
+                break
+            if source not in placement.up[pg]:
+                continue  # it has returned in a joint move
+            for initial in placement.initial_osds(pg, source, group):
+                step = pg, source, initial
+                if self._pays((step,), -negative, group) and placement.is_legal(*step):
+                    placement.move(*step)
+                    break
+            else:
+                together = self._joint_moves.return_moves(pg, source, placement.groups[group])
+                if together and self._pays(together, -negative, group) and (
+                        placement.is_legal_joint(together)):
+                    for step in together:
+                        placement.move(*step)
+
+    def _pays(self, steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
+        return (self._joint_moves.gain(steps, self._price) > 0.0
+                and all(self._limits.fits(initial, size, group, -1) for _, _, initial in steps))
+
+    def shorten_detours(self) -> int:
+        """Tries each displaced shard once, the largest first; returns how many have returned."""
+        placement = self._placement
+        returned = 0
+        for _, pg, osd, group in self._shard_index.all_displaced():
+            if not give_way():
+                break
+            if osd in placement.up[pg]:
+                size = placement.size_on(pg, osd)
+
+                def newcomers(initial: int) -> Sequence[int]:
+                    """Displaced shards of the group there, of about the size."""
+                    _, displaced = self._shard_index.by_group(initial).get(group, ((), ()))
+                    at = bisect_left(displaced, (size, -1))
+                    return [other for _, other in displaced[max(0, at - _NEAR):at + _NEAR]]
+
+                def worth(initial: int, other: int) -> Tuple[int, float]:
+                    return size - placement.size_on(other, initial), (
+                        self._refund(pg, osd, initial) + self._refund(other, initial, osd))
+                returned += self._exchange(pg, osd, group, newcomers, worth, NOISE)
+        return returned
+
+    def _refund(self, pg: int, source: int, target: int) -> float:
+        """The price of displacing a shard, where it returns by the move; 0 where it does not."""
+        if target not in self._placement.initial_up[pg]:
+            return 0.0
+        return self._price * self._placement.size_on(pg, source) + self._costs.move_cost[source]
+
+    def drop_pins(self) -> int:
+        """Tries each displaced shard once, the largest first; returns how many have returned so
+        that upmap items are dropped."""
+        placement = self._placement
+        held: Dict[Tuple[int, int], List[int]] = {}   # (OSD, OSD that CRUSH wants) → PGs
+        for holder, pinned in placement.pinned.items():
+            for number, target in pinned:
+                held.setdefault((holder, target), []).append(number)
+        returned = 0
+        for _, pg, osd, group in self._shard_index.all_displaced():
+            if not give_way():
+                break
+            if osd in placement.up[pg] and osd not in placement.raw_up[pg]:
+                size = placement.pg_bytes[pg]
+
+                def still_held(initial: int) -> Sequence[int]:
+                    """Held shards of the group that are still there."""
+                    return [other for other in held.get((initial, osd), ())
+                            if initial in placement.up[other] and osd not in placement.up[other]
+                            and placement.group_of(other, initial) == group]
+
+                def worth(_initial: int, other: int) -> Tuple[int, float]:
+                    more = size - placement.pg_bytes[other]
+                    return more, self._price * more
+                returned += self._exchange(pg, osd, group, still_held, worth,
+                                           -_WORTH * self._price * size)
+        return returned
+
+    def _exchange(self, pg: int, osd: int, group: int, others_on: Callable[[int], Sequence[int]],
+                  worth: Callable[[int, int], Tuple[int, float]], least: float) -> bool:
+        """Makes the exchange by which a displaced shard returns that gains most, and more than
+        `least`; False where there is none.
+
+        `others_on` tells the PGs whose shard on an initial OSD may go in its place, `worth` the
+        bytes that come to the initial OSD by it, and the price that is saved.
+        """
+        placement, limits = self._placement, self._limits
+        best: Sequence[ShardMove] = ()
+        for initial in placement.initial_osds(pg, osd, group):
+            others = others_on(initial)
+            if not others or not placement.is_legal(pg, osd, initial):
+                continue
+            for other in others:
+                placement.candidates_examined += 1
+                more, saved = worth(initial, other)
+                if limits.fits(initial, more, group, group) and (
+                        limits.fits(osd, -more, group, group)):
+                    gain = self._costs.utilization_gain(osd, initial, more) + saved
+                    if gain > least and placement.is_legal(other, initial, osd):
+                        best, least = ((pg, osd, initial), (other, initial, osd)), gain
+        for step in best:
+            placement.move(*step)
+        return bool(best)

@@ -1,0 +1,130 @@
+"""The answer of a command: data for programs, text for operators, one sentence for errors.
+
+Tables of all screens: columns under heads, at most WIDTH wide, with rows sorted and limited.
+"""
+from __future__ import annotations
+
+import errno
+import json
+import logging
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ..gateway.gateway import NotReady
+from ..runtime.formatting import WIDTH, plural
+
+
+FORMATS = ("plain", "json", "json-pretty")
+
+CommandResult = Tuple[int, str, str]
+
+
+class CommandAnswer(NamedTuple):
+    """The answer of a command that succeeded; `data` is JSON-ready."""
+
+    data: Any
+    plain: str
+    note: str = ""    # for stderr, although the command succeeded
+
+
+class CommandError(Exception):
+    """Raised where a command cannot be carried out, with an errno and one sentence."""
+
+    def __init__(self, errno_code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.errno = -abs(errno_code)
+        self.sentence = sentence
+
+
+def run_command(command: Callable[[], CommandAnswer], output_format: str,
+                log: logging.Logger) -> CommandResult:
+    """Runs a command; returns (0 or a negative errno, output, one sentence for stderr)."""
+    if output_format not in FORMATS:
+        return (-errno.EINVAL, "", f"format '{output_format}' is not supported; use one of"
+                f" {', '.join(FORMATS)}")
+    try:
+        answer = command()
+        text = answer.plain if output_format == "plain" else json.dumps(
+            answer.data, sort_keys=True, indent=4 if output_format == "json-pretty" else None)
+        return 0, text + "\n" if text else "", answer.note
+    except CommandError as error:
+        return error.errno, "", " ".join(error.sentence.split())
+    except NotReady as not_ready:
+        return -errno.EAGAIN, "", " ".join(f"{not_ready}; try again".split())
+    except Exception as error:
+        log.exception("a command failed")
+        found = " ".join(f"{type(error).__name__}: {error}".split())
+        return (-errno.EINVAL, "",
+                f"equilibrium failed to answer ({found}); the mgr log has more")
+
+
+Row = Dict[str, Any]   # JSON-ready, one a line
+#: Name of a sort key → what to compare; None for a row in which that is unknown.
+SortKeys = Mapping[str, Callable[[Row], Any]]
+
+_CUT = ".."
+#: Characters that are left of a name, however narrow its column has to be.
+_LEAST_NAME = 6
+
+
+class Column(NamedTuple):
+    """The head of a column. Names are aligned to the left, numbers to the right."""
+
+    title: str
+    is_name: bool = False   # its cells are cut where the table would be too wide
+
+
+def render_table(columns: Sequence[Column], rows: Sequence[Sequence[str]],
+                 width: int = WIDTH) -> str:
+    """The table, two spaces between columns, an empty cell for what is unknown.
+
+    A table that is too wide has one space between columns, and its names are cut where that is not
+    enough.
+    """
+    widths = [max([len(column.title)] + [len(row[i]) for row in rows])
+              for i, column in enumerate(columns)]
+    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= width else " "
+    _narrow(columns, widths, width - len(gap) * (len(widths) - 1))
+    lines = [[column.title for column in columns], *rows]
+    return "\n".join(gap.join(_cell(text, column, size) for text, column, size in zip(
+        line, columns, widths)).rstrip() for line in lines)
+
+
+def _narrow(columns: Sequence[Column], widths: List[int], room: int) -> None:
+    """Narrows the columns of names, the widest first, until all columns fit in `room`."""
+    names = [i for i, column in enumerate(columns) if column.is_name]
+    while sum(widths) > room:
+        widest = max(names, key=lambda i: widths[i], default=None)
+        if widest is None or widths[widest] <= max(_LEAST_NAME, len(columns[widest].title)):
+            return
+        widths[widest] -= 1
+
+
+def _cell(text: str, column: Column, width: int) -> str:
+    if len(text) > width:
+        text = text[:width - len(_CUT)] + _CUT
+    return text.ljust(width) if column.is_name else text.rjust(width)
+
+
+def sorted_rows(rows: Sequence[Row], wanted: str, keys: SortKeys) -> List[Row]:
+    """The rows in the order of a key of `keys`, descending with `-` in front of it; rows in which
+    it is unknown come last. Raises CommandError for another key."""
+    name = wanted[1:] if wanted.startswith("-") else wanted
+    if name not in keys:
+        raise CommandError(errno.EINVAL, f"--sort '{wanted}' is not known; use one of"
+                           f" {', '.join(keys)}, or --sort=-{next(iter(keys))} for descending")
+    value = keys[name]
+    known = [row for row in rows if value(row) is not None]
+    return (sorted(known, key=value, reverse=wanted.startswith("-"))
+            + [row for row in rows if value(row) is None])
+
+
+def limited_rows(rows: Sequence[Row], limit: Optional[int]) -> List[Row]:
+    """The first `limit` rows; all for None. Raises CommandError for a limit below 1."""
+    if limit is not None and limit < 1:
+        raise CommandError(errno.EINVAL, "--limit must be at least 1")
+    return list(rows if limit is None else rows[:limit])
+
+
+def rest_line(shown: int, rows: int, noun: str) -> str:
+    """A line that says how many rows a limit hides; empty where it hides none."""
+    return f"... {plural(rows - shown, f'more {noun}')}" if rows > shown else ""

@@ -1,0 +1,303 @@
+"""`osds`: how full each OSD is, will be and could be, and what moves to and from it.
+
+`df`: what clients can still write, into each pool and into all of them.
+
+`moves`: every shard in flight, who moves it, and how much of it is left.
+"""
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from ...gateway.snapshot_reader import PoolSpaceNow
+from ...observation.cluster_view import ClusterView
+from ...observation.movements import RUNNING_STATES
+from ...observation.refusals import planned_placement, planned_usage
+from ...plan.model import PgChange, PoolSpace, Room, Usage
+from ...plan.options import osd_id
+from ...plan.usage import share_limits
+from ...planner.bound.pool_space import PoolSpaceBound
+from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
+from ...snapshot.model import Snapshot, pg_number
+from ...snapshot.operator_weights import held_sentence
+from ..answer import (
+    Column, CommandAnswer, CommandError, Row, SortKeys, limited_rows, render_table, rest_line,
+    sorted_rows)
+
+_USUAL_ORDER = "-use"   # fullest first
+_OSD_COLUMNS = (Column("ID"), Column("CLASS", is_name=True), Column("HOST", is_name=True)) + tuple(
+    Column(title) for title in ("SIZE", "USED", "%USE", "%SOON", "%PLAN", "%BEST", "PGS", "IN",
+                                "OUT"))
+_KIB = 1 << 10
+#: OSDs that are held to a share, each of which has a sentence.
+_HELD_SHOWN = 10
+
+#: Keys of `--sort`.
+OSD_SORT_KEYS: SortKeys = {
+    "use": lambda row: row["utilization"], "soon": lambda row: row["soon_utilization"],
+    "plan": lambda row: row["planned_utilization"], "id": lambda row: row["id"],
+    "host": lambda row: (row["host"], row["id"]), "pgs": lambda row: row["pgs"]}
+
+
+def report_osds(view: ClusterView, age_seconds: float, wanted: Optional[Sequence[PgChange]],
+                sort: Optional[str], device_class: Optional[str], host: Optional[str],
+                limit: Optional[int]) -> CommandAnswer:
+    """`wanted`: the changes of the execution that are not sent; None where nothing is executed.
+    Raises CommandError for a selection that is not known."""
+    rows = everything = osd_figures(view, wanted)
+    for key, value, what in (("device_class", device_class, "has the device class"),
+                             ("host", host, "is on the host")):
+        known = sorted({row[key] for row in everything if row[key]})
+        if value is not None and value not in known:
+            raise CommandError(errno.ENOENT, f"no OSD {what} '{value}'; there are:"
+                               f" {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}")
+        rows = [row for row in rows if value is None or row[key] == value]
+    rows = sorted_rows(rows, sort or _USUAL_ORDER, OSD_SORT_KEYS)
+    shown = limited_rows(rows, limit)
+    lines = [render_table(_OSD_COLUMNS, [[   # sizes in whole KiB, as `ceph osd df` has them
+        str(row["id"]), row["device_class"], row["host"],
+        *["" if row[key] is None else format_bytes(row[key] // _KIB * _KIB)
+          for key in ("size_bytes", "used_bytes")],
+        *[format_percent(row[key]) for key in (
+            "utilization", "soon_utilization", "planned_utilization", "best_utilization")],
+        str(row["pgs"]), f"{row['moving_in']}+{row['waiting_in']}",
+        f"{row['moving_out']}+{row['waiting_out']}"] for row in shown]),
+        rest_line(len(shown), len(rows), "OSD")]
+    unusual: Dict[str, List[str]] = {}   # status of those not up, in and of full weight → OSDs
+    for row in sorted(shown, key=lambda row: int(row["id"])):
+        for status in row["status"]:
+            unusual.setdefault(status, []).append(f"osd.{row['id']}")
+    for status, osds in sorted(unusual.items()):
+        lines += wrap(f"{status}: ", ", ".join(osds), len(status) + 2)
+    lines.append(f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old;"
+                 " IN and OUT: shards moving + waiting")
+    return CommandAnswer({"osdmap_epoch": view.snapshot.epoch,
+                          "snapshot_age_seconds": age_seconds, "osds": shown},
+                         "\n".join(line for line in lines if line))
+
+
+def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) -> List[Row]:
+    """One row for each OSD, by id.
+
+    Utilizations are ratios. `size_bytes`, `used_bytes`, `utilization` and `pgs` are of now; None
+    for an OSD without statistics. `soon_`: when everything in flight has arrived. `planned_`: when
+    the `wanted` changes have been made too; None without `wanted`. `best_`: in the most even
+    placement that the rules allow. `moving_`: shards in flight, `waiting_`: of wanted changes.
+    """
+    planned = planned_placement(view, wanted).used if wanted is not None else {}
+    best = view.utilization_bounds.utilizations if view.utilization_bounds is not None else {}
+    moving_in = Counter(move.target for move in view.movements)
+    moving_out = Counter(move.source for move in view.movements)
+    waiting_in: Counter[int] = Counter()
+    waiting_out: Counter[int] = Counter()
+    for change in wanted or ():
+        before, after = set(change.up_before), set(change.up_after)
+        waiting_in.update(after - before)
+        waiting_out.update(before - after)
+    rows: List[Row] = []
+    for _, osd in sorted(view.snapshot.osds.items()):
+        known, number = osd.has_statistics, osd.id
+        used = view.used_now.get(number, osd.used_bytes)
+        now, soon, later = (
+            None if count is None or not known or osd.size_bytes <= 0 else count / osd.size_bytes
+            for count in (used, view.used_soon.get(number), planned.get(number)))
+        status = [] if osd.up else ["destroyed" if osd.destroyed else "down"]   # in Ceph's words
+        if not osd.is_in or osd.reweight <= 0.0:
+            status.append("out")
+        elif osd.reweight < 1.0:
+            status.append(f"reweight {osd.reweight:.4f}")
+        if number in view.snapshot.stale_osds:
+            status.append("no new statistics")
+        rows.append({
+            "id": number, "device_class": osd.device_class, "host": osd.host,
+            "size_bytes": osd.device_size if known else None,
+            "used_bytes": view.device_used_now.get(number, used) if known else None,
+            "utilization": now, "soon_utilization": soon, "planned_utilization": later,
+            "best_utilization": best.get(number), "pgs": view.counts.acting.get(number, 0),
+            "moving_in": moving_in[number], "waiting_in": waiting_in[number],
+            "moving_out": moving_out[number], "waiting_out": waiting_out[number],
+            "up": osd.up, "in": osd.is_in, "reweight": osd.reweight, "status": status})
+    return rows
+
+
+def held_sentences(snapshot: Snapshot) -> List[str]:
+    """A sentence for each of the first OSDs, and one that counts the rest."""
+    held = [osd for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
+    sentences = [held_sentence(osd) for osd in held[:_HELD_SHOWN]]
+    if len(held) > _HELD_SHOWN:
+        more = len(held) - _HELD_SHOWN
+        verb = "is" if more == 1 else "are"
+        sentences.append(f"{plural(more, 'more OSD')} {verb} held to a share of the size")
+    return sentences
+
+
+def held_json(snapshot: Snapshot) -> List[Dict[str, Any]]:
+    """All of them, JSON-ready.
+
+    `share` is a ratio of the size; `most_bytes` is what moves may fill the OSD to, None where no
+    pool uses it.
+    """
+    limits = share_limits(snapshot)
+    return [{"osd": osd.id, "share": osd.share, "held_by": osd.held_by,
+             "most_bytes": osd.device_bytes(limits[osd.id]) if osd.id in limits else None}
+            for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
+
+
+_POOL_COLUMNS = (Column("POOL", is_name=True),) + tuple(Column(title) for title in (
+    "ID", "PGS", "STORED", "%USED", "FREE", "LIMITED BY", "PLANNED", "MAX AVAIL"))
+
+#: Keys of `--sort`.
+POOL_SORT_KEYS: SortKeys = {
+    "used": lambda row: row["percent_used"], "stored": lambda row: row["stored"],
+    "free": lambda row: row["free_bytes"], "planned": lambda row: row["planned_free_bytes"],
+    "pgs": lambda row: row["pg_num"], "id": lambda row: row["id"],
+    "name": lambda row: row["name"]}
+
+
+def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpaceNow],
+              plan: Optional[str], wanted: Optional[Sequence[PgChange]],
+              sort: Optional[str] = None, limit: Optional[int] = None) -> CommandAnswer:
+    """`plan`: name of the plan whose changes are `wanted`; None for those of the execution, which
+    are None where nothing is executed. Raises CommandError for a wrong `sort` or `limit`."""
+    now, planned = view.usage_now(), None if wanted is None else planned_usage(view, wanted)
+    rows = pool_rows(view, space, now, planned)
+    rows = rows if sort is None else sorted_rows(rows, sort, POOL_SORT_KEYS)
+    shown, later = limited_rows(rows, limit), planned.room if planned is not None else None
+    data = {"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds, "plan": plan,
+            "room": room_json(now.room), "planned_room": room_json(later), "pools": shown}
+    when = f"with plan {plan}" if plan is not None else "with the plan"
+    lines = [f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old",
+             *room_lines(now.room, later, when)]
+    if shown:
+        lines += ["", pool_table(shown)]
+    return CommandAnswer(data, "\n".join(
+        lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
+
+
+def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
+              planned: Optional[Usage]) -> List[Row]:
+    """One row for each pool, fullest first.
+
+    `stored`, `percent_used` and `max_avail` are Ceph's own, in its words. `free_bytes`: what
+    clients can still write into the pool alone before its first OSD is at full_ratio, as data lies
+    now. `planned_`: as it lies by the `planned` usage; None without that. `best_free_bytes`: no
+    placement has more, for `best_free_limit`.
+    """
+    bounds = view.utilization_bounds.pool_space if view.utilization_bounds is not None else {}
+    rows: List[Row] = []
+    for pool in view.snapshot.pools.values():
+        if pool.id not in space:   # deleted since
+            continue
+        ceph = space[pool.id]
+        rows.append({
+            "id": pool.id, "name": ceph.name, "pg_num": pool.pg_num, "stored": ceph.stored,
+            "percent_used": ceph.percent_used, "max_avail": ceph.max_avail,
+            **_free("", now.pools.get(pool.name)),
+            **_free("planned_", planned.pools.get(pool.name) if planned is not None else None),
+            **best_free(bounds.get(pool.id))})
+    return sorted(rows, key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
+
+
+def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
+    """One line for each row of `pool_rows`."""
+    return render_table(_POOL_COLUMNS, [[
+        row["name"], str(row["id"]), str(row["pg_num"]), format_known(row["stored"]),
+        format_percent(row["percent_used"]), format_known(row["free_bytes"]),
+        format_osd(row["limiting_osd"]), format_known(row["planned_free_bytes"]),
+        format_known(row["max_avail"])] for row in rows])
+
+
+def room_lines(now: Optional[Room], planned: Optional[Room],
+               when: str = "with the plan") -> List[str]:
+    """The headline: what fits if all pools grow in proportion to their data."""
+    texts = ["unknown" if room is None else format_bytes(room.bytes) + (
+        f" ({format_osd(room.limiting_osd)})" if room.limiting_osd is not None else "")
+        for room in (now, planned)]
+    then = "" if planned is None else f", {texts[1]} {when}"
+    return wrap("room ", f"if all pools grow alike: {texts[0]} now{then}", 5)
+
+
+def best_free(bound: Optional[PoolSpaceBound]) -> Dict[str, Any]:
+    """The bound of a pool's free space and what sets it, JSON-ready."""
+    return {"best_free_bytes": bound.free_bytes if bound is not None else None,
+            "best_free_limit": bound.kind if bound is not None else None}
+
+
+def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:
+    """JSON-ready; None where it is not known."""
+    return room._asdict() if room is not None else None
+
+
+def format_known(count: Optional[int]) -> str:
+    """Bytes as `ceph df` prints them; empty where they are not known."""
+    return "" if count is None else format_bytes(count)
+
+
+def format_osd(osd: Optional[int]) -> str:
+    """'osd.3'; empty for None."""
+    return "" if osd is None else f"osd.{osd}"
+
+
+def _free(prefix: str, space: Optional[PoolSpace]) -> Dict[str, Any]:
+    return {f"{prefix}free_bytes": space.free_bytes if space is not None else None,
+            f"{prefix}limiting_osd": space.limiting_osd if space is not None else None}
+
+
+#: Rows of the table without --limit; JSON has all then.
+ROWS_SHOWN = 40
+
+_MOVE_COLUMNS = (Column("PG", True), Column("POOL", True), Column("FROM"), Column("TO"), Column("SIZE"),
+            Column("LEFT"), Column("STATE", True), Column("WHOSE", True))
+
+
+def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], pool: Optional[str],
+                 waiting_shards: int, limit: Optional[int]) -> CommandAnswer:
+    """The shards of the OSD (3 or osd.3), PG or pool that `what` names, in this order; of all for
+    None. `pool`: the name of the pool that it would name. `waiting_shards`: of the execution, not
+    sent yet. Raises CommandError for what is none of these, and for a limit below 1."""
+    snapshot, pools, osd = view.snapshot, view.snapshot.pools, osd_id(what or "")
+    shards, ids = list(view.movements), [one.id for one in pools.values() if one.name == pool]
+    if osd in snapshot.osds:
+        shards = [shard for shard in shards if osd in (shard.source, shard.target)]
+    elif what in snapshot.pgs:
+        shards = [shard for shard in shards if shard.pgid == what]
+    elif ids:
+        shards = [shard for shard in shards if shard.pool_id in ids]
+    elif what:
+        raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
+    # those that are being copied first, then by state; the PGs of a pool in Ceph's order
+    shards.sort(key=lambda shard: (
+        not shard.is_running, shard.state, shard.pool_id, pg_number(shard.pgid),
+        -1 if shard.target is None else shard.target))
+    rows: List[Row] = [{   # without a `source`: a copy that no OSD has any more
+        "pgid": shard.pgid, "pool_id": shard.pool_id,
+        "pool": pools[shard.pool_id].name if shard.pool_id in pools else None,
+        "source": shard.source, "target": shard.target, "bytes": shard.bytes,
+        "left_bytes": shard.left_bytes, "state": shard.state, "origin": shard.origin}
+        for shard in shards]
+    shown = limited_rows(rows, ROWS_SHOWN if limit is None else limit)
+    everything, left = not what, sum(shard.left_bytes for shard in shards)
+    rate = view.rates.all_now.per_second if view.rates.all_now.seconds else None
+    data: Dict[str, Any] = {
+        "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
+        "moves": rows if limit is None else shown, "shards": len(rows), "left_bytes": left,
+        "bytes_per_second": rate, "waiting_shards": waiting_shards}
+    lines = [render_table(_MOVE_COLUMNS, [[
+        row["pgid"], row["pool"] or str(row["pool_id"]), format_osd(row["source"]),
+        format_osd(row["target"]), format_bytes(row["bytes"]), format_bytes(row["left_bytes"]),
+        row["state"], row["origin"]] for row in shown])] if rows else ["nothing moves"]
+    lines.append(rest_line(len(shown), len(rows), "shard"))
+    counts = Counter(shard.state for shard in shards)
+    parts = [f"{counts[state]} {state}" for state in RUNNING_STATES if counts[state]]
+    if parts and rate and everything:   # at which all of them arrive
+        parts[-1] += f" at {format_bytes(rate)}/s"
+    parts += [f"{count} {state}" for state, count in sorted(counts.items())
+              if state not in RUNNING_STATES]
+    lines += wrap("", f"{plural(len(shards), 'shard')}, {format_bytes(left)} left:"
+                  f" {', '.join(parts)}", 0) if shards else ()
+    if waiting_shards and everything:
+        lines += wrap("", f"{plural(waiting_shards, 'planned shard')} not sent yet;"
+                      " 'ceph equilibrium status' tells why", 0)
+    lines.append(f"placement of osdmap e{snapshot.epoch}, {format_duration(age_seconds)} old")
+    return CommandAnswer(data, "\n".join(line for line in lines if line))

@@ -1,0 +1,70 @@
+"""A wait of some seconds on a clock that may be set back.
+
+The wall clock jumps when it is corrected. A wait for a point in time that has moved an hour away
+would take an hour too long; this one begins again at most.
+
+Waits between attempts of something that fails: twice as long each time, up to a limit.
+"""
+from __future__ import annotations
+
+from typing import Optional
+
+
+class WaitTimer:
+    """A wait that was begun, or none. Times in seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._began: Optional[float] = None
+        self._seconds = 0.0
+
+    def begin(self, now: float, seconds: float) -> None:
+        """Begins a wait, in place of an earlier one."""
+        self._began, self._seconds = now, seconds
+
+    @property
+    def begun(self) -> bool:
+        """True from `begin` until `seconds_left` has returned 0, or `end`."""
+        return self._began is not None
+
+    def end(self) -> None:
+        """Ends the wait."""
+        self._began = None
+
+    def seconds_left(self, now: float) -> float:
+        """Seconds that are left, at most the whole wait; ends the wait where it is over."""
+        left = self.peek_seconds_left(now)
+        if left <= 0.0:
+            self._began = None
+        return left
+
+    def peek_seconds_left(self, now: float) -> float:
+        """As `seconds_left`, but does not end the wait."""
+        if self._began is None:
+            return 0.0
+        self._began = min(self._began, now)
+        return max(0.0, self._seconds - (now - self._began))
+
+
+_MOST_DOUBLINGS = 30
+
+
+class Backoff(WaitTimer):
+    """`first` and `longest` are the first wait and the limit, in seconds."""
+
+    def __init__(self, first: float, longest: float) -> None:
+        super().__init__()
+        self._first = first
+        self._longest = longest
+        self._failures = 0
+
+    def failed(self, now: float) -> float:
+        """Records a failure; returns the seconds until the next attempt."""
+        seconds = min(self._longest, self._first * 2.0 ** min(self._failures, _MOST_DOUBLINGS))
+        self._failures += 1
+        self.begin(now, seconds)
+        return seconds
+
+    def succeeded(self) -> None:
+        """Ends the wait; the next failure starts with the first one again."""
+        self._failures = 0
+        self.end()
