@@ -19,7 +19,7 @@ from ..report.explain.explain import explain
 from ..report.explain.reasons import ExplainContext
 from ..report.history import report_history
 from ..report.metrics import report_metrics
-from ..report.page.page import report_page
+from ..report.page import report_page
 from ..report.state_dump import dump_state
 from ..report.status import options_json, report_status
 from ..runtime.formatting import format_duration, plural

@@ -219,7 +219,8 @@ class Balancer:
         self._recover(self._settings())
         self._automatic.reset()
         self.dispatcher.rejected = {}
-        self.drains.replace(lambda drains: drains.paused(True))   # first: no round that begins from here on takes a drain up
+        # first: no round that begins from here on takes a drain up
+        self.drains.replace(lambda drains: drains.paused(True))
         execution = self._slot.stop(STOPPED_BY_OFF)
         self._enter(IS_OFF, self._slot.stop_count)
         self.publish()   # the store may take its time

@@ -108,8 +108,8 @@ class ClusterGuards:
         self._builtin_grace = WaitTimer()
         self._items: Optional[Mapping[str, UpmapItems]] = None   # of the last map
 
-    def check(self, osd_map: Union[Snapshot, ClusterSummary], mon_connected: bool, builtin_active: bool,
-              settings: Settings, execution: Optional[Execution],
+    def check(self, osd_map: Union[Snapshot, ClusterSummary], mon_connected: bool,
+              builtin_active: bool, settings: Settings, execution: Optional[Execution],
               drains_only: bool) -> Optional[Verdict]:
         """Returns the first guard that holds by what has just been read, or None. `drains_only`:
         what is to be planned drains OSDs, at any time."""

@@ -86,7 +86,8 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         unknown_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.UNKNOWN),
         held_pgs=sum(snapshot.skipped.get(why, 0) for why in reasons.LIFTED),
         fullness=Fullness(*(sum(o.is_in and o.exceeds(ratio) for o in snapshot.osds.values())
-                            for ratio in (snapshot.nearfull_ratio, snapshot.backfillfull_ratio))), noise=noise)
+                            for ratio in (snapshot.nearfull_ratio, snapshot.backfillfull_ratio))),
+        noise=noise)
 
 
 def _pool(pool: Pool, snapshot: Snapshot) -> Tuple[Any, ...]:

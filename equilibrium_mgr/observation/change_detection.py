@@ -1,4 +1,4 @@
-"""Cheap change detection: what a summary that costs milliseconds shows to be another than before."""
+"""Cheap change detection: what a summary that costs milliseconds shows to be new."""
 from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, Optional, Tuple

@@ -94,8 +94,8 @@ def _parse_secs(text: str) -> int:
 
 
 _PARSERS: Dict[str, Any] = {
-    "str": str, "int": _parse_int, "uint": _parse_uint, "float": _parse_float, "bool": _parse_bool, "size": _parse_size,
-    "secs": _parse_secs,
+    "str": str, "int": _parse_int, "uint": _parse_uint, "float": _parse_float, "bool": _parse_bool,
+    "size": _parse_size, "secs": _parse_secs,
 }
 
 

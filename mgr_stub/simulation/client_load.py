@@ -217,7 +217,7 @@ _Record = Dict[str, Any]
 
 
 class Noise:
-    """Adds noise to readings; keeps what it has made of PGs while their records and factors last."""
+    """Adds noise to readings; keeps what it has made of PGs while records and factors last."""
 
     def __init__(self) -> None:
         #: "pgs" or "osds" → what the factors were drawn from, and they themselves.

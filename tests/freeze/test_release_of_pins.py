@@ -15,7 +15,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.freeze.freeze import freeze
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.search import single_moves
-from equilibrium_mgr.planner.search.goal_repair import MoveReduction
+from equilibrium_mgr.planner.search.move_reduction import MoveReduction
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.upmap_items import items_for
 from mgr_stub.console.session import Session

@@ -25,7 +25,7 @@ from ..state.target_index import ShardIndex, TargetIndex
 from .single_moves import Descent, SingleMoves
 from .evacuation import Evacuation, drained_osds
 from .joint_moves import JointMoves
-from .goal_repair import MoveReduction
+from .move_reduction import MoveReduction
 from .repair import Repair
 from .tightening import Tightening
 

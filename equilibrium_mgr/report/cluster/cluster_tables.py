@@ -247,8 +247,9 @@ def _free(prefix: str, space: Optional[PoolSpace]) -> Dict[str, Any]:
 #: Rows of the table without --limit; JSON has all then.
 ROWS_SHOWN = 40
 
-_MOVE_COLUMNS = (Column("PG", True), Column("POOL", True), Column("FROM"), Column("TO"), Column("SIZE"),
-            Column("LEFT"), Column("STATE", True), Column("WHOSE", True))
+_MOVE_COLUMNS = (
+    Column("PG", True), Column("POOL", True), Column("FROM"), Column("TO"), Column("SIZE"),
+    Column("LEFT"), Column("STATE", True), Column("WHOSE", True))
 
 
 def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], pool: Optional[str],

@@ -358,7 +358,8 @@ class SizeModel:
                     whole[1] += self.shard_bytes(shard._replace(data_bytes=0))
             metadata[pool] = min(_MOST_METADATA, whole[1] / whole[0]) if whole[0] else 0.0
         expected = {osd: {pool: part
-                          * self._factors.usual.get(pool, self._allocation.get(pool, 1.0)) / (1.0 - metadata.get(pool, 0.0))
+                          * self._factors.usual.get(pool, self._allocation.get(pool, 1.0))
+                          / (1.0 - metadata.get(pool, 0.0))
                           for pool, part in self._osds[osd].whole.items()}
                     for osd in self._factors.osds if osd in self._osds}
         self.size_factors = fit_size_factors(self._factors, expected, metadata, self.size_factors)

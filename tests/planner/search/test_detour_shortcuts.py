@@ -11,7 +11,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.search.joint_moves import JointMoves
-from equilibrium_mgr.planner.search.goal_repair import MoveReduction
+from equilibrium_mgr.planner.search.move_reduction import MoveReduction
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState

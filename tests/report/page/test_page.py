@@ -18,7 +18,7 @@ from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster
 from equilibrium_mgr.report.cluster.cluster_tables import osd_figures
 from equilibrium_mgr.report.answer import CommandAnswer
-from equilibrium_mgr.report.page.page import escaped, picture, report_page, table
+from equilibrium_mgr.report.page import escaped, picture, report_page, table
 from equilibrium_mgr.report.status import options_json, report_status
 from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot.builder import build_snapshot

@@ -7,18 +7,18 @@ from contextlib import suppress
 from string import Template
 from typing import Any, Dict, List, Mapping, NamedTuple, NewType, Optional, Sequence, Set
 
-from ...observation.cluster_view import OFF
-from ...plan.model import BALANCE, Move, PgChange, Plan, is_same_placement
-from ...planner.planner import CONVERGED, skipped
-from ...runtime.formatting import (
+from ..observation.cluster_view import OFF
+from ..plan.model import BALANCE, Move, PgChange, Plan, is_same_placement
+from ..planner.planner import CONVERGED, skipped
+from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural)
-from ...snapshot import reason_codes as codes
-from ...snapshot.model import Snapshot
-from ...snapshot.upmap_items import items_for
-from ...version import VERSION
-from ..cluster.cluster_tables import format_known, format_osd, held_sentences
-from ..answer import CommandAnswer
-from ..status import window_text
+from ..snapshot import reason_codes as codes
+from ..snapshot.model import Snapshot
+from ..snapshot.upmap_items import items_for
+from ..version import VERSION
+from .cluster.cluster_tables import format_known, format_osd, held_sentences
+from .answer import CommandAnswer
+from .status import window_text
 
 Markup = NewType("Markup", str)
 
