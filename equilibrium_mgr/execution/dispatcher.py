@@ -26,6 +26,9 @@ _SEND_TIMEOUT_SECONDS = 30.0
 #: Osdmaps that are read before a batch where one follows the other.
 _MOST_MAPS = 3
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
+#: For so long after a failover it is believed of a PG that the last mgr has sent that its data is
+#: where its upmap items say, although it counts as degraded.
+_BELIEVED_SECONDS = 3600.0
 
 
 class SentBatch(NamedTuple):
@@ -65,11 +68,11 @@ class UpmapDispatcher:
         self.corrections.restore(corrections)
         self._gateway.set_measured(self.corrections.bytes_per_object)
         self._recovered = sent
-        for pgid, sent_at in moved.items():
-            if pgid not in rejected:
-                self.cooldown.start([pgid], sent_at)
+        self.cooldown.restore({pgid: at for pgid, at in moved.items() if pgid not in rejected})
         self.pending.sent_before = frozenset(moved)
-        self._gateway.set_sent(self.pending.sent_before)
+        # what was sent longer ago is whole by now, or was degraded by something else since
+        since = self._clock() - _BELIEVED_SECONDS
+        self._gateway.set_sent(frozenset([pgid for pgid, at in moved.items() if at >= since]))
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""

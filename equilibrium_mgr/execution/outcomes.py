@@ -242,6 +242,10 @@ class Cooldown:
             moved[pgid] = now
         self.moved = dict(list(moved.items())[-_MOST_PGS:])
 
+    def restore(self, moved: Mapping[str, float]) -> None:
+        """Takes over what the last mgr has sent: pgid → when."""
+        self.moved = dict(sorted(moved.items(), key=lambda one: one[1])[-_MOST_PGS:])
+
     def cooling(self, now: float, seconds: float) -> Dict[str, float]:
         """pgid → seconds left, never more than `seconds`; forgets those whose cooldown is over."""
         # a clock that was set back must not make the wait longer

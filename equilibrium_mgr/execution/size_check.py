@@ -102,6 +102,8 @@ class PredictionCheck:
             elif (not watch.has_found and snapshot.osds[number].has_statistics
                     and number not in snapshot.stale_osds):
                 found = self._judge(number, watch, snapshot, found)
+            else:   # what does not report confirms nothing
+                watch.since = None
         return found
 
     def _judge(self, number: int, watch: _Watch, snapshot: Snapshot, found: Findings) -> Findings:

@@ -91,7 +91,7 @@ class ChangeLog:
         """Ends a batch. Rows of PGs that were not `sent` after all are taken out; of the others the
         monitor may have kept fewer pairs, or none, by the upmap items that followed. `epoch`: of
         the osdmap that has these."""
-        self._sent_at, self.epoch = None, max(self.epoch, epoch)
+        self.epoch = max(self.epoch, epoch)
         numbers = [number for number in self._parts if number >= self._batch_part]
         found = [row for number in numbers for row in _unpacked(self._parts[number])]
         earlier = len(found) - self._batch
@@ -102,6 +102,7 @@ class ChangeLog:
                 self._put(number, [])
             self._newest = _unpacked(self._parts[max(self._parts)]) if self._parts else []
             self._add(settled)
+        self._sent_at = None   # last: who reads meanwhile is told that a batch is on its way
 
     def restore(self) -> None:
         """Reads what is stored, as far as it can be understood."""

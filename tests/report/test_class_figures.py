@@ -31,6 +31,7 @@ def test_now_soon_planned_and_bound_of_a_class() -> None:
                          state="active+remapped+backfilling", items=[(0, 1)])
     cluster.pg("1.1", [2], acting=[2], num_bytes=10 * GIB, objects=10, items=[(0, 2)])
     cluster.osd(0, used=60 * GIB).osd(2, used=0)
+    cluster.num_pgs[0] = 6   # pg 1.1 is being deleted
     pending = PendingMoves()
     pending.add(change_of("1.1", [0], [2]), three().snapshot(), 999.0)
     view = view_of(cluster, pending)

@@ -418,7 +418,7 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
                   for reason, count in sorted(snapshot.skipped.items())]
     if broken:
         sentences.append(f"upmap items break the CRUSH rule of {plural(len(broken), 'PG')}:"
-                         f" {named(broken, _NAMES_SHOWN)}; 'ceph equilibrium optimize NAME"
+                         f" {named(broken, _MOST_NAMES)}; 'ceph equilibrium optimize NAME"
                          " --repair' makes a plan that mends them")
     sentences += held_sentences(snapshot)
     sentences += [f"{plural(count, 'OSD')} can take no shards: {reason}"
@@ -473,7 +473,7 @@ def _limited(context: ExplainContext) -> List[str]:
         ("limited to device classes", settings.device_classes),
         ("limited to moves off", settings.from_buckets),
         ("limited to moves to", settings.to_buckets), ("sparing", settings.not_buckets))]
-    return [f"balancing is {what}: {named(names, _NAMES_SHOWN) or 'none that is there'}"
+    return [f"balancing is {what}: {named(names, _MOST_NAMES) or 'none that is there'}"
             for what, names in limits if names is not None]
 
 

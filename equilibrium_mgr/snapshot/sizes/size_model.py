@@ -27,6 +27,8 @@ from .osd_factors import (
 _PGS_A_PIECE, _OSDS_A_PIECE = 150, 30   # before it gives way again: about a millisecond
 #: Seconds after which an OSD has reported what has come to it, and the mgr has its figures.
 _REPORTED_SECONDS = 60.0
+#: Shards that left an OSD and may still be there: no more than these are remembered.
+_MOST_LEFT = 2000
 #: The report of an OSD may fall by no more than this ratio of omap that has left it: deletions are
 #: written as well, and RocksDB only estimates the sizes of ranges (16.2.15: of 52 MiB 41 showed).
 _FREED_RATIO = 0.7
@@ -272,6 +274,9 @@ class SizeModel:
     def _add_undeleted(self, look: Look) -> None:
         """Adds the largest of what has left OSDs, as many as each counts PGs beyond the map."""
         now = look.reading.taken_at
+        # an OSD may be purged, or count a stray PG for ever
+        self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items()
+                      if osd in self._osds}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             sums = self._osds.get(stats["osd"])
             if sums is None:

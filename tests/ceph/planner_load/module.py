@@ -97,8 +97,7 @@ def planning(mgr: Any) -> Work:
     """Plans by equilibrium's plan service in its job thread, which gives way to others."""
     from equilibrium.plan.options import PlanOptions
     from equilibrium.plan_service.plan_service import PlanService
-    from equilibrium.runtime.job_thread import JobThread
-    from equilibrium.runtime.work_counters import WorkCounters
+    from equilibrium.runtime.job_thread import JobThread, WorkCounters
     from equilibrium.snapshot.builder import SnapshotBuilder
     snapshot = SnapshotBuilder().build(_reading())
     unused: Any = None
@@ -152,7 +151,7 @@ def polling(mgr: Any) -> Work:
 
 
 def _reading() -> Any:
-    from equilibrium.snapshot.reading import PgRecord, Reading
+    from equilibrium.snapshot.model import PgRecord, Reading
     fields: Dict[str, Any] = json.loads((Path(__file__).parent / READING_FILE).read_text())
     fields["records"] = {pgid: PgRecord(*record) for pgid, record in fields["records"].items()}
     fields["up"] = {pgid: tuple(osds) for pgid, osds in fields["up"].items()}
