@@ -142,7 +142,8 @@ def test_no_limit_is_ever_passed(seed: int) -> None:
             cluster.pg(pgid, osds[:2], size, acting=[osds[2], osds[1]], uncopied_ratio=rng.random())
         elif kind < 0.3:
             cluster.pg(pgid, osds[:2], size)
-            pending[pgid] = PendingMove(1, 1, size, 101, 990.0, (osds[0],), (osds[2],))
+            pending[pgid] = PendingMove(1, 1, size, 101, 990.0, ((osds[0], size),),
+                                        ((osds[2], size),))
         else:
             cluster.pg(pgid, osds[:2], size)
             changes.append(change_of(pgid, osds[:2], [osds[2], osds[1]]))
