@@ -122,3 +122,13 @@ def test_an_osd_that_has_stopped_reporting_is_not_judged() -> None:
     silent = story.snapshot(1100.0, 4 * GIB)._replace(stale_osds=frozenset([TARGET]))
     story.check.observe(silent, ())
     assert not story.check.has_unconfirmed_excess
+
+
+def test_an_osd_that_falls_silent_after_an_excess_holds_nothing_up() -> None:
+    """Whatever is sent waits for a second look at an excess."""
+    story = Story().send("1.0")
+    story.check.observe(story.snapshot(1100.0, 4 * GIB), ())
+    assert story.check.has_unconfirmed_excess
+    silent = story.snapshot(1110.0, 4 * GIB)._replace(stale_osds=frozenset([TARGET]))
+    story.check.observe(silent, ("1.0",))
+    assert not story.check.has_unconfirmed_excess

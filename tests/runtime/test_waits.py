@@ -58,3 +58,11 @@ def test_cooldown_is_bounded() -> None:
     moved = Cooldown()
     moved.start([f"4095.{ps:x}" for ps in range(6000)], 1.7e9)
     assert len(moved.moved) == 2000 and f"4095.{5999:x}" in moved.moved
+
+
+def test_a_successor_keeps_the_cooldown_of_what_was_sent_last() -> None:
+    moved = Cooldown()
+    sent = {f"1.{ps:x}": 1000.0 + ps for ps in range(2500)}
+    moved.restore({**sent, "1.0": 9000.0})   # sent first, and again last
+    assert len(moved.moved) == 2000 and moved.moved["1.0"] == 9000.0
+    assert "1.1" not in moved.moved

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
+import pytest
 
 from mgr_stub.console.session import Session
+from mgr_stub.simulation import statistics
 
 from ..asking import (
     ask, misplaced_ratio, optimize, run, shards_in_flight, up_sets)
@@ -70,10 +72,50 @@ def test_limit_can_be_changed_at_run_time(session: Session) -> None:
     assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.05
 
 
-def test_limit_in_force_is_shown_although_nothing_is_sent(session: Session) -> None:
-    run(session, "equilibrium on", "sim osd down 3", "sim run 20m")
+@pytest.mark.parametrize("begin", [
+    [], ["equilibrium on", "sim run idle"], ["equilibrium on", "sim osd down 3"]])
+def test_limit_in_force_is_shown_in_every_state(session: Session, begin: List[str]) -> None:
+    run(session, *begin, "sim run 20m")
     ask(session, "status")                      # the last look that a poll may ask for a while
     run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.03", "sim run 61s")
     assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.03
     run(session, "config rm mgr mgr/equilibrium/max_misplaced_ratio", "sim run 61s")
     assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.05
+
+
+def misplaced(session: Session) -> float:
+    """Ceph's own ratio."""
+    return float(statistics.pg_status(session.cluster).get("misplaced_ratio", 0.0))
+
+
+def test_room_taken_by_others_counts(session: Session) -> None:
+    """Somebody else's upmaps have taken the whole limit: nothing of ours is added."""
+    plan = optimize(session)
+    changes = sorted(plan["upmap_items"].items())
+    for pgid, items in changes[:len(changes) * 2 // 3]:
+        pairs = " ".join(f"{source} {target}" for source, target in items)
+        run(session, f"osd pg-upmap-items {pgid} {pairs}")
+    run(session, "sim run 5s")
+    foreign = misplaced(session)
+    run(session, f"config set mgr mgr/equilibrium/max_misplaced_ratio {foreign * 0.9}")
+    watch = Watch(session)
+    run(session, "equilibrium execute p")
+    status = ask(session, "status")
+    assert status["state"] == "throttled" and status["execution"]["sent_moves"] == 0
+    run(session, "sim run idle")
+    assert watch.highest <= foreign
+    assert ask(session, "status")["last_execution"]["outcome"] == "completed"
+
+
+def test_statistics_that_come_late(session: Session) -> None:
+    """Right after a batch Ceph shows nothing misplaced; a second round must not send again."""
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.01")
+    optimize(session)
+    watch = Watch(session)
+    run(session, "equilibrium execute p")
+    for _ in range(5):                          # rounds in which no time passes
+        session.module.balancer.require_observation()
+        session.host.run_pending()
+    assert watch.keeps(0.01)
+    assert misplaced(session) < 0.001
+    assert ask(session, "status")["misplaced_ratio"] <= 0.01

@@ -10,7 +10,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, count_commands, health, optimize, run, state
+from ..asking import ask, count_commands, health, optimize, run, state, upmap_items
 
 
 def boom(*_: Any, **__: Any) -> None:
@@ -79,6 +79,21 @@ def test_statistics_that_are_not_ready(session: Session, monkeypatch: pytest.Mon
         assert "statistics" in ask(session, "status")["reason"]
     run(session, "sim run idle")
     assert state(session) == "balanced"
+
+
+def test_a_batch_that_fails_half_way(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The map cannot be read after a batch: nothing is lost, and nothing is sent twice at once."""
+    plan = optimize(session)
+    gateway = session.module.gateway
+    snapshot = gateway.snapshot
+    left = [snapshot, boom, boom]               # the look before the batch works
+    with monkeypatch.context() as patch:
+        patch.setattr(gateway, "snapshot", lambda: left.pop(0)() if left else snapshot())
+        run(session, "equilibrium execute p", "sim run 30m")
+    run(session, "sim run idle")
+    assert upmap_items(session) == plan["upmap_items"]
+    assert health(session) == {}
+    assert ask(session, "status")["last_execution"]["outcome"] == "completed"
 
 
 def test_shutdown_ends_the_real_loop(session: Session) -> None:
