@@ -27,8 +27,10 @@ from ..snapshot.reason_codes import NO_MONITOR
 
 AUTOMATIC = "automatic"   # instead of a plan's name
 #: How an entry of the history has what OSDs reported after it: when all that it had moved had
-#: arrived; while data of it was still moving; or not at all.
+#: arrived; while data of it was still moving or being deleted; or not at all.
 ARRIVED, INTERRUPTED, UNKNOWN = "arrived", "interrupted", "unknown"
+#: Of an OSD's size: what OSDs report differs by less once all has arrived and been deleted.
+_SETTLED_RATIO = 0.001
 _LONGEST_TEXT = 300
 
 
@@ -52,14 +54,19 @@ class Episode(NamedTuple):
     def entry(self, outcome: str, now: float, view: Optional[ClusterView]) -> Dict[str, Any]:
         """The history's entry when it ends; JSON-ready. `view`: of the end, which predicts what
         will be when all has arrived."""
-        predicted = {} if view is None else class_usage(view.snapshot, view.used_soon)
-        measured = (UNKNOWN if view is None else INTERRUPTED if view.moving.shards else ARRIVED)
+        predicted = {} if view is None else {
+            name: round(usage.max, 6)
+            for name, usage in class_usage(view.snapshot, view.used_soon).items()}
+        after = _reported_maxima(view)
+        is_settled = all(abs(after.get(name, ratio) - ratio) < _SETTLED_RATIO
+                         for name, ratio in predicted.items())
+        measured = (UNKNOWN if view is None else ARRIVED if is_settled and not view.moving.shards
+                    else INTERRUPTED)
         return {"plan": self.plan or AUTOMATIC, "automatic": not self.plan, "why": self.why,
                 "started_at": self.started_at, "ended_at": now, "outcome": outcome[:_LONGEST_TEXT],
                 "plans": self.plans, "moves": self.moves, "bytes": self.bytes,
                 "max_before": self.max_before,
-                "max_predicted": {name: round(usage.max, 6) for name, usage in predicted.items()},
-                "max_after": _reported_maxima(view), "measured": measured,
+                "max_predicted": predicted, "max_after": after, "measured": measured,
                 "measured_at": None if view is None else view.snapshot.taken_at}
 
     def summary(self) -> Dict[str, Any]:

@@ -86,6 +86,8 @@ class Tightening:
             wanted = max(goal, highest - step)
             limits.set_max_utilization(osds, wanted)
             above = [(-used[i] / size[i], i) for i in members if used[i] > wanted * size[i] + 1]
+            if not above:   # OSDs of some bytes
+                break
             if not self._apply_step(
                     OverfullOsd(osds, goal, fixed_cost * size[members[0]]), above,
                     placement.utilization, highest, wanted, value, float("inf")):

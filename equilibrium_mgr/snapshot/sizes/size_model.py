@@ -11,7 +11,7 @@ measured. So there is nothing to wait for, and nothing to store.
 """
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...crush.placement import NO_OSD
@@ -192,7 +192,9 @@ class SizeModel:
             acting, old_acting = acting or up, old_acting or old_up
             for osd in set(acting).difference(old_acting):
                 self._came[pgid, osd] = now
-            for osd in {*acting, *up}.difference(old_acting, old_up):
+                if pgid in self._omap_left.get(osd, ()):   # it is there again
+                    self._omap_left[osd].remove(pgid)
+            for osd in {*acting, *up}.difference(old_acting, old_up, (NO_OSD,)):
                 self._assigned.setdefault(osd, []).append(now)
             for osd in {*old_acting, *old_up}.difference(acting, up, (NO_OSD,)):
                 held = old_acting if osd in old_acting else old_up
@@ -210,7 +212,7 @@ class SizeModel:
             acting = look.acting.get(pgid) or up
             copies = sum([osd in reported for osd in acting])
             sums[pool].add(record, copies, 0 if acting is up else len(set(up).difference(acting)))
-        for pgids in self._omap_left.values():
+        for pgids in piecewise(self._omap_left.values(), _OSDS_A_PIECE):
             for pgid in pgids:
                 if pgid in look.reading.up and pool_of(pgid) in sums:
                     sums[pool_of(pgid)].add(look.record(pgid), 0, 1)
@@ -242,7 +244,8 @@ class SizeModel:
             pool, acting = look.pools[pool_of(pgid)], look.acting.get(pgid) or up
             shard, _ = self.input_of(pool, record, acting)
             data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
-            lacks = "clean" not in record.state   # some of its OSDs may not have all of it
+            # some of its OSDs may not have all of it; of what nobody reports nothing is known to move
+            lacks = "clean" not in record.state and not record.is_unknown
             is_plain = not lacks and pgid not in came and (acting is up or acting == up)
             for position, osd in enumerate(acting):
                 sums = self._osds.get(osd)
@@ -277,6 +280,8 @@ class SizeModel:
         # an OSD may be purged, or count a stray PG for ever
         self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items()
                       if osd in self._osds}
+        self._omap_left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._omap_left.items()
+                           if osd in self._osds}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             sums = self._osds.get(stats["osd"])
             if sums is None:
@@ -317,12 +322,12 @@ class SizeModel:
         for stats in reading.pool_stats:
             pool, figures = stats["poolid"], stats.get("store_stats", {})
             allocated, stored = figures.get("allocated", 0), figures.get("data_stored", 0)
-            if allocated > 0 and whole.get(pool, 0.0) > 0.0:
+            there = whole.get(pool, 0.0) + may.get(pool, 0.0)
+            if allocated > 0 and there > 0.0:
                 if stored <= 0 or pool in self._factors.allocation:
                     stored = allocated   # OSDs differ: only what they have allocated is comparable
-                low = stored / (whole[pool] + may.get(pool, 0.0))
-                self._padding[pool] = min(max(self._padding.get(pool, 1.0), low),
-                                          stored / whole[pool])
+                high = stored / whole[pool] if whole.get(pool) else inf
+                self._padding[pool] = min(max(self._padding.get(pool, 1.0), stored / there), high)
                 found[pool] = self._padding[pool] * allocated / stored
         self._allocation = found
 
@@ -392,7 +397,7 @@ class SizeModel:
         """OSD id → corrections, of the OSDs that report. `moving`: the PGs that move."""
         in_flight: Dict[int, float] = {}   # bytes of data to come by the PGs' figures
         gone: Dict[int, float] = {}        # and to leave
-        for pg in moving:
+        for pg in piecewise(moving, _PGS_A_PIECE):
             gains, losses = transfers(pg, look.pools[pg.pool].erasure)
             for osd in gains:
                 if osd in self._osds:
@@ -405,13 +410,16 @@ class SizeModel:
         found: Dict[int, Corrections] = {}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             osd, sums = stats["osd"], self._osds.get(stats["osd"])
-            if sums is None or osd in look.reading.stale_osds:
+            # one that is down deletes nothing, and comes back with what it has
+            if sums is None or osd in look.reading.stale_osds or not look.osds[osd].up:
                 continue
             data, omap = _data_and_omap(stats, look.osds[osd].used_bytes,
                                         osd in self._factors.drives)
             high = data - self._taken(osd, sums.whole)
             low = high - self._taken(osd, sums.may)
             if sums.unknown_data:
+                sums.unknown_data = max([self._taken(osd, {pool: part}) for pool, part
+                                         in sums.undeleted.items()], default=0.0)
                 low = high - self._taken(osd, {
                     pool: part - sums.undeleted.get(pool, 0.0)
                     for pool, part in sums.may.items()}) - sums.unknown_data
@@ -441,7 +449,7 @@ class SizeModel:
                  if pgid in look.reading.up and pool_of(pgid) in look.pools else 0
                  for pgid in rows]
         left = sum(sizes)
-        while rows and excess < left - _FREED_RATIO * sizes[0]:
+        while rows and (not sizes[0] or excess < left - _FREED_RATIO * sizes[0]):
             left -= sizes.pop(0)
             rows.pop(0)
         if not rows:

@@ -105,3 +105,12 @@ def test_sort_limit_class_and_host(session: Session) -> None:
     assert refused(session, "equilibrium osds --host nowhere")[0] == -errno.ENOENT
     assert refused(session, "equilibrium osds --device-class tape")[0] == -errno.ENOENT
     assert refused(session, "equilibrium osds --limit 0")[0] == -errno.EINVAL
+
+
+def test_what_is_on_osds_that_are_down_is_still_there(session: Session) -> None:
+    """They count PGs that the map gives to nobody, and come back with them."""
+    run(session, "osd set noout", "sim osd down 0 1", "sim run 3m")
+    for osd in (0, 1):
+        shown = _osds(session)[osd]
+        assert shown["soon_utilization"] == pytest.approx(shown["utilization"], abs=0.01)
+        assert "deleting" not in run(session, f"equilibrium explain osd.{osd}")
