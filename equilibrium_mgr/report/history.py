@@ -100,8 +100,8 @@ def _text(entry: Mapping[str, Any]) -> List[str]:
     if predicted:
         parts.append(f"predicted %MAX: {', '.join(predicted)}")
     if entry["measured"] == INTERRUPTED:
-        parts.append("the maximum after it is of when it ended, while data was still moving or being"
-                     " deleted")
+        parts.append("the maximum after it is of when it ended, while data was still moving or"
+                     " being deleted")
     return [line for part in parts for line in wrap("", part, _INDENT)]
 
 

@@ -215,7 +215,8 @@ class ThreadedHost(ModuleHost):
         wait = ServeWait(module.wakeup, self.clock, self._condition, lambda: self.tracer)
         module.wakeup.wait = wait
         submit = module.jobs.submit
-        module.jobs.submit = lambda name, job: submit(name, self._counted(name, job))
+        module.jobs.submit = lambda name, job, first=False: submit(
+            name, self._counted(name, job), first)
         module.jobs.wait = self._job_wait(self._job_count, self.mgr)
         module.jobs.stop = self._job_stop(self._job_count, module.jobs.stop)
         self._serve_wait = wait

@@ -12,7 +12,7 @@ from tests.support.giving_way import give_way
 _POLL_SECONDS = 0.002
 #: The module's files in whose lines another thread may come in between.
 FILES = ("/control/", "/execution/", "/observation/", "/gateway/", "/plan_service/",
-         "/module.py", "/plan/store.py", "/runtime/buffered_kv_store.py")
+         "/module.py", "/plan/store.py", "/runtime/kv_store.py")
 
 
 class HeldPlanner:

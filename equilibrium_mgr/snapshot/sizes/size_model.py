@@ -244,7 +244,7 @@ class SizeModel:
             pool, acting = look.pools[pool_of(pgid)], look.acting.get(pgid) or up
             shard, _ = self.input_of(pool, record, acting)
             data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
-            # some of its OSDs may not have all of it; of what nobody reports nothing is known to move
+            # some of its OSDs may not have all of it; what nobody reports is not known to move
             lacks = "clean" not in record.state and not record.is_unknown
             is_plain = not lacks and pgid not in came and (acting is up or acting == up)
             for position, osd in enumerate(acting):
