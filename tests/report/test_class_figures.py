@@ -30,18 +30,17 @@ def test_now_soon_planned_and_bound_of_a_class() -> None:
     cluster = three().pg("1.0", [1], acting=[0], num_bytes=10 * GIB, objects=10,
                          state="active+remapped+backfilling", items=[(0, 1)])
     cluster.pg("1.1", [2], acting=[2], num_bytes=10 * GIB, objects=10, items=[(0, 2)])
-    cluster.osd(0, used=60 * GIB).osd(2, used=0)
+    cluster.osd(0, used=60 * GIB).osd(2, used=10 * GIB)   # osd.0 has 10 GiB beside its PGs
     pending = PendingMoves()
     pending.add(change_of("1.1", [0], [2]), three().snapshot(), 999.0)
     view = view_of(cluster, pending)
     wanted = [change_of("1.2", [0], [1]), change_of("1.3", [2], [1])]   # the latter is elsewhere
     found = class_rows(view, planned_placement(view, wanted).used)[0]
     assert (found["device_class"], found["osds"], found["fullest_osd"]) == ("hdd", 3, 0)
-    assert found["utilization"] == pytest.approx(60 / 300) == found["used_bytes"] / (300 * GIB)
+    assert found["utilization"] == pytest.approx(70 / 300) == found["used_bytes"] / (300 * GIB)
     assert found["max_utilization"] == pytest.approx(0.6) and found["min_utilization"] == 0.0
-    # at the first look what an OSD has beside its PGs counts as its own
-    assert found["soon_max_utilization"] == pytest.approx(0.5)
-    assert found["planned_max_utilization"] == pytest.approx(0.4)
+    assert found["soon_max_utilization"] == pytest.approx(0.4)
+    assert found["planned_max_utilization"] == pytest.approx(0.3)
     assert found["bound_utilization"] is not None
     assert class_rows(view)[0]["planned_max_utilization"] is None
 
