@@ -27,13 +27,14 @@ def _number(name: str) -> float:
         return 0.0
 
 
-def _slowed(self: job_thread.JobThread, name: str, job: Callable[[], None]) -> None:
+def _slowed(self: job_thread.JobThread, name: str, job: Callable[[], None],
+            first: bool = False) -> None:
     def run() -> None:
         until = time.monotonic() + _number("slow.seconds")
         while time.monotonic() < until:
             sum(i * i for i in range(1000))
         job()
-    _submit(self, name, run)
+    _submit(self, name, run, first)
 
 
 def _grown(self: store.PlanStore, name: str, plan: Any, created_at: float) -> Any:
