@@ -7,7 +7,7 @@ unequally full all the same. How much is written is bounded: a full OSD stops ev
 from __future__ import annotations
 
 from statistics import pvariance
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from ..cluster import DaemonCluster
 from ..daemons import ClusterError, wait_for
@@ -18,6 +18,9 @@ FULLEST = 0.80
 
 BUILTIN_SLEEP = 8
 """Seconds between two rounds of the built-in balancer."""
+
+NO_OSD = 0x7fffffff
+"""In a place of a PG's set that no OSD has (CRUSH_ITEM_NONE)."""
 
 EC_PROFILE = "eq21"
 POOLS: Tuple[Tuple[str, str, int, int], ...] = (
@@ -95,11 +98,15 @@ def usage_of(cluster: DaemonCluster) -> Usage:
     return Usage({node["id"]: node["kb_used"] / node["kb"] for node in nodes if node["kb"]})
 
 
-def settled_usage(cluster: DaemonCluster, seconds: float = 90.0, quiet: int = 4) -> Usage:
-    """Usage once no OSD's has changed for `quiet` seconds: BlueStore frees space with a delay."""
+def settled_usage(cluster: DaemonCluster, seconds: float = 90.0, quiet: int = 8) -> Usage:
+    """Usage once no OSD holds a PG that it has to delete and none's has changed for `quiet` seconds:
+    BlueStore frees space with a delay, OSDs report every 5 s, and a busy machine deletes late."""
     seen: List[Usage] = []
 
     def settled() -> bool:
+        if _pgs_held(cluster) > sum(len(held) for held in _holders(cluster)):
+            seen.clear()
+            return False
         seen.append(usage_of(cluster))
         last = seen[-quiet:]
         return len(last) == quiet and all(
@@ -128,6 +135,18 @@ def up_sets(cluster: DaemonCluster) -> Dict[str, List[int]]:
     """Up set by PG as the monitor maps it from the present osdmap."""
     return {stat["pgid"]: cluster.mon_json("pg map", pgid=stat["pgid"])["up"]
             for stat in _pg_stats(cluster)}
+
+
+def _pgs_held(cluster: DaemonCluster) -> int:
+    """PGs that the OSDs say they hold, those that they still delete among them."""
+    reports = cluster.mgr_json("pg dump", dumpcontents=["osds"])["osd_stats"]
+    return sum(report["num_pgs"] for report in reports)
+
+
+def _holders(cluster: DaemonCluster) -> List[Set[int]]:
+    """The OSDs that hold each PG or are to hold it."""
+    return [{osd for osd in stat["up"] + stat["acting"] if osd < NO_OSD}
+            for stat in _pg_stats(cluster)]
 
 
 def _pg_stats(cluster: DaemonCluster) -> List[Dict[str, Any]]:
