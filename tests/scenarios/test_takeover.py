@@ -90,11 +90,6 @@ class Takeover:
             self._sent += "pg-upmap" in entry.prefix
 
 
-#: Open, the cause not found: since plans are made from scratch one shard is said to be on its way in
-#: this story, at looks while it plans, that has arrived.
-_PENDING = "T3: ['0 shards are on their way, said is 1']"
-
-
 @pytest.mark.parametrize("case", few(_CASES, 4), ids="-".join)
 def test_the_successor_shows_what_is_so(case: Tuple[str, str], tmp_path: Path) -> None:
     name, point = case
@@ -113,7 +108,4 @@ def test_the_successor_shows_what_is_so(case: Tuple[str, str], tmp_path: Path) -
     if not died:
         pytest.skip("so many calls there are not")
     assert takeover.looks
-    told = [what for what in takeover.wrong if not (name == "logs" and what.startswith(_PENDING))]
-    assert not told, "\n".join(told[:12])
-    if takeover.wrong:
-        pytest.xfail(takeover.wrong[0])
+    assert not takeover.wrong, "\n".join(takeover.wrong[:12])

@@ -267,7 +267,7 @@ def t2_misplaced(session: Session, ours: UnderWay, status: Dict[str, Any],
 
 def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
               evaluation: Dict[str, Any]) -> Iterator[str]:
-    peering = _empty_and_peering(session)
+    peering = _arrived_and_peering(session)
     said = status["moving"]["shards"] + status["moving"]["other_shards"] - (sum(
         move["pgid"] in peering for move in ask(session, "moves")["moves"]) if peering else 0)
     moving = sum(len(cluster_view.coming(session.cluster, pg))
@@ -276,10 +276,12 @@ def t3_moving(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield f"{moving} shards are on their way, said is {said}"
 
 
-def _empty_and_peering(session: Session) -> Set[str]:
-    """PGs that have moved with their map, as they have no object, and cannot tell so yet."""
+def _arrived_and_peering(session: Session) -> Set[str]:
+    """PGs all of which is where it is wanted, without an object or recovered by log: until they
+    have peered they report that they are remapped."""
     cluster = session.cluster
-    return {pgid for pgid in cluster.peering if not cluster.pgs[pgid].num_objects}
+    return {pgid for pgid in cluster.peering if not cluster.pgs[pgid].num_objects
+            or not cluster_view.coming(cluster, cluster.pgs[pgid])}
 
 
 def t4_remaining(session: Session, ours: UnderWay, status: Dict[str, Any],
