@@ -12,9 +12,9 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 
 from ..execution.throttle_state import OsdTraffic, predicted_utilization
 from ..gateway.cluster_summary import Fullness
-from ..plan.model import PgChange, Plan
+from ..plan.model import PgChange, Plan, Usage
 from ..plan.options import PlanOptions
-from ..plan.usage import ShardCounts, bytes_beyond_share
+from ..plan.usage import ShardCounts, bytes_beyond_share, usage_before_and_after
 from ..runtime.formatting import format_bytes, format_percent
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot.model import Pool, Snapshot, pool_of
@@ -243,6 +243,33 @@ def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
             if gained >= max(min_gain * (was.stored_bytes + was.free_bytes), 1.0):
                 return f"pool {name} can have {format_bytes(gained)} more"
     return None if min_gain > 0.0 else "there are moves that improve the placement"
+
+
+def needed_part(plan: Plan, snapshot: Snapshot, min_gain: float) -> Plan:
+    """The first changes of a plan, up to where what is left of it gains less than `min_gain` (a
+    ratio): the rest would follow noise. Plans are useful wherever they are cut."""
+    low, high, after = 1, len(plan.changes), plan.after
+    while low < high:
+        count = (low + high) // 2
+        then = _usage_after(snapshot, plan.changes[:count])
+        left = {change.pgid for change in plan.changes[count:]}
+        rest = plan._replace(before=then, changes=plan.changes[count:], moves=tuple(
+            move for move in plan.moves if move.pgid in left))
+        if gain_reason(rest, snapshot, min_gain) is None:
+            high, after = count, then
+        else:
+            low = count + 1
+    kept = {change.pgid for change in plan.changes[:high]}
+    return plan._replace(after=after, changes=plan.changes[:high], moves=tuple(
+        move for move in plan.moves if move.pgid in kept))
+
+
+def _usage_after(snapshot: Snapshot, changes: Sequence[PgChange]) -> Usage:
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    for change in changes:
+        for osd in set(change.up_before).symmetric_difference(change.up_after) & used.keys():
+            used[osd] += change.bytes_on(osd) * (1 if osd in change.up_after else -1)
+    return usage_before_and_after(snapshot, used, changes)[1]
 
 
 def _is_small(pool: Pool, snapshot: Snapshot) -> bool:
