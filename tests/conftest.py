@@ -12,6 +12,7 @@ from typing import Iterator, List, NamedTuple, Set
 import pytest
 
 from mgr_stub.frozen import collect_less_often
+from mgr_stub.mgr import mgr_module_old
 from mgr_stub.mgr.install import install
 from tests.support.shared_run import SharedRun
 
@@ -129,11 +130,16 @@ def nobody_else_wants_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def own_mgr_module() -> Iterator[None]:
-    """Sessions of another release import the package anew; other tests do not see that."""
+    """Sessions of another release import the package anew; other tests do not see that. Before
+    Ceph 20 commands are registered with `mgr_module`, which stays."""
     before = dict(sys.modules)
+    registry = mgr_module_old.CLICommand.COMMANDS
+    commands = dict(registry)
     yield
     if all(sys.modules.get(name) is before.get(name) for name in _RELOADED):
         return
+    registry.clear()
+    registry.update(commands)
     for name in [name for name in sys.modules if _is_reloaded(name)]:
         del sys.modules[name]
     sys.modules.update({name: module for name, module in before.items() if _is_reloaded(name)})
