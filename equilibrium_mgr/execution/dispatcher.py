@@ -25,6 +25,9 @@ from .size_check import PredictionCheck, SizeCorrections, sentence, targets_of
 _SEND_TIMEOUT_SECONDS = 30.0
 #: Osdmaps that are read before a batch where one follows the other.
 _MOST_MAPS = 3
+#: Of all object copies: by how much more may be misplaced at sending than at the look, as clients
+#: write to PGs that move.
+_MISPLACED_GROWTH = 0.0001
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 #: For so long after a failover it is believed of a PG that the last mgr has sent that its data is
 #: where its upmap items say, although it counts as degraded.
@@ -238,7 +241,9 @@ class UpmapDispatcher:
         for left in reversed(range(_MOST_MAPS)):
             now = self._gateway.at_newest_map(before)
             batch = self._gateway.without_remapped(batch, before)
-            if not is_motionless and _is_disturbed(before, now):
+            if not is_motionless and (_is_disturbed(before, now) or (
+                    self._gateway.misplaced_copies() - before.misplaced_copies
+                    > _MISPLACED_GROWTH * before.object_copies)):   # others have moved PGs
                 break
             if now is not before:
                 batch = [change for change in batch if _is_allowed(change, before, now)]
