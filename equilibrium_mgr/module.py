@@ -94,6 +94,7 @@ class Module(Commands, MgrModule):
     def step(self) -> float:
         """One round; never raises. Returns the seconds until the next one is due."""
         try:
+            self.balancer.changes()   # commands and jobs look as soon as the mgr lets them
             self.options.check_if_due()
             self._serve_metrics()
             delay = self.balancer.round()

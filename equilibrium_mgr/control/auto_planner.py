@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs
@@ -67,9 +67,10 @@ class AutoPlanner:
     plan. `reset` begins a new generation: requests and results of an older one are void.
     """
 
-    def __init__(self, plan_service: PlanService, clock: Callable[[], float],
-                 wake: Callable[[], None]) -> None:
+    def __init__(self, plan_service: PlanService, max_pg_shards: Callable[[], Tuple[int, int]],
+                 clock: Callable[[], float], wake: Callable[[], None]) -> None:
         self._plan_service = plan_service
+        self._max_pg_shards = max_pg_shards   # as Gateway.max_pg_shards
         self._clock = clock
         self._wake = wake
         self._lock = threading.Lock()
@@ -240,7 +241,8 @@ class AutoPlanner:
         rejected, pools = (excluded.rejected, excluded.pools) if excluded is not None else (
             frozenset(), ())
         mark, now = mark_of(
-            snapshot, automatic_options(settings, snapshot, rejected, drain_only=drain_only),
+            snapshot, automatic_options(
+                settings, snapshot, rejected, self._max_pg_shards(), drain_only),
             settings.min_gain, frozenset(pools), placed, noise), self._clock()
         if mark.unsettled != self._topology:
             if self._topology is not None:

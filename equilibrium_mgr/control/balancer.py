@@ -84,7 +84,8 @@ class Balancer:
         self.observer = ClusterObserver(gateway, self.dispatcher.pending,
                                         self.dispatcher.cooldown, clock, log)
         self._slot = ExecutionSlot(clock, log)
-        self._automatic = AutoPlanner(plan_service, clock, self._plan_is_ready)
+        self._automatic = AutoPlanner(plan_service, gateway.max_pg_shards, clock,
+                                      self._plan_is_ready)
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
         self.drains = DrainControl(gateway, self._journal, clock)

@@ -27,6 +27,9 @@ _UTILIZATION = 0.03
 #: and by this multiple of the mean difference between two reports: that is noise.
 _GAIN_RATIO, _LEAST_GAIN = 0.25, 0.001
 _NOISE_RATIO = 6.0
+#: Shards of a pool on an OSD that are placed otherwise, and of those there: their weights change
+#: with each fit of sizes, by less.
+_SHARD, _PLACED_RATIO = 0.25, 0.02
 #: An OSD counts as newly above nearfull by this much: more than measurement noise.
 _NEARFULL_MARGIN = 0.01
 
@@ -150,8 +153,11 @@ def data_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
 def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     """A change of what OSDs hold, at rest, by which a plan could gain min_gain that gained less
     before, as a clause, or None. What comes to all OSDs of a class alike does not count."""
-    if then.placed and now.placed != then.placed and now.down_osds == then.down_osds:
-        return "shards are placed otherwise"
+    if now.down_osds == then.down_osds and any(
+            abs(shards - now.placed.get(pool, {}).get(osd, 0.0)) > max(
+                _SHARD, _PLACED_RATIO * shards)
+            for pool, placed in then.placed.items() for osd, shards in placed.items()):
+        return "shards are placed otherwise"   # what leaves none of these moves bytes
     by_class: Dict[str, Dict[int, float]] = {}
     for osd in now.utilization.keys() & then.utilization.keys():
         by_class.setdefault(now.osds[osd][3], {})[osd] = (
@@ -246,22 +252,24 @@ def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
 
 
 def needed_part(plan: Plan, snapshot: Snapshot, min_gain: float) -> Plan:
-    """The first changes of a plan, up to where what is left of it gains less than `min_gain` (a
-    ratio): the rest would follow noise. Plans are useful wherever they are cut."""
-    low, high, after = 1, len(plan.changes), plan.after
+    """The first changes of a plan, up to where these gain `min_gain` (a ratio) and what is left
+    gains less: the rest would follow noise. Plans are useful wherever they are cut."""
+    low, needed = 1, plan
+    high = len(plan.changes)
     while low < high:
         count = (low + high) // 2
-        then = _usage_after(snapshot, plan.changes[:count])
-        left = {change.pgid for change in plan.changes[count:]}
-        rest = plan._replace(before=then, changes=plan.changes[count:], moves=tuple(
-            move for move in plan.moves if move.pgid in left))
-        if gain_reason(rest, snapshot, min_gain) is None:
-            high, after = count, then
+        then, first = _usage_after(snapshot, plan.changes[:count]), {
+            change.pgid for change in plan.changes[:count]}
+        begun, rest = plan._replace(
+            after=then, changes=plan.changes[:count],
+            moves=tuple(move for move in plan.moves if move.pgid in first)), plan._replace(
+            before=then, changes=plan.changes[count:],
+            moves=tuple(move for move in plan.moves if move.pgid not in first))
+        if gain_reason(begun, snapshot, min_gain) and not gain_reason(rest, snapshot, min_gain):
+            high, needed = count, begun
         else:
             low = count + 1
-    kept = {change.pgid for change in plan.changes[:high]}
-    return plan._replace(after=after, changes=plan.changes[:high], moves=tuple(
-        move for move in plan.moves if move.pgid in kept))
+    return needed
 
 
 def _usage_after(snapshot: Snapshot, changes: Sequence[PgChange]) -> Usage:

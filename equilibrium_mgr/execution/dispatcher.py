@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import logging
+from math import inf
 from typing import (
     Any, Callable, ContextManager, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
@@ -61,6 +62,7 @@ class UpmapDispatcher:
         self._inactive = InactivePools()
         #: pgid → when the last mgr sent it, and the osdmap's epoch before that; None after a look
         self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
+        self._restored_at = -inf   # seconds since the epoch
 
     def restore(self, rejected: Items, moved: Mapping[str, float],
                 sent: Mapping[str, Tuple[float, int]], corrections: Mapping[str, Any]) -> None:
@@ -74,7 +76,8 @@ class UpmapDispatcher:
         self.cooldown.restore({pgid: at for pgid, at in moved.items() if pgid not in rejected})
         self.pending.sent_before = frozenset(moved)
         # what was sent longer ago is whole by now, or was degraded by something else since
-        since = self._clock() - _BELIEVED_SECONDS
+        self._restored_at = self._clock()
+        since = self._restored_at - _BELIEVED_SECONDS
         self._gateway.set_sent(frozenset([pgid for pgid, at in moved.items() if at >= since]))
 
     def observe(self, snapshot: Snapshot) -> None:
@@ -83,6 +86,8 @@ class UpmapDispatcher:
             self.pending.restore_sending(self._recovered, snapshot, self._clock())
             self.pending.restore_log_recovery(snapshot)
             self._recovered = None
+        if self._clock() - self._restored_at > _BELIEVED_SECONDS:
+            self._gateway.set_sent(frozenset())
         self.pending.remove_arrived(snapshot)
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs,
                                        self._clock())

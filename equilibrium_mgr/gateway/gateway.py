@@ -104,7 +104,8 @@ class Gateway:
             fullness=Fullness(*[
                 int(checks.get(code, {}).get("summary", {}).get("count", 0))
                 for code in ("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL")]),
-            stale_osds=stale & reporting, statistics_at=self._reports.oldest(reporting),
+            max_pg_shards=self.max_pg_shards(), stale_osds=stale & reporting,
+            statistics_at=self._reports.oldest(reporting),
             flags=told.flags if told is not None else None,
             min_compat_client=told.min_compat_client if told is not None else None)
 

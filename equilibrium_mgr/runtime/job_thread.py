@@ -43,7 +43,7 @@ class JobThread:
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        #: (rank, number, name, job): the lowest goes first; that without a job is the last
+        #: (rank, number, name, job): the lowest goes first; that without a job is the end
         self._queue: queue.PriorityQueue[Tuple[int, int, str, Optional[Job]]] = (
             queue.PriorityQueue())
         self._numbers = count()
@@ -70,7 +70,7 @@ class JobThread:
         """Ends the thread after the running job, for which it waits at most `timeout` seconds."""
         self._is_over.set()
         if self._thread is not None:
-            self._queue.put((2, 0, "", None))
+            self._queue.put((-1, 0, "", None))   # before all that wait
             self._thread.join(timeout)
             self._thread = None
 

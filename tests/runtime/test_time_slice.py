@@ -126,8 +126,9 @@ def yields(monkeypatch: pytest.MonkeyPatch) -> List[str]:
 
 
 def test_jobs_give_way(yields: List[str]) -> None:
-    jobs = JobThread(LOG)
-    jobs.submit("a loop", give_way)   # type: ignore[arg-type]
+    jobs, is_run = JobThread(LOG), threading.Event()
+    jobs.submit("a loop", lambda: is_run.set() if give_way() else None)
+    assert is_run.wait(10.0)
     jobs.stop()
     assert yields == ["eq-jobs"]
 
