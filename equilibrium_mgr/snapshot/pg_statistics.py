@@ -9,7 +9,8 @@ since, by its bytes; to the others by what they had then.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..runtime.time_slice import piecewise
