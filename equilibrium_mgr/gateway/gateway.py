@@ -33,14 +33,6 @@ _MOTIONLESS_MODES = frozenset(("none", "read"))
 _ANSWER_SECONDS = 5.0
 
 
-class OsdMapSettings(NamedTuple):
-    """The parts of the osdmap that can forbid all movement, read at `epoch` or later."""
-
-    epoch: int
-    flags: FrozenSet[str]
-    min_compat_client: str
-
-
 class UpmapReply(NamedTuple):
     """The monitor's reply to one upmap command; `returncode` is None where none came in time."""
 
@@ -64,7 +56,9 @@ class Gateway:
         self.counters = WorkCounters()
         self._reports = OsdReports()
         self._monotonic = monotonic
-        self._map_settings: Optional[OsdMapSettings] = None   # replaced whole
+        #: epoch → (flags, required clients) of its osdmap: what can forbid all movement; of one
+        #: epoch, replaced whole
+        self._map_settings: Dict[int, Tuple[FrozenSet[str], str]] = {}
         self._lock = threading.Lock()
         self._snapshots = SnapshotReader(mgr, self._get, clock, settings, self.counters,
                                          self._reports)
@@ -86,7 +80,8 @@ class Gateway:
         self.counters.add("summaries")
         osdmap = self._mgr.get_osdmap()
         epoch = int(osdmap.get_epoch())
-        told = self._settings_of_map(epoch) if with_map_settings else None
+        flags, client = (self._settings_of_map(epoch) if with_map_settings else None) or (
+            None, None)
         osd_stats, pg_status = self._get("osd_stats")["osd_stats"], self._get("pg_status")
         pool_stats = self._get("pool_stats")["pool_stats"]
         checks = json.loads(self._get("health")["json"] or "{}").get("checks", {})
@@ -106,8 +101,7 @@ class Gateway:
                 for code in ("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL")]),
             max_pg_shards=self.max_pg_shards(), stale_osds=stale & reporting,
             statistics_at=self._reports.oldest(reporting),
-            flags=told.flags if told is not None else None,
-            min_compat_client=told.min_compat_client if told is not None else None)
+            flags=flags, min_compat_client=client)
 
     @property
     def counts(self) -> Counts:
@@ -169,7 +163,7 @@ class Gateway:
         """The osdmap's require_min_compat_client now."""
         told = self._settings_of_map(self.epoch())
         if told is not None:
-            return told.min_compat_client
+            return told[1]
         self.counters.add("osdmap_dumps")
         return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
@@ -278,11 +272,11 @@ class Gateway:
         dump, crush = osdmap.dump(), snapshot.crush
         if dump.get("crush_version") != snapshot.crush_version:
             crush = CrushHierarchy(osdmap.get_crush().dump())
-        ratios, osds = full_ratios(dump), read_osds(dump, crush, ())
+        nearfull, backfillfull, full = full_ratios(dump)
+        osds = read_osds(dump, crush, ())
         return snapshot._replace(
             epoch=dump["epoch"], flags=tuple(dump.get("flags", "").split(",")),
-            full_ratio=ratios.full, backfillfull_ratio=ratios.backfillfull,
-            nearfull_ratio=ratios.nearfull, crush=crush,
+            full_ratio=full, backfillfull_ratio=backfillfull, nearfull_ratio=nearfull, crush=crush,
             min_compat_client=dump.get("require_min_compat_client", ""),
             pools=PoolReader().read(last._replace(osd_map=dump), crush),
             osds={number: osd._replace(up=osds[number].up, is_in=osds[number].is_in,
@@ -370,18 +364,19 @@ class Gateway:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def _settings_of_map(self, epoch: int) -> Optional[OsdMapSettings]:
-        """Asks a monitor once an epoch; None where none replies in time."""
+    def _settings_of_map(self, epoch: int) -> Optional[Tuple[FrozenSet[str], str]]:
+        """(flags, required clients); asks a monitor once an epoch. None without a reply."""
         if not self.have_mon_connection():
             return None
         known = self._map_settings
-        if known is not None and known.epoch == epoch:
-            return known
+        if epoch in known:
+            return known[epoch]
         stat, client = self._ask(
             {"prefix": "osd stat"}, {"prefix": "osd get-require-min-compat-client"})
         if stat is None or stat.r or client is None or client.r:
             return None
-        found = self._map_settings = OsdMapSettings(epoch, flags_of(stat.outb), client.outb.strip())
+        found = flags_of(stat.outb), client.outb.strip()
+        self._map_settings = {epoch: found}
         return found
 
     def _ask(self, *commands: Mapping[str, Any]) -> List[Optional[CommandResult]]:

@@ -1,4 +1,4 @@
-"""Reads the osdmap, which is dumped once an epoch, and maps PGs by it.
+"""Reads the osdmap, and maps PGs by it.
 
 Each PG is mapped by itself, and the interpreter's lock given up in between: a large pool at once
 takes milliseconds, and a command of another module needs the lock several times.
@@ -8,10 +8,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
 
-from mgr_module import MgrModule, OSDMap
+from mgr_module import OSDMap
 
 from ..runtime.time_slice import give_way, piecewise
-from ..runtime.job_thread import WorkCounters
 from ..snapshot.model import pg_number, pool_of
 
 _MAPPED_A_PIECE = 50   # before it gives way again: about a millisecond
@@ -28,32 +27,19 @@ class OsdMapReading(NamedTuple):
     acting: Mapping[str, Osds]   # pgid → acting set, of PGs whose acting set is not their up set
 
 
-class OsdMapReader:
-    """Remembers the last reading."""
-
-    def __init__(self, mgr: MgrModule, counters: WorkCounters) -> None:
-        self._mgr = mgr
-        self._counters = counters
-        self._last: Optional[OsdMapReading] = None
-
-    def read(self) -> OsdMapReading:
-        """The newest osdmap; the very last reading where that is of its epoch."""
-        osdmap = self._mgr.get_osdmap()
-        if self._last is not None and self._last.osd_map["epoch"] == osdmap.get_epoch():
-            return self._last
-        self._counters.add("osdmap_dumps")
-        osd_map = osdmap.dump()
-        up: Dict[str, Osds] = {}
-        acting: Dict[str, Osds] = {}
-        for pool in osd_map["pools"]:
-            for ps in piecewise(range(pool["pg_num"]), _MAPPED_A_PIECE):
-                mapped = osdmap.pg_to_up_acting_osds(pool["pool"], ps)
-                pgid, osds, serving = f"{pool['pool']}.{ps:x}", mapped["up"], mapped["acting"]
-                up[pgid] = tuple(osds)
-                if osds != serving:
-                    acting[pgid] = tuple(serving)
-        self._last = OsdMapReading(osd_map, osdmap.get_crush().dump(), up, acting)
-        return self._last
+def read_osd_map(osdmap: OSDMap) -> OsdMapReading:
+    """Dumps an osdmap, and maps all PGs by it."""
+    osd_map = osdmap.dump()
+    up: Dict[str, Osds] = {}
+    acting: Dict[str, Osds] = {}
+    for pool in osd_map["pools"]:
+        for ps in piecewise(range(pool["pg_num"]), _MAPPED_A_PIECE):
+            mapped = osdmap.pg_to_up_acting_osds(pool["pool"], ps)
+            pgid, osds, serving = f"{pool['pool']}.{ps:x}", mapped["up"], mapped["acting"]
+            up[pgid] = tuple(osds)
+            if osds != serving:
+                acting[pgid] = tuple(serving)
+    return OsdMapReading(osd_map, osdmap.get_crush().dump(), up, acting)
 
 
 def up_sets_without(osdmap: OSDMap, osds: Collection[int],

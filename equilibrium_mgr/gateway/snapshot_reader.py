@@ -17,7 +17,7 @@ from ..snapshot.builder import SnapshotBuilder
 from ..snapshot.model import PoolStatfs, Reading, Snapshot
 from ..snapshot.osds import OsdReports
 from ..snapshot.pg_statistics import PgStatistics
-from .osd_map_reader import OsdMapReader, modified_at
+from .osd_map_reader import OsdMapReading, modified_at, read_osd_map
 
 
 #: Seconds between readings of all statistics of every PG, while pools change and where none does.
@@ -44,6 +44,7 @@ class SnapshotReader:
     def __init__(self, mgr: MgrModule, get: Callable[[str], Mapping[str, Any]],
                  clock: Callable[[], float], settings: Callable[[], Settings],
                  counters: WorkCounters, reports: OsdReports) -> None:
+        self._mgr = mgr
         self._get = get
         self._clock = clock
         self._settings = settings
@@ -53,7 +54,7 @@ class SnapshotReader:
         self._statistics_read_at: Optional[float] = None
         self._statistics_totals: _PoolTotals = {}
         self._builder = SnapshotBuilder()
-        self._maps = OsdMapReader(mgr, counters)
+        self._maps: Optional[OsdMapReading] = None   # of the last epoch that was read
         self.measured: Mapping[int, float] = {}   # pool id → bytes per object, see Reading
         self.drained: FrozenSet[int] = frozenset()   # OSDs that are to be emptied
         self.sent: FrozenSet[str] = frozenset()   # PGs that the last mgr had moved, see Reading
@@ -72,7 +73,10 @@ class SnapshotReader:
             raise NotReady("the mgr has not received the statistics of all PGs yet")
         pgs = progress.get("pgs", {})
         pools = self._get("df").get("pools", [])
-        maps = self._maps.read()
+        maps, osdmap = self._maps, self._mgr.get_osdmap()
+        if maps is None or maps.osd_map["epoch"] != osdmap.get_epoch():
+            self.counters.add("osdmap_dumps")
+            maps = self._maps = read_osd_map(osdmap)
         pool_stats = self._get("pool_stats").get("pool_stats", [])
         self._refresh_statistics(pool_stats)
         records = self._statistics.records(pgs, pool_stats, maps.acting, maps.up)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import (
     Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
-from ..execution.pending_moves import PendingMove, PendingMoves
+from ..execution.pending_moves import PendingMoves
 from ..execution.throttle_state import unseen
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
@@ -40,8 +40,6 @@ class PlacementCounts(NamedTuple):
     #: by the OSDs that hold them; of pools at rest the very ones of `soon`
     now: ShardCounts = {}
     acting: Mapping[int, int] = {}     # OSD id → PGs, by acting sets
-    shards: Mapping[int, int] = {}     # OSD id → shards by the up sets
-    bytes: Mapping[int, int] = {}      # OSD id → bytes of these
     too_full: Sequence[str] = ()       # pgids of PGs that wait for a too full OSD, in order
 
 
@@ -49,16 +47,9 @@ def count_placement(snapshot: Snapshot) -> PlacementCounts:
     """The counts of a snapshot."""
     soon: Dict[int, Dict[int, float]] = {pool: {} for pool in snapshot.pools}
     acting: Dict[int, int] = {}
-    shards: Dict[int, int] = {}
-    sizes: Dict[int, int] = {}
     too_full: List[str] = []
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        pool, size = snapshot.pools[pg.pool], pg.shard_bytes
-        _add_weights(soon[pg.pool], pool, pg, pg.up, 1)
-        for osd in pg.up:
-            shards[osd] = shards.get(osd, 0) + 1
-            sizes[osd] = sizes.get(osd, 0) + (
-                size if pool.is_uniform else pool.bytes_on(size, osd, pg.up))
+        _add_weights(soon[pg.pool], snapshot.pools[pg.pool], pg, pg.up, 1)
         for osd in pg.acting:
             acting[osd] = acting.get(osd, 0) + 1
         if "toofull" in pg.state:
@@ -69,7 +60,7 @@ def count_placement(snapshot: Snapshot) -> PlacementCounts:
             now[pg.pool] = dict(soon[pg.pool])
         _add_weights(now[pg.pool], snapshot.pools[pg.pool], pg, pg.up, -1)
         _add_weights(now[pg.pool], snapshot.pools[pg.pool], pg, pg.holders, 1)
-    return PlacementCounts(soon, {**soon, **now}, acting, shards, sizes, sorted(
+    return PlacementCounts(soon, {**soon, **now}, acting, sorted(
         too_full, key=lambda pgid: (pool_of(pgid), pg_number(pgid))))
 
 
@@ -291,27 +282,29 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     give_way()
     target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    used_soon = dict(target)
+    for entry in unseen(snapshot, pending.entries):
+        for shards, sign in ((entry.gains, 1), (entry.losses, -1)):
+            for osd, size in shards:
+                if osd in used_soon:
+                    used_soon[osd] = max(0, used_soon[osd] + sign * size)
     flying = movements(snapshot, snapshot.in_flight().values(), pending.entries, sent,
                        before.movements if before is not None else (),
                        before.snapshot if before is not None else None)
     give_way()
     classes_now = class_usage(snapshot, used, with_drained=True)
-    is_same = target == used and not any(osd.drained for osd in snapshot.osds.values())
-    classes_soon = classes_now if is_same else class_usage(snapshot, target)
+    classes_soon = class_usage(snapshot, target)
     give_way()
-    growth_soon = Lazy(partial(growth_bytes, snapshot, counts.soon))
-    growth_now = growth_soon if _is_same(counts.now, counts.soon) else Lazy(
-        partial(growth_bytes, snapshot, counts.now))
     return ClusterView(
         snapshot=snapshot, classes_soon=classes_soon, soon=Lazy(lambda: counted_usage(
-            snapshot, target, counts.soon, growth_soon.value, classes_soon)),
+            snapshot, target, counts.soon, classes=classes_soon)),
         utilization_bounds=bounds, counts=counts,
         builtin_active=builtin_active,
         misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, uncounted),
         max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
         too_full=find_too_full(snapshot, counts.too_full),
         uncounted_copies=uncounted, used_now=used, movements=flying, moving=moving_totals(flying),
-        used_soon=_used_soon(snapshot, target, pending.entries), growth_now=growth_now,
+        used_soon=used_soon, growth_now=Lazy(partial(growth_bytes, snapshot, counts.now)),
         device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
                          if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, before.troubles if before is not None else {}))
@@ -327,21 +320,6 @@ def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]
              STRANDED: [0] * (NO_OSD_FOR_SHARD in snapshot.skipped)}
     return {what: {one: before.get(what, {}).get(one, snapshot.taken_at) for one in ones}
             for what, ones in found.items()}
-
-
-def _is_same(one: ShardCounts, other: ShardCounts) -> bool:
-    return all(one[pool] is other[pool] for pool in one)
-
-
-def _used_soon(snapshot: Snapshot, target: Mapping[int, int],
-               pending: Mapping[str, PendingMove]) -> Dict[int, int]:
-    used = dict(target)
-    for entry in unseen(snapshot, pending):
-        for shards, sign in ((entry.gains, 1), (entry.losses, -1)):
-            for osd, size in shards:
-                if osd in used:
-                    used[osd] = max(0, used[osd] + sign * size)
-    return used
 
 
 def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:

@@ -264,13 +264,6 @@ class TimeLeft(NamedTuple):
         return self.seconds * _SLOWEST
 
 
-class ExpectedTime(NamedTuple):
-    """How long moves that are still to be sent are likely to take."""
-
-    seconds: float
-    basis: str   # what it rests on, for people
-
-
 class RateMeter:
     """Measures what arrives between observations; used by the serve thread."""
 
@@ -345,16 +338,19 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
 
 
 def expected_time(rates: TransferRates, movements: Iterable[Movement],
-                  to_come: Mapping[int, int]) -> Optional[ExpectedTime]:
-    """By the OSD that gets most, at the rate at which OSDs were measured to get shards, else at an
-    assumed one. `to_come`: OSD → bytes that moves bring it. None where they bring nothing."""
+                  to_come: Mapping[int, int]) -> Optional[Tuple[float, str]]:
+    """(seconds that moves are likely to take, what that rests on, for people). By the OSD that gets
+    most, at the rate at which OSDs were measured to get shards, else at an assumed one.
+
+    `to_come`: OSD → bytes that moves bring it. None where they bring nothing.
+    """
     if not any(to_come.values()):
         return None
     measured = time_left(rates, movements, to_come)
     if measured is not None:
-        return ExpectedTime(measured.seconds, "at the rates last measured")
-    return ExpectedTime(max(to_come.values()) / ASSUMED_RATE,
-                        f"if each OSD takes {format_bytes(ASSUMED_RATE)}/s")
+        return measured.seconds, "at the rates last measured"
+    return (max(to_come.values()) / ASSUMED_RATE,
+            f"if each OSD takes {format_bytes(ASSUMED_RATE)}/s")
 
 
 def _typical(rates: Iterable[Rate]) -> float:

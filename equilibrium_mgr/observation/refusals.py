@@ -16,6 +16,7 @@ from ..plan.usage import ShardCounts, counted_usage, shard_weight
 from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet, UtilizationBounds
 from ..planner.refusal_census import Census, RefusalCensus
 from ..runtime.formatting import format_time
+from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Osd, Snapshot
 from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
@@ -83,6 +84,7 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
                     (options.max_pg_shards_per_osd, options.max_pg_shards_hard))
 
 
+_PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 #: A class nearer than this to its bound, in utilization, is not stuck.
 _NEAR = 0.01
 #: Said of a larger gap that is no more than one shard of the OSD.
@@ -118,11 +120,14 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
     bound_of = bounds.classes if bounds is not None else {}
     fullest = {usage.fullest_osd: name for name, usage in view.classes_soon.items()
                if name in bound_of and (device_classes is None or name in device_classes)}
-    counts = view.counts
+    shards: Dict[int, List[int]] = {osd: [] for osd in fullest}
+    for pg in piecewise(view.snapshot.pgs.values(), _PGS_A_PIECE):
+        for osd in shards.keys() & pg.up:
+            shards[osd].append(view.snapshot.shard_bytes(pg, osd, pg.up))
     found: List[BoundGap] = []
     for osd, name in fullest.items():
         above = view.classes_soon[name].max - bound_of[name]
-        mean_shard = counts.bytes.get(osd, 0) / max(1, counts.shards.get(osd, 0))
+        mean_shard = sum(shards[osd]) / max(1, len(shards[osd]))
         allowed = max(_NEAR, mean_shard / view.snapshot.osds[osd].size_bytes)
         found.append(BoundGap(above - allowed, above, osd, name))
     return found

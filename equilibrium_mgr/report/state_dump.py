@@ -9,7 +9,6 @@ import json
 import time
 from typing import Any, Dict, List, Mapping, Optional
 
-from ..snapshot.in_flight import acting_sets
 from ..snapshot.model import Reading, pool_of
 from .answer import CommandAnswer, CommandError
 
@@ -64,14 +63,13 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
 
 
 def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
-    acting_of = acting_sets(reading)
     sizes = {p["pool"]: p["size"] for p in reading.osd_map["pools"]}
     stats = []
     for pgid, record in reading.records.items():
         if pgid not in reading.up:
             continue
         up = list(reading.up[pgid])
-        acting = list(acting_of.get(pgid, up))
+        acting = list(reading.acting.get(pgid, up))
         objects, size = record.num_objects, sizes.get(pool_of(pgid), 0)
         moving = sum(1 for osd in up if osd not in acting)
         omap = {"num_objects_omap": record.omap_objects} if record.omap_objects >= 0 else {}

@@ -5,17 +5,14 @@ a new OSD by log recovery: that OSD is missing from the acting set, or in it fro
 the OSD that loses the shard is in neither set although it keeps its copy until the PG is clean.
 Therefore the up set in which a PG was last seen clean is remembered. Until the PG is clean again,
 OSDs of that set lose what OSDs of the present up set gain.
-
-Acting sets of PGs with a pg_temp, as Ceph computes them (OSDMap::_get_temp_osds).
 """
 from __future__ import annotations
 
 import math
-import re
-from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
-from .model import PgRecord, Reading, UpmapItems, pool_of
+from .model import PgRecord, Reading, UpmapItems
 
 
 #: A PG that has to move has peered after this many seconds, and has a pg_temp.
@@ -34,7 +31,6 @@ class PgLocation(NamedTuple):
     holders: Osds           # OSDs that hold them; the up set itself (`is`) where nothing moves
     lacks_copies: bool      # copies are missing that nobody moves
     only_moving: bool       # Ceph calls it degraded or undersized, but all copies exist
-    left_behind: Osds = ()  # its holders until it arrived, since the last reading
     doubtful: bool = False  # of its holders only those that serve it are certain
 
 
@@ -48,7 +44,6 @@ class _UncleanPg(NamedTuple):
     degraded: bool         # copies have been missing since then
     previous_epoch: int = 0              # osdmap epoch of the last reading with another up set
     previous_read_at: float = math.inf   # when that was read, seconds since the epoch
-    taken_as_arrived: bool = False
     doubtful: bool = False   # it has been sent on since, or never was seen clean
 
 
@@ -77,27 +72,22 @@ class InFlightTracker:
         self._map_age = 0.0   # seconds since the osdmap was changed, as far as known
         self._unsettled = 0.0
         self._settled_at = 0.0   # when what was remapped before the first reading has peered
-        self._same_up = False   # since the last reading no up set can have changed
         self._unclean: Dict[str, _UncleanPg] = {}
         self._reading: Reading = _NOTHING
         self._new_epoch = 0
         self._still_unclean: Dict[str, _UncleanPg] = {}
-        self._osds: Any = None   # the osdmap's list that the next three are from
         self._alive: FrozenSet[int] = frozenset()
         self._up_from: Dict[int, int] = {}
         self._all_up = True
-        self._complete_states: Dict[str, bool] = {}   # PG state → no copies are missing
 
     def begin(self, reading: Reading) -> None:
         """Starts a reading. Forgets what a round that failed before its `end` has recorded."""
         osds = reading.osd_map["osds"]
-        if osds is not self._osds:
-            alive = {osd["osd"] for osd in osds if osd.get("up", "up" in osd.get("state", ()))}
-            self._alive, self._all_up = frozenset(alive), len(alive) == len(osds)
-            self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in osds}
-            self._osds = osds
+        self._alive = frozenset([osd["osd"] for osd in osds
+                                 if osd.get("up", "up" in osd.get("state", ()))])
+        self._all_up = len(self._alive) == len(osds)
+        self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in osds}
         self._reading, self._new_epoch = reading, reading.osd_map["epoch"]
-        self._same_up = reading.up is self._up and self._new_epoch == self._epoch
         self._still_unclean = {}
         changed_at = reading.changed_at
         self._map_age = reading.taken_at - changed_at if changed_at is not None else 0.0
@@ -119,52 +109,59 @@ class InFlightTracker:
 
     def is_at_rest(self, pgid: str, up: Osds, state: str) -> bool:
         """True where a PG whose acting set is its up set needs no `locate`: nearly always."""
-        is_complete = self._complete_states.get(state)
-        if is_complete is None:   # there are few different states
-            is_complete = self._complete_states[state] = not _lacks_copies(state)
-        if not is_complete or pgid in self._unclean or not (self._all_up or NO_OSD not in up):
+        if _lacks_copies(state) or pgid in self._unclean or not (
+                self._all_up or NO_OSD not in up):
             return False
-        if self._same_up:
-            return True
         last = self._up.get(pgid)
         return last is None or tuple(last) == up
 
     def locate(self, pg: PgContext) -> PgLocation:
         """Where one PG's shards are, and whether it lacks copies."""
-        up, lacks_copies = pg.up, _lacks_copies(pg.record.state)
-        known, last = self._unclean.get(pg.pgid), self._up.get(pg.pgid)
-        stays = last is not None and tuple(last) == up
-        unclean = self._with_all_holders(pg, self._remembered(pg, known, last, stays))
-        self._extend_unsettled(pg, unclean)
-        if self._is_clean(pg, unclean):
-            if pg.record.reported_epoch < unclean.up_set_epoch and self._is_recent(unclean):
-                # a later report may still show that it moves
-                self._still_unclean[pg.pgid] = unclean._replace(taken_as_arrived=True)
-            return PgLocation(up, False, False,
-                              () if unclean.taken_as_arrived else unclean.holders)
-        holders = _present_holders(pg, unclean.holders, self._alive)
+        up, state, reported = pg.up, pg.record.state, pg.record.reported_epoch
+        unclean = self._with_all_holders(pg, self._remembered(pg))
         has_reported = self._has_reported(pg, unclean)
-        degraded = unclean.degraded or self._has_lost(unclean) or (
-            lacks_copies and has_reported and holders == up)
+        # a shard has no OSD, most likely because one is down
+        has_hole = not self._all_up and (len(up) < pg.size or NO_OSD in up)
+        is_served = _is_same_set(up, pg.acting, pg.positional)
+        if reported < unclean.up_set_epoch and is_served:
+            # neither a report nor the acting set shows yet whether the PG has to move; no longer
+            # than that where the clock was set back
+            seconds = _PG_TEMP_SECONDS - self._seconds_known(unclean)
+            self._unsettled = max(self._unsettled, min(seconds, _PG_TEMP_SECONDS))
+        if "clean" in state and not has_hole and is_served and has_reported:
+            waited = self._reading.taken_at - unclean.up_set_read_at
+            if reported < unclean.up_set_epoch and 0.0 <= waited <= _PEERED_SECONDS:
+                self._still_unclean[pg.pgid] = unclean   # a later report may show that it moves
+            return PgLocation(up, False, False)
+        lacks_copies = _lacks_copies(state)
+        holders = _present_holders(pg, unclean.holders, self._alive)
+        # an OSD that held a copy is down, or was since the PG was clean
+        has_lost = any(osd not in self._alive or self._up_from[osd] > unclean.last_clean_epoch
+                       for osd in unclean.holders if osd != NO_OSD)
+        degraded = unclean.degraded or has_lost or (lacks_copies and has_reported and holders == up)
         if holders != up or degraded or not has_reported:
             self._still_unclean[pg.pgid] = unclean._replace(degraded=degraded)
-        return self._location(pg, unclean._replace(holders=holders, degraded=degraded),
-                              lacks_copies, has_reported)
+        if _is_same_set(holders, up, pg.positional):
+            holders = up
+        whole = _is_whole(holders, pg.size)
+        moves = holders is not up and (whole or "degraded" not in state)
+        lacks = (has_hole or (degraded and (lacks_copies or not whole))
+                 or (lacks_copies and has_reported and not moves))
+        return PgLocation(holders, lacks, lacks_copies and not lacks, unclean.doubtful)
 
-    def _remembered(self, pg: PgContext, unclean: Optional[_UncleanPg],
-                    last: Optional[Sequence[int]], stays: bool) -> _UncleanPg:
-        """Returns the record of a PG that moves or begins to. `last`: its up set at the last
-        reading; `stays`: True where that is the present one."""
+    def _remembered(self, pg: PgContext) -> _UncleanPg:
+        """Returns the record of a PG that moves or begins to."""
+        unclean, last = self._unclean.get(pg.pgid), self._up.get(pg.pgid)
+        stays = last is not None and tuple(last) == pg.up
+        read_at = self._reading.taken_at
         if unclean is not None:
             return unclean if stays else unclean._replace(   # it may have arrived in between
-                up_set_epoch=self._new_epoch, up_set_read_at=self._reading.taken_at,
+                up_set_epoch=self._new_epoch, up_set_read_at=read_at,
                 previous_epoch=self._epoch, previous_read_at=self._read_at, doubtful=True)
-        holders = tuple(last) if last is not None else _guessed_holders(
-            pg, self._alive, self._reading.sent)
-        guessed = last is None
-        if stays and pg.acting != pg.up and not _is_same_set(pg.up, pg.acting, pg.positional):
-            holders, guessed = _guessed_holders(pg, self._alive, self._reading.sent), True
-        read_at = self._reading.taken_at
+        guessed = last is None or (
+            stays and pg.acting != pg.up and not _is_same_set(pg.up, pg.acting, pg.positional))
+        holders = (_guessed_holders(pg, self._alive, self._reading.sent)
+                   if guessed or last is None else tuple(last))
         if last is None:
             return _UncleanPg(holders, self._new_epoch, 0, read_at, False, doubtful=guessed)
         return _UncleanPg(holders, self._epoch, 0 if stays else self._new_epoch, read_at, False,
@@ -183,12 +180,6 @@ class InFlightTracker:
         return unclean if not _is_whole(holders, pg.size) else unclean._replace(
             holders=holders, doubtful=True)
 
-    def _is_clean(self, pg: PgContext, unclean: _UncleanPg) -> bool:
-        """True where a report that knows the present up set calls the PG clean there."""
-        return ("clean" in pg.record.state and not self._has_hole(pg)
-                and _is_same_set(pg.up, pg.acting, pg.positional)
-                and self._has_reported(pg, unclean))
-
     def _has_reported(self, pg: PgContext, unclean: _UncleanPg) -> bool:
         """True where the PG's report is newer than its present up set.
 
@@ -205,42 +196,9 @@ class InFlightTracker:
                 or (reported > unclean.last_clean_epoch and waited > _PEERED_SECONDS)
                 or not 0.0 <= waited <= _ANY_REPORT_SECONDS)
 
-    def _is_recent(self, unclean: _UncleanPg) -> bool:
-        """True where the present up set was first read less than two minutes ago."""
-        return 0.0 <= self._reading.taken_at - unclean.up_set_read_at <= _PEERED_SECONDS
-
-    def _extend_unsettled(self, pg: PgContext, unclean: _UncleanPg) -> None:
-        """Extends `unsettled_seconds` where neither a report nor the acting set shows yet whether
-        the PG has to move, as its up set has just changed."""
-        if pg.record.reported_epoch < unclean.up_set_epoch and _is_same_set(
-                pg.up, pg.acting, pg.positional):
-            seconds = _PG_TEMP_SECONDS - self._seconds_known(unclean)
-            # no more than that where the clock was set back
-            self._unsettled = max(self._unsettled, min(seconds, _PG_TEMP_SECONDS))
-
     def _seconds_known(self, unclean: _UncleanPg) -> float:
         """Seconds for which a PG has had its present up set, at least."""
         return max(self._map_age, self._reading.taken_at - unclean.up_set_read_at)
-
-    def _has_lost(self, unclean: _UncleanPg) -> bool:
-        """True where an OSD that held a copy is down, or was since the PG was clean."""
-        return any(osd not in self._alive or self._up_from[osd] > unclean.last_clean_epoch
-                   for osd in unclean.holders if osd != NO_OSD)
-
-    def _has_hole(self, pg: PgContext) -> bool:
-        """True where a shard has no OSD, most likely because one is down."""
-        return not self._all_up and (len(pg.up) < pg.size or NO_OSD in pg.up)
-
-    def _location(self, pg: PgContext, unclean: _UncleanPg, lacks_copies: bool,
-                  has_reported: bool) -> PgLocation:
-        up, holders = pg.up, unclean.holders
-        if _is_same_set(holders, up, pg.positional):
-            holders = up
-        whole = _is_whole(holders, pg.size)
-        moves = holders is not up and (whole or "degraded" not in pg.record.state)
-        lost = unclean.degraded and (lacks_copies or not whole)
-        lacks = self._has_hole(pg) or lost or (lacks_copies and has_reported and not moves)
-        return PgLocation(holders, lacks, lacks_copies and not lacks, doubtful=unclean.doubtful)
 
 
 def _lacks_copies(state: str) -> bool:
@@ -309,59 +267,3 @@ def _present_holder(holder: int, acting: int, up: int, filled: bool, alive: Froz
 
 
 _NOTHING = Reading(0.0, {}, {}, {}, {}, (), (), {}, {})
-
-
-_ERASURE = 3
-_OPTIMIZED = "ec_optimizations"
-
-
-def acting_sets(reading: Reading) -> Mapping[str, Sequence[int]]:
-    """pgid → acting set of all PGs where it may differ from the up set."""
-    if reading.acting is not None:
-        return reading.acting
-    return acting_from_pg_temp(reading.osd_map)
-
-
-def acting_from_pg_temp(osd_map: Mapping[str, Any]) -> Dict[str, Tuple[int, ...]]:
-    """pgid → acting set by the pg_temp of an osdmap dump, without OSDs that are down.
-
-    A pg_temp without any OSD that is up has no effect.
-    """
-    pools = {pool["pool"]: pool for pool in osd_map.get("pools", ())}
-    up = {osd["osd"] for osd in osd_map.get("osds", ())
-          if osd.get("up", "up" in osd.get("state", ()))}
-    found: Dict[str, Tuple[int, ...]] = {}
-    for entry in osd_map.get("pg_temp", ()):
-        pool = pools.get(pool_of(entry["pgid"]), {})
-        osds = in_shard_order(entry["osds"], nonprimary_shards(pool))
-        if pool.get("type") == _ERASURE:
-            osds = [osd if osd in up else NO_OSD for osd in osds]
-        else:
-            osds = [osd for osd in osds if osd in up]
-        if any(osd != NO_OSD for osd in osds):
-            found[entry["pgid"]] = tuple(osds)
-    return found
-
-
-def nonprimary_shards(pool: Mapping[str, Any]) -> FrozenSet[int]:
-    """Shards that can never be primary; since Ceph 20 a text such as `{1,2,3}` in the dump."""
-    shards = pool.get("nonprimary_shards") or ()
-    if isinstance(shards, str):
-        return frozenset(int(number) for number in re.findall(r"\d+", shards))
-    return frozenset(int(number) for number in shards)
-
-
-def is_optimized(pool: Mapping[str, Any]) -> bool:
-    """True where an erasure-coded pool has shards of different sizes (`allow_ec_optimizations`)."""
-    return _OPTIMIZED in str(pool.get("flags_names", "")) or bool(nonprimary_shards(pool))
-
-
-def in_shard_order(osds: Sequence[int], nonprimary: FrozenSet[int]) -> List[int]:
-    """A pg_temp in the order of the shards.
-
-    Of an EC-optimized pool the monitor keeps the shards that can be primary first, then the others.
-    """
-    if not nonprimary or max(nonprimary) >= len(osds):
-        return list(osds)
-    primary, others = iter(osds[:len(osds) - len(nonprimary)]), iter(osds[-len(nonprimary):])
-    return [next(others if shard in nonprimary else primary) for shard in range(len(osds))]

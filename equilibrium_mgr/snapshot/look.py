@@ -14,7 +14,6 @@ from ..crush.placement import NO_OSD
 from ..runtime.time_slice import give_way, piecewise
 from . import immovable_reasons as reasons
 from .immovable_reasons import Immovable
-from .in_flight import acting_sets
 from .model import Osd, PgRecord, Pool, Reading, UpmapItems, pool_of
 from .sizes.omap import is_much_omap
 from .upmap_items import invert_items, items_by_pg
@@ -60,23 +59,11 @@ def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]
     of their rule."""
     pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
     for entry in osd_map.get("pg_upmap_primaries", []):
-        if not _has_free_primaries(pools.get(pool_of(entry["pgid"]))):
+        pool = pools.get(pool_of(entry["pgid"]))
+        # where one block fills all positions alike, the order of an up set tells nothing
+        if pool is None or pool.erasure or pool.rule is None or len(pool.rule.blocks) != 1:
             pinned.setdefault(entry["pgid"], reasons.UPMAP_PRIMARY)
     return pinned
-
-
-def _has_free_primaries(pool: Optional[Pool]) -> bool:
-    """True for a pool of which any OSD of a PG may be its primary: the rule fills all positions
-    alike, so that the order of an up set tells nothing."""
-    return (pool is not None and not pool.erasure and pool.rule is not None
-            and len(pool.rule.blocks) == 1)
-
-
-def osd_not_reported(up: Sequence[int], awaited: FrozenSet[int]) -> Optional[Immovable]:
-    """`awaited`: OSDs without statistics. What they use is unknown, and so is what a move adds."""
-    if awaited and not awaited.isdisjoint(up):
-        return reasons.OSD_NOT_REPORTED
-    return None
 
 
 def untrusted_state(state: str) -> Optional[Immovable]:
@@ -131,13 +118,9 @@ class Look(NamedTuple):
         """The statistics of a PG, NO_RECORD where there are none."""
         return self.reading.records.get(pgid, NO_RECORD)
 
-    def is_out(self) -> Callable[[int], bool]:
-        """A function that tells of an OSD whether CRUSH may not choose it."""
-        in_osds = self.placement.in_osds
-
-        def is_out(osd: int) -> bool:
-            return osd not in in_osds
-        return is_out
+    def is_out(self, osd: int) -> bool:
+        """True where CRUSH may not choose an OSD."""
+        return osd not in self.placement.in_osds
 
 
 def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool],
@@ -150,6 +133,6 @@ def take_look(reading: Reading, crush: CrushHierarchy, pools: Mapping[int, Pool]
     give_way()
     pgids: List[str] = [pgid for pgid in piecewise(reading.up, _CHECKED_PGS_A_PIECE)
                         if pool_of(pgid) in pools]
-    return Look(reading, pgids, pools, osds, items_by_pg(osd_map), acting_sets(reading),
+    return Look(reading, pgids, pools, osds, items_by_pg(osd_map), reading.acting,
                 placed_by_others(osd_map, pools), placement,
                 frozenset([osd.id for osd in osds.values() if osd.has_statistics]))

@@ -4,7 +4,7 @@ What one round reads from the mgr: dictionaries as Ceph returns them, not yet in
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementRule
@@ -215,11 +215,6 @@ class SnapshotPgs(Dict[str, Pg]):
 
     moving: Mapping[str, Pg] = {}
 
-    def set_moving(self, pgids: Iterable[str]) -> None:
-        """Names the PGs that move, of all that are here."""
-        self.moving = {pgid: self[pgid] for pgid in sorted(
-            pgids, key=lambda pgid: (pool_of(pgid), pg_number(pgid)))}
-
 
 class PgStateCounts(NamedTuple):
     """Numbers of PGs of a pool that keep others from being moved."""
@@ -345,8 +340,7 @@ class Reading(NamedTuple):
     pg_status: Mapping[str, Any]           # get('pg_status')
     max_avail: Mapping[int, int]           # pool id → Ceph's MAX AVAIL in bytes
     stale_osds: FrozenSet[int] = frozenset()   # they have stopped reporting
-    #: pgid → acting set where it differs from the up set; None: to be derived from pg_temp
-    acting: Optional[Mapping[str, Sequence[int]]] = None
+    acting: Mapping[str, Sequence[int]] = {}   # pgid → acting set where it differs from the up set
     #: pool id → bytes per object that OSDs used beyond the prediction (execution/size_check)
     measured: Mapping[int, float] = {}
     respect_weights: bool = True           # lowered weights hold OSDs to a share of their size

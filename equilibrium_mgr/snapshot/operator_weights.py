@@ -8,10 +8,11 @@ the same weight per byte, or most of those of one size the same weight.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from .model import Osd
+from ..runtime.time_slice import piecewise
+from .model import Osd, Pg, Pool
 
 #: A difference below this ratio is no intention of the operator.
 _CLEAR_DIFFERENCE = 0.1
@@ -37,6 +38,8 @@ _SAME = 0.02
 
 #: OSDs of one size that are needed to find the usual weight of their size.
 _MIN_SAME_SIZE = 3
+
+_PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 
 BY_REWEIGHT = "reweight"
 BY_CRUSH_WEIGHT = "CRUSH weight"
@@ -70,18 +73,19 @@ def with_shares(devices: Mapping[int, Osd], crush: CrushHierarchy) -> Dict[int, 
     return {**devices, **held} if held else dict(devices)
 
 
-def with_base_bytes(osds: Dict[int, Osd], shard_bytes: Mapping[int, int]) -> Dict[int, Osd]:
-    """The OSDs; held ones with the bytes that they use beside shards. `shard_bytes`: OSD id → bytes
-    of the shards that the up sets give it.
+def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg],
+                    pools: Mapping[int, Pool]) -> Dict[int, Osd]:
+    """The OSDs; held ones with the bytes that they use beside the shards of their up sets.
 
     An empty BlueStore uses some hundred MiB, which no reweight reduces.
     """
-    held = [number for number, osd in osds.items() if osd.share < 1.0]
-    if not held:
-        return osds
-    return {**osds, **{number: osds[number]._replace(
-        base_bytes=max(0, osds[number].target_bytes - shard_bytes.get(number, 0)))
-        for number in held}}
+    base = {number: osd.target_bytes for number, osd in osds.items() if osd.share < 1.0}
+    for pg in piecewise(pgs, _PGS_A_PIECE) if base else ():
+        for osd in pg.up:
+            if osd in base:
+                base[osd] -= pools[pg.pool].bytes_on(pg.shard_bytes, osd, pg.up)
+    return {**osds, **{number: osds[number]._replace(base_bytes=max(0, count))
+                       for number, count in base.items()}}
 
 
 def held_sentence(osd: Osd) -> str:

@@ -4,45 +4,35 @@ Finds OSDs that have stopped reporting their statistics although the monitor sho
 
 An OSD sends a report every few seconds, each with a higher sequence number (`seq`). The mgr ignores
 reports of an OSD that is out, which therefore does not count as silent.
-
-Sums over the PGs of a snapshot.
 """
 from __future__ import annotations
 
 from typing import (
-    Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Container, Dict, FrozenSet, Iterable, Mapping, Optional, Sequence, Tuple)
 
 from ..crush.hierarchy import CrushHierarchy
-from ..runtime.time_slice import give_way, piecewise
-from .immovable_reasons import Immovable
-from .model import NO_CLASS, Osd, Pg, Pool, Reading, transfers
-from .operator_weights import with_shares
+from ..runtime.time_slice import piecewise
+from .model import NO_CLASS, Osd
 
 
 _OSDS_A_PIECE = 300   # before it gives way again: about a millisecond
 
 
-class FullRatios(NamedTuple):
-    """The ratios of an OSD's size at which Ceph warns, stops backfill and stops writes."""
-
-    nearfull: float
-    backfillfull: float
-    full: float
-
-
-def full_ratios(osd_map: Mapping[str, Any]) -> FullRatios:
-    """The ratios of an osdmap dump; a ratio of 0 counts as Ceph's default for it.
+def full_ratios(osd_map: Mapping[str, Any]) -> Tuple[float, float, float]:
+    """The ratios of an OSD's size at which Ceph warns, stops backfill and stops writes (nearfull,
+    backfillfull, full), of an osdmap dump; a ratio of 0 counts as Ceph's default for it.
 
     For backfillfull_ratio that is 0.85: an OSD never takes it for less than nearfull_ratio.
     """
-    return FullRatios(osd_map.get("nearfull_ratio") or 0.85,
-                      osd_map.get("backfillfull_ratio") or 0.85,
-                      osd_map.get("full_ratio") or 0.95)
+    return (osd_map.get("nearfull_ratio") or 0.85, osd_map.get("backfillfull_ratio") or 0.85,
+            osd_map.get("full_ratio") or 0.95)
 
 
 def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
-              osd_stats: Sequence[Mapping[str, Any]]) -> Dict[int, Osd]:
-    """OSD id → OSD of every OSD in the map, nothing on its way counted yet."""
+              osd_stats: Sequence[Mapping[str, Any]],
+              drained: Container[int] = ()) -> Dict[int, Osd]:
+    """OSD id → OSD of every OSD in the map, nothing on its way counted yet. `drained`: OSDs that
+    an operator wants emptied."""
     hosts = crush.hosts()
     usage = {stats["osd"]: _size_and_used(stats) for stats in osd_stats}
     osds: Dict[int, Osd] = {}
@@ -56,33 +46,8 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
             is_in=bool(dump.get("in", 1)), destroyed="destroyed" in states,
             reweight=float(dump.get("weight", 1.0)), size_bytes=size, used_bytes=used,
             has_statistics=size > 0, inbound_bytes=0, outbound_bytes=0,
-            uuid=str(dump.get("uuid", "")))
+            drained=osd in drained, uuid=str(dump.get("uuid", "")))
     return osds
-
-
-class OsdReader:
-    """Reads the OSDs of one look after the other; what the operator's weights leave them is found
-    anew where the osdmap, the CRUSH map or a size is another one."""
-
-    def __init__(self) -> None:
-        self._found_for: Tuple[Any, ...] = ()
-        self._held: Dict[int, Tuple[float, str]] = {}   # OSD id → its share, and why
-
-    def read(self, reading: Reading, crush: CrushHierarchy) -> Dict[int, Osd]:
-        """OSD id → OSD of every OSD in the map, nothing on its way counted yet."""
-        osds = read_osds(reading.osd_map, crush, reading.osd_stats)
-        sizes, dump = [osd.size_bytes for osd in osds.values()], reading.osd_map["osds"]
-        if not self._found_for or self._found_for[0] is not dump or (
-                self._found_for[1] is not crush or self._found_for[2] != sizes):
-            give_way()
-            self._held = {osd.id: (osd.share, osd.held_by)
-                          for osd in with_shares(osds, crush).values() if osd.share < 1.0}
-            self._found_for = dump, crush, sizes
-        for number in reading.drained.intersection(osds):
-            osds[number] = osds[number]._replace(drained=True)
-        for number, (share, why) in self._held.items() if reading.respect_weights else ():
-            osds[number] = osds[number]._replace(share=share, held_by=why)
-        return osds
 
 
 def _size_and_used(stats: Mapping[str, Any]) -> Tuple[int, int]:
@@ -144,41 +109,3 @@ class OsdReports:
             return frozenset()
         return frozenset(osd for osd, (_, since) in list(self._last.items())
                          if self._read_at - since > seconds)
-
-
-class PgTotals:
-    """Whole numbers, so that the sums are the same in whatever order PGs are added."""
-
-    def __init__(self) -> None:
-        self.objects: Dict[int, int] = {}    # by pool id
-        self.skipped: Dict[Immovable, int] = {}    # reason → PGs that cannot be moved for it
-        self.inbound: Dict[int, int] = {}    # by OSD, as what follows; bytes
-        self.outbound: Dict[int, int] = {}
-        self.up_bytes: Dict[int, int] = {}   # of the shards by the up sets
-        self.moving: List[str] = []          # pgids
-
-    def add(self, pg: Pg, pool: Pool) -> None:
-        """Adds a PG."""
-        self.objects[pg.pool] = self.objects.get(pg.pool, 0) + pg.objects
-        if pg.immovable:
-            self.skipped[pg.immovable] = self.skipped.get(pg.immovable, 0) + 1
-        size, up_bytes = pg.shard_bytes, self.up_bytes
-        for osd in pg.up:
-            up_bytes[osd] = up_bytes.get(osd, 0) + (
-                size if pool.is_uniform else pool.bytes_on(pg.shard_bytes, osd, pg.up))
-        if pg.is_moving:
-            self._add_moving(pg, pool)
-
-    def _add_moving(self, pg: Pg, pool: Pool) -> None:
-        self.moving.append(pg.pgid)
-        gains, losses = transfers(pg, pool.erasure)
-        for osd in gains:
-            self.inbound[osd] = self.inbound.get(osd, 0) + int(
-                pool.bytes_on(pg.shard_bytes, osd, pg.up) * pg.uncopied_ratio)
-        for osd in losses:
-            self.outbound[osd] = self.outbound.get(osd, 0) + pool.bytes_on(
-                pg.shard_bytes, osd, pg.holders)
-
-    def object_copies(self, pools: Mapping[int, Pool]) -> int:
-        """Object copies of all PGs, as their pools want them."""
-        return sum(count * pools[pool].size for pool, count in self.objects.items())

@@ -1,18 +1,25 @@
 """The pools of a snapshot: what the osdmap says of each, its CRUSH rule, the states of its PGs."""
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+import re
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
 from ..crush.rule import UnsupportedRule
 from . import immovable_reasons as reasons
-from .in_flight import PgLocation, is_optimized
 from .immovable_reasons import Immovable
 from .model import PgStateCounts, Pool, Reading
 
 _ERASURE = 3
+
+
+def nonprimary_shards(pool: Mapping[str, Any]) -> FrozenSet[int]:
+    """Shards that can never be primary; since Ceph 20 a text such as `{1,2,3}` in the dump."""
+    shards = pool.get("nonprimary_shards") or ()
+    if isinstance(shards, str):
+        return frozenset(int(number) for number in re.findall(r"\d+", shards))
+    return frozenset(int(number) for number in shards)
 
 
 class PoolReader:
@@ -39,7 +46,9 @@ class PoolReader:
                 pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
                 max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule,
                 immovable=_in_transition(dump, reading.osd_map) or reason or rule_reason,
-                is_optimized=erasure and is_optimized(dump),
+                is_optimized=erasure and (
+                    "ec_optimizations" in str(dump.get("flags_names", ""))
+                    or bool(nonprimary_shards(dump))),
                 min_size=int(dump.get("min_size", 1)))
         return pools
 
@@ -83,33 +92,10 @@ def _in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optio
     return None
 
 
-class CopyCounts:
-    """Counts by pool the PGs that lack copies, and those that Ceph calls so as they move."""
-
-    def __init__(self) -> None:
-        self._lacking: Counter[int] = Counter()
-        self._only_moving: Counter[int] = Counter()
-
-    def add(self, pool_id: int, location: PgLocation) -> None:
-        """Counts one PG."""
-        if location.lacks_copies:
-            self._lacking[pool_id] += 1
-        elif location.only_moving:
-            self._only_moving[pool_id] += 1
-
-    def corrected_states(self, pg_status: Mapping[str, Any]) -> Dict[int, PgStateCounts]:
-        """Pool id → PG states of `pg_status`, corrected by `add`: PGs that only move are not
-        degraded, and PGs that lack copies by the osdmap are, before `pg_status` shows it."""
-        states = _reported_states(pg_status)
-        for pool_id in self._lacking.keys() | self._only_moving.keys():
-            reported = states.get(pool_id, PgStateCounts(0, 0))
-            states[pool_id] = reported._replace(degraded=max(
-                0, reported.degraded - self._only_moving[pool_id],
-                self._lacking[pool_id] - reported.inactive))
-        return states
-
-
-def _reported_states(pg_status: Mapping[str, Any]) -> Dict[int, PgStateCounts]:
+def corrected_states(pg_status: Mapping[str, Any], lacking: Mapping[int, int],
+                     only_moving: Mapping[int, int]) -> Dict[int, PgStateCounts]:
+    """Pool id → PG states of `pg_status`. PGs that only move are not degraded, and PGs that lack
+    copies by the osdmap are, before `pg_status` shows it; both by pool id."""
     states: Dict[int, PgStateCounts] = {}
     for pool in pg_status.get("pgs_by_pool_state", []):
         inactive = degraded = 0
@@ -120,4 +106,9 @@ def _reported_states(pg_status: Mapping[str, Any]) -> Dict[int, PgStateCounts]:
             elif "degraded" in names or "undersized" in names:
                 degraded += entry["count"]
         states[pool["pool_id"]] = PgStateCounts(inactive, degraded)
+    for pool_id in lacking.keys() | only_moving.keys():
+        reported = states.get(pool_id, PgStateCounts(0, 0))
+        states[pool_id] = reported._replace(degraded=max(
+            0, reported.degraded - only_moving.get(pool_id, 0),
+            lacking.get(pool_id, 0) - reported.inactive))
     return states

@@ -13,7 +13,7 @@ import json
 import math
 import zlib
 from typing import (
-    Any, Callable, Container, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Callable, Container, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..plan.model import BALANCE, KINDS
 from ..runtime.kv_store import CHANGES, BufferedKvStore
@@ -21,8 +21,6 @@ from ..runtime.time_slice import piecewise
 from ..snapshot.model import UpmapItems
 
 MOST_ROWS = 50_000
-#: Fields at the beginning of a row that those of a batch share.
-_SHARED = 5
 #: Packed, so many rows of erasure-coded pools with 20 shards stay below the store's limit.
 _ROWS_A_PART = 250
 _MOST_UNPACKED_BYTES = 4 << 20
@@ -145,15 +143,8 @@ def _key(number: int) -> str:
 
 
 def _packed(rows: Sequence[ChangeRow]) -> str:
-    """A text for the key-value store: what rows of a batch share stands once."""
-    batches: List[List[Any]] = []
-    plain: List[List[Any]] = []
-    for row in rows:
-        shared = list(row[:_SHARED])
-        if not batches or batches[-1] != shared:
-            batches.append(shared)
-        plain.append([len(batches) - 1, *row[_SHARED:]])
-    text = json.dumps({"batches": batches, "rows": plain}, separators=(",", ":"))
+    """A text for the key-value store."""
+    text = json.dumps(rows, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
@@ -162,13 +153,11 @@ def _unpacked(packed: str) -> List[ChangeRow]:
     try:
         text = zlib.decompressobj().decompress(base64.b64decode(packed.encode()),
                                                _MOST_UNPACKED_BYTES)
-        value = json.loads(text)
-        batches = [(float(at), str(plan), kind if kind in KINDS else BALANCE, float(begun_at),
-                    int(epoch)) for at, plan, kind, begun_at, epoch in value["batches"]]
-        return [ChangeRow(at, plan, kind, begun_at, epoch, str(pgid), tuple(map(int, raw)),
+        return [ChangeRow(float(at), str(plan), kind if kind in KINDS else BALANCE,
+                          float(begun_at), int(epoch), str(pgid), tuple(map(int, raw)),
                           _items(before), _items(after), int(shards))
-                for batch, pgid, raw, before, after, shards in value["rows"]
-                for at, plan, kind, begun_at, epoch in (batches[batch],)]
+                for at, plan, kind, begun_at, epoch, pgid, raw, before, after, shards
+                in json.loads(text)]
     except (binascii.Error, zlib.error, ValueError, KeyError, TypeError, IndexError,
             RecursionError):
         return []

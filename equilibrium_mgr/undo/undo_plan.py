@@ -109,7 +109,8 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
     if present != follows:
         return Obstacle(FOREIGN)
     if later is not None:
-        return Obstacle.of(f"{_name(later)} has changed it since",
+        name = f"plan '{later.plan}'" if later.plan else "automatic balancing"
+        return Obstacle.of(f"{name} has changed it since",
                            f"ceph equilibrium undo {later.plan or 'automatic'}")
     return goal if _is_mapped_alike(snapshot, made[first]) else Obstacle(REMAPPED)
 
@@ -143,10 +144,6 @@ def _is_mapped_alike(snapshot: Snapshot, row: ChangeRow) -> bool:
     return is_same_placement(row.raw, pg.raw, snapshot.pools[pg.pool].erasure)
 
 
-def _name(row: ChangeRow) -> str:
-    return f"plan '{row.plan}'" if row.plan else "automatic balancing"
-
-
 def _up_with(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Tuple[int, ...]:
     return apply_items(pg.raw, items, lambda osd: (
         osd not in snapshot.osds or not snapshot.osds[osd].is_in
@@ -168,8 +165,13 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
             not_restored.append((pgid, found))
     changes.sort(key=lambda change: _turn(snapshot, change))
     turns = [_turn(snapshot, change) for change in changes]
-    return UndoResult(_finished(snapshot, changes, kind), not_restored,
-                      turns.count(0), turns.count(1))
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    moves = [move for change in changes if change.shards for move in _moves(snapshot, change, used)]
+    plan = Plan(   # `before` and `after` are filled in by who has the figures
+        epoch=snapshot.epoch, stop_reason="converged", moves=tuple(moves), changes=tuple(changes),
+        before=Usage({}, {}), after=Usage({}, {}), skipped={},
+        min_compat_client=snapshot.min_compat_client, aim=AIMS[0], bounds={}, kind=kind)
+    return UndoResult(plan, not_restored, turns.count(0), turns.count(1))
 
 
 def _turn(snapshot: Snapshot, change: PgChange) -> int:
@@ -193,43 +195,19 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
     if broken:
         return Obstacle(f"no longer legal: {broken}")
     gains = shard_changes(pg.up, after, pool.erasure)[0]
-    obstacle = _obstacle_of_items(snapshot, items) or _obstacle_of_osds(
-        snapshot, gains, motionless)
-    if obstacle is not None:
-        return obstacle
-    if motionless:
-        gains = ()
-    return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,
-                    snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
-
-
-def _obstacle_of_items(snapshot: Snapshot, items: UpmapItems) -> Optional[Obstacle]:
-    """Why the monitor would not keep a pair: its target is gone or out."""
-    for _, target in items:
+    for _, target in items:   # where it is gone or out, the monitor would not keep the pair
         osd = snapshot.osds.get(target)
         if osd is None or not osd.is_in or osd.reweight <= 0.0:
             return Obstacle.of(_AWAY[osd is None], "" if osd is None else "ceph osd in", target)
-    return None
-
-
-def _obstacle_of_osds(snapshot: Snapshot, gains: Sequence[int],
-                      motionless: bool) -> Optional[Obstacle]:
-    """Why a shard must not return to one of these OSDs."""
     for osd in [snapshot.osds[osd] for osd in gains if osd in snapshot.osds]:
         if osd.drained:
             return Obstacle.of(DRAINED, "ceph equilibrium drain rm", osd.id)
         if not motionless and osd.reaches(snapshot.nearfull_ratio):
             return Obstacle.of(NEARFULL, "", osd.id)
-    return None
-
-
-def _finished(snapshot: Snapshot, changes: Sequence[PgChange], kind: str) -> Plan:
-    """The plan; `before` and `after` are filled in by who has the figures."""
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    moves = [move for change in changes if change.shards for move in _moves(snapshot, change, used)]
-    return Plan(epoch=snapshot.epoch, stop_reason="converged", moves=tuple(moves),
-                changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}), skipped={},
-                min_compat_client=snapshot.min_compat_client, aim=AIMS[0], bounds={}, kind=kind)
+    if motionless:
+        gains = ()
+    return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,
+                    snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
 
 
 def _moves(snapshot: Snapshot, change: PgChange, used: Dict[int, int]) -> List[Move]:

@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     BALANCER, DISPATCHER, DRAIN_STATUS, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES,
-    PLACEMENT_STATE, SNAPSHOT_MODEL, SNAPSHOT_OSDS, THROTTLE, THROTTLE_STATE, Edit, Mutation)
+    PLACEMENT_STATE, SNAPSHOT_BUILDER, SNAPSHOT_MODEL, THROTTLE, THROTTLE_STATE, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -97,9 +97,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-shares",
         "an operator's weights are capacity", (
-            Edit(SNAPSHOT_OSDS,
-                 "in self._held.items() if reading.respect_weights else ():\n",
-                 "in ():\n"),),
+            Edit(SNAPSHOT_BUILDER,
+                 "        if reading.respect_weights:\n",
+                 "        if False:\n"),),
         ("scenario:share_of_weights",)),
     Mutation(
         "no-shares-anywhere",
@@ -170,10 +170,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rests-at-once",
         "a PG rests where a report of its present map calls it clean", (
             Edit(IN_FLIGHT,
-                 "        return (\"clean\" in pg.record.state and not self._has_hole(pg)\n"
-                 "                and _is_same_set(pg.up, pg.acting, pg.positional)\n"
-                 "                and self._has_reported(pg, unclean))\n",
-                 "        return _is_same_set(pg.up, pg.acting, pg.positional)\n"),),
+                 "        if \"clean\" in state and not has_hole and is_served and has_reported:\n",
+                 "        if is_served:\n"),),
         ("scenario:few_writes",)),
     Mutation(
         "nothing-recalled",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, PG_CHECKS, SIZE_MODEL,
+    BALANCER, COOLDOWN, DISPATCHER, EXECUTION, OSD_FACTORS, SIZE_MODEL,
     SNAPSHOT_BUILDER, SNAPSHOT_MODEL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -13,7 +13,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "undeleted-data-counts-as-used",
         "data that has left an OSD is gone while the OSD still deletes it", (
             Edit(SIZE_MODEL,
-                 "                sums.may[pool] = sums.may.get(pool, 0.0) + part\n",
+                 "                sums.undeleted[pool] = sums.undeleted.get(pool, 0.0) + part\n",
                  "                pass\n"),),
         ("snapshot/test_undeleted.py",)),
     Mutation(
@@ -22,16 +22,16 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(SNAPSHOT_BUILDER,
                  "pool.immovable or unknown or placed.immovable",
                  "pool.immovable or placed.immovable"),
-            Edit(PG_CHECKS,
-                 "    if awaited and not awaited.isdisjoint(up):\n",
-                 "    if False:\n"),),
+            Edit(SNAPSHOT_BUILDER,
+                 "            if not immovable and not awaited.isdisjoint(up):\n",
+                 "            if False:\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "unreported-osds",
         "nothing of PGs on OSDs that have not reported", (
-            Edit(PG_CHECKS,
-                 "    if awaited and not awaited.isdisjoint(up):\n",
-                 "    if False:\n"),),
+            Edit(SNAPSHOT_BUILDER,
+                 "            if not immovable and not awaited.isdisjoint(up):\n",
+                 "            if False:\n"),),
         ("scenario:guard_reports",)),
     Mutation(
         "unknown-weighs-nothing",
@@ -40,8 +40,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "_objects(shard, unknown is not None),\n",
                  "shard.objects if unknown is None else 0,\n"),
             Edit(SNAPSHOT_BUILDER,
-                 "                              + _unreported_misplaced(silent, pools)),\n",
-                 "                              ),\n"),),
+                 "pg_status.get(\"misplaced_objects\", 0) + silent,\n",
+                 "pg_status.get(\"misplaced_objects\", 0),\n"),),
         ("scenario:unknown_misplaced",)),
     Mutation(
         "answers-are-believed",

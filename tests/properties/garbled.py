@@ -46,9 +46,9 @@ class Raw:
         moving = {entry["pgid"]: tuple(entry["osds"]) for entry in self.osd_map["pg_temp"]}
         return Reading(
             taken_at=1000.0, osd_map=self.osd_map, crush=self.crush, up=self.up,
-            records=statistics.records(self.progress, self.pool_stats, moving),
+            records=statistics.records(self.progress, self.pool_stats, moving, self.up),
             osd_stats=self.osd_stats, pool_stats=self.pool_stats, pg_status=self.pg_status,
-            max_avail={}, pool_statfs=self.pool_statfs)
+            max_avail={}, pool_statfs=self.pool_statfs, acting=moving)
 
 
 # -- OSDs --------------------------------------------------------------------------------------

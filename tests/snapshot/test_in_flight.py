@@ -1,7 +1,7 @@
 """What is in flight, however Ceph carries it, and what is truly short of copies."""
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Dict, Tuple
 
 import pytest
 from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
@@ -346,53 +346,3 @@ def test_a_failed_reading_does_not_disturb_the_memory() -> None:
     with pytest.raises(KeyError):
         builder.build(cluster.reading()._replace(osd_map={"epoch": 101}))
     assert builder.build(cluster.reading()).in_flight()
-
-
-OPTIMIZED: Dict[str, Any] = {"flags_names": "hashpspool,ec_optimizations",
-                             "nonprimary_shards": "{1,2,3}"}
-
-
-def optimized(**fields: Any) -> Cluster:
-    cluster = Cluster(hosts(10)).pool(1, size=6, k=4, **dict(OPTIMIZED, **fields))
-    return cluster.pg("1.0", [1, 5, 3, 0, 8, 6])
-
-
-def test_pg_temp_of_an_ec_optimized_pool_is_put_into_shard_order() -> None:
-    """Seen on 20.2.4: a clean PG with a pg_temp that only makes another shard primary."""
-    cluster = optimized()
-    cluster.acting["1.0"] = [1, 8, 6, 5, 3, 0]
-    snapshot = cluster.snapshot()
-    assert snapshot.pgs["1.0"].acting == snapshot.pgs["1.0"].up
-    assert not snapshot.in_flight() and not any(o.inbound_bytes for o in snapshot.osds.values())
-
-
-def test_a_move_in_an_ec_optimized_pool_is_one_shard() -> None:
-    cluster = optimized()
-    cluster.acting["1.0"] = [1, 8, 6, 9, 3, 0]     # shard 1 is still on osd.9
-    snapshot = cluster.snapshot()
-    assert snapshot.pgs["1.0"].acting == (1, 9, 3, 0, 8, 6)
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((5,), (9,))
-
-
-def test_pg_temp_of_other_pools_is_as_it_stands() -> None:
-    cluster = optimized(flags_names="hashpspool", nonprimary_shards="{}")
-    cluster.acting["1.0"] = [1, 8, 6, 5, 3, 0]
-    assert cluster.snapshot().pgs["1.0"].acting == (1, 8, 6, 5, 3, 0)
-
-
-def test_acting_sets_of_the_reading_come_first() -> None:
-    cluster = optimized()
-    cluster.acting["1.0"] = [1, 8, 6, 5, 3, 0]
-    reading = cluster.reading()._replace(acting={"1.0": (1, 9, 3, 0, 8, 6)})
-    assert build_snapshot(reading).pgs["1.0"].acting == (1, 9, 3, 0, 8, 6)
-
-
-def test_osds_that_are_down_do_not_serve() -> None:
-    """OSDMap::_get_temp_osds: left out where shards may shift, a hole where they have positions."""
-    cluster = Cluster(hosts(9)).pool(1, size=3).pool(2, size=3, k=2)
-    cluster.pg("1.0", [6, 2, 1], acting=[6, 2, 3]).pg("2.0", [6, 2, 1], acting=[6, 3, 1])
-    cluster.pg("1.1", [6, 2, 1], acting=[3])
-    cluster.osd(3, up=0, state=["exists"])
-    pgs = cluster.snapshot().pgs
-    assert pgs["1.0"].acting == (6, 2) and pgs["2.0"].acting == (6, NONE, 1)
-    assert pgs["1.1"].acting == (6, 2, 1)

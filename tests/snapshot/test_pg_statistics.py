@@ -36,7 +36,7 @@ class Reader:
     def read(self, pgs: Dict[str, Dict[str, Any]], pools: Any = None,
              moving: Any = (), up: Any = (), acting: Any = ()) -> Mapping[str, PgRecord]:
         return self.statistics.records(pgs, pools or self.pools, dict.fromkeys(moving, acting),
-                                       {pgid: up for pgid in pgs} if up else {})
+                                       {pgid: up for pgid in pgs})
 
 
 def test_full_reading_gives_objects_and_omap() -> None:
@@ -122,7 +122,8 @@ def test_negative_figures_become_zero() -> None:
 
 
 def moving(reader: Reader, recovered: int) -> float:
-    return reader.read({"1.0": progress(1000, recovered)}, moving={"1.0"})["1.0"].uncopied_ratio
+    return reader.read({"1.0": progress(1000, recovered)}, moving={"1.0"},
+                       up=(2, 1))["1.0"].uncopied_ratio
 
 
 def test_recovered_bytes_lower_what_is_to_come() -> None:
@@ -176,11 +177,11 @@ def test_a_moment_of_peering_does_not_begin_a_transfer_anew() -> None:
     reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
     moving(reader, 5000)
     assert moving(reader, 5750) == 0.25
-    assert reader.read({"1.0": progress(1000, 5750, state="peering")})["1.0"].uncopied_ratio == 0.25
-    # its new primary counts from elsewhere, or has said nothing at all
-    assert reader.read({"1.0": progress(1000, 20, state="peering")})["1.0"].uncopied_ratio == 0.25
-    assert reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})[
-        "1.0"].uncopied_ratio == 0.25
+    for pg in (progress(1000, 5750, state="peering"),
+               # its new primary counts from elsewhere, or has said nothing at all
+               progress(1000, 20, state="peering"),
+               progress(0, 0, state="unknown", reported_epoch=0)):
+        assert reader.read({"1.0": pg}, up=(2, 1))["1.0"].uncopied_ratio == 0.25
 
 
 def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:

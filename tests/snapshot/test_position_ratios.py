@@ -2,37 +2,38 @@
 from __future__ import annotations
 
 import random
-from typing import Dict, Sequence
+from typing import Dict, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.snapshot.sizes.osd_factors import Layout
+from equilibrium_mgr.snapshot.sizes.osd_factors import position_ratios
 
 K, M, WIDTH = 4, 2, 4 * 16384
 KIB = 1024
 
 
+def ratios(size: int, k: int = K, m: int = M, width: int = WIDTH, later: str = "") -> Tuple[
+        float, ...]:
+    return position_ratios({"size": k + m, "stripe_width": width, "nonprimary_shards": later}, k,
+                           size)
+
+
 def test_small_objects_by_the_formula() -> None:
-    """As 20.2.4 stores 10,000 B, 4+2: with stripe units of 16 KiB, and of 4 KiB."""
-    assert Layout(K, K + M, WIDTH).object_bytes(10_000) == [12 * KIB, 0, 0, 0]
-    assert Layout(K, K + M, 4 * 4096).object_bytes(10_000) == [4 * KIB, 4 * KIB, 4 * KIB, 0]
+    """As 20.2.4 stores 10,000 B, 4+2: with stripe units of 16 KiB, and of 4 KiB. Parity is as
+    large as the first shard."""
+    assert ratios(10_000) == (2.0, 0.0, 0.0, 0.0, 2.0, 2.0)
+    assert ratios(10_000, width=4 * 4096) == pytest.approx((1.2, 1.2, 1.2, 0, 1.2, 1.2), abs=0.001)
 
 
 def test_whole_stripes_are_alike() -> None:
-    assert Layout(K, K + M, WIDTH).object_bytes(10 * WIDTH) == [160 * KIB] * 4
-    assert Layout(K, K + M, WIDTH).ratios(10 * WIDTH) == ()
-
-
-def test_parity_is_as_large_as_the_first_shard() -> None:
-    ratios = Layout(K, K + M, WIDTH).ratios(10_000)
-    assert ratios == (2.0, 0.0, 0.0, 0.0, 2.0, 2.0)
+    assert ratios(10 * WIDTH) == ()
 
 
 def test_positions_after_a_chunk_mapping() -> None:
-    ratios = Layout(2, 4, 2 * 12 * KIB, later=[2]).ratios(16 * KIB)
-    assert ratios == pytest.approx((1.2, 1.2, 0.4, 1.2), abs=0.001)
+    assert ratios(16 * KIB, 2, 2, 2 * 12 * KIB, "{2}") == pytest.approx(
+        (1.2, 1.2, 0.4, 1.2), abs=0.001)
 
 
 def optimized_cluster(osds: int = 12, pgs: int = 48, seed: int = 1) -> Cluster:

@@ -108,7 +108,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     pools = pool_rows(view, look.space, usage_now, usage)
     classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
     near_classes, near_pools = distances(view, plan, planned, usage)
-    expected = expected_time(view.rates, view.movements, planned.incoming)
+    expected, basis = expected_time(view.rates, view.movements, planned.incoming) or (None, None)
     left = len(plan.changes) - planned.changes   # PGs that are not as the plan found them
     # what the plan rests on has changed, and not by the plan itself: a newer map is no reason
     is_outdated = not is_executing and (left > 0 or outdated_reason is not None)
@@ -127,7 +127,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     else:
         text = f"{name} ({aim}, {when}{age}): {content}"
     if expected is not None:
-        text += f", about {format_duration(expected.seconds)} ({expected.basis})"
+        text += f", about {format_duration(expected)} ({basis})"
     changes: List[List[str]] = []
     for row in pools:
         free, later = row["free_bytes"], row["planned_free_bytes"]
@@ -153,8 +153,8 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
         "is_outdated": is_outdated, "moves": len(plan.moves), "bytes": plan.bytes,
         "changes": len(plan.changes), "applicable_changes": planned.changes,
         "stop_reason": plan.stop_reason,
-        "expected_seconds": expected.seconds if expected is not None else None,
-        "expected_from": expected.basis if expected is not None else None,
+        "expected_seconds": expected,
+        "expected_from": basis,
         "skipped": [{"reason": reason, "count": count}
                     for reason, count in sorted(plan.skipped.items())],
         "now": look.to_json(), "room": room_json(usage_now.room),

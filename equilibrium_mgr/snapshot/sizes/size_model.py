@@ -12,17 +12,18 @@ measured. So there is nothing to wait for, and nothing to store.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...crush.placement import NO_OSD
 from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
 from ..look import Look
-from ..model import Pg, PgRecord, Pool, Reading, pool_of, transfers
+from ..model import Osd, Pg, PgRecord, Pool, Reading, pool_of, transfers
 from .omap import OmapEstimate, OmapSums, is_reported_late, is_unmeasured
 from .osd_factors import (
-    NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors, fit_size_factors, layout_of, of_whole)
+    NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors, fit_size_factors, of_whole,
+    position_ratios)
 
 _PGS_A_PIECE, _OSDS_A_PIECE = 150, 30   # before it gives way again: about a millisecond
 #: Seconds after which an OSD has reported what has come to it, and the mgr has its figures.
@@ -58,9 +59,8 @@ class _OsdSums:
     def __init__(self) -> None:
         self.whole: Dict[int, float] = {}     # shards that are certainly there
         self.may: Dict[int, float] = {}       # shards that may be there, in part
-        self.undeleted: Dict[int, float] = {}   # of these, what has left it
-        self.unknown_data = 0.0   # allocated bytes that it may still delete for an earlier mgr
-        self.gains: Dict[int, float] = {}     # shards that are to be there, beyond the whole ones
+        self.soon: Dict[int, float] = {}      # shards that are to be there
+        self.undeleted: Dict[int, float] = {}   # what has left it and may be there
         self.largest: Dict[int, float] = {}   # the largest shard, while it is not known what left
         self.omap = self.objects = 0          # of the whole shards
         self.pgs = 0                          # that the map gives it
@@ -68,21 +68,12 @@ class _OsdSums:
 
     @property
     def is_at_rest(self) -> bool:
-        return not self.may and not self.gains and self.spare <= 0
-
-
-class Corrections(NamedTuple):
-    """What the figures of an OSD have to be corrected by, and its residual: bytes on its device."""
-
-    undeleted: int = 0     # data that has left it
-    uncompacted: int = 0   # omap that has left it
-    inbound: int = 0       # to come beyond what its PGs tell; below 0: has come already
-    residual: int = 0      # data beyond what its shards take, as believed
-    least_residual: int = 0   # and at least
+        return not self.may and self.soon == self.whole and self.spare <= 0
 
 
 class SizeModel:
-    """For each look: `fit`, then `input_of` and `shard_bytes` of its PGs, then `corrections`."""
+    """For each look: `fit`, then `input_of` and `shard_bytes` of its PGs, then
+    `osds_with_traffic`."""
 
     def __init__(self) -> None:
         self.pools: Mapping[int, Pool] = {}   # of the look, with the ratios of their shards' sizes
@@ -97,7 +88,7 @@ class SizeModel:
         self._classes: Dict[str, Tuple[float, float]] = {}
         self._class_of: Mapping[int, str] = {}         # OSD with statistics → device class
         self._mixed: Dict[Tuple[str, ...], Tuple[float, float]] = {}   # the same of several classes
-        self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → see Layout.ratios
+        self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → see position_ratios
         self._measured: Mapping[int, float] = {}
         self._osds: Dict[int, _OsdSums] = {}
         self._residual: Dict[int, float] = {}          # OSD id → bytes of data
@@ -115,9 +106,16 @@ class SizeModel:
         self._measured, self._omap_is_late = reading.measured, is_reported_late(reading.osd_map)
         self._class_of = {osd: look.osds[osd].device_class for osd in look.with_statistics}
         self._factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self._factors)
-        self._positions = _positions(look)
         self._note_changes(look)
         self._fit_omap(look)
+        self._positions = {}
+        for dump in reading.osd_map["pools"]:
+            pool, mean = look.pools[dump["pool"]], self._means.get(dump["pool"])
+            ratios = position_ratios(dump, pool.data_shards, mean.data_bytes * pool.data_shards
+                                     / mean.objects) if (
+                pool.is_optimized and mean is not None and mean.objects) else ()
+            if ratios:
+                self._positions[pool.id] = ratios
         self._add_shards(look)
         self._fit_allocation(reading)
         self._fit_classes(look)
@@ -206,12 +204,23 @@ class SizeModel:
         """Fits what depends on records alone: omap that PGs do not tell, and the pools' means."""
         sums: Dict[int, OmapSums] = {pool: OmapSums() for pool in look.pools}
         totals: Dict[int, List[int]] = {pool: [0, 0, 0, 0] for pool in look.pools}
+        acting_of: Dict[int, Sequence[int]] = {}   # pool id → acting set of one of its PGs
         reported = look.with_statistics
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
             record, pool, up = look.record(pgid), pool_of(pgid), look.reading.up[pgid]
             acting = look.acting.get(pgid) or up
             copies = sum([osd in reported for osd in acting])
             sums[pool].add(record, copies, 0 if acting is up else len(set(up).difference(acting)))
+            if not record.is_unknown:
+                acting_of[pool], row = acting, totals[pool]
+                for number, count in enumerate((1, record.num_bytes, record.omap_bytes,
+                                                record.num_objects)):
+                    row[number] += max(0, count)
+        self._means = {
+            pool: ShardInput(pool, acting_of[pool],
+                             -(-data // (pgs * look.pools[pool].data_shards)),
+                             omap // pgs, objects // pgs)
+            for pool, (pgs, data, omap, objects) in totals.items() if pgs}
         for pgids in piecewise(self._omap_left.values(), _OSDS_A_PIECE):
             for pgid in pgids:
                 if pgid in look.reading.up and pool_of(pgid) in sums:
@@ -223,18 +232,6 @@ class SizeModel:
                 found[pool] = sums[pool].estimate(allocated, self._omap.get(pool)) if (
                     pool in sums) else OmapEstimate()
         self._omap = found
-        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-            record = look.record(pgid)
-            if not record.is_unknown:
-                pool = pool_of(pgid)
-                shard, _ = self.input_of(look.pools[pool], record, ())
-                row = totals[pool]
-                row[0] += 1
-                row[1] += max(0, shard.data_bytes)
-                row[2] += max(0, shard.omap_bytes)
-                row[3] += max(0, shard.objects)
-        self._means = {pool: ShardInput(pool, (), data // pgs, omap // pgs, objects // pgs)
-                       for pool, (pgs, data, omap, objects) in totals.items() if pgs}
 
     def _add_shards(self, look: Look) -> None:
         self._osds = {osd: _OsdSums() for osd in look.with_statistics}
@@ -246,7 +243,7 @@ class SizeModel:
             data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
             # some of its OSDs may not have all of it; what nobody reports is not known to move
             lacks = "clean" not in record.state and not record.is_unknown
-            is_plain = not lacks and pgid not in came and (acting is up or acting == up)
+            is_plain = not lacks and pgid not in came
             for position, osd in enumerate(acting):
                 sums = self._osds.get(osd)
                 if sums is None:
@@ -257,21 +254,19 @@ class SizeModel:
                     sums.whole[pool.id] = sums.whole.get(pool.id, 0) + part
                     sums.omap += shard.omap_bytes
                     sums.objects += shard.objects
-                    if not is_plain and osd not in up:
-                        sums.gains[pool.id] = sums.gains.get(pool.id, 0.0) - part
                 else:
-                    sums.may[pool.id] = sums.may.get(pool.id, 0.0) + part
-                    if osd in up:
-                        sums.gains[pool.id] = sums.gains.get(pool.id, 0.0) + part
+                    sums.may[pool.id] = sums.may.get(pool.id, 0) + part
                 if osd not in self._known:
                     sums.largest[pool.id] = max(sums.largest.get(pool.id, 0.0), part)
-            for position, osd in enumerate(() if is_plain else up):
-                if osd in self._osds and osd not in acting:
-                    sums, part = self._osds[osd], data * (
-                        ratios[position] if position < len(ratios) else 1.0)
+            for position, osd in enumerate(up):
+                sums = self._osds.get(osd)
+                if sums is None:
+                    continue
+                part = data * ratios[position] if position < len(ratios) else data
+                sums.soon[pool.id] = sums.soon.get(pool.id, 0) + part
+                if acting is not up and osd not in acting:
                     sums.pgs += 1
-                    sums.may[pool.id] = sums.may.get(pool.id, 0.0) + part
-                    sums.gains[pool.id] = sums.gains.get(pool.id, 0.0) + part
+                    sums.may[pool.id] = sums.may.get(pool.id, 0) + part
         self._add_undeleted(look)
 
     def _add_undeleted(self, look: Look) -> None:
@@ -301,11 +296,14 @@ class SizeModel:
                             and pool_of(pgid) in look.pools], reverse=True)[:sums.spare]
             if osd not in self._known:   # from before this mgr: of any pool, as large as any
                 parts = [(part * sums.spare, pool) for pool, part in sums.largest.items()]
-                sums.unknown_data = max([part * self._allocation.get(pool, 1.0)
-                                         for part, pool in parts], default=0.0)
             for part, pool in parts:
                 sums.undeleted[pool] = sums.undeleted.get(pool, 0.0) + part
-                sums.may[pool] = sums.may.get(pool, 0.0) + part
+
+    def _undeleted(self, osd: int) -> float:
+        """Bytes on an OSD's device of what has left it, if all of that is there; of an OSD whose
+        deletions have begun before this mgr, of the pool of which that is most."""
+        parts = [self._taken(osd, {pool: part}) for pool, part in self._osds[osd].undeleted.items()]
+        return sum(parts) if osd in self._known else max(parts, default=0.0)
 
     # -- factors -------------------------------------------------------------------------------
 
@@ -315,9 +313,9 @@ class SizeModel:
         whole: Dict[int, float] = {}
         may: Dict[int, float] = {}
         for osd, sums in piecewise(self._osds.items(), _OSDS_A_PIECE):
-            for into, parts in ((whole, sums.whole), (may, sums.may)):
+            for into, parts in ((whole, sums.whole), (may, sums.may), (may, sums.undeleted)):
                 for pool, part in parts.items():
-                    into[pool] = into.get(pool, 0.0) + part * self._factors.allocated(pool, osd)
+                    into[pool] = into.get(pool, 0.0) + part * self._factors.of_shard(pool, osd)
         found: Dict[int, float] = {}
         for stats in reading.pool_stats:
             pool, figures = stats["poolid"], stats.get("store_stats", {})
@@ -340,16 +338,18 @@ class SizeModel:
             if sums is not None:
                 used = look.osds[osd].used_bytes
                 own = int(self._allocated(osd, sums.whole)) + sums.omap
-                data, omap = _data_and_omap(stats, used, osd in self._factors.drives)
+                data, omap = _data_and_omap(stats, used)
                 beside = used - (own if data + omap == used else data + max(omap, sums.omap))
                 rows.setdefault(self._class_of[osd], []).append(
                     (sums.is_at_rest, sums.objects, beside, used, own))
         self._mixed = {}
         for name, members in piecewise(rows.items(), 1):
             quiet = [row for row in members if row[0]]
-            if name in self._classes and 2 * len(quiet) < len(members):
-                continue
-            _, objects, beside_all, used_all, own_all = zip(*(quiet or members))
+            if 2 * len(quiet) < len(members):
+                if name in self._classes:
+                    continue
+                quiet = members
+            _, objects, beside_all, used_all, own_all = zip(*quiet)
             self._classes[name] = cost_per_object(objects, beside_all), min(
                 1.0, sum(used_all) / sum(own_all)) if sum(own_all) else 1.0
 
@@ -359,14 +359,10 @@ class SizeModel:
         metadata: Dict[int, float] = {}
         uneven = {*self._factors.allocation, *self._positions}
         for pool in uneven.intersection(self._means):
-            whole = [0, 0]
-            for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-                if pool_of(pgid) == pool:
-                    shard, _ = self.input_of(look.pools[pool], look.record(pgid),
-                                             look.acting_set(pgid))
-                    whole[0] += self.shard_bytes(shard)
-                    whole[1] += self.shard_bytes(shard._replace(data_bytes=0))
-            metadata[pool] = min(_MOST_METADATA, whole[1] / whole[0]) if whole[0] else 0.0
+            mean = self._means[pool]
+            whole = self.shard_bytes(mean)
+            metadata[pool] = min(_MOST_METADATA, self.shard_bytes(
+                mean._replace(data_bytes=0)) / whole) if whole else 0.0
         expected = {osd: {pool: part
                           * self._factors.usual.get(pool, self._allocation.get(pool, 1.0))
                           / (1.0 - metadata.get(pool, 0.0))
@@ -376,8 +372,10 @@ class SizeModel:
         pools = dict(look.pools)
         for pool in pools if self.size_factors or self._positions else ():
             beside = metadata.get(pool, 0.0)
+            ratios = {osd: exact_ratio(self._factors.of_shard(pool, osd, beside) / factor)
+                      for osd, factor in self.size_factors.items()}
             pools[pool] = pools[pool]._replace(
-                osd_ratios=self._factors.beside_osd(pool, beside, self.size_factors),
+                osd_ratios={osd: ratio for osd, ratio in ratios.items() if ratio != 1.0},
                 position_ratios=tuple([exact_ratio(of_whole(ratio, beside))
                                        for ratio in self._positions.get(pool, ())]))
         self.pools = pools
@@ -393,47 +391,57 @@ class SizeModel:
 
     # -- what OSDs report, and what they will have ---------------------------------------------
 
-    def corrections(self, look: Look, moving: Iterable[Pg]) -> Dict[int, Corrections]:
-        """OSD id → corrections, of the OSDs that report. `moving`: the PGs that move."""
-        in_flight: Dict[int, float] = {}   # bytes of data to come by the PGs' figures
-        gone: Dict[int, float] = {}        # and to leave
+    def osds_with_traffic(self, look: Look, moving: Collection[Pg]) -> Dict[int, Osd]:
+        """The OSDs with bytes that are comparable among them, with what moves to and from them and
+        has left them, and their residuals. `moving`: the PGs that move."""
+        inbound: Dict[int, int] = {}    # comparable bytes still to come
+        outbound: Dict[int, int] = {}
+        to_come: Dict[int, float] = {}   # bytes on the device of data to come, less that to leave
         for pg in piecewise(moving, _PGS_A_PIECE):
-            gains, losses = transfers(pg, look.pools[pg.pool].erasure)
+            pool = look.pools[pg.pool]
+            gains, losses = transfers(pg, pool.erasure)
             for osd in gains:
-                if osd in self._osds:
-                    in_flight[osd] = in_flight.get(osd, 0.0) + pg.uncopied_ratio * self._taken(
-                        osd, {pg.pool: self._data(look, pg.pgid, pg.up.index(osd))})
+                inbound[osd] = inbound.get(osd, 0) + int(
+                    pool.bytes_on(pg.shard_bytes, osd, pg.up) * pg.uncopied_ratio)
             for osd in losses:
-                if osd in self._osds:
-                    gone[osd] = gone.get(osd, 0.0) + self._taken(
-                        osd, {pg.pool: self._data(look, pg.pgid, pg.holders.index(osd))})
-        found: Dict[int, Corrections] = {}
-        for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
-            osd, sums = stats["osd"], self._osds.get(stats["osd"])
+                outbound[osd] = outbound.get(osd, 0) + pool.bytes_on(
+                    pg.shard_bytes, osd, pg.holders)
+            for osds, up, ratio in ((gains, pg.up, pg.uncopied_ratio), (losses, pg.holders, -1.0)):
+                for osd in osds:
+                    if osd in self._osds:
+                        to_come[osd] = to_come.get(osd, 0.0) + ratio * self._taken(
+                            osd, {pg.pool: self._data(look, pg.pgid, up.index(osd))})
+        reports = {stats["osd"]: stats for stats in look.reading.osd_stats}
+        found: Dict[int, Osd] = {}
+        for number, one in piecewise(look.osds.items(), _OSDS_A_PIECE):
+            undeleted = uncompacted = beyond = 0
+            residual = low = 0.0
             # one that is down deletes nothing, and comes back with what it has
-            if sums is None or osd in look.reading.stale_osds or not look.osds[osd].up:
-                continue
-            data, omap = _data_and_omap(stats, look.osds[osd].used_bytes,
-                                        osd in self._factors.drives)
-            high = data - self._taken(osd, sums.whole)
-            low = high - self._taken(osd, sums.may)
-            if sums.unknown_data:
-                sums.unknown_data = max([self._taken(osd, {pool: part}) for pool, part
-                                         in sums.undeleted.items()], default=0.0)
-                low = high - self._taken(osd, {
-                    pool: part - sums.undeleted.get(pool, 0.0)
-                    for pool, part in sums.may.items()}) - sums.unknown_data
-            residual = self._residual[osd] = min(max(self._residual.get(osd, 0.0), low), high)
-            if osd in in_flight or osd in gone or not sums.is_at_rest:
-                # reported and to come, less what will be there
-                beyond = int(high + in_flight.get(osd, 0.0) - gone.get(osd, 0.0)
-                             - self._taken(osd, sums.gains) - residual)
-                undeleted = max(0, min(beyond, int(sums.unknown_data or self._taken(
-                    osd, sums.undeleted))))
-            else:
-                beyond = undeleted = 0
-            found[osd] = Corrections(undeleted, self._uncompacted(look, osd, omap - sums.omap),
-                                     undeleted - beyond, int(residual), int(low))
+            if number in self._osds and number not in look.reading.stale_osds and one.up:
+                sums, left = self._osds[number], self._undeleted(number)
+                data, omap = _data_and_omap(reports[number], one.used_bytes)
+                high = data - self._taken(number, sums.whole)
+                low = high - self._taken(number, sums.may) - left
+                residual = self._residual[number] = min(
+                    max(self._residual.get(number, 0.0), low), high)
+                if number in to_come or not sums.is_at_rest:
+                    # reported and to come, less what will be there
+                    beyond = int(data + to_come.get(number, 0.0)
+                                 - self._taken(number, sums.soon) - residual)
+                    undeleted = max(0, min(beyond, int(left)))
+                uncompacted = self._uncompacted(look, number, omap - sums.omap)
+            factor = self.size_factors.get(number, 1.0)
+            come = inbound.get(number, 0) + int((undeleted - beyond) / factor)
+            found[number] = one._replace(
+                inbound_bytes=max(0, come), outbound_bytes=outbound.get(number, 0),
+                undeleted_bytes=int(undeleted / factor) + max(0, -come),
+                uncompacted_bytes=int(uncompacted / factor),
+                residual_bytes=int(residual / factor), least_residual_bytes=int(low / factor))
+            if number in self.size_factors:
+                found[number] = found[number]._replace(
+                    size_factor=factor, device=(one.size_bytes, one.used_bytes),
+                    size_bytes=int(one.size_bytes / factor),
+                    used_bytes=int(one.used_bytes / factor))
         return found
 
     def _uncompacted(self, look: Look, osd: int, excess: int) -> int:
@@ -457,35 +465,13 @@ class SizeModel:
         return max(0, min(left, excess))
 
 
-def _positions(look: Look) -> Dict[int, Tuple[float, ...]]:
-    """Pool id → bytes of data at each position ÷ the mean of all, by its mean object; pools whose
-    shards are alike are left out."""
-    wanted = {number: [0, 0] for number, pool in look.pools.items() if pool.is_optimized}
-    if not wanted:
-        return {}
-    for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-        row = wanted.get(pool_of(pgid))
-        if row is not None:
-            record = look.record(pgid)
-            row[0] += record.num_bytes
-            row[1] += record.num_objects
-    found: Dict[int, Tuple[float, ...]] = {}
-    for dump in look.reading.osd_map["pools"]:
-        count, objects = wanted.get(dump["pool"], (0, 0))
-        if objects:
-            ratios = layout_of(dump, look.pools[dump["pool"]].data_shards).ratios(count / objects)
-            if ratios:
-                found[dump["pool"]] = ratios
-    return found
-
-
-def _data_and_omap(stats: Mapping[str, Any], used: int, is_odd_drive: bool) -> Tuple[int, int]:
+def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:
     """Bytes of data and of omap that an OSD reports; of drives that compress all but omap is data.
     What RocksDB takes beside comes and goes by itself."""
     statfs = stats.get("statfs") or {}
     omap = max(0, statfs.get("omap_allocated", 0) or stats.get("kb_used_omap", 0) * 1024)
     allocated = int(statfs.get("allocated", -1))
-    return (allocated if 0 <= allocated <= used - omap and not is_odd_drive else used - omap), omap
+    return (allocated if 0 <= allocated <= used - omap else used - omap), omap
 
 
 def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:

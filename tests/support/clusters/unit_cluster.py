@@ -204,13 +204,24 @@ class Cluster:
                 "store_stats": self.store_stats.get(pool_id, {})})
         return stats
 
+    def acting_sets(self) -> Dict[str, Tuple[int, ...]]:
+        """As Ceph maps PGs: OSDs that are down serve nothing."""
+        found = {}
+        for pgid, osds in self.acting.items():
+            erasure = self.pools.get(int(pgid.split(".")[0]), {}).get("type") == 3
+            serving = [osd if self.osds.get(osd, {}).get("up") else NONE for osd in osds]
+            if set(serving) != {NONE}:
+                found[pgid] = tuple(
+                    [osd for osd in serving if erasure or osd != NONE])
+        return found
+
     def reading(self) -> Reading:
         """None of it can be changed, as what Ceph 21 hands out."""
         return Reading(taken_at=1000.0, osd_map=frozen(self.osd_map()), crush=frozen(self.crush),
                        up=self.up, records=self.records,
                        osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
                        pg_status=frozen(self.pg_status), max_avail={}, measured=self.measured,
-                       drained=self.drained,
+                       drained=self.drained, acting=self.acting_sets(),
                        pool_statfs=[(row["poolid"], row["osd"], row["allocated"],
                                      row["data_stored"]) for row in self.pool_statfs()])
 
