@@ -15,7 +15,6 @@ from ..osdmap.upmap import Items, Mapping, apply_items, with_primary, with_prima
 from .cluster import Cluster
 from .pg import Pg, pg_order
 from .raw_mapping import Topology
-from .usage import NOTHING
 
 
 Osds = Dict[int, Dict[str, Any]]
@@ -174,7 +173,7 @@ def _merged(table: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _delete_pool(cluster: Cluster, pool_id: int) -> None:
-    """Frees the bytes of a deleted pool at once."""
+    """Frees the bytes of a deleted pool; OSDs may take their time."""
     for pg in cluster.pgs_of(pool_id):
         _delete_pg(cluster, pg)
     cluster.pool_usage.forget_pool(pool_id)
@@ -184,11 +183,11 @@ def _delete_pool(cluster: Cluster, pool_id: int) -> None:
 def _delete_pg(cluster: Cluster, pg: Pg) -> None:
     """Removes a PG and its bytes; the caller updates the osdmap's tables."""
     for position, osd in pg.held_places() if pg.movable else ():
-        cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard), position)
+        cluster.release_shard(pg.pool_id, osd, pg.shard, position)
     for (position, osd), transfer in pg.transfers.items():
-        cluster.store(pg.pool_id, osd, NOTHING.minus(transfer.accounted), position)
+        cluster.release_shard(pg.pool_id, osd, transfer.accounted, position)
     for (position, osd), shard in pg.strays.items():
-        cluster.store(pg.pool_id, osd, NOTHING.minus(shard), position)
+        cluster.release_shard(pg.pool_id, osd, shard, position)
     for osd in cluster.members(pg):
         if osd in cluster.usage:
             cluster.usage[osd].count_pg(-1)

@@ -94,8 +94,10 @@ class SizeModel:
         self._residual: Dict[int, float] = {}          # OSD id → bytes of data
         self._last: Optional[Look] = None
         self._came: Dict[Tuple[str, int], float] = {}  # (pgid, OSD) → seconds since the epoch
-        #: OSD → (when, pgid, position) of shards that have left it since it last deleted nothing
-        self._left: Dict[int, List[Tuple[float, str, int]]] = {}
+        #: OSD → (when, pool id, bytes of data) of shards that have left it since it last deleted
+        #: nothing
+        self._left: Dict[int, List[Tuple[float, int, float]]] = {}
+        self._renumbered_at = -inf   # when PGs were split, merged, made or deleted
         self._assigned: Dict[int, List[float]] = {}    # OSD → when the map gave it PGs lately
         self._omap_left: Dict[int, List[str]] = {}     # OSD → pgids whose omap it may still have
         self._known: Set[int] = set()   # OSDs that were once seen when they deleted nothing
@@ -196,9 +198,20 @@ class SizeModel:
                 self._assigned.setdefault(osd, []).append(now)
             for osd in {*old_acting, *old_up}.difference(acting, up, (NO_OSD,)):
                 held = old_acting if osd in old_acting else old_up
-                self._left.setdefault(osd, []).append((now, pgid, tuple(held).index(osd)))
+                self._left.setdefault(osd, []).append((now, pool_of(pgid), self._data(
+                    last, pgid, tuple(held).index(osd))))
                 if look.record(pgid).omap_bytes or pool_of(pgid) in self._omap:
                     self._omap_left.setdefault(osd, []).append(pgid)
+        if len(look.pgids) != len(last.pgids):
+            self._renumbered_at = now
+        for pgid in last.reading.up.keys() - look.reading.up.keys():
+            # merged PGs stay where they are, in another
+            if pool_of(pgid) in last.pools and pool_of(pgid) not in look.pools:
+                up, acting = last.reading.up[pgid], last.acting_set(pgid)
+                for osd in {*acting, *up}.difference((NO_OSD,)):
+                    held = acting if osd in acting else up
+                    self._left.setdefault(osd, []).append((now, pool_of(pgid), self._data(
+                        last, pgid, tuple(held).index(osd))))
 
     def _fit_omap(self, look: Look) -> None:
         """Fits what depends on records alone: omap that PGs do not tell, and the pools' means."""
@@ -270,8 +283,10 @@ class SizeModel:
         self._add_undeleted(look)
 
     def _add_undeleted(self, look: Look) -> None:
-        """Adds the largest of what has left OSDs, as many as each counts PGs beyond the map."""
+        """Adds the largest of what has left OSDs, as many as each counts PGs beyond the map: all of
+        it where PGs were split or merged, which OSDs count later."""
         now = look.reading.taken_at
+        is_renumbered = 0.0 <= now - self._renumbered_at < _REPORTED_SECONDS
         # an OSD may be purged, or count a stray PG for ever
         self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items()
                       if osd in self._osds}
@@ -286,14 +301,12 @@ class SizeModel:
             given = self._assigned[osd] = [at for at in self._assigned.get(osd, ())
                                            if 0.0 <= now - at < _REPORTED_SECONDS]
             sums.spare = max(int(stats.get("num_pgs", 0)) - sums.pgs + len(given), sum(
-                [0.0 <= now - at < _REPORTED_SECONDS for at, _, _ in rows]))
+                [is_renumbered or 0.0 <= now - at < _REPORTED_SECONDS for at, _, _ in rows]))
             if sums.spare <= 0:
                 self._left.pop(osd, None)
                 self._known.add(osd)
                 continue
-            parts = sorted([(self._data(look, pgid, position), pool_of(pgid))
-                            for _, pgid, position in rows if pgid in look.reading.up
-                            and pool_of(pgid) in look.pools], reverse=True)[:sums.spare]
+            parts = sorted([(part, pool) for _, pool, part in rows], reverse=True)[:sums.spare]
             if osd not in self._known:   # from before this mgr: of any pool, as large as any
                 parts = [(part * sums.spare, pool) for pool, part in sums.largest.items()]
             for part, pool in parts:
@@ -316,7 +329,8 @@ class SizeModel:
             for into, parts in ((whole, sums.whole), (may, sums.may), (may, sums.undeleted)):
                 for pool, part in parts.items():
                     into[pool] = into.get(pool, 0.0) + part * self._factors.of_shard(pool, osd)
-        found: Dict[int, float] = {}
+        found: Dict[int, float] = {pool: self._allocation[pool] for pool in may
+                                   if pool in self._allocation}   # of deleted pools
         for stats in reading.pool_stats:
             pool, figures = stats["poolid"], stats.get("store_stats", {})
             allocated, stored = figures.get("allocated", 0), figures.get("data_stored", 0)
