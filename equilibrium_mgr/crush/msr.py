@@ -18,31 +18,21 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 StrideLevel = Tuple[str, Mapping[int, int], int]
 
 
-def sharing_type(levels: Sequence[StrideLevel], members: Sequence[int], index: int,
-                 osd: int) -> Optional[str]:
-    """The type of a bucket that another stride uses already, were the shard at `index` of the
-    block's members on `osd`; None where no stride has to share."""
-    start, end = 0, len(members)   # of the stride that the level cuts
-    for type_name, bucket_of, length in levels:
-        own = start + (index - start) // length * length
-        after = min(own + length, end)
-        bucket = bucket_of[osd]
-        for other in range(start, end):
-            if not own <= other < after and bucket_of.get(members[other]) == bucket:
-                return type_name
-        start, end = own, after
-    return None
-
-
 def violation(levels: Sequence[StrideLevel], members: Sequence[int],
               in_order: bool) -> Optional[str]:
     """Why the block cannot produce these members, all of which it can choose; None where it can.
     `in_order`: each one has its position, as by msr_indep."""
     if in_order:
         for index, osd in enumerate(members):
-            shared = sharing_type(levels, members, index, osd)
-            if shared is not None:
-                return f"two groups of shards share one {shared}"
+            start, end = 0, len(members)   # of the stride that the level cuts
+            for type_name, bucket_of, length in levels:
+                own = start + (index - start) // length * length
+                after = min(own + length, end)
+                bucket = bucket_of[osd]
+                for other in range(start, end):
+                    if not own <= other < after and bucket_of.get(members[other]) == bucket:
+                        return f"two groups of shards share one {type_name}"
+                start, end = own, after
         return None
     if _fits(levels, tuple(members), len(members)):
         return None

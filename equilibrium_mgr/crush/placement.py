@@ -130,46 +130,8 @@ class PlacementRule:
         block = self._block_at[position]
         if osd in up or osd not in block.weights:
             return False
-        if block.is_msr:
-            return self._msr_allows(block, up, position, osd)
-        leaving = up[position]
-        for domain in block.domains:
-            bucket = domain.bucket_of[osd]
-            if bucket == domain.bucket_of.get(leaving):
-                continue
-            if not self._may_enter(domain, block, up, position, bucket):
-                return False
-        if not self.needs_full_check:
-            return True
-        wanted = list(up)
-        wanted[position] = osd
+        wanted = [*up[:position], osd, *up[position + 1:]]
         return self.violation(wanted) is None and self._upmap_check.rejection(wanted) is None
-
-    def _msr_allows(self, block: PlacementBlock, up: Sequence[int], position: int,
-                    osd: int) -> bool:
-        wanted = list(up)
-        wanted[position] = osd
-        if self._msr_in_order:
-            if msr.sharing_type(block.stride_levels, block.members(up), position - block.start,
-                                osd) is not None:
-                return False
-        elif msr.violation(block.stride_levels, block.members(wanted), False) is not None:
-            return False
-        return self._upmap_check.rejection(wanted) is None
-
-    def _may_enter(self, domain: FailureDomain, block: PlacementBlock, up: Sequence[int],
-                   position: int, bucket: int) -> bool:
-        """True if the shard at `position` may go to another bucket of the domain."""
-        bucket_of = domain.bucket_of
-        start, end = block.start, block.start + block.positions
-        if self.positional and domain.shards_per_bucket > 1:
-            first = position - (position - start) % domain.shards_per_bucket
-            group_positions = range(first, min(first + domain.shards_per_bucket, end))
-            return len(group_positions) == 1 and all(
-                bucket_of.get(up[i]) != bucket for i in range(start, end) if i != position)
-        inside = sum(1 for i in range(start, end)
-                     if i != position and bucket_of.get(up[i]) == bucket)
-        return inside < domain.shards_per_bucket
 
 
 def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[str]:

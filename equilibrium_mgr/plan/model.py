@@ -6,8 +6,13 @@ What a plan rests on of the map: where that has changed, other placements are le
 """
 from __future__ import annotations
 
+import math
+import re
 import zlib
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from functools import lru_cache
+from typing import (
+    Any, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple, Union, get_args, get_origin,
+    get_type_hints)
 
 from ..crush.placement import NO_OSD
 from ..snapshot.model import Pg, Snapshot, UpmapItems
@@ -264,20 +269,56 @@ def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
     try:
         if dump["version"] != PLAN_VERSION or dump["kind"] not in KINDS:
             raise BadPlan("the plan was stored by another version of equilibrium")
-        return Plan(
-            epoch=dump["osdmap_epoch"], stop_reason=dump["stop_reason"],
-            moves=tuple(Move(*move) for move in dump["moves"]),
-            changes=tuple(_change(change) for change in dump["changes"]),
-            before=_usage(dump["before"]), after=_usage(dump["after"]),
-            skipped=dict(dump["skipped"]), min_compat_client=dump["min_compat_client"],
-            aim=dump["aim"], bounds=dict(dump["bounds"]), topology=dump["topology"],
-            pool_pgs=dict(dump["pool_pgs"]),
-            stuck=tuple(StuckShards(*row) for row in dump["stuck"]),
-            kind=dump["kind"], limited_to=dump.get("limited_to", ""))
+        plan: Plan = typed({"limited_to": "", **dump, "epoch": dump["osdmap_epoch"]}, Plan)
     except BadPlan:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise BadPlan(f"the stored plan is damaged ({error})") from error
+    for pgid in [move.pgid for move in plan.moves] + [change.pgid for change in plan.changes]:
+        if not _PGID.fullmatch(pgid):
+            raise BadPlan(f"the stored plan is damaged ('{pgid[:40]}' is no PG)")
+    if set(plan.after.pools) - set(plan.before.pools) or (
+            set(plan.after.classes) - set(plan.before.classes)):
+        raise BadPlan("the stored plan is damaged (before and after do not belong together)")
+    return plan
+
+
+_PGID = re.compile(r"[0-9]+\.[0-9a-f]{1,8}")
+
+#: No size, id or time is as large.
+_MOST = 1 << 63
+
+#: A plan has as many records as shards, of a handful of types.
+_hints = lru_cache(maxsize=None)(get_type_hints)
+
+
+def typed(value: Any, hint: Any) -> Any:
+    """A value that was read from JSON as one of a type, in depth: NamedTuples (a dict by name, or
+    a list in the order of the fields), tuples, dicts and plain types. Raises ValueError, KeyError
+    or TypeError where it is none. An int is a float as well, a bool is neither."""
+    if hint is float or hint is int:
+        if (isinstance(value, (int, float) if hint is float else int)
+                and not isinstance(value, bool) and math.isfinite(value) and abs(value) < _MOST):
+            return value
+        raise ValueError("a value has the wrong type")
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Union:   # with None alone
+        return None if value is None else typed(value, inner[0])
+    if hasattr(hint, "_fields"):
+        hints = _hints(hint)
+        if isinstance(value, dict):
+            return hint(**{name: typed(value[name], hints[name]) for name in hint._fields})
+        return hint(*[typed(one, hints[name]) for name, one in zip(hint._fields, value)])
+    if isinstance(value, dict) and origin is dict:
+        return {typed(key, inner[0]): typed(one, inner[1]) for key, one in value.items()}
+    if isinstance(value, (list, tuple)) and origin is tuple:
+        if inner[-1] is Ellipsis:
+            return tuple([typed(one, inner[0]) for one in value])
+        if len(inner) == len(value):
+            return tuple(map(typed, value, inner))
+    elif origin is None and isinstance(value, hint):
+        return value
+    raise ValueError("a value has the wrong type")
 
 
 def usage_to_dict(usage: Usage) -> Dict[str, Any]:
@@ -285,22 +326,6 @@ def usage_to_dict(usage: Usage) -> Dict[str, Any]:
     return {"classes": {name: c._asdict() for name, c in usage.classes.items()},
             "pools": {name: p._asdict() for name, p in usage.pools.items()},
             "room": usage.room._asdict() if usage.room is not None else None}
-
-
-def _usage(dump: Mapping[str, Any]) -> Usage:
-    classes = {name: ClassUsage(**{**c, "histogram": tuple(c["histogram"])})
-               for name, c in dump["classes"].items()}
-    room = dump["room"]
-    return Usage(classes, {name: PoolSpace(**p) for name, p in dump["pools"].items()},
-                 Room(**room) if room is not None else None)
-
-
-def _change(row: List[Any]) -> PgChange:
-    change = PgChange(*row)
-    return change._replace(raw=tuple(change.raw), up_before=tuple(change.up_before),
-                           up_after=tuple(change.up_after),
-                           items=tuple((f, t) for f, t in change.items),
-                           uneven=tuple((osd, count) for osd, count in change.uneven))
 
 
 #: (OSD, in or out, reweight)

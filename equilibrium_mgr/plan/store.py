@@ -3,80 +3,19 @@
 A value in the store is limited in size (runtime/kv_store.py), so a plan is compressed and split.
 Its head is written last and names the parts that belong to it; parts without a head that names them
 are left over from an interrupted write and are removed.
-
-Checks values that were read back from the key-value store against their types.
 """
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-import math
 import re
 import threading
 import zlib
-from functools import lru_cache
-from typing import (
-    Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple, Union, get_args, get_origin,
-    get_type_hints)
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ..runtime.kv_store import MAX_PART_BYTES, KeyValueStore
-from .model import BadPlan, Plan, plan_from_dict
-
-
-#: No size, id or time is as large.
-_MOST = 1 << 63
-
-#: A plan has as many records as shards, of a handful of types.
-_hints = lru_cache(maxsize=None)(get_type_hints)
-
-
-def conforms(value: Any, hint: Any) -> bool:
-    """True if a value is of a type, in depth: NamedTuples, tuples, dicts and plain types.
-
-    An int is a float as well, a bool is neither.
-    """
-    if hint is float or hint is int:
-        return (isinstance(value, (int, float) if hint is float else int)
-                and not isinstance(value, bool) and math.isfinite(value) and abs(value) < _MOST)
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Union:
-        return any(conforms(value, one) for one in inner)
-    if origin is dict:
-        return isinstance(value, dict) and all(
-            conforms(key, inner[0]) and conforms(one, inner[1]) for key, one in value.items())
-    if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return all(conforms(one, inner[0]) for one in value)
-        return len(value) == len(inner) and all(map(conforms, value, inner))
-    if hasattr(hint, "_fields"):
-        hints = _hints(hint)
-        return isinstance(value, hint) and all(
-            conforms(one, hints[name]) for name, one in zip(hint._fields, value))
-    return isinstance(value, hint)
-
-
-def fault_of_plan(plan: Plan) -> Optional[str]:
-    """Returns what is wrong with a plan that was read back, or None."""
-    if not conforms(plan, Plan):
-        return "a value has the wrong type"
-    pgids = [move.pgid for move in plan.moves] + [change.pgid for change in plan.changes]
-    for pgid in pgids:
-        if not _is_pgid(pgid):
-            return f"'{pgid[:40]}' is no PG"
-    if set(plan.after.pools) - set(plan.before.pools) or (
-            set(plan.after.classes) - set(plan.before.classes)):
-        return "before and after do not belong together"
-    return None
-
-
-def _is_pgid(text: str) -> bool:
-    pool, dot, number = text.partition(".")
-    if not (dot and pool.isascii() and pool.isdigit() and len(number) <= 8):
-        return False
-    return bool(number) and all(digit in "0123456789abcdef" for digit in number)
+from .model import BadPlan, Plan, plan_from_dict, typed
 
 
 MAX_PLANS = 100
@@ -182,9 +121,6 @@ class PlanStore:
             plan = plan_from_dict(json.loads(_unpacked(base64.b64decode("".join(parts).encode()))))
         except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
             raise BadPlan(f"plan '{name}' is damaged in the key-value store ({error})") from error
-        fault = fault_of_plan(plan)
-        if fault is not None:
-            raise BadPlan(f"plan '{name}' is damaged in the key-value store ({fault})")
         with self._lock:
             self._unpacked = (head, plan)
         return plan
@@ -260,8 +196,8 @@ def _parse_head(value: str) -> Optional[PlanHead]:
         dump: Mapping[str, Any] = json.loads(value)
         if dump["version"] != _HEAD_VERSION:
             return None
-        head = PlanHead(**{field: dump[field] for field in PlanHead._fields})
-        sound = conforms(head, PlanHead) and valid_plan_name(head.name) and (
+        head: PlanHead = typed(dump, PlanHead)
+        sound = valid_plan_name(head.name) and (
             0 <= head.created_at <= _LATEST and 0 <= head.parts <= _MOST_PARTS
             and head.generation >= 0)
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):

@@ -51,10 +51,6 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-domain-check-anywhere",
         "failure domains, in plans and before sending", (
             Edit(PLACEMENT,
-                 "            if not self._may_enter(domain, block, up, position, bucket):\n"
-                 "                return False\n",
-                 ""),
-            Edit(PLACEMENT,
                  "        return self.violation(wanted) is None and "
                  "self._upmap_check.rejection(wanted) "
                  "is None\n",
@@ -82,10 +78,6 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(PLACEMENT,
                  "        if domain.bucket_of[members[group * size]] != bucket:\n",
                  "        if False:\n"),
-            Edit(PLACEMENT,
-                 "            if not self._may_enter(domain, block, up, position, bucket):\n"
-                 "                return False\n",
-                 ""),
             Edit(PG_CHECKS,
                  "    if broken:\n"
                  "        return reasons.BREAKS_RULE\n",
@@ -139,9 +131,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "msr-groups-share",
         "groups of shards of an MSR rule share no bucket; no monitor checks that", (
             Edit(MSR,
-                 "            if not own <= other < after and bucket_of.get(members[other]) =="
-                 " bucket:\n",
-                 "            if False:\n"),),
+                 "                    if not own <= other < after and "
+                 "bucket_of.get(members[other]) == bucket:\n",
+                 "                    if False:\n"),),
         ("scenario:msr",)),
     Mutation(
         "nothing-is-mended",

@@ -17,10 +17,9 @@ from ...plan.model import StuckShards
 from ...plan.options import PlanOptions
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot import reason_codes as codes
-from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState, pg_refusal
-from ..state.target_index import ShardIndex, TargetIndex
+from ..state.target_index import TargetIndex
 from .joint_moves import JointMoves
 from .repair import OverfullOsd, Repair
 
@@ -45,73 +44,65 @@ def drained_osds(placement: PlacementState) -> List[int]:
             if osds[osd].drained and placement.is_source[i]]
 
 
-class Evacuation:
-    """Moves shards off the drained OSDs as far as it can. Used once."""
-
-    def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
-                 joint_moves: JointMoves) -> None:
-        self._costs = costs
-        self._placement = costs.placement
-        self._targets = targets
-        self._joint_moves = joint_moves
-        self._repair = Repair(
-            costs, targets, shard_index, joint_moves,
-            SearchConstraints(costs.placement, ()), costs.weights.tightening_price)
-
-    def run(self) -> None:
-        """Makes the moves, or as many as it can until it is told to end."""
-        placement = self._placement
-        drained = drained_osds(placement)
-        for step in (self._return, self._move_away):
-            for _, pg, source in sorted((-placement.pg_bytes[pg], pg, osd)
-                                        for osd in drained for pg in placement.shards[osd]):
-                if not give_way(placement.moves_made):
-                    return
-                step(pg, source)
-        goal = OverfullOsd(tuple(i for i, takes in enumerate(placement.is_target) if takes),
-                           0.0, 0.0)
-        for source in drained:
-            while placement.shards[source] and give_way(placement.moves_made):
-                found = (self._joint_moves.best(source, 0.0, -inf)
-                         or self._repair.ejection_chain(source, goal))
-                if found is None:
-                    break
-                for move in found.steps:
-                    placement.move(*move)
-
-    def _return(self, pg: int, source: int) -> None:
-        """Returns a shard to where CRUSH has it, unless that would make it the fullest OSD of all,
-        and fuller than its own goal."""
-        placement, size = self._placement, self._placement.pg_bytes[pg]
-        for number, target in placement.pinned.get(source, ()):
-            if number != pg or target < 0 or not placement.has_room(target, size) or (
-                    not placement.is_legal(pg, source, target)):
-                continue
-            if (placement.used_bytes[target] + size) / placement.size_bytes[target] <= max(
-                    self._costs.bound_utilization[target],
-                    max(placement.utilization(i)
-                        for i, takes in enumerate(placement.is_target) if takes)):
-                placement.move(pg, source, target)
+def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
+             repair: Repair) -> None:
+    """Moves shards off the drained OSDs as far as it can, or until it is told to end. `repair` is
+    within no limits but those of the OSDs."""
+    placement = costs.placement
+    drained = drained_osds(placement)
+    for is_return in (True, False):
+        for _, pg, source in sorted((-placement.pg_bytes[pg], pg, osd)
+                                    for osd in drained for pg in placement.shards[osd]):
+            if not give_way(placement.moves_made):
                 return
-
-    def _move_away(self, pg: int, source: int) -> None:
-        """Moves a shard to the target where the objective loses least."""
-        placement, costs = self._placement, self._costs
-        size, group = placement.pg_bytes[pg], placement.group_of(pg, source)
-        best: Optional[Tuple[float, int]] = None
-        seen = 0
-        for _, target in piecewise(self._targets.candidates(group, source), _TARGETS_A_PIECE):
-            if not placement.has_room(target, size) or not placement.is_legal(pg, source, target):
-                continue
-            gain = (costs.utilization_gain(source, target, size)
-                    - costs.count_loss_on_enter(group, target))
-            if best is None or gain > best[0]:
-                best = gain, target
-            seen += 1
-            if seen >= _TARGETS:
+            target = (_return_target if is_return else _best_target)(costs, targets, pg, source)
+            if target is not None:
+                placement.move(pg, source, target)
+    goal = OverfullOsd(tuple(i for i, takes in enumerate(placement.is_target) if takes), 0.0, 0.0)
+    for source in drained:
+        while placement.shards[source] and give_way(placement.moves_made):
+            found = (joint_moves.best(source, 0.0, -inf)
+                     or repair.ejection_chain(source, goal))
+            if found is None:
                 break
-        if best is not None:
-            placement.move(pg, source, best[1])
+            for move in found.steps:
+                placement.move(*move)
+
+
+def _return_target(costs: CostModel, _targets: TargetIndex, pg: int, source: int) -> Optional[int]:
+    """Where CRUSH has a shard, unless that would make it the fullest OSD of all, and fuller than
+    its own goal."""
+    placement = costs.placement
+    size = placement.pg_bytes[pg]
+    for number, target in placement.pinned.get(source, ()):
+        if number != pg or target < 0 or not placement.has_room(target, size) or (
+                not placement.is_legal(pg, source, target)):
+            continue
+        if (placement.used_bytes[target] + size) / placement.size_bytes[target] <= max(
+                costs.bound_utilization[target],
+                max(placement.utilization(i)
+                    for i, takes in enumerate(placement.is_target) if takes)):
+            return target
+    return None
+
+
+def _best_target(costs: CostModel, targets: TargetIndex, pg: int, source: int) -> Optional[int]:
+    """The target of a shard where the objective loses least."""
+    placement = costs.placement
+    size, group = placement.pg_bytes[pg], placement.group_of(pg, source)
+    best: Optional[Tuple[float, int]] = None
+    seen = 0
+    for _, target in piecewise(targets.candidates(group, source), _TARGETS_A_PIECE):
+        if not placement.has_room(target, size) or not placement.is_legal(pg, source, target):
+            continue
+        gain = (costs.utilization_gain(source, target, size)
+                - costs.count_loss_on_enter(group, target))
+        if best is None or gain > best[0]:
+            best = gain, target
+        seen += 1
+        if seen >= _TARGETS:
+            break
+    return None if best is None else best[1]
 
 
 def stuck_shards(placement: PlacementState, options: PlanOptions) -> Tuple[StuckShards, ...]:

@@ -22,11 +22,11 @@ from ..state.constraints import OsdSetState, SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
 from ..state.target_index import ShardIndex, TargetIndex
-from .single_moves import Descent, SingleMoves
-from .evacuation import Evacuation, drained_osds
+from .evacuation import drained_osds, evacuate
 from .joint_moves import JointMoves
 from .move_reduction import MoveReduction
 from .repair import Repair
+from .single_moves import Descent
 from .tightening import Tightening
 
 #: No step of tightening is smaller, whatever a shard's size: a ratio of an OSD.
@@ -91,7 +91,8 @@ class Search:
         """Searches to the end; False where it was told to end before. `drain_only`: nothing
         but the evacuation."""
         if drained_osds(self._placement):
-            Evacuation(self.costs, self.targets, self.shard_index, self._joint_moves).run()
+            evacuate(self.costs, self.targets, self._joint_moves,
+                     self.repair(SearchConstraints(self._placement, ())))
         if drain_only:
             return not told_to_end()
         if give_way():
@@ -128,8 +129,8 @@ class Search:
         for number, osd_set in enumerate(self.sets):
             for i in osd_set.osds:
                 budget_of[i] = number
-        moves = SingleMoves(self.costs, self.targets, self.shard_index)
-        descent = Descent(self.costs, moves, self._joint_moves, budgets, budget_of)
+        descent = Descent(self.costs, self.targets, self.shard_index, self._joint_moves, budgets,
+                          budget_of)
         prices = self.weights.prices
         for number, price in enumerate(prices):
             if (number >= len(prices) - _FINE_PRICES and not self._placement.change_log
@@ -137,7 +138,6 @@ class Search:
                 break
             if not descent.run(price):
                 return
-        moves.forget()
         for osd_set in self.sets:
             osd_set.update_needs_tightening(self._placement)
 

@@ -1,6 +1,6 @@
-"""The best single move off an OSD: back to its initial OSD, or to the target that gains most.
+"""Single and joint moves off the fullest OSDs, at falling prices per byte.
 
-Single and joint moves off the fullest OSDs, at falling prices per byte.
+The best single move off an OSD goes back to the initial OSD, or to the target that gains most.
 
 The falling price is what makes plans cheap: at first only moves between very unequal OSDs pay for
 their bytes, and smaller differences are evened out later.
@@ -14,7 +14,7 @@ from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequen
 from ...runtime.time_slice import give_way, piecewise
 from ..state.cost_model import NOISE, CostModel
 from ..state.target_index import ShardIndex, Shards, ShardsByGroup, TargetEntry, TargetIndex
-from .joint_moves import JointMoves, SharingGroups, SourceGroups
+from .joint_moves import JointMoves
 
 
 #: Legal targets examined before the search for a still better one ends.
@@ -25,6 +25,8 @@ _NEARLY = 0.95
 
 #: Pools examined closely before the rest of an OSD's pools is left for its next turn.
 _POOLS = 8
+
+_OSDS_A_PIECE = 2000   # looked at before it gives way again: a few milliseconds
 
 _NONE: FrozenSet[int] = frozenset()
 
@@ -38,29 +40,96 @@ class Candidate(NamedTuple):
     target: int
 
 
+RankedGroup = Tuple[float, int]   # (-gain of its count when a shard leaves, group), best first
+
+
+class SharingGroups(NamedTuple):
+    """Groups on a source that share a list of targets, and the sizes of their shards there."""
+
+    ranked: List[RankedGroup]
+    displaced: List[RankedGroup]   # those of them with displaced shards
+    least: int                     # bytes
+    largest: int
+
+
 #: Of a source and of a target: used bytes, size, target utilization; and the utilization terms of
 #: both before the move, with the counts' gain.
 _Ends = Tuple[int, int, float, int, int, float, float]
 
 
-class SingleMoves:
-    """Finds moves. `price` is that of a displaced byte (utilization); with `strict`, moves that
-    improve nothing but counts are left out where pools are not far from the space they can have.
+class Descent:
+    """Makes moves while they lower the objective.
+
+    `budget_of` is, per OSD, the index in `budgets` (bytes) of what moves may cost that improve
+    nothing but pools' counts; where it is used up no such moves are made.
     """
 
-    def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex) -> None:
+    def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
+                 joint_moves: JointMoves, budgets: List[float], budget_of: Sequence[int]) -> None:
         self._costs = costs
         self._placement = costs.placement
         self._targets = targets
         self._shard_index = shard_index
-        self._sources = SourceGroups(costs, targets, shard_index)
+        self._joint_moves = joint_moves
+        self._budgets = budgets
+        self._budget_of = budget_of
+        #: OSD → its change count, and its groups then
+        self._sharing: Dict[int, Tuple[int, List[SharingGroups]]] = {}
 
-    def forget(self) -> None:
-        """Frees what is kept for further questions. Asked once no more follow."""
-        self._sources.forget()
+    def run(self, price: float) -> bool:
+        """Moves at this price until no OSD has a move that gains; False if asked to end before."""
+        placement, target = self._placement, self._costs.bound_utilization
+        used, size = placement.used_bytes, placement.size_bytes
+        heap = [(target[i] - used[i] / size[i], i)
+                for i in piecewise(range(len(used)), _OSDS_A_PIECE)
+                if placement.shards[i] and placement.is_source[i]]
+        heapq.heapify(heap)
+        give_way()
+        queued = [bool(placement.shards[i]) and placement.is_source[i]
+                  for i in piecewise(range(len(used)), _OSDS_A_PIECE)]
+        while heap:
+            if not give_way(placement.moves_made):
+                return False
+            key, source = heapq.heappop(heap)
+            now = target[source] - used[source] / size[source]
+            if now > key + 1e-12:  # it has given bytes since: others come first
+                heapq.heappush(heap, (now, source))
+                continue
+            touched = self._make_best_move(source, price)
+            if not touched:
+                queued[source] = False
+            for osd in touched:
+                if osd == source or (not queued[osd] and placement.is_source[osd]):
+                    queued[osd] = True
+                    heapq.heappush(heap, (target[osd] - used[osd] / size[osd], osd))
+        return True
 
-    def best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
-        """Returns the best single move off an OSD, or None where none lowers the objective."""
+    def _make_best_move(self, source: int, price: float) -> List[int]:
+        """Makes the move that gains most per shard; returns the OSDs it touched, none if none."""
+        budget = self._budget_of[source]
+        single = self._best(source, price, self._budgets[budget] <= 0.0)
+        joint = self._joint_moves.best(source, price)
+        if joint is not None and (single is None
+                                  or joint.gain > len(joint.steps) * single.gain):
+            for step in joint.steps:
+                self._placement.move(*step)
+            return [osd for _, a, b in joint.steps for osd in (a, b)]
+        if single is None:
+            return []
+        if single.utilization_gain <= 0.0 and source in self._placement.initial_up[single.pg]:
+            if self._costs.is_far(self._placement.group_of(single.pg, source), source):
+                self._costs.far_bytes_left -= self._placement.size_on(single.pg, source)
+            else:
+                self._budgets[budget] -= self._placement.size_on(single.pg, source)
+        self._placement.move(single.pg, source, single.target)
+        return [source, single.target]
+
+    # -- the best single move ----------------------------------------------------------------------
+
+    def _best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
+        """Returns the best single move off an OSD, or None where none lowers the objective. `price`
+        is that of a displaced byte (utilization); with `strict`, moves that improve nothing but
+        counts are left out where pools are not far from the space they can have."""
         grouped = self._shard_index.by_group(source)
         if self._targets.has_own_lists:
             gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
@@ -170,7 +239,7 @@ class SingleMoves:
     def _list_by_list(self, source: int, grouped: ShardsByGroup, price: float,
                       strict: bool) -> Optional[Candidate]:
         best: Optional[Candidate] = None
-        known = self._sources.of(source)
+        known = self._sharing_groups(source, grouped)
         displaced = known[0].displaced if len(known) == 1 else sorted(
             entry for sharing in known for entry in sharing.displaced)
         for negative, group in displaced:
@@ -178,6 +247,27 @@ class SingleMoves:
         for sharing in known:
             best = self._among(source, grouped, sharing, price, strict, best)
         return best
+
+    def _sharing_groups(self, source: int, grouped: ShardsByGroup) -> List[SharingGroups]:
+        """The groups on a source, those first whose best one is best; kept until it changes: with a
+        hundred pools it takes longer to sort them than to use them."""
+        changes, known = self._sharing.get(source, (-1, []))
+        if changes == self._placement.change_counts[source]:
+            return known
+        ranked: Dict[int, List[RankedGroup]] = {}   # id of the list of targets → groups
+        for group in grouped:
+            ranked.setdefault(self._targets.list_id(group, source), []).append(
+                (-self._costs.count_gain_on_leave(group, source), group))
+        known = []
+        for groups in ranked.values():
+            groups.sort()
+            lists = [shards for _, group in groups for shards in grouped[group] if shards]
+            known.append(SharingGroups(
+                groups, [entry for entry in groups if grouped[entry[1]][1]],
+                min([shards[0][0] for shards in lists]), max([shards[-1][0] for shards in lists])))
+        known.sort(key=lambda sharing: sharing.ranked[0])
+        self._sharing[source] = self._placement.change_counts[source], known
+        return known
 
     def _among(self, source: int, grouped: ShardsByGroup, sharing: SharingGroups, price: float,
                strict: bool, best: Optional[Candidate]) -> Optional[Candidate]:
@@ -312,71 +402,3 @@ def _best_bytes(ends: _Ends, below: float, price: float) -> float:
     factor_b = 1.0 if (at_b if at_b > 0.0 else below * at_b) > half else below
     return (factor_a * over_a - factor_b * over_b - half) / (
         factor_a / size_a + factor_b / size_b)
-
-
-_OSDS_A_PIECE = 2000   # looked at before it gives way again: a few milliseconds
-
-
-class Descent:
-    """Makes moves while they lower the objective.
-
-    `budget_of` is, per OSD, the index in `budgets` (bytes) of what moves may cost that improve
-    nothing but pools' counts; where it is used up no such moves are made.
-    """
-
-    def __init__(self, costs: CostModel, moves: SingleMoves, joint_moves: JointMoves,
-                 budgets: List[float], budget_of: Sequence[int]) -> None:
-        self._costs = costs
-        self._placement = costs.placement
-        self._moves = moves
-        self._joint_moves = joint_moves
-        self._budgets = budgets
-        self._budget_of = budget_of
-
-    def run(self, price: float) -> bool:
-        """Moves at this price until no OSD has a move that gains; False if asked to end before."""
-        placement, target = self._placement, self._costs.bound_utilization
-        used, size = placement.used_bytes, placement.size_bytes
-        heap = [(target[i] - used[i] / size[i], i)
-                for i in piecewise(range(len(used)), _OSDS_A_PIECE)
-                if placement.shards[i] and placement.is_source[i]]
-        heapq.heapify(heap)
-        give_way()
-        queued = [bool(placement.shards[i]) and placement.is_source[i]
-                  for i in piecewise(range(len(used)), _OSDS_A_PIECE)]
-        while heap:
-            if not give_way(placement.moves_made):
-                return False
-            key, source = heapq.heappop(heap)
-            now = target[source] - used[source] / size[source]
-            if now > key + 1e-12:  # it has given bytes since: others come first
-                heapq.heappush(heap, (now, source))
-                continue
-            touched = self._make_best_move(source, price)
-            if not touched:
-                queued[source] = False
-            for osd in touched:
-                if osd == source or (not queued[osd] and placement.is_source[osd]):
-                    queued[osd] = True
-                    heapq.heappush(heap, (target[osd] - used[osd] / size[osd], osd))
-        return True
-
-    def _make_best_move(self, source: int, price: float) -> List[int]:
-        """Makes the move that gains most per shard; returns the OSDs it touched, none if none."""
-        budget = self._budget_of[source]
-        single = self._moves.best(source, price, self._budgets[budget] <= 0.0)
-        joint = self._joint_moves.best(source, price)
-        if joint is not None and (single is None
-                                  or joint.gain > len(joint.steps) * single.gain):
-            for step in joint.steps:
-                self._placement.move(*step)
-            return [osd for _, a, b in joint.steps for osd in (a, b)]
-        if single is None:
-            return []
-        if single.utilization_gain <= 0.0 and source in self._placement.initial_up[single.pg]:
-            if self._costs.is_far(self._placement.group_of(single.pg, source), source):
-                self._costs.far_bytes_left -= self._placement.size_on(single.pg, source)
-            else:
-                self._budgets[budget] -= self._placement.size_on(single.pg, source)
-        self._placement.move(single.pg, source, single.target)
-        return [source, single.target]
