@@ -8,11 +8,10 @@ shows the docstrings as help.
 from typing import Any, Callable, List, Optional
 
 from .commands import (
-    drain_commands, plan_commands, report_commands as evaluation_commands, report_commands,
-    switch_commands, switch_commands as freeze_commands, undo_commands as upmap_commands,
-    undo_commands)
+    drain_commands, plan_commands, report_commands, switch_commands, undo_commands)
 from .commands.base import ModuleParts
 from .compat import keyword_arguments, read_command, write_command
+from .plan.model import CANCEL, UNDO
 from .report.answer import CommandAnswer, CommandResult, run_command
 from .runtime.time_slice import giving_way
 
@@ -40,7 +39,7 @@ class Commands:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
         where both have a name). --fail OSD|HOST|BUCKET and --worst-failure: what failures lead to,
         of the placement or a plan; --aims: what the other aims would give, of a plan"""
-        return self._answer(format, evaluation_commands.evaluate, option, fail,
+        return self._answer(format, report_commands.evaluate, option, fail,
                             worst_failure, aims)
 
     @read_command("equilibrium df")
@@ -118,7 +117,7 @@ class Commands:
     def _cmd_freeze(self, dry_run: bool = False, format: str = "plain") -> CommandResult:
         """Pin every remapped PG to where its data is now, as far as upmap items can, so that
         nothing has to move; with --dry-run only show how far that is, and why not further"""
-        return self._answer(format, freeze_commands.pin, dry_run)
+        return self._answer(format, switch_commands.pin, dry_run)
 
     @write_command("equilibrium undo")
     def _cmd_undo(self, plan: Optional[str] = None, since: Optional[str] = None,
@@ -126,25 +125,25 @@ class Commands:
         """Take back what a plan has changed (without its name: the last plan, or automatic
         balancing), or everything --since SPAN (such as 6h); what has not begun to move at first.
         With --dry-run only show what it would cost"""
-        return self._answer(format, undo_commands.undo, plan, since, dry_run)
+        return self._answer(format, undo_commands.take_back, UNDO, plan, since, dry_run)
 
     @write_command("equilibrium cancel")
     def _cmd_cancel(self, plan: Optional[str] = None, dry_run: bool = False,
                     format: str = "plain") -> CommandResult:
         """Stop the execution of a plan, and take back what it has sent and of which nothing has
         been copied yet; no data moves. Without a name: of all plans. With --dry-run only show"""
-        return self._answer(format, undo_commands.cancel, plan, dry_run)
+        return self._answer(format, undo_commands.take_back, CANCEL, plan, None, dry_run)
 
     @read_command("equilibrium upmap ls")
     def _cmd_upmap_ls(self, format: str = "plain") -> CommandResult:
         """Count the pairs of upmap items, and list those that PGs could do without"""
-        return self._answer(format, upmap_commands.list_upmaps)
+        return self._answer(format, undo_commands.list_upmaps)
 
     @write_command("equilibrium upmap cleanup")
     def _cmd_upmap_cleanup(self, dry_run: bool = False, format: str = "plain") -> CommandResult:
         """Remove the pairs of upmap items that PGs can do without; no data moves. With --dry-run
         only show them"""
-        return self._answer(format, upmap_commands.clean_up, dry_run)
+        return self._answer(format, undo_commands.clean_up, dry_run)
 
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:

@@ -123,10 +123,6 @@ class ModuleParts(NamedTuple):
         return CommandError(errno.EAGAIN, f"{reason}; a look has been started, try again in some"
                             " seconds")
 
-    def newer_pool(self, name: str) -> CommandError:
-        """What is said of a pool that the last view does not have; a look is started for it."""
-        return self.outdated(f"pool '{name}' is newer than the last look at the cluster")
-
     def age(self, view: ClusterView) -> float:
         """Seconds since the view's snapshot was taken."""
         return max(0.0, self.clock() - view.snapshot.taken_at)

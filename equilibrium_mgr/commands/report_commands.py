@@ -16,18 +16,19 @@ from ..report.cluster.cluster_tables import osd_figures, report_df, report_moves
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.cluster.failures import report_failure, worst_line
 from ..report.explain.explain import explain
-from ..report.explain.reasons import ExplainContext
+from ..report.explain.advice import ExplainContext
 from ..report.history import report_history
 from ..report.metrics import report_metrics
 from ..report.page import report_page
 from ..report.state_dump import dump_state
 from ..report.status import options_json, report_status
 from ..runtime.formatting import format_duration, plural
-from ..what_if.failure import Failure, find_failure
+from ..what_if.failure import find_failure
 from .base import ModuleParts, refuse_empty_name
 from .plan_commands import present_options
 
 
+_NEWER = " is newer than the last look at the cluster"
 #: A view that is older than this is replaced for `metrics`: seconds.
 _METRICS_SECONDS = 3600.0
 
@@ -54,7 +55,7 @@ def explain_what(parts: ModuleParts, what: Optional[str]) -> CommandAnswer:
     if pool is not None:
         answer = explain(pool, context, age)
         if answer is None:
-            raise parts.newer_pool(pool)
+            raise parts.outdated(f"pool '{pool}'{_NEWER}")
     if answer is None:
         raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
     return answer
@@ -155,7 +156,7 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
         raise CommandError(errno.EINVAL, f"'{option}' is a pool; --aims is for a plan")
     look = parts.look()
     if pool not in look.view.usage.pools:
-        raise parts.newer_pool(pool)
+        raise parts.outdated(f"pool '{pool}'{_NEWER}")
     return evaluate_pool(pool, look)
 
 
@@ -180,11 +181,22 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
     carried out."""
     if fail is not None and worst_failure:
         raise CommandError(errno.EINVAL, "--fail and --worst-failure exclude each other")
-    generation = 0
+    generation, failure = 0, None
     if plan is not None:
         parts.plan(plan)   # raises where it is being made, unknown or damaged
         generation = parts.plan_store.heads()[plan].generation
-    question = FailureQuestion(None if fail is None else _named(parts, fail), plan, generation)
+    if fail is not None:
+        snapshot = parts.required()[0].snapshot
+        failure = find_failure(snapshot, fail)
+        if failure is None:
+            raise CommandError(errno.ENOENT, f"--fail '{fail}' is neither an OSD (3 or osd.3) nor a"
+                               " bucket of the CRUSH map")
+        if not failure.osds:
+            raise CommandError(errno.EINVAL, f"no OSD of '{fail}' is in: nothing more would fail")
+        if len(failure.osds) == sum(osd.is_in for osd in snapshot.osds.values()):
+            raise CommandError(errno.EINVAL, f"'{fail}' has all"
+                               f" {plural(len(failure.osds), 'OSD')} that are in")
+    question = FailureQuestion(failure, plan, generation)
     service = parts.failure_service
     answer = service.ask(question)
     if answer is None:
@@ -195,17 +207,3 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
         raise CommandError(errno.EAGAIN, f"what the failure leads to {state}; ask again")
     return report_failure(answer, plan, max(0.0, parts.clock() - answer.made_at),
                           parts.gateway.pool_space())
-
-
-def _named(parts: ModuleParts, text: str) -> Failure:
-    snapshot = parts.required()[0].snapshot
-    failure = find_failure(snapshot, text)
-    if failure is None:
-        raise CommandError(errno.ENOENT, f"--fail '{text}' is neither an OSD (3 or osd.3) nor a"
-                           " bucket of the CRUSH map")
-    if not failure.osds:
-        raise CommandError(errno.EINVAL, f"no OSD of '{text}' is in: nothing more would fail")
-    if len(failure.osds) == sum(osd.is_in for osd in snapshot.osds.values()):
-        raise CommandError(errno.EINVAL, f"'{text}' has all"
-                           f" {plural(len(failure.osds), 'OSD')} that are in")
-    return failure

@@ -6,24 +6,25 @@ be now; with --dry-run where the command itself would.
 from __future__ import annotations
 
 import errno
-from typing import Callable, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from ..control.history import AUTOMATIC, COMPLETED, STOPPED, because
 from ..execution.guards import CURE_BUILTIN
 from ..observation.cluster_view import ClusterView
 from ..plan.model import CANCEL, CLEAN_UP, DRAIN, UNDO, command_of
 from ..report.answer import CommandAnswer, CommandError
-from ..report.operations import drained_again, report_cleanup, report_undo, report_upmaps
-from ..runtime.formatting import format_time, parse_span
-from ..snapshot.model import Snapshot
+from ..report.operations import report_cleanup, report_undo, report_upmaps
+from ..runtime.formatting import format_time, named, parse_span
 from ..undo.change_log import MOST_ROWS, ChangeLog, Chosen
-from ..undo.undo_plan import UndoResult, cancel_plan, undo_plan
+from ..undo.undo_plan import cancel_plan, undo_plan
 from ..upmap_cleanup.upmap_cleanup import cleanup_plan
 from .base import OLDEST_AT_REST_SECONDS, ModuleParts, refuse_empty_name, with_figures
 
 
 #: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
 _NOT_LAST = (UNDO, CANCEL, CLEAN_UP)
+#: Names of drained OSDs that a sentence has before it only counts the rest.
+_MOST_NAMES = 3
 _DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
 
 
@@ -36,34 +37,20 @@ class _Scope(NamedTuple):
     unknown: Optional[str] = None   # what of it the log has dropped
 
 
-def undo(parts: ModuleParts, plan: Optional[str], since: Optional[str],
-         dry_run: bool) -> CommandAnswer:
-    """Takes back what a plan, the last episode, or everything since a while ago changed."""
+def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optional[str],
+              dry_run: bool) -> CommandAnswer:
+    """`undo` takes back what a plan, the last episode, or everything since a while ago changed,
+    `cancel` what has been sent and of which nothing has been copied yet; the `kind` is that of the
+    plan which does so.
+
+    Stops the execution that the command is about, but for a dry run. Raises CommandError where
+    something else is under way that would come in between, where what is taken back would be sent
+    again, or cannot be, and where the plan could not be kept.
+    """
     refuse_empty_name(plan)
-    if plan is not None and since is not None:
-        raise CommandError(errno.EINVAL, "give a plan or --since, not both")
-    log = parts.balancer.changes()
-    scope = _since(parts, since, log) if since is not None else _of_plan(log, plan)
-    return _take_back(parts, UNDO, scope, dry_run, lambda snapshot: undo_plan(
-        snapshot, log.rows(), scope.chosen))
-
-
-def cancel(parts: ModuleParts, plan: Optional[str], dry_run: bool) -> CommandAnswer:
-    """Takes back what has been sent and of which nothing has been copied yet."""
-    refuse_empty_name(plan)
-    log = parts.balancer.changes()
-    scope = (_of_plan(log, plan) if plan is not None
-             else _Scope(lambda row: True, "what was sent", None))
-    return _take_back(parts, CANCEL, scope, dry_run, lambda snapshot: cancel_plan(
-        snapshot, log.rows(), scope.chosen))
-
-
-def _take_back(parts: ModuleParts, kind: str, scope: _Scope, dry_run: bool,
-               make: Callable[[Snapshot], UndoResult]) -> CommandAnswer:
-    """Stops the execution that the command is about, and takes back its changes, but for a dry run.
-    Raises CommandError where something else is under way that would come in between, where what is
-    taken back would be sent again, or cannot be, and where the plan could not be kept."""
     balancer, executing, name = parts.balancer, parts.executing(), None
+    log, take = balancer.changes(), cancel_plan if kind == CANCEL else undo_plan
+    scope = _scope(log, kind, plan, since, parts.clock())
     if parts.settings().active:
         raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
                            " again; run 'ceph equilibrium off' first")
@@ -74,8 +61,12 @@ def _take_back(parts: ModuleParts, kind: str, scope: _Scope, dry_run: bool,
     drains = balancer.drains.status
     if drains.drains.is_running and (
             not drains.is_known or any(left.shards for left in drains.remaining.values())):
-        if make(_fresh_view(parts, kind, "").snapshot).onto_drained:
-            raise CommandError(errno.EPERM, drained_again(drains.drains))
+        if take(_fresh_view(parts, kind, "").snapshot, log.rows(), scope.chosen).onto_drained:
+            names, is_one = sorted(drains.drains.by_name()), len(drains.drains.osds) == 1
+            raise CommandError(
+                errno.EPERM, f"{named(names, _MOST_NAMES)} {'is' if is_one else 'are'} being"
+                " drained and would be emptied again; run 'ceph equilibrium drain rm"
+                f" {' '.join(names)}' first")
     parts.next_name(kind)   # raises where no other plan can be kept
     stopped = None if dry_run or not executing else _stop(parts, executing, kind)
     said = f"the execution of plan '{stopped}' was stopped; " if stopped else ""
@@ -83,7 +74,7 @@ def _take_back(parts: ModuleParts, kind: str, scope: _Scope, dry_run: bool,
         raise CommandError(errno.EAGAIN, f"{said}a batch is on its way to the monitors; try again"
                            " in some seconds")
     view = _fresh_view(parts, kind, said)
-    result = make(view.snapshot)
+    result = take(view.snapshot, log.rows(), scope.chosen)
     if kind == UNDO and result.plan.changes and parts.gateway.builtin_balancer_active():
         raise CommandError(errno.EPERM, f"{said}the built-in balancer is active; run"
                            f" '{CURE_BUILTIN}' first")
@@ -116,19 +107,25 @@ def _fresh_view(parts: ModuleParts, kind: str, begin: str) -> ClusterView:
         osd.id: osd._replace(drained=osd.id in drained) for osd in view.snapshot.osds.values()}))
 
 
-def _since(parts: ModuleParts, span: str, log: ChangeLog) -> _Scope:
-    seconds = parse_span(span)
-    if seconds is None:
-        raise CommandError(errno.EINVAL, f"--since '{span}' is no span of time; write it like"
-                           " 6h, 90m or 2d")
-    begin, first = parts.clock() - seconds, log.first_known
-    return _Scope(lambda row: row.at >= begin, f"all changes since {format_time(begin)} UTC", None,
-                  None if first is None or first.at < begin else
-                  f"what was changed before {format_time(first.at)} UTC is not known {_DROPPED}")
-
-
-def _of_plan(log: ChangeLog, plan: Optional[str]) -> _Scope:
-    """The last execution of a plan, or of the last plan or episode that put data elsewhere."""
+def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
+           now: float) -> _Scope:
+    """Everything since a while ago, the last execution of a plan, or, without these, all that was
+    sent (`cancel`) or the last plan or episode that put data elsewhere."""
+    first = log.first_known
+    if since is not None:
+        if plan is not None:
+            raise CommandError(errno.EINVAL, "give a plan or --since, not both")
+        seconds = parse_span(since)
+        if seconds is None:
+            raise CommandError(errno.EINVAL, f"--since '{since}' is no span of time; write it like"
+                               " 6h, 90m or 2d")
+        begin = now - seconds
+        return _Scope(lambda row: row.at >= begin, f"all changes since {format_time(begin)} UTC",
+                      None, None if first is None or first.at < begin else
+                      f"what was changed before {format_time(first.at)} UTC is not known"
+                      f" {_DROPPED}")
+    if plan is None and kind == CANCEL:
+        return _Scope(lambda row: True, "what was sent", None)
     last = next((row for row in reversed(log.rows()) if (
         row.kind not in _NOT_LAST if plan is None
         else row.plan == ("" if plan == AUTOMATIC else plan))), None)
@@ -136,7 +133,7 @@ def _of_plan(log: ChangeLog, plan: Optional[str]) -> _Scope:
         raise CommandError(errno.ENOENT, "nothing that equilibrium has changed is known"
                            if plan is None else
                            f"nothing that plan '{plan}' has changed is known")
-    name, begun_at, first = last.plan, last.begun_at, log.first_known
+    name, begun_at = last.plan, last.begun_at
     title = f"plan '{name}'" if name else (
         f"{'draining' if last.kind == DRAIN else 'automatic balancing'} of"
         f" {format_time(begun_at)} UTC")

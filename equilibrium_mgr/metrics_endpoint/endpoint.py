@@ -2,14 +2,13 @@
 
 An HTTP server for one text, which no client can hold up.
 
-A connection has so many seconds to send its request and as many to take the answer, and is closed
-after one of them. Only so many are served at a time: where one more comes, the one that has kept
-its request back for longest makes room. The server and each connection have threads of their own.
+A connection has so many seconds to send its request and take the answer, and is closed after one
+of them. Only so many are served at a time: where one more comes, the one that has kept its request
+back for longest makes room. The server and each connection have threads of their own.
 """
 from __future__ import annotations
 
 import errno
-import io
 import logging
 import socket
 import threading
@@ -22,11 +21,10 @@ from ..runtime.time_slice import giving_way
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: For the request, and again for the answer.
-SECONDS = 5.0
+#: For the request and the answer together.
+SECONDS = 10.0
 #: Served at the same time.
 MOST_CONNECTIONS = 16
-_LONGEST_REQUEST = 8192
 _POLL_SECONDS = 0.25
 _INDEX = (b"<!DOCTYPE html><title>Equilibrium</title>"
           b"<h1>Equilibrium</h1><p><a href=\"/metrics\">Metrics</a></p>\n")
@@ -42,8 +40,8 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.render = render
         self.seconds = seconds
-        #: whether their request has not come yet; the oldest first
-        self.awaited: Dict[socket.socket, bool] = {}
+        #: since when they are open, and whether their request has not come yet; the oldest first
+        self.open: Dict[socket.socket, Tuple[float, bool]] = {}
         self._thread = threading.Thread(
             target=self.serve_forever, args=(_POLL_SECONDS,), name="equilibrium-metrics",
             daemon=True)
@@ -66,20 +64,26 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         if self._thread.is_alive():
             self.shutdown()
             self._thread.join()
-        for connection in list(self.awaited):
+        for connection in list(self.open):
             _shut(connection)
         self.server_close()
 
+    def service_actions(self) -> None:
+        """Ends connections that take too long, several times a second."""
+        for connection, (since, _) in list(self.open.items()):
+            if time.monotonic() - since > self.seconds:
+                _shut(connection)
+
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serves a connection in a thread of its own, where there is room or can be made."""
-        if len(self.awaited) >= MOST_CONNECTIONS:
-            slow = next((one for one, waits in list(self.awaited.items()) if waits), None)
+        if len(self.open) >= MOST_CONNECTIONS:
+            slow = next((one for one, (_, waits) in list(self.open.items()) if waits), None)
             if slow is None:
                 self.shutdown_request(request)
                 return
-            self.awaited.pop(slow, None)
+            self.open.pop(slow, None)
             _shut(slow)
-        self.awaited[request] = True
+        self.open[request] = time.monotonic(), True
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -87,7 +91,7 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.awaited.pop(request, None)
+            self.open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that is too slow, or goes away: nothing is logged for a request."""
@@ -108,31 +112,11 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "equilibrium", ""
     server: MetricsServer
 
-    def setup(self) -> None:
-        super().setup()
-        self.rfile.close()
-        self.rfile = io.BytesIO(self._receive())
-        if self.connection in self.server.awaited:
-            self.server.awaited[self.connection] = False
-        self.connection.settimeout(self.server.seconds)   # of the whole answer
-
-    def _receive(self) -> bytes:
-        """The request up to its empty line; TimeoutError where that takes too long."""
-        deadline, received = time.monotonic() + self.server.seconds, b""
-        while b"\r\n\r\n" not in received and b"\n\n" not in received:
-            left = deadline - time.monotonic()
-            if left <= 0.0 or len(received) > _LONGEST_REQUEST:
-                raise TimeoutError
-            self.connection.settimeout(left)
-            more = self.connection.recv(_LONGEST_REQUEST)
-            if not more:
-                break
-            received += more
-        return received
-
     def do_GET(self) -> None:
         """`/metrics`, and an index with a link to it."""
-        path = self.path.partition("?")[0]
+        path, connection = self.path.partition("?")[0], self.connection
+        if connection in self.server.open:   # what is answered makes no room for others
+            self.server.open[connection] = self.server.open[connection][0], False
         if path == "/metrics":
             try:
                 text = self.server.render().encode()
@@ -195,30 +179,29 @@ class MetricsEndpoint:
                 self._set_uri("")
             self._wanted = (address, port)
             self.failure = None if not port else self.failure
-            if address and port:
-                self._listen(address, port)
+            if not (address and port):
+                return
+            try:
+                self._server = self._bound(address, port)
+            except (OSError, ValueError, OverflowError) as error:
+                failure = getattr(error, "strerror", None) or str(error)
+                if failure != self.failure:
+                    self._log.error("no metrics are served at %s port %d: %s", address, port,
+                                    failure)
+                self.failure = failure
+                return
+            self.failure = None
+            self._server.start()
+            host = self._own_address() if address in (_ANY, _ANY_IPV4) else address
+            uri = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+            self._set_uri(uri)
+            self._log.info("metrics are served at %smetrics", uri)
 
     def stop(self) -> None:
         """Ends the server for good; its threads have ended and its port is free on return."""
         with self._lock:
             self._stopped = True
             self._close()
-
-    def _listen(self, address: str, port: int) -> None:
-        try:
-            self._server = self._bound(address, port)
-        except (OSError, ValueError, OverflowError) as error:
-            failure = getattr(error, "strerror", None) or str(error)
-            if failure != self.failure:
-                self._log.error("no metrics are served at %s port %d: %s", address, port, failure)
-            self.failure = failure
-            return
-        self.failure = None
-        self._server.start()
-        host = self._own_address() if address in (_ANY, _ANY_IPV4) else address
-        uri = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-        self._set_uri(uri)
-        self._log.info("metrics are served at %smetrics", uri)
 
     def _bound(self, address: str, port: int) -> MetricsServer:
         try:

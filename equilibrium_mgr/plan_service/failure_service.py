@@ -8,13 +8,14 @@ from functools import partial
 from typing import Callable, Dict, Mapping, NamedTuple, Optional
 
 from ..gateway.gateway import Gateway
+from ..plan.model import Usage
 from ..plan.store import PlanStore
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
-from ..what_if.failure import Failure, PgsByOsd, Placement, placement
+from ..what_if.failure import Failure, Placement, pgs_by_osd, placement
 from ..what_if.recovery import (
-    FailureFigures, TypeFailures, failure_figures, recovery_from, usage_of, worst_failures)
+    Recovery, TypeFailures, recovery_from, usage_of, worst_failures)
 
 #: Answers that are kept.
 MAX_ANSWERS = 16
@@ -35,7 +36,7 @@ class FailureQuestion(NamedTuple):
 
 
 class FailureAnswer(NamedTuple):
-    """What follows. One of `figures` and `worst` is there."""
+    """What follows. One of `recovery` and `worst` is there."""
 
     epoch: int              # of the osdmap
     made_at: float          # seconds since the epoch
@@ -43,7 +44,8 @@ class FailureAnswer(NamedTuple):
     backfillfull_ratio: float
     osds: Mapping[int, Osd]             # by id
     degraded_pgs: int                   # or inactive, of the cluster as it is
-    figures: Optional[FailureFigures]
+    before: Usage                       # of the placement that fails
+    recovery: Optional[Recovery]
     worst: Optional[Dict[str, TypeFailures]]
 
 
@@ -137,14 +139,14 @@ class FailureService:
 
     def _answer_of(self, question: FailureQuestion, placed: Placement,
                    snapshot: Snapshot) -> FailureAnswer:
-        failure, figures, worst = question.failure, None, None
+        failure, recovery, worst = question.failure, None, None
         if failure is None:
             worst = worst_failures(placed, self._gateway.up_sets_without)
         else:
-            recovery = recovery_from(placed, failure, PgsByOsd(placed),
+            recovery = recovery_from(placed, failure, pgs_by_osd(placed),
                                      self._gateway.up_sets_without)
-            figures = failure_figures(placed, recovery, usage_of(placed))
         return FailureAnswer(
             snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
             snapshot.osds, sum(states.inactive + states.degraded
-                               for states in snapshot.pool_states.values()), figures, worst)
+                               for states in snapshot.pool_states.values()), usage_of(placed),
+            recovery, worst)

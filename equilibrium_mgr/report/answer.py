@@ -66,43 +66,29 @@ _CUT = ".."
 _LEAST_NAME = 6
 
 
-class Column(NamedTuple):
-    """The head of a column. Names are aligned to the left, numbers to the right."""
-
-    title: str
-    is_name: bool = False   # its cells are cut where the table would be too wide
-
-
-def render_table(columns: Sequence[Column], rows: Sequence[Sequence[str]],
-                 width: int = WIDTH) -> str:
+def render_table(head: str, rows: Sequence[Sequence[str]], width: int = WIDTH) -> str:
     """The table, two spaces between columns, an empty cell for what is unknown.
 
-    A table that is too wide has one space between columns, and its names are cut where that is not
-    enough.
+    `head`: the titles with | between. A < behind a title marks names: these are aligned to the
+    left, numbers to the right. A table that is too wide has one space between columns, and its
+    names are cut where that is not enough.
     """
-    widths = [max([len(column.title)] + [len(row[i]) for row in rows])
-              for i, column in enumerate(columns)]
+    titles = head.split("|")
+    names = [i for i, title in enumerate(titles) if title.endswith("<")]
+    lines: List[Sequence[str]] = [[title.rstrip("<") for title in titles], *rows]
+    least = list(map(len, lines[0]))
+    widths = [max([len(line[i]) for line in lines]) for i in range(len(titles))]
     gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= width else " "
-    _narrow(columns, widths, width - len(gap) * (len(widths) - 1))
-    lines = [[column.title for column in columns], *rows]
-    return "\n".join(gap.join(_cell(text, column, size) for text, column, size in zip(
-        line, columns, widths)).rstrip() for line in lines)
-
-
-def _narrow(columns: Sequence[Column], widths: List[int], room: int) -> None:
-    """Narrows the columns of names, the widest first, until all columns fit in `room`."""
-    names = [i for i, column in enumerate(columns) if column.is_name]
-    while sum(widths) > room:
-        widest = max(names, key=lambda i: widths[i], default=None)
-        if widest is None or widths[widest] <= max(_LEAST_NAME, len(columns[widest].title)):
-            return
+    while names and sum(widths) > width - len(gap) * (len(widths) - 1):
+        widest = max(names, key=lambda i: widths[i])
+        if widths[widest] <= max(_LEAST_NAME, least[widest]):
+            break
         widths[widest] -= 1
-
-
-def _cell(text: str, column: Column, width: int) -> str:
-    if len(text) > width:
-        text = text[:width - len(_CUT)] + _CUT
-    return text.ljust(width) if column.is_name else text.rjust(width)
+    cut = [[text if len(text) <= size else text[:size - len(_CUT)] + _CUT
+            for text, size in zip(line, widths)] for line in lines]
+    return "\n".join([gap.join([
+        text.ljust(widths[i]) if i in names else text.rjust(widths[i])
+        for i, text in enumerate(line)]).rstrip() for line in cut])
 
 
 def sorted_rows(rows: Sequence[Row], wanted: str, keys: SortKeys) -> List[Row]:

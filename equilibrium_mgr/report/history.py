@@ -13,12 +13,10 @@ from ..control.history import (
 from ..control.status import BalancerStatus
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural, wrap)
-from .answer import Column, CommandAnswer, limited_rows, render_table
+from .answer import CommandAnswer, limited_rows, render_table
 
 DEFAULT_LIMIT = 20
 UNDER_WAY = "under way"
-_COLUMNS = (Column("STARTED (UTC)"), Column("TOOK"), Column("SHARDS"), Column("SENT"),
-            Column("CLASS", is_name=True), Column("%MAX"), Column("OUTCOME", is_name=True))
 _INDENT = 4
 
 
@@ -38,7 +36,8 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
         earlier = plural(len(found) - len(shown), "earlier episode")
         lines.append(f"... {earlier}; --limit {len(found)} shows all")
     rows = [_rows(entry) for entry in shown]
-    table = render_table(_COLUMNS, [row for block in rows for row in block]).split("\n")
+    table = render_table("STARTED (UTC)|TOOK|SHARDS|SENT|CLASS<|%MAX|OUTCOME<",
+                         [row for block in rows for row in block]).split("\n")
     lines += ["", table.pop(0)]
     for entry, block in zip(shown, rows):
         lines += [table.pop(0) for _ in block] + _text(entry)
@@ -53,7 +52,10 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
     until = now if outcome else ended
     measured = entry.get("measured")
     # the highest utilization of each device class
-    maxima = {key: _ratios(entry, key) for key in ("max_before", "max_predicted", "max_after")}
+    maxima = {key: {str(name): float(ratio) for name, ratio in found.items()
+                    if isinstance(ratio, (int, float))} if isinstance(found, dict) else {}
+              for key, found in ((key, entry.get(key)) for key in (
+                  "max_before", "max_predicted", "max_after"))}
     return {
         "plan": str(entry.get("plan") or "automatic"),
         "automatic": bool(entry.get("automatic")),
@@ -103,12 +105,6 @@ def _text(entry: Mapping[str, Any]) -> List[str]:
         parts.append("the maximum after it is of when it ended, while data was still moving or"
                      " being deleted")
     return [line for part in parts for line in wrap("", part, _INDENT)]
-
-
-def _ratios(entry: Mapping[str, Any], key: str) -> Dict[str, float]:
-    found = entry.get(key)
-    return {str(name): float(ratio) for name, ratio in found.items()
-            if isinstance(ratio, (int, float))} if isinstance(found, dict) else {}
 
 
 def _number(entry: Mapping[str, Any], key: str) -> Any:

@@ -25,13 +25,11 @@ from ..snapshot.model import Snapshot
 from ..snapshot.reason_codes import REASONS, action
 from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
 from ..upmap_cleanup.upmap_cleanup import UpmapFindings
-from .answer import Column, CommandAnswer, Row, render_table, rest_line
+from .answer import CommandAnswer, Row, render_table, rest_line
 from .explain.advice import state_action
 
 
 NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"
-_DRAIN_COLUMNS = (Column("OSD", is_name=True), Column("GIVEN AS", is_name=True), Column("SHARDS"),
-            Column("SIZE"), Column("LEAVING"), Column("STUCK"), Column("SAFE TO STOP"))
 
 
 def drain_list(loop: BalancerStatus, settings: Settings, now: float,
@@ -106,7 +104,7 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
             "" if row["leaving_shards"] is None else str(row["leaving_shards"]),
             "" if row["shards"] is None and not stuck else str(stuck),
             "" if safe is None else "yes" if safe else "no"))
-    lines = [render_table(_DRAIN_COLUMNS, cells), ""]
+    lines = [render_table("OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP", cells), ""]
     if blocked:   # what holds everything up, and what to do about it
         lines += [*wrap("", f"{data['state']}: {data['reason']}", 0),
                   *wrap("do: ", str(data["action"]), 4)]
@@ -321,13 +319,6 @@ def _parts(kind: str, result: UndoResult) -> str:
     return "; ".join(parts)
 
 
-def drained_again(drains: DrainList) -> str:
-    """Why nothing is taken back while a drain runs, and what ends it."""
-    names, is_one = sorted(drains.by_name()), len(drains.osds) == 1
-    return (f"{named(names, _MOST_NAMES)} {'is' if is_one else 'are'} being drained and would be"
-            f" emptied again; run 'ceph equilibrium drain rm {' '.join(names)}' first")
-
-
 def _not_restored(result: UndoResult, drains: DrainList) -> List[str]:
     """The PGs that are left as they are, by the reason, with the command that lets each group."""
     groups: Dict[Tuple[str, str], List[Tuple[str, Obstacle]]] = {}
@@ -356,7 +347,6 @@ def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
 
 #: Rows of plain text.
 _MOST_ROWS = 50
-_UPMAP_COLUMNS = (Column("PG"), Column("FROM"), Column("TO"), Column("WHY", is_name=True))
 
 NotCleaned = Sequence[Tuple[str, str]]   # (pgid, reason)
 
@@ -401,7 +391,7 @@ def _table(found: UpmapFindings) -> str:
             for needless in found.needless
             for (source, target), why in zip(needless.pairs, needless.reasons)]
     rest = rest_line(_MOST_ROWS, len(rows), "pair")
-    return render_table(_UPMAP_COLUMNS, rows[:_MOST_ROWS]) + (f"\n{rest}" if rest else "")
+    return render_table("PG|FROM|TO|WHY<", rows[:_MOST_ROWS]) + (f"\n{rest}" if rest else "")
 
 
 def _reasons(title: str, not_cleaned: NotCleaned) -> List[str]:

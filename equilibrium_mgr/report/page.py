@@ -387,11 +387,12 @@ def _moves(facts: _Facts) -> List[Markup]:
                                      for move in moves.get(change.pgid, ())]), change.command(),
              format_bytes(sum(move.bytes for move in moves.get(change.pgid, ())))]
             for change in facts.to_make]
-    return [section("Moves", folded(
-        f"{plural(facts.shards, 'shard')} of {plural(len(rows), 'PG')},"
-        f" {format_bytes(facts.bytes)}",
-        table(["PG", "SHARDS", "COMMAND", "SIZE"], rows, 3,
-              f"ceph equilibrium show {facts.name}", _MOVES_BYTES)))]
+    summary = (f"{plural(facts.shards, 'shard')} of {plural(len(rows), 'PG')},"
+               f" {format_bytes(facts.bytes)}")
+    moves_table = table(["PG", "SHARDS", "COMMAND", "SIZE"], rows, 3,
+                        f"ceph equilibrium show {facts.name}", _MOVES_BYTES)
+    return [section("Moves", Markup(f"<details><summary>{escaped(summary)}</summary>\n"
+                                    f"{moves_table}</details>"))]
 
 
 # -- the picture: OSDs of each device class by utilization -----------------------------------------
@@ -484,12 +485,6 @@ def paragraph(text: str, kind: str = "") -> Markup:
 def section(title: str, *parts: Markup) -> Markup:
     """A part of the page under its heading."""
     return Markup(f"<section><h2>{escaped(title)}</h2>\n" + "\n".join(parts) + "</section>")
-
-
-def folded(summary: str, *parts: Markup) -> Markup:
-    """What the reader opens."""
-    return Markup(f"<details><summary>{escaped(summary)}</summary>\n" + "\n".join(parts)
-                  + "</details>")
 
 
 def definitions(rows: Dict[str, str]) -> Markup:

@@ -9,15 +9,10 @@ from ..plan.model import BALANCE, MOTIONLESS, Plan, topology_mark
 from ..plan.store import PlanHead
 from ..plan_service.plan_service import PlanProgress
 from ..runtime.formatting import format_bytes, format_percent, format_time, plural, wrap
-from .answer import Column, CommandAnswer, render_table
+from .answer import CommandAnswer, render_table
 
 READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
 NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
-_COLUMNS = (Column("STATE", is_name=True), Column("AIM", is_name=True), Column("SHARDS"),
-            Column("SIZE"), Column("ROOM"), Column("EPOCH"), Column("CREATED (UTC)"),
-            Column("PLAN", is_name=True))
-_MOVES = (Column("PG", is_name=True), Column("FROM"), Column("TO"), Column("SIZE"),
-          Column("FROM %USE"), Column("TO %USE"))
 
 
 def show_plan(name: str, plan: Plan) -> CommandAnswer:
@@ -31,7 +26,7 @@ def show_plan(name: str, plan: Plan) -> CommandAnswer:
 def dump_plan(name: str, plan: Plan) -> CommandAnswer:
     """Everything that the plan holds as JSON, its moves as a table."""
     usages = plan.to_dict()
-    table = render_table(_MOVES, [
+    table = render_table("PG<|FROM|TO|SIZE|FROM %USE|TO %USE", [
         [m.pgid, f"osd.{m.source}", f"osd.{m.target}", format_bytes(m.bytes),
          f"{format_percent(m.source_before)} -> {format_percent(m.source_after)}",
          f"{format_percent(m.target_before)} -> {format_percent(m.target_after)}"]
@@ -113,7 +108,8 @@ def list_plans(heads: Iterable[PlanHead], in_progress: Mapping[str, PlanProgress
         if plan["state"] == OUTDATED:
             outdated += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"
                              f" equilibrium optimize {plan['plan']} --replace' makes it anew", 2)
-    return CommandAnswer({"plans": plans}, "\n".join([render_table(_COLUMNS, rows), *outdated]))
+    table = render_table("STATE<|AIM<|SHARDS|SIZE|ROOM|EPOCH|CREATED (UTC)|PLAN<", rows)
+    return CommandAnswer({"plans": plans}, "\n".join([table, *outdated]))
 
 
 def outdated_reason(head: PlanHead, summary: Optional[ClusterSummary]) -> Optional[str]:

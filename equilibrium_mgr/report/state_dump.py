@@ -43,28 +43,8 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
          "children": [item["id"] for item in b.get("items", [])]}
         for b in buckets if "~" not in b.get("name", "")]
     tree += [{"id": d["id"], "name": d["name"], "type": "osd", "type_id": 0} for d in devices]
-    state = {
-        "stateversion": STATE_VERSION,
-        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(reading.taken_at)),
-        "versions": {}, "health_detail": {"status": "", "checks": {}, "mutes": []},
-        "osd_dump": osd_map, "crush_dump": crush, "crush_class_osds": classes,
-        "pg_dump": {"pg_ready": True, "pg_map": {
-            "pg_stats": _pg_stats(reading), "osd_stats": list(reading.osd_stats),
-            "pool_stats": [dict(pool, stat_sum={**no_sums, **pool.get("stat_sum", {})})
-                           for pool in reading.pool_stats],
-            **({"pool_statfs": statfs} if statfs else {})}},
-        "osd_df_dump": {"nodes": _osd_df(reading), "stray": [], "summary": {}},
-        "osd_df_tree_dump": {"nodes": tree, "stray": [], "summary": {}},
-        "df_dump": _df(reading),
-        "pool_dump": [dict(pool, pool_id=pool["pool"]) for pool in osd_map["pools"]]}
-    if anonymous:
-        state = _without_names(state)
-    return CommandAnswer(state, json.dumps(state, separators=(",", ":")))
-
-
-def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
-    sizes = {p["pool"]: p["size"] for p in reading.osd_map["pools"]}
-    stats = []
+    sizes = {p["pool"]: p["size"] for p in osd_map["pools"]}
+    pgs: List[Dict[str, Any]] = []
     for pgid, record in reading.records.items():
         if pgid not in reading.up:
             continue
@@ -73,7 +53,7 @@ def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
         objects, size = record.num_objects, sizes.get(pool_of(pgid), 0)
         moving = sum(1 for osd in up if osd not in acting)
         omap = {"num_objects_omap": record.omap_objects} if record.omap_objects >= 0 else {}
-        stats.append({
+        pgs.append({
             "pgid": pgid, "state": record.state, "up": up, "acting": acting,
             "up_primary": up[0] if up else -1, "acting_primary": acting[0] if acting else -1,
             "reported_epoch": record.reported_epoch, "stat_sum": {
@@ -82,52 +62,56 @@ def _pg_stats(reading: Reading) -> List[Dict[str, Any]]:
                 "num_objects_misplaced": int(objects * moving * record.uncopied_ratio),
                 "num_objects_degraded": objects * max(0, size - len(acting)),
                 "num_omap_bytes": record.omap_bytes, "num_omap_keys": 0}})
-    return stats
-
-
-def _osd_df(reading: Reading) -> List[Dict[str, Any]]:
-    weights = {item["id"]: item["weight"] / 65536.0 for bucket in reading.crush.get("buckets", [])
+    weights = {item["id"]: item["weight"] / 65536.0 for bucket in buckets
                for item in bucket.get("items", []) if item["id"] >= 0}
-    states = {o["osd"]: o for o in reading.osd_map["osds"]}
-    nodes = []
+    states = {o["osd"]: o for o in osd_map["osds"]}
+    class_of = {d["id"]: d.get("class", "") for d in devices}
+    nodes: List[Dict[str, Any]] = []
+    sums: Dict[str, List[int]] = {}   # device class → [bytes, used bytes]
     for stats in reading.osd_stats:
-        osd, kb, used = stats["osd"], stats.get("kb", 0), stats.get("kb_used", 0)
+        osd, kb, kb_used = stats["osd"], stats.get("kb", 0), stats.get("kb_used", 0)
         nodes.append({
             "id": osd, "name": f"osd.{osd}", "type": "osd", "type_id": 0,
             "crush_weight": weights.get(osd, 0.0),
             "reweight": float(states.get(osd, {}).get("weight", 1.0)),
-            "kb": kb, "kb_used": used, "kb_avail": stats.get("kb_avail", 0),
-            "utilization": 100.0 * used / kb if kb else 0.0,
+            "kb": kb, "kb_used": kb_used, "kb_avail": stats.get("kb_avail", 0),
+            "utilization": 100.0 * kb_used / kb if kb else 0.0,
             "pgs": stats.get("num_pgs", 0),
             "status": "up" if states.get(osd, {}).get("up", 1) else "down"})
-    return nodes
-
-
-def _df(reading: Reading) -> Dict[str, Any]:
-    class_of = {d["id"]: d.get("class", "") for d in reading.crush.get("devices", [])}
-    total = used = 0
-    by_class: Dict[str, Dict[str, Any]] = {}
-    for stats in reading.osd_stats:
-        size, taken = stats.get("kb", 0) * 1024, stats.get("kb_used", 0) * 1024
-        total, used = total + size, used + taken
-        entry = by_class.setdefault(class_of.get(stats["osd"], ""), {
-            "total_bytes": 0, "total_avail_bytes": 0, "total_used_bytes": 0,
-            "total_used_raw_bytes": 0, "total_used_raw_ratio": 0.0})
-        entry["total_bytes"] += size
-        entry["total_avail_bytes"] += size - taken
-        entry["total_used_bytes"] += taken
-        entry["total_used_raw_bytes"] += taken
-        entry["total_used_raw_ratio"] = entry["total_used_raw_bytes"] / max(1, entry["total_bytes"])
-    names = {p["pool"]: p["pool_name"] for p in reading.osd_map["pools"]}
+        of_class = sums.setdefault(class_of.get(osd, ""), [0, 0])
+        of_class[0] += 1024 * kb
+        of_class[1] += 1024 * kb_used
+    total, used = (sum(column) for column in zip(*sums.values(), (0, 0)))
+    names = {p["pool"]: p["pool_name"] for p in osd_map["pools"]}
     pools = [{"id": p["poolid"], "name": names[p["poolid"]], "stats": {
         "stored": p["stat_sum"].get("num_bytes", 0), "objects": p["stat_sum"].get("num_objects", 0),
         "bytes_used": p.get("store_stats", {}).get("allocated", 0),
         "max_avail": reading.max_avail.get(p["poolid"], 0), "percent_used": 0.0,
         "quota_bytes": 0, "quota_objects": 0}}
         for p in reading.pool_stats if p["poolid"] in names]
-    return {"stats": {"total_bytes": total, "total_avail_bytes": total - used,
+    state = {
+        "stateversion": STATE_VERSION,
+        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(reading.taken_at)),
+        "versions": {}, "health_detail": {"status": "", "checks": {}, "mutes": []},
+        "osd_dump": osd_map, "crush_dump": crush, "crush_class_osds": classes,
+        "pg_dump": {"pg_ready": True, "pg_map": {
+            "pg_stats": pgs, "osd_stats": list(reading.osd_stats),
+            "pool_stats": [dict(pool, stat_sum={**no_sums, **pool.get("stat_sum", {})})
+                           for pool in reading.pool_stats],
+            **({"pool_statfs": statfs} if statfs else {})}},
+        "osd_df_dump": {"nodes": nodes, "stray": [], "summary": {}},
+        "osd_df_tree_dump": {"nodes": tree, "stray": [], "summary": {}},
+        "df_dump": {
+            "stats": {"total_bytes": total, "total_avail_bytes": total - used,
                       "total_used_bytes": used, "total_used_raw_bytes": used},
-            "stats_by_class": {name: c for name, c in by_class.items() if name}, "pools": pools}
+            "stats_by_class": {name: {
+                "total_bytes": size, "total_avail_bytes": size - taken, "total_used_bytes": taken,
+                "total_used_raw_bytes": taken, "total_used_raw_ratio": taken / max(1, size)}
+                for name, (size, taken) in sums.items() if name}, "pools": pools},
+        "pool_dump": [dict(pool, pool_id=pool["pool"]) for pool in osd_map["pools"]]}
+    if anonymous:
+        state = _without_names(state)
+    return CommandAnswer(state, json.dumps(state, separators=(",", ":")))
 
 
 def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
@@ -159,23 +143,19 @@ def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
     anonymous["df_dump"].update(
         pools=_rename(state["df_dump"]["pools"], {"name": pools}),
         stats_by_class=_with_keys(state["df_dump"]["stats_by_class"], classes))
-    anonymous["osd_dump"] = _without_profiles(osd_dump, anonymous["osd_dump"])
+    found = osd_dump.get("erasure_code_profiles", {})
+    profiles = {name: f"profile{number}" for number, name in enumerate(sorted(found))}
+    for old, pool in zip(osd_dump["pools"], anonymous["osd_dump"]["pools"]):
+        pool.update(erasure_code_profile=profiles.get(old.get("erasure_code_profile", ""), ""),
+                    application_metadata={}, pool_snaps=[])
+    anonymous["osd_dump"].update(
+        {key: {} for key in _NAMED_IN_KEYS if key in osd_dump}, fsid="", cluster_snapshot="",
+        erasure_code_profiles={
+            profiles[name]: {key: profile[key] for key in ("k", "m", "plugin") if key in profile}
+            for name, profile in found.items()})
     anonymous["pool_dump"] = [dict(pool, pool_id=pool["pool"])
                               for pool in anonymous["osd_dump"]["pools"]]
     return anonymous
-
-
-def _without_profiles(osd_dump: Mapping[str, Any], renamed: Dict[str, Any]) -> Dict[str, Any]:
-    """The renamed osdmap without what else has names in it."""
-    found = osd_dump.get("erasure_code_profiles", {})
-    profiles = {name: f"profile{number}" for number, name in enumerate(sorted(found))}
-    for old, pool in zip(osd_dump["pools"], renamed["pools"]):
-        pool.update(erasure_code_profile=profiles.get(old.get("erasure_code_profile", ""), ""),
-                    application_metadata={}, pool_snaps=[])
-    return {**renamed, **{key: {} for key in _NAMED_IN_KEYS if key in renamed},
-            "fsid": "", "cluster_snapshot": "", "erasure_code_profiles": {
-                profiles[name]: {key: profile[key] for key in ("k", "m", "plugin")
-                                 if key in profile} for name, profile in found.items()}}
 
 
 def _with_keys(values: Mapping[str, Any], names: Mapping[str, str]) -> Dict[str, Any]:

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening, window_of
 from ..control.status import BalancerStatus
 from ..execution.guards import changing_pg_nums
-from ..execution.outcomes import LIFTED_BY, WaitingGroup
+from ..execution.outcomes import LIFTED_BY
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
 from ..observation.refusals import planned_placement
@@ -25,9 +25,8 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.reason_codes import NOTHING
 from .answer import CommandAnswer
-from .cluster.bounds import class_rows, class_table
-from .explain.advice import state_action
-from .explain.outage import find_outage, unused_hosts
+from .cluster.cluster_tables import class_rows, class_table
+from .explain.advice import find_outage, state_action, unused_hosts
 from .operations import drains_json
 
 
@@ -226,7 +225,8 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     urgent = [] if snapshot is None or view is None or (
         settings.urgent_misplaced_ratio <= view.max_misplaced_ratio) else sorted(
             osd.id for osd in snapshot.osds.values() if osd.reaches(snapshot.backfillfull_ratio))
-    outage = find_outage(status, view)
+    outage, window = find_outage(status, view), window_of(settings)
+    open_now = is_open(window, now)
     data: Dict[str, Any] = {
         "active": settings.active, "state": status.state, "since_at": status.since_at,
         "reason_code": status.reason_code,
@@ -245,7 +245,9 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
             "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,
             "found_at": found.found_at, "reason": sentence(found, names.get(pool, str(pool)))}
             for pool, found in sorted(status.mispredicted.items())],
-        "window": _window(settings, now),
+        "window": {**window._asdict(), "is_open": open_now,
+                   "opens_at": None if open_now else next_opening(window, now)}
+        if is_limited(window) else None,   # where the options set one
         "next_run_seconds": (None if next_round_at is None
                              else max(0.0, next_round_at - now)),
         "drains": drains_json(status.drains),
@@ -287,10 +289,15 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[s
     if status.progress is not None and status.waiting:
         # of silent OSDs all are counted, not only those that shards wait for
         silent = 0 if view is None else len(view.stale_osds | view.snapshot.stale_osds)
-        said = [_waiting_sentence([group._replace(osds=max(group.osds, silent))
-                                   if group.code == codes.STALE_STATISTICS else group
-                                   for group in status.waiting],
-                                  status.progress.summary["planned_moves"])]
+        groups = [group._replace(osds=max(group.osds, silent))
+                  if group.code == codes.STALE_STATISTICS else group for group in status.waiting]
+        total, planned = sum(group.shards for group in groups), (
+            status.progress.summary["planned_moves"])
+        parts = [f"{group.shards} {group.waits_for}" for group in groups[:_GROUPS_SHOWN]]
+        others = sum(group.shards for group in groups[_GROUPS_SHOWN:])
+        parts += [f"{others} for other reasons"] * (others > 0)
+        said = [f"{total} of {plural(planned, 'shard')} {'waits' if total == 1 else 'wait'}"
+                + (f": {', '.join(parts)}" if len(groups) > 1 else f" {groups[0].waits_for}")]
     if status.state == OFF and data["planning"]:
         said.append(f"{plural(len(data['planning']), 'plan is', 'plans are')} being made")
     if status.state in (BALANCED, STUCK) and data["left_out"]:
@@ -305,17 +312,6 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[s
                         f" all pools ({format_percent(bound)}%)")
     said += [entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]]
     return with_too_full(status.state, "; ".join(said), () if view is None else view.too_full)
-
-
-def _waiting_sentence(groups: Sequence[WaitingGroup], planned: int) -> str:
-    """Why shards wait, the largest group first. `planned`: shards of the whole plan."""
-    total = sum(group.shards for group in groups)
-    begin = f"{total} of {plural(planned, 'shard')} {'waits' if total == 1 else 'wait'}"
-    if len(groups) == 1:
-        return f"{begin} {groups[0].waits_for}"
-    parts = [f"{group.shards} {group.waits_for}" for group in groups[:_GROUPS_SHOWN]]
-    others = sum(group.shards for group in groups[_GROUPS_SHOWN:])
-    return f"{begin}: {', '.join(parts + [f'{others} for other reasons'] * (others > 0))}"
 
 
 def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
@@ -336,16 +332,6 @@ def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
             "eta_seconds": seconds, "eta_least_seconds": least, "eta_most_seconds": most,
             "eta_osd": None if seconds is None else progress.eta_osd,
             "eta_unknown_reason": why if seconds is None else None}
-
-
-def _window(settings: Settings, now: float) -> Optional[Dict[str, Any]]:
-    """The window of automatic balancing; None where the options set none."""
-    window = window_of(settings)
-    if not is_limited(window):
-        return None
-    is_open_now = is_open(window, now)
-    return {**window._asdict(), "is_open": is_open_now,
-            "opens_at": None if is_open_now else next_opening(window, now)}
 
 
 def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> Dict[str, Any]:

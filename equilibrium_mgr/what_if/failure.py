@@ -9,10 +9,9 @@ The placement that fails: once everything in flight has arrived, with or without
 from __future__ import annotations
 
 from typing import (
-    Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set,
-    Tuple)
+    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
-from ..crush.hierarchy import OSD_TYPE, CrushHierarchy
+from ..crush.hierarchy import OSD_TYPE
 from ..crush.placement import NO_OSD
 from ..crush.upmap_check import UpmapCheck
 from ..plan.model import PgChange, is_same_placement
@@ -39,14 +38,16 @@ class Failure(NamedTuple):
 def find_failure(snapshot: Snapshot, text: str) -> Optional[Failure]:
     """What a text names: `3`, `osd.3`, a bucket's name, or several of them with commas between.
     None where something of it is not in the CRUSH map."""
-    parts = [_find_one(snapshot, name.strip()) for name in text.split(",")]
-    found = [part for part in parts if part is not None]
-    if len(found) < len(parts) or not found:
-        return None
-    if len(found) == 1:
-        return found[0]
-    return Failure(",".join(part.name for part in found), "",
-                   frozenset().union(*(part.osds for part in found)))
+    every, found = _by_name(snapshot), []
+    for name in map(str.strip, text.split(",")):
+        osd = osd_id(name)
+        one = every.get(name if osd is None else f"osd.{osd}")
+        if one is None:
+            return None
+        found.append(one)
+    return found[0] if len(found) == 1 else Failure(
+        ",".join(one.name for one in found), "",
+        frozenset().union(*(one.osds for one in found)))
 
 
 def failure_domains(snapshot: Snapshot) -> Dict[str, List[Failure]]:
@@ -54,50 +55,32 @@ def failure_domains(snapshot: Snapshot) -> Dict[str, List[Failure]]:
     rules of the pools keep shards apart by. Buckets without OSDs that are in are left out."""
     types = {_HOST_TYPE}
     for rule_id in {pool.rule_id for pool in snapshot.pools.values()}:
-        types |= _kept_apart(snapshot.crush, rule_id)
-    found = {type_name: [failure for failure in _of_type(snapshot, type_name) if failure.osds]
-             for type_name in sorted(types)}
+        chosen = {str(step["type"])
+                  for step in snapshot.crush.rules.get(rule_id, {}).get("steps", [])
+                  if str(step.get("op", "")).startswith("choose") and "type" in step}
+        types |= chosen - {OSD_TYPE} or {OSD_TYPE}
+    found: Dict[str, List[Failure]] = {type_name: [] for type_name in sorted(types)}
+    for failure in _by_name(snapshot).values():
+        if failure.type_name in types and failure.osds and _SHADOW not in failure.name:
+            found[failure.type_name].append(failure)
     return {type_name: failures for type_name, failures in found.items() if failures}
 
 
-def _find_one(snapshot: Snapshot, name: str) -> Optional[Failure]:
-    osd = osd_id(name)
-    if osd is not None:
-        return None if osd not in snapshot.osds else _failure(
-            snapshot, f"osd.{osd}", OSD_TYPE, [osd])
-    for bucket in snapshot.crush.buckets.values():
-        if bucket.name == name:
-            return _failure(snapshot, name, bucket.type_name,
-                            list(snapshot.crush.subtree(bucket.id).weights))
-    return None
-
-
-def _failure(snapshot: Snapshot, name: str, type_name: str, osds: List[int]) -> Failure:
-    return Failure(name, type_name, frozenset(
-        osd for osd in osds if osd in snapshot.osds and is_in(snapshot, osd)))
+def _by_name(snapshot: Snapshot) -> Dict[str, Failure]:
+    """The failure of each bucket, by name, and of each OSD, by number."""
+    crush = snapshot.crush
+    members: List[Tuple[str, str, Iterable[int]]] = [
+        (bucket.name, bucket.type_name, crush.subtree(bucket.id).weights)
+        for bucket in sorted(crush.buckets.values(), key=lambda bucket: bucket.name)]
+    members += [(f"osd.{osd}", OSD_TYPE, [osd]) for osd in sorted(snapshot.osds)]
+    return {name: Failure(name, type_name, frozenset(
+        osd for osd in osds if is_in(snapshot, osd))) for name, type_name, osds in members}
 
 
 def is_in(snapshot: Snapshot, osd: int) -> bool:
     """True where CRUSH may map PGs to the OSD: it exists and its reweight is not 0."""
     entry = snapshot.osds.get(osd)
     return entry is not None and entry.is_in and entry.reweight > 0.0
-
-
-def _kept_apart(crush: CrushHierarchy, rule_id: int) -> Set[str]:
-    """The types of buckets that a rule chooses; OSDs where it chooses no buckets."""
-    types = {str(step["type"]) for step in crush.rules.get(rule_id, {}).get("steps", [])
-             if str(step.get("op", "")).startswith("choose") and "type" in step}
-    return types - {OSD_TYPE} or {OSD_TYPE}
-
-
-def _of_type(snapshot: Snapshot, type_name: str) -> List[Failure]:
-    if type_name == OSD_TYPE:
-        return [_failure(snapshot, f"osd.{osd}", OSD_TYPE, [osd]) for osd in sorted(snapshot.osds)]
-    buckets = [bucket for bucket in snapshot.crush.buckets.values()
-               if bucket.type_name == type_name and _SHADOW not in bucket.name]
-    return [_failure(snapshot, bucket.name, type_name,
-                     list(snapshot.crush.subtree(bucket.id).weights))
-            for bucket in sorted(buckets, key=lambda bucket: bucket.name)]
 
 
 Osds = Tuple[int, ...]
@@ -120,69 +103,46 @@ class UpSetsAfter:
         cleaned. Some rules leave OSDs in it that are out (chooseleaf of type osd, where all below
         a bucket are): these have failed, so they are not up.
         """
-        up = self._mapped(pg, mapped, items)
+        snapshot, pool, up = self._snapshot, self._snapshot.pools[pg.pool], mapped
+        now = snapshot.upmap_items.get(pg.pgid, ())
+        if now or items:
+            # what CRUSH alone gives under the failure: it keeps what it chose before and is in
+            raw = list(mapped)
+            for source, target in reversed(now):
+                if target in raw and source not in raw and source in pg.raw and (
+                        not self._is_out(source)):
+                    raw[raw.index(target)] = source
+            holes, known = [{position for position, osd in enumerate(osds) if osd == NO_OSD}
+                            for osds in (mapped, pg.up)]
+            # where an OSD that is down does not show, whether the monitor keeps the items is
+            # unknown; other holes than it leaves are CRUSH's
+            is_short = bool(holes) and holes <= known if pool.erasure else len(mapped) < pool.size
+            up = (apply_items(tuple(raw), items, self._is_out) if self._some_down and is_short
+                  else self._cleaned(pool, tuple(raw), items))
         if self._failed.isdisjoint(up):
             return up
-        if self._snapshot.pools[pg.pool].erasure:
+        if pool.erasure:
             return tuple(NO_OSD if osd in self._failed else osd for osd in up)
         return tuple(osd for osd in up if osd not in self._failed)
-
-    def _mapped(self, pg: Pg, mapped: Osds, items: UpmapItems) -> Osds:
-        now = self._snapshot.upmap_items.get(pg.pgid, ())
-        if not (now or items):
-            return mapped
-        pool = self._snapshot.pools[pg.pool]
-        raw = self._raw(pg, mapped, now)
-        if self._some_down and _lacks_the_same(pool, pg.up, mapped):
-            # an OSD that is down does not show, so whether the monitor keeps the items is unknown
-            return apply_items(raw, items, self._is_out)
-        return self._cleaned(pool, raw, items)
 
     def _is_out(self, osd: int) -> bool:
         return osd in self._failed or not is_in(self._snapshot, osd)
 
-    def _raw(self, pg: Pg, mapped: Osds, items: UpmapItems) -> Osds:
-        """What CRUSH alone gives under the failure: it keeps what it chose before and is in."""
-        raw = list(mapped)
-        for source, target in reversed(items):
-            if target in raw and source not in raw and source in pg.raw and (
-                    not self._is_out(source)):
-                raw[raw.index(target)] = source
-        return tuple(raw)
-
     def _cleaned(self, pool: Pool, raw: Osds, items: UpmapItems) -> Osds:
         """The up set once the monitor has cleaned the items, epoch by epoch."""
-        while items:
+        rule = self._snapshot.crush.rules.get(pool.rule_id)
+        if rule is not None and pool.id not in self._checks:
+            self._checks[pool.id] = UpmapCheck(self._snapshot.crush, rule, pool.size)
+        while items and rule is not None:
             up = apply_items(raw, items, self._is_out)
-            if self._rejection(pool, up) is not None:
-                return raw
+            if any(map(self._is_out, up)) or self._checks[pool.id].rejection(up) is not None:
+                return raw   # the monitor cancels items that lead to this
             kept = tuple((source, target) for source, target in items
                          if source in raw and not self._is_out(target))
             if kept == items:
                 return up
             items = kept
         return raw
-
-    def _rejection(self, pool: Pool, up: Sequence[int]) -> Optional[str]:
-        """Why the monitor cancels items that lead to this up set."""
-        rule = self._snapshot.crush.rules.get(pool.rule_id)
-        if rule is None:
-            return "the rule is gone"
-        if any(map(self._is_out, up)):
-            return "an OSD is out"
-        if pool.id not in self._checks:
-            self._checks[pool.id] = UpmapCheck(self._snapshot.crush, rule, pool.size)
-        return self._checks[pool.id].rejection(up)
-
-
-def _lacks_the_same(pool: Pool, up: Osds, mapped: Osds) -> bool:
-    """True where shards have no OSD, and none of them had one before: other holes than these are
-    CRUSH's."""
-    if not pool.erasure:
-        return len(mapped) < pool.size
-    holes = {position for position, osd in enumerate(mapped) if osd == NO_OSD}
-    return bool(holes) and holes <= {
-        position for position, osd in enumerate(up) if osd == NO_OSD}
 
 
 _PLACED_PGS_A_PIECE = 500   # before it gives way again: about a millisecond
@@ -238,26 +198,15 @@ def move_shards(used: Dict[int, int], pg: Pg, before: Sequence[int], after: Sequ
     return gained, lost
 
 
-class PgsByOsd:
+def pgs_by_osd(placed: Placement) -> Dict[int, List[str]]:
     """The PGs that the failure of an OSD can give another up set: where CRUSH or an upmap item
     places them on it. Of other PGs CRUSH draws the same OSDs as before.
 
-    PGs that lack an OSD are among them always: it may be the one that has failed already.
+    Under NO_OSD those that lack an OSD: it may be the one that has failed already.
     """
-
-    def __init__(self, placed: Placement) -> None:
-        self._pgids: Dict[int, List[str]] = {}
-        self._short: List[str] = []
-        pools = placed.snapshot.pools
-        for pg in piecewise(placed.snapshot.pgs.values(), _PLACED_PGS_A_PIECE):
-            for osd in {*pg.raw, *pg.up, *placed.up(pg)}:
-                self._pgids.setdefault(osd, []).append(pg.pgid)
-            if NO_OSD in pg.up or len(pg.up) < pools[pg.pool].size:
-                self._short.append(pg.pgid)
-
-    def of(self, osds: Collection[int]) -> List[str]:
-        """The pgids, each once."""
-        found = dict.fromkeys(self._short)
-        for osd in sorted(osds):
-            found.update(dict.fromkeys(self._pgids.get(osd, ())))
-        return list(found)
+    found: Dict[int, List[str]] = {}
+    for pg in piecewise(placed.snapshot.pgs.values(), _PLACED_PGS_A_PIECE):
+        is_short = len(pg.up) < placed.snapshot.pools[pg.pool].size
+        for osd in {*pg.raw, *pg.up, *placed.up(pg), *[NO_OSD] * is_short}:
+            found.setdefault(osd, []).append(pg.pgid)
+    return found

@@ -10,10 +10,10 @@ from typing import (
 
 from ..crush.placement import NO_OSD
 from ..plan.model import Usage
-from ..plan.usage import ShardCounts, class_usage, counted_usage, recount
+from ..plan.usage import class_usage, counted_usage, recount
 from ..runtime.time_slice import give_way, piecewise
-from ..snapshot.model import Snapshot
-from .failure import Failure, Osds, PgsByOsd, Placement, UpSetsAfter, failure_domains, move_shards
+from .failure import (
+    Failure, Osds, Placement, UpSetsAfter, failure_domains, move_shards, pgs_by_osd)
 
 
 Arrival = Tuple[str, int]   # pgid, bytes of the shard that comes
@@ -25,22 +25,27 @@ class Recovery(NamedTuple):
     """What follows from a failure if every PG that has a place is recovered."""
 
     failure: Failure
-    up: Mapping[str, Osds]            # pgid → up set, of PGs whose up set it changes
     used: Mapping[int, int]           # OSD id → used bytes, of the OSDs that are left
     copied_shards: int
     copied_bytes: int
-    max_utilization: Optional[float]  # a ratio; None where no OSD with statistics is left
-    fullest_osd: Optional[int]
-    too_full: FrozenSet[str]             # PGs that would wait for a target above backfillfull_ratio
+    too_full: FrozenSet[str]          # PGs that would wait for a target above backfillfull_ratio
     undersized: Mapping[int, int]     # pool id → PGs that get fewer OSDs than the pool's size
     lost: Mapping[int, int]           # pool id → PGs of which too few shards are left to recover
     #: pool id → other PGs of which fewer than min_size are left: they serve no client until enough
     #: of them has been copied
-    inactive: Mapping[int, int] = {}
+    inactive: Mapping[int, int]
+    after: Usage                      # of the OSDs that are left
+
+    @property
+    def fullest(self) -> Tuple[Optional[float], Optional[int]]:
+        """(the highest utilization, a ratio, and its OSD); None where no OSD with statistics is
+        left."""
+        return max(((found.max, found.fullest_osd) for found in self.after.classes.values()),
+                   default=(None, None))
 
     def severity(self) -> Tuple[Any, ...]:
         """Of two failures the worse has the larger one."""
-        return (sum(self.lost.values()), sum(self.inactive.values()), self.max_utilization or 0.0,
+        return (sum(self.lost.values()), sum(self.inactive.values()), self.fullest[0] or 0.0,
                 len(self.too_full), sum(self.undersized.values()))
 
 
@@ -49,7 +54,8 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
     least the PGs that it can change, with the present upmap items."""
     snapshot = placed.snapshot
     used = {osd: count for osd, count in placed.used.items() if osd not in failure.osds}
-    up_sets, up = UpSetsAfter(snapshot, failure.osds), {}
+    shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
+    up_sets = UpSetsAfter(snapshot, failure.osds)
     arrivals: Dict[int, List[Arrival]] = {}   # by OSD id
     freed: Dict[int, int] = {}
     undersized: Counter[int] = Counter()   # by pool id, as the other two
@@ -70,26 +76,21 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
                                     and sum(osd != NO_OSD for osd in after) < pool.size)
         if after == before:
             continue
-        up[pgid] = after
+        recount(shards[pool.id], pool, pgid, before, after)
         gained, left_behind = move_shards(used, pg, before, after, pool)
         for osd in gained:
             arrivals.setdefault(osd, []).append(
                 (pgid, pool.bytes_on(pg.shard_bytes, osd, after)))
         for osd in left_behind:
             freed[osd] = freed.get(osd, 0) + pool.bytes_on(pg.shard_bytes, osd, before)
-    highest, fullest = _fullest(snapshot, used)
+    survivors = snapshot._replace(osds={
+        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failure.osds})
     return Recovery(
-        failure, up, used, sum(map(len, arrivals.values())),
-        sum(snapshot.osds[osd].device_bytes(size) for osd, shards in arrivals.items()
-            for _, size in shards), highest, fullest,
-        _too_full(placed, arrivals, freed), +undersized, +lost, +inactive)
-
-
-def _fullest(snapshot: Snapshot, used: Mapping[int, int]) -> Tuple[Optional[float], Optional[int]]:
-    ratios = [(used[osd] / snapshot.osds[osd].size_bytes, osd) for osd in used
-              if snapshot.osds[osd].has_statistics and snapshot.osds[osd].is_in
-              and snapshot.osds[osd].size_bytes > 0]
-    return max(ratios) if ratios else (None, None)
+        failure, used, sum(map(len, arrivals.values())),
+        sum(snapshot.osds[osd].device_bytes(size) for osd, sizes in arrivals.items()
+            for _, size in sizes),
+        _too_full(placed, arrivals, freed), +undersized, +lost, +inactive,
+        usage_of(Placement(survivors, {}, used, shards)))
 
 
 def _too_full(placed: Placement, arrivals: Mapping[int, List[Arrival]],
@@ -111,40 +112,15 @@ def _too_full(placed: Placement, arrivals: Mapping[int, List[Arrival]],
     return frozenset(found)
 
 
-class FailureFigures(NamedTuple):
-    """The figures of a recovery, and of the placement that failed."""
-
-    recovery: Recovery
-    before: Usage
-    after: Usage
-
-
-def failure_figures(placed: Placement, recovery: Recovery, before: Usage) -> FailureFigures:
-    """The usage of the OSDs that are left. `before`: `usage_of` the placement."""
-    snapshot, failed = placed.snapshot, recovery.failure.osds
-    shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
-    for pgid, up in piecewise(recovery.up.items(), _PGS_A_PIECE):
-        pg = snapshot.pgs[pgid]
-        recount(shards[pg.pool], snapshot.pools[pg.pool], pgid, placed.up(pg), up)
-    left = snapshot._replace(osds={
-        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failed})
-    return FailureFigures(recovery, before, _usage(left, recovery.used, shards))
-
-
 def usage_of(placed: Placement) -> Usage:
-    """The usage of the placement before the failure."""
-    return _usage(placed.snapshot, placed.used, placed.shards)
-
-
-def _usage(snapshot: Snapshot, used: Mapping[int, int], shards: ShardCounts) -> Usage:
-    """OSDs that are being drained count: CRUSH places on them what is recovered."""
-    return counted_usage(snapshot, used, shards, classes=class_usage(
-        snapshot, used, with_drained=True))
+    """The usage of a placement. OSDs that are being drained count: CRUSH places on them what is
+    recovered."""
+    return counted_usage(placed.snapshot, placed.used, placed.shards, classes=class_usage(
+        placed.snapshot, placed.used, with_drained=True))
 
 
 #: Of each type so many are kept, with all figures.
 KEPT_FAILURES = 5
-_WORST_PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 
 #: (OSDs that fail, pgids) → up sets under that failure, as the mgr's map gives them.
 UpSetsWithout = Callable[[Sequence[int], Sequence[str]], Mapping[str, Osds]]
@@ -153,16 +129,17 @@ UpSetsWithout = Callable[[Sequence[int], Sequence[str]], Mapping[str, Osds]]
 class TypeFailures(NamedTuple):
     """The failures of one bucket of a type."""
 
-    type_name: str
-    failures: int                        # how many there are
-    worst: Tuple[FailureFigures, ...]    # the worst first
-    computed: int                        # of them, those of which most is lost, or most data moves
+    failures: int            # how many there are
+    worst: List[Recovery]    # the worst first
+    computed: int            # of them, those with the most data
 
 
-def recovery_from(placed: Placement, failure: Failure, pgs: PgsByOsd,
+def recovery_from(placed: Placement, failure: Failure, pgs: Mapping[int, Sequence[str]],
                   up_sets_without: UpSetsWithout) -> Recovery:
-    """What follows from a failure of the placement."""
-    mapped = up_sets_without(sorted(failure.osds), pgs.of(failure.osds))
+    """What follows from a failure of the placement. `pgs`: `pgs_by_osd` of it."""
+    failed = sorted(failure.osds)
+    mapped = up_sets_without(failed, list(dict.fromkeys(
+        pgid for osd in (NO_OSD, *failed) for pgid in pgs.get(osd, ()))))
     return recover(placed, failure, {pgid: up for pgid, up in mapped.items()
                                      if pgid in placed.snapshot.pgs})
 
@@ -170,12 +147,13 @@ def recovery_from(placed: Placement, failure: Failure, pgs: PgsByOsd,
 def worst_failures(placed: Placement, up_sets_without: UpSetsWithout) -> Dict[str, TypeFailures]:
     """By type, the failures of hosts and of what the rules keep shards apart by.
 
-    Of each type the one that looks worst without CRUSH is computed, then the second of each, until
-    `give_way` tells to end: for each the mgr copies its map, and a cluster may have 10,000 OSDs.
+    Of each type the one with the most data is computed, then the second of each, until `give_way`
+    tells to end: for each the mgr copies its map, and a cluster may have 10,000 OSDs.
     """
-    pgs, before = PgsByOsd(placed), usage_of(placed)
-    ranked = {type_name: _ranked(placed, failures)
-              for type_name, failures in failure_domains(placed.snapshot).items()}
+    pgs = pgs_by_osd(placed)
+    ranked = {type_name: sorted(failures, key=lambda failure: -sum(
+        placed.used[osd] for osd in failure.osds))
+        for type_name, failures in failure_domains(placed.snapshot).items()}
     worst: Dict[str, List[Recovery]] = {type_name: [] for type_name in ranked}
     computed: Counter[str] = Counter()
     for number in range(max(map(len, ranked.values()), default=0)):
@@ -186,21 +164,5 @@ def worst_failures(placed: Placement, up_sets_without: UpSetsWithout) -> Dict[st
                 found.append(recovery_from(placed, failures[number], pgs, up_sets_without))
                 found.sort(key=Recovery.severity, reverse=True)
                 del found[KEPT_FAILURES:]
-    return {type_name: TypeFailures(type_name, len(failures), tuple(
-        failure_figures(placed, recovery, before) for recovery in worst[type_name]),
-        computed[type_name]) for type_name, failures in ranked.items()}
-
-
-def _ranked(placed: Placement, failures: Sequence[Failure]) -> Sequence[Failure]:
-    """The failures by what can be told without CRUSH, the worst first: PGs of which too few shards
-    are left, and bytes that have to go elsewhere."""
-    number_of = {osd: number for number, failure in enumerate(failures) for osd in failure.osds}
-    lost, pools = [0] * len(failures), placed.snapshot.pools
-    for pg in piecewise(placed.snapshot.pgs.values(), _WORST_PGS_A_PIECE):
-        held = [osd for osd in placed.up(pg) if osd != NO_OSD]
-        numbers = [number_of[osd] for osd in held if osd in number_of]
-        for number in set(numbers):
-            lost[number] += len(held) - numbers.count(number) < pools[pg.pool].data_shards
-    moved = [sum(placed.used.get(osd, 0) for osd in failure.osds) for failure in failures]
-    order = sorted(range(len(failures)), key=lambda i: (-lost[i], -moved[i], i))
-    return [failures[i] for i in order]
+    return {type_name: TypeFailures(len(failures), worst[type_name], computed[type_name])
+            for type_name, failures in ranked.items()}

@@ -14,7 +14,7 @@ from equilibrium_mgr.execution.outcomes import waiting_groups
 from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.report.explain.advice import help_for
-from equilibrium_mgr.report.explain.reasons import ExplainContext
+from equilibrium_mgr.report.explain.advice import ExplainContext
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 

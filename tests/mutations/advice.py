@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import Edit, Mutation
 
-_OUTAGE = "equilibrium_mgr/report/explain/outage.py"
+_OUTAGE = "equilibrium_mgr/report/explain/advice.py"
 _TOO_FULL = "equilibrium_mgr/observation/cluster_view.py"
 _VIEW = "equilibrium_mgr/observation/cluster_view.py"
 

@@ -108,8 +108,9 @@ def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
     snapshot = gateway.snapshot()
     placed = places.placement(snapshot, changes)
     failed = failure.Failure("", "", frozenset(osds))
-    pgids = places.PgsByOsd(placed).of(failed.osds)
-    mapped = gateway.up_sets_without(failed.osds, pgids)
+    by_osd = places.pgs_by_osd(placed)
+    mapped = gateway.up_sets_without(failed.osds, {
+        pgid for osd in (ITEM_NONE, *failed.osds) for pgid in by_osd.get(osd, ())})
     after = up_sets.UpSetsAfter(snapshot, failed.osds)
     found: Ups = {pg.pgid: placed.up(pg) for pg in snapshot.pgs.values()}
     found.update((pgid, after.up(snapshot.pgs[pgid], up, placed.items(pgid)))

@@ -61,8 +61,8 @@ def test_a_job_computes_and_who_asks_does_not_wait() -> None:
     assert (jobs.pending, case.asked) == (["failure of h0"], [])
     jobs.run()
     answer = case.service.ask(HOST)
-    assert answer is not None and answer.figures is not None and answer.worst is None
-    assert answer.figures.recovery.up == {"1.0": (3, 1)} and answer.epoch == 100
+    assert answer is not None and answer.recovery is not None and answer.worst is None
+    assert answer.recovery.copied_shards == 1 and answer.epoch == 100
     assert jobs.pending == []
 
 

@@ -12,7 +12,7 @@ from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.execution.outcomes import Items
 from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.report.explain.explain import explain
-from equilibrium_mgr.report.explain.reasons import ExplainContext
+from equilibrium_mgr.report.explain.advice import ExplainContext
 
 
 RACK_RULE = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"

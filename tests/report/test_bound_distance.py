@@ -9,7 +9,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts, plan_of
 from tests.support.rules import OSD_RULE
 
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
-from equilibrium_mgr.report.cluster.bounds import proven_lines
+from equilibrium_mgr.report.cluster.evaluation import proven_lines
 
 
 def evaluation(cluster: Cluster) -> Tuple[Dict[str, Any], str]:

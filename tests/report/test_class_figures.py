@@ -10,7 +10,7 @@ from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.observation.refusals import planned_placement
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.report.cluster.bounds import class_rows, class_table
+from equilibrium_mgr.report.cluster.cluster_tables import class_rows, class_table
 
 
 def three() -> Cluster:

@@ -13,7 +13,7 @@ from equilibrium_mgr.plan.usage import share_utilizations
 from equilibrium_mgr.planner.refusal_census import RefusalCount
 from equilibrium_mgr.report.cluster.cluster_tables import held_json
 from equilibrium_mgr.report.explain.advice import numbers_of
-from equilibrium_mgr.report.explain.reasons import ExplainContext
+from equilibrium_mgr.report.explain.advice import ExplainContext
 from equilibrium_mgr.snapshot import reason_codes as codes
 from equilibrium_mgr.what_if.failure import Failure, placement
 from equilibrium_mgr.what_if.recovery import recover

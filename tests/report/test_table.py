@@ -7,31 +7,28 @@ from typing import List
 import pytest
 
 from equilibrium_mgr.report.answer import (
-    Column, CommandError, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
+    CommandError, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
 
 ROWS: List[Row] = [{"osd": 1, "use": 0.5}, {"osd": 2, "use": None}, {"osd": 3, "use": 0.7}]
 KEYS: SortKeys = {"id": lambda row: row["osd"], "use": lambda row: row["use"]}
 
 
 def test_names_are_left_numbers_right_and_unknown_is_empty() -> None:
-    text = render_table((Column("POOL", is_name=True), Column("ID"), Column("FREE")),
-                        [["rbd", "1", "9.5 TiB"], ["longer", "10", ""]])
+    text = render_table("POOL<|ID|FREE", [["rbd", "1", "9.5 TiB"], ["longer", "10", ""]])
     assert text.split("\n") == ["POOL    ID     FREE",
                                 "rbd      1  9.5 TiB",
                                 "longer  10"]
 
 
 def test_a_table_that_is_too_wide_has_one_space_and_then_cut_names() -> None:
-    columns = (Column("POOL", is_name=True), Column("A"), Column("B"))
-    assert render_table(columns, [["x" * 10, "1" * 5, "2" * 5]], 23).split("\n")[1] == (
+    assert render_table("POOL<|A|B", [["x" * 10, "1" * 5, "2" * 5]], 23).split("\n")[1] == (
         "xxxxxxxxxx 11111 22222")
-    narrow = render_table(columns, [["x" * 10, "1" * 5, "2" * 5]], 20).split("\n")
+    narrow = render_table("POOL<|A|B", [["x" * 10, "1" * 5, "2" * 5]], 20).split("\n")
     assert narrow[1] == "xxxxxx.. 11111 22222" and all(len(line) <= 20 for line in narrow)
 
 
 def test_the_widest_name_is_cut_first() -> None:
-    columns = (Column("A", is_name=True), Column("B", is_name=True))
-    assert render_table(columns, [["x" * 20, "short"]], 16).split("\n")[1] == "xxxxxxxx.. short"
+    assert render_table("A<|B<", [["x" * 20, "short"]], 16).split("\n")[1] == "xxxxxxxx.. short"
 
 
 def test_rows_are_sorted_both_ways_and_unknown_comes_last() -> None:

@@ -9,9 +9,8 @@ from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.runtime.time_slice import giving_way
-from equilibrium_mgr.what_if.failure import Failure, PgsByOsd, placement
-from equilibrium_mgr.what_if.recovery import (
-    Recovery, failure_figures, recover, usage_of, worst_failures)
+from equilibrium_mgr.what_if.failure import Failure, pgs_by_osd, placement
+from equilibrium_mgr.what_if.recovery import Recovery, recover, usage_of, worst_failures
 
 Ups = Mapping[str, Tuple[int, ...]]
 
@@ -33,7 +32,7 @@ def test_shards_go_to_where_crush_maps_them() -> None:
     found = after(two_copies(), fails(0), {"1.0": (3, 1), "1.1": (3, 2)})
     assert found.used == {1: 11 * GIB, 2: 21 * GIB, 3: 30 * GIB}
     assert (found.copied_shards, found.copied_bytes) == (2, 30 * GIB)
-    assert found.max_utilization == pytest.approx(0.3) and found.fullest_osd == 3
+    assert found.fullest[0] == pytest.approx(0.3) and found.fullest[1] == 3
     assert (found.too_full, found.undersized, found.lost) == (frozenset(), {}, {})
 
 
@@ -53,7 +52,7 @@ def test_positions_count_in_erasure_coded_pools() -> None:
 def test_pgs_that_do_not_fit_below_backfillfull() -> None:
     cluster = two_copies().osd(3, used=75 * GIB)
     found = after(cluster, fails(0), {"1.0": (3, 1), "1.1": (3, 2)})   # 75 + 10 + 20 of 90
-    assert found.too_full == {"1.1"} and found.max_utilization == pytest.approx(1.05)
+    assert found.too_full == {"1.1"} and found.fullest[0] == pytest.approx(1.05)
     assert after(cluster.osd(3, used=60 * GIB), fails(0),
                  {"1.0": (3, 1), "1.1": (3, 2)}).too_full == frozenset()
 
@@ -92,7 +91,7 @@ def test_pgs_below_min_size_serve_nobody_until_they_are_recovered() -> None:
 
 def test_a_pg_that_lacks_an_osd_already_counts_where_it_is_touched() -> None:
     cluster = two_copies().pg("1.3", [3], GIB, state="active+undersized")
-    assert "1.3" in PgsByOsd(placement(cluster.snapshot())).of({0})
+    assert "1.3" in pgs_by_osd(placement(cluster.snapshot()))[NONE]
     assert after(cluster, fails(0), {"1.3": (3,)}).undersized == {}
     found = after(cluster, fails(0), {"1.3": (3, 1)})   # it was osd.0 that has failed already
     assert found.used[1] == 12 * GIB and found.undersized == {}
@@ -104,7 +103,7 @@ def test_a_plan_counts_as_carried_out() -> None:
                                   change_of("1.1", [9, 2], [3, 2])])   # elsewhere by now
     assert sorted(placed.changes) == ["1.0"]
     assert placed.used == {0: 20 * GIB, 1: 11 * GIB, 2: 21 * GIB, 3: 10 * GIB}
-    assert sorted(PgsByOsd(placed).of({3})) == ["1.0"] == sorted(PgsByOsd(placed).of({3, 9}))
+    assert pgs_by_osd(placed)[3] == ["1.0"]
     found = recover(placed, fails(3), {"1.0": (0, 1)})
     assert found.used == {0: 30 * GIB, 1: 11 * GIB, 2: 21 * GIB}
 
@@ -113,12 +112,12 @@ def test_figures_leave_the_failed_osds_out() -> None:
     snapshot = two_copies().osd(0, size=4 * OSD_BYTES).snapshot()
     placed = placement(snapshot)
     found = recover(placed, fails(0), {"1.0": (3, 1), "1.1": (3, 2)})
-    figures = failure_figures(placed, found, usage_of(placed))
+    before, later = usage_of(placed), found.after
     assert [(usage.osds, usage.fullest_osd) for usage in (
-        figures.before.classes["hdd"], figures.after.classes["hdd"])] == [(4, 2), (3, 3)]
-    before, later = figures.before.pools["pool1"], figures.after.pools["pool1"]
-    assert later.limiting_osd == 3 and 0 < later.free_bytes < before.free_bytes
-    assert figures.after.room is not None and figures.after.room.limiting_osd == 3
+        before.classes["hdd"], later.classes["hdd"])] == [(4, 2), (3, 3)]
+    assert later.pools["pool1"].limiting_osd == 3
+    assert 0 < later.pools["pool1"].free_bytes < before.pools["pool1"].free_bytes
+    assert later.room is not None and later.room.limiting_osd == 3
 
 
 def test_the_worst_come_first_and_few_are_kept() -> None:
@@ -132,16 +131,15 @@ def test_the_worst_come_first_and_few_are_kept() -> None:
         return {pgid: ((osds[0] + 1) % 8,) for pgid in pgids}
     found = worst_failures(placed, mapped)["host"]
     assert found.failures == 8 and len(found.worst) == 5
-    assert all(figures.recovery.lost == {1: 1} for figures in found.worst)   # one copy
-    highest = [figures.recovery.max_utilization for figures in found.worst]
+    assert all(one.lost == {1: 1} for one in found.worst)   # one copy
+    highest = [one.fullest[0] for one in found.worst]
     assert highest == sorted(highest, key=lambda ratio: -(ratio or 0.0))
 
 
 def test_where_time_is_short_those_with_the_most_data_are_computed() -> None:
-    cluster = Cluster(hosts(8), {0: HOST_RULE}).pool(1, size=2).pool(2, size=1)
+    cluster = Cluster(hosts(8), {0: HOST_RULE}).pool(1, size=2)
     for osd in range(7):
         cluster.pg(f"1.{osd:x}", [osd, osd + 1], (osd + 1) * GIB)
-    cluster.pg("2.0", [0], GIB // 8)   # lost with osd.0, which has the least otherwise
     asked = []
 
     def mapped(osds: Sequence[int], pgids: Sequence[str]) -> Mapping[str, Tuple[int, ...]]:
@@ -150,4 +148,4 @@ def test_where_time_is_short_those_with_the_most_data_are_computed() -> None:
     placed = placement(cluster.snapshot())
     with giving_way(lambda _: len(asked) < 3):
         found = worst_failures(placed, mapped)["host"]
-    assert asked == [0, 6, 5] and (found.failures, found.computed) == (8, 3)
+    assert asked == [6, 5, 4] and (found.failures, found.computed) == (8, 3)

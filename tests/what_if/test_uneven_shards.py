@@ -11,7 +11,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.what_if.failure import Failure, placement
-from equilibrium_mgr.what_if.recovery import Recovery, failure_figures, recover, usage_of
+from equilibrium_mgr.what_if.recovery import Recovery, recover
 
 RATIOS = (1.5, 0.0, 1.5)
 
@@ -29,26 +29,26 @@ def optimized(*ratios: float) -> Snapshot:
     return snapshot._replace(pools={**snapshot.pools, 1: pool})
 
 
-def without(snapshot: Snapshot, failed: int) -> Recovery:
-    """Each shard of the OSD goes to the next one that has none of the PG."""
+def without(snapshot: Snapshot, failed: int) -> Tuple[Recovery, Dict[str, Tuple[int, ...]]]:
+    """Each shard of the OSD goes to the next one that has none of the PG; with the up sets."""
     mapped: Dict[str, Tuple[int, ...]] = {}
     for pgid, pg in snapshot.pgs.items():
         target = next(osd for osd in range(8) if osd not in (failed, *pg.up))
         mapped[pgid] = tuple(target if osd == failed else osd for osd in pg.up)
-    return recover(placement(snapshot), Failure("it", "osd", frozenset({failed})), mapped)
+    return recover(placement(snapshot), Failure("it", "osd", frozenset({failed})), mapped), mapped
 
 
 @pytest.mark.parametrize("ratios", [(), RATIOS])
 @pytest.mark.parametrize("failed", [0, 5])
 def test_the_space_after_a_failure_is_that_of_its_placement(
         ratios: Tuple[float, ...], failed: int) -> None:
-    snapshot, placed = optimized(*ratios), placement(optimized(*ratios))
-    found = without(snapshot, failed)
-    after = failure_figures(placed, found, usage_of(placed)).after
+    snapshot = optimized(*ratios)
+    found, up = without(snapshot, failed)
+    after = found.after
     left = snapshot._replace(osds={
         osd: entry for osd, entry in snapshot.osds.items() if osd != failed})
     wanted = placement_usage(left, found.used, [
-        (pg, found.up.get(pg.pgid, pg.up)) for pg in snapshot.pgs.values()])
+        (pg, up[pg.pgid]) for pg in snapshot.pgs.values()])
     assert after.room is not None and wanted.room is not None
     assert after.room.limiting_osd == wanted.room.limiting_osd
     assert after.room.bytes == pytest.approx(wanted.room.bytes, rel=1e-9)
@@ -75,7 +75,7 @@ def test_bytes_are_those_of_the_device_that_they_go_to() -> None:
                                     device=(100 * GIB, 0))
     snapshot = snapshot._replace(osds={**snapshot.osds, 2: osd})
     found = recover(placement(snapshot), Failure("it", "osd", frozenset({0})), {"1.0": (2, 1)})
-    assert found.copied_bytes == 20 * GIB and found.max_utilization == pytest.approx(0.2)
+    assert found.copied_bytes == 20 * GIB and found.fullest[0] == pytest.approx(0.2)
 
 
 def test_a_drained_osd_counts_in_all_figures() -> None:
@@ -83,7 +83,5 @@ def test_a_drained_osd_counts_in_all_figures() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB).drain(3)
     placed = placement(cluster.pg("1.1", [3, 1], 30 * GIB).snapshot())
     found = recover(placed, Failure("it", "osd", frozenset({0})), {"1.0": (3, 1)})
-    figures = failure_figures(placed, found, usage_of(placed))
-    assert found.fullest_osd == 3 and found.max_utilization == pytest.approx(0.4)
-    after = figures.after.classes["hdd"]
-    assert (after.fullest_osd, after.max, after.osds) == (3, found.max_utilization, 3)
+    assert found.fullest[0] == pytest.approx(0.4) and found.fullest[1] == 3
+    assert found.after.classes["hdd"].osds == 3

@@ -1,4 +1,6 @@
-"""`osds`: how full each OSD is, will be and could be, and what moves to and from it.
+"""The figures of device classes: of now as `ceph osd df` has them, and of what is to come.
+
+`osds`: how full each OSD is, will be and could be, and what moves to and from it.
 
 `df`: what clients can still write, into each pool and into all of them.
 
@@ -16,19 +18,16 @@ from ...observation.movements import RUNNING_STATES
 from ...observation.refusals import planned_placement, planned_usage
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...plan.options import osd_id
-from ...plan.usage import share_limits
+from ...plan.usage import class_usage, share_limits
 from ...planner.bound.pool_space import PoolSpaceBound
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ...snapshot.model import Snapshot, pg_number
 from ...snapshot.operator_weights import held_sentence
 from ..answer import (
-    Column, CommandAnswer, CommandError, Row, SortKeys, limited_rows, render_table, rest_line,
+    CommandAnswer, CommandError, Row, SortKeys, limited_rows, render_table, rest_line,
     sorted_rows)
 
 _USUAL_ORDER = "-use"   # fullest first
-_OSD_COLUMNS = (Column("ID"), Column("CLASS", is_name=True), Column("HOST", is_name=True)) + tuple(
-    Column(title) for title in ("SIZE", "USED", "%USE", "%SOON", "%PLAN", "%BEST", "PGS", "IN",
-                                "OUT"))
 _KIB = 1 << 10
 #: OSDs that are held to a share, each of which has a sentence.
 _HELD_SHOWN = 10
@@ -55,7 +54,8 @@ def report_osds(view: ClusterView, age_seconds: float, wanted: Optional[Sequence
         rows = [row for row in rows if value is None or row[key] == value]
     rows = sorted_rows(rows, sort or _USUAL_ORDER, OSD_SORT_KEYS)
     shown = limited_rows(rows, limit)
-    lines = [render_table(_OSD_COLUMNS, [[   # sizes in whole KiB, as `ceph osd df` has them
+    head = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|IN|OUT"
+    lines = [render_table(head, [[   # sizes in whole KiB, as `ceph osd df` has them
         str(row["id"]), row["device_class"], row["host"],
         *["" if row[key] is None else format_bytes(row[key] // _KIB * _KIB)
           for key in ("size_bytes", "used_bytes")],
@@ -144,8 +144,48 @@ def held_json(snapshot: Snapshot) -> List[Dict[str, Any]]:
             for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
 
 
-_POOL_COLUMNS = (Column("POOL", is_name=True),) + tuple(Column(title) for title in (
-    "ID", "PGS", "STORED", "%USED", "FREE", "LIMITED BY", "PLANNED", "MAX AVAIL"))
+def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = None) -> List[Row]:
+    """One dictionary for each device class, in the order of names; OSDs that are out or without
+    statistics do not count.
+
+    Utilizations are ratios: `utilization` is used bytes ÷ size of the class; it, max, min and
+    stddev are of now, as OSDs report them, those that are being drained too. What is to be is of
+    the OSDs that take data, and None where a class has none. `soon_`: once everything in flight has
+    arrived. `planned_`: by `planned_used`, OSD id → bytes; None without it. `bound_`: no legal
+    placement that keeps the operator's weights has a lower maximum, one that does not may; None
+    where that is not known of the class by itself.
+    """
+    later = (("soon_", class_usage(view.snapshot, view.used_soon)),
+             ("planned_", {} if planned_used is None else class_usage(view.snapshot, planned_used)))
+    rows: List[Row] = []
+    for name, now in class_usage(view.snapshot, view.used_now, with_drained=True).items():
+        row: Row = {
+            "device_class": name, "osds": now.osds, "size_bytes": now.size_bytes,
+            "used_bytes": now.used_bytes,
+            "utilization": now.used_bytes / now.size_bytes if now.size_bytes else None,
+            "max_utilization": now.max, "fullest_osd": now.fullest_osd,
+            "min_utilization": now.min, "stddev": now.stddev,
+            "bound_utilization": view.bounds.get(name)}
+        for prefix, usages in later:
+            usage = usages.get(name)
+            row.update({f"{prefix}max_utilization": usage and usage.max,
+                        f"{prefix}fullest_osd": usage and usage.fullest_osd,
+                        f"{prefix}min_utilization": usage and usage.min,
+                        f"{prefix}stddev": usage and usage.stddev})
+        rows.append(row)
+    return rows
+
+
+def class_table(rows: Sequence[Dict[str, Any]]) -> str:
+    """One line for each dictionary of `class_rows`, in per cent."""
+    return render_table("CLASS<|OSDS|SIZE|%USE|%MAX|FULLEST|%MIN|STDDEV|%SOON|%PLAN|%BOUND", [[
+        row["device_class"], str(row["osds"]), format_bytes(row["size_bytes"]),
+        format_percent(row["utilization"]), format_percent(row["max_utilization"]),
+        f"osd.{row['fullest_osd']}", format_percent(row["min_utilization"]),
+        format_percent(row["stddev"]), format_percent(row["soon_max_utilization"]),
+        format_percent(row["planned_max_utilization"]),
+        format_percent(row["bound_utilization"])] for row in rows])
+
 
 #: Keys of `--sort`.
 POOL_SORT_KEYS: SortKeys = {
@@ -201,7 +241,7 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
 
 def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
     """One line for each row of `pool_rows`."""
-    return render_table(_POOL_COLUMNS, [[
+    return render_table("POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL", [[
         row["name"], str(row["id"]), str(row["pg_num"]), format_known(row["stored"]),
         format_percent(row["percent_used"]), format_known(row["free_bytes"]),
         format_osd(row["limiting_osd"]), format_known(row["planned_free_bytes"]),
@@ -247,10 +287,6 @@ def _free(prefix: str, space: Optional[PoolSpace]) -> Dict[str, Any]:
 #: Rows of the table without --limit; JSON has all then.
 ROWS_SHOWN = 40
 
-_MOVE_COLUMNS = (
-    Column("PG", True), Column("POOL", True), Column("FROM"), Column("TO"), Column("SIZE"),
-    Column("LEFT"), Column("STATE", True), Column("WHOSE", True))
-
 
 def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], pool: Optional[str],
                  waiting_shards: int, limit: Optional[int]) -> CommandAnswer:
@@ -284,7 +320,7 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
         "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
         "moves": rows if limit is None else shown, "shards": len(rows), "left_bytes": left,
         "bytes_per_second": rate, "waiting_shards": waiting_shards}
-    lines = [render_table(_MOVE_COLUMNS, [[
+    lines = [render_table("PG<|POOL<|FROM|TO|SIZE|LEFT|STATE<|WHOSE<", [[
         row["pgid"], row["pool"] or str(row["pool_id"]), format_osd(row["source"]),
         format_osd(row["target"]), format_bytes(row["bytes"]), format_bytes(row["left_bytes"]),
         row["state"], row["origin"]] for row in shown])] if rows else ["nothing moves"]

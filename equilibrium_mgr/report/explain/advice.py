@@ -1,4 +1,6 @@
-"""What helps against a reason: its figures, by what the loop has seen and counted, and its action.
+"""What helps: against a reason, with its figures, by what the loop has seen and counted; and what
+comes before balancing: OSDs that are down, PGs that serve no client or have no OSD for a shard,
+writes that are stopped, and hosts that a rule cannot use.
 
 For `status` and health checks, which count nothing themselves, and for `explain`.
 """
@@ -6,26 +8,38 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Dict, List, Optional
+from typing import (
+    Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
-from ...control.balancing_scope import bad_options
+from ...control.balancing_scope import automatic_options, bad_options
 from ...control.status import BalancerStatus
-from ...execution.guards import BEFORE_QUINCY, pg_num_changes
-from ...execution.outcomes import ExcludedPgs
-from ...observation.cluster_view import BACKFILL, HELD_UP, STUCK, ClusterView
+from ...crush.hierarchy import CrushHierarchy
+from ...crush.placement import PlacementRule
+from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, pg_num_changes
+from ...execution.outcomes import ExcludedPgs, Items, held
+from ...observation.cluster_view import (
+    BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
+    RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import fullest_osds
-from ...plan.options import FILL_MARGIN, OsdFilter, effective_fill_limit, raised_nearfull_ratio
-from ...planner.refusal_census import Census, RefusalCount
-from ...runtime.formatting import format_deadline, format_percent
+from ...plan.options import (
+    FILL_MARGIN, OsdFilter, PlanOptions, effective_fill_limit, raised_nearfull_ratio)
+from ...planner.refusal_census import RefusalCensus, RefusalCount
+from ...runtime.formatting import (
+    format_deadline, format_percent, format_time, named, plural)
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
+from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
+from ...snapshot.model import Osd, Snapshot
 from ...snapshot.operator_weights import BY_REWEIGHT
 from ...snapshot.reason_codes import FASTER, NOTHING, REASONS, action
 from ..answer import Row
-from .outage import find_outage, is_relieved
-from .reasons import ExplainContext, count_row, pool_counts
 
 
+#: Flags of the osdmap that an outage is the longer for, and what each does.
+_FLAGS = {"noout": "keeps Ceph from rebuilding their data elsewhere", "noup": "keeps OSDs down",
+          "norecover": "holds up recovery", "nobackfill": "holds up backfill"}
+_OF_OSDS = ("noout", "noup")
+_NAMED = 3
 #: Of these the figures of the action take longer than a status may.
 _EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
 _LONG = (codes.GRANULARITY, codes.IMMOVABLE)
@@ -33,6 +47,237 @@ _LONG = (codes.GRANULARITY, codes.IMMOVABLE)
 _BY_COPYING = (codes.DEGRADED, codes.PG_NUM_CHANGING, codes.IN_FLIGHT, codes.SOURCE_FULL,
                codes.NEARFULL_FIRST, codes.MOVING)
 
+
+class ExplainContext(NamedTuple):
+    """The sources of an explanation; nothing is read from the cluster for it."""
+
+    view: ClusterView
+    status: BalancerStatus
+    settings: Settings
+    excluded: ExcludedPgs = ExcludedPgs(frozenset(), frozenset(), 0.0)
+    #: PG shards per OSD that plans keep to, and at which OSDs refuse more; 0: no limit
+    max_pg_shards: Tuple[int, int] = (0, 0)
+    now: float = 0.0   # seconds since the epoch
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster as it was last observed."""
+        return self.view.snapshot
+
+    def plan_options(self) -> PlanOptions:
+        """The options with which automatic balancing would plan now."""
+        return automatic_options(self.settings, self.snapshot, frozenset(self.rejected),
+                                 self.max_pg_shards)
+
+    @property
+    def rejected(self) -> Items:
+        """What the monitor did not keep and is left alone for that now."""
+        return held(self.status.rejected, self.now)
+
+    @property
+    def rest_code(self) -> str:
+        """The code of the status; of a state at rest, that of before anything was counted."""
+        refusals = self.status.refusals
+        return self.status.reason_code if refusals is None else refusals.rest_code
+
+    @property
+    def is_settled(self) -> bool:
+        """True where a plan has found nothing to do; that of a drain alone, while automatic
+        balancing is off, was not asked what else would gain."""
+        return self.status.state in (STUCK, BALANCED) and self.settings.active
+
+    def census(self) -> Optional[RefusalCensus]:
+        """Counts refusals with these options; None where the bounds are not known."""
+        bounds = self.view.utilization_bounds
+        if bounds is None:
+            return None
+        return RefusalCensus(self.snapshot, self.plan_options(), bounds, self.excluded.codes)
+
+
+# -- what comes before balancing -------------------------------------------------------------------
+
+def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional[Row]:
+    """What is wrong with the cluster, and the one thing to do about it first, JSON-ready;
+    `since_at`: when the first of it was seen, in seconds since the epoch. None where nothing is to
+    be said before balancing."""
+    if view is None:
+        return None
+    snapshot = view.snapshot
+    down, full = [[snapshot.osds[osd] for osd in view.troubles[what]] for what in (DOWN, FULL)]
+    # PGs that peer are inactive for a moment
+    short = {what for what in (INACTIVE, STRANDED) for since in view.troubles[what].values()
+             if down or snapshot.taken_at - since >= TRANSIENT_SECONDS}
+    # what is out is missed where PGs are short of OSDs
+    down = [osd for osd in down if osd.is_in or short]
+    paused = ["pause"] if any(flag.startswith("pause") for flag in snapshot.flags) else []
+    if not (down or full or short or paused):
+        return None
+    inactive = {pool: states.inactive for pool, states in snapshot.pool_states.items()
+                if states.inactive and INACTIVE in short}
+    stranded = snapshot.skipped[NO_OSD_FOR_SHARD] if STRANDED in short else 0
+    flags = [flag for flag in _FLAGS if flag in snapshot.flags and (
+        down or short and flag not in _OF_OSDS)]
+    misplaced = [host for host in unused_hosts(snapshot) if host["pool"]]
+    # clients come last: with too few OSDs they would write to what is left
+    helps = (_start(down, snapshot) if down else "'ceph osd unset pause'" if paused
+             else _make_writable(full, status, view) if full
+             else "move host {host} from {under} to the {missing} that it stands in ('ceph osd"
+                  " crush move')".format(**misplaced[0]) if misplaced
+             else f"'ceph osd unset {flags[-1]}'" if flags and any(
+                 states.degraded for states in snapshot.pool_states.values())
+             else "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"
+             if stranded else
+             "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'")
+    said = ["flag pause stops the reads and writes of all clients" for _ in paused]
+    if down:
+        said.append(f"{plural(len(down), 'OSD')} {'is' if len(down) == 1 else 'are'} down:"
+                    f" {_places(down, snapshot)}" + _seen(view, DOWN, *down))
+    if full:
+        fills = named([f"osd.{osd.id} ({format_percent(osd.utilization)}%)" for osd in sorted(
+            full, key=lambda osd: -(osd.utilization or 0.0))], _NAMED)
+        said.append(f"writes to {_pools(_pools_on(full, snapshot), snapshot)} are stopped:"
+                    f" {fills} {'is' if len(full) == 1 else 'are'} above full_ratio"
+                    f" {format_percent(snapshot.full_ratio)}%" + _seen(view, FULL))
+    if inactive:
+        said.append(f"{plural(sum(inactive.values()), 'PG')} of {_pools(inactive, snapshot)} cannot"
+                    " be read or written" + _seen(view, INACTIVE))
+    elif stranded and not down:
+        said.append(f"{plural(stranded, 'PG')} {'has' if stranded == 1 else 'have'} no OSD for a"
+                    " shard" + _seen(view, STRANDED))
+    return {"sentence": "; ".join([*said, *[f"flag {flag} {_FLAGS[flag]}" for flag in flags]]),
+            "action": helps, "since_at": min(
+                [at for seen in view.troubles.values() for at in seen.values()],
+                default=snapshot.taken_at),
+            "down_osds": [osd.id for osd in down], "full_osds": [osd.id for osd in full],
+            "inactive_pgs": sum(inactive.values()), "flags": flags + paused}
+
+
+def _start(down: Sequence[Osd], snapshot: Snapshot) -> str:
+    return ("'ceph osd unset noup'" if "noup" in snapshot.flags else
+            f"start {_places(down, snapshot)}; 'ceph osd tree down' lists what is down")
+
+
+def osd_outage(osd: Osd, context: ExplainContext) -> Optional[Tuple[str, str, str]]:
+    """(code, action, sentence) of an OSD that is down, or above full_ratio; None of others."""
+    view, status = context.view, context.status
+    if not osd.up and not osd.destroyed:
+        return (codes.TARGET_UNAVAILABLE, _start([osd], view.snapshot),
+                f"osd.{osd.id} is down{_seen(view, DOWN, osd)}")
+    if osd.exceeds(view.snapshot.full_ratio):
+        return (codes.TOO_FULL, _make_writable([osd], status, view),
+                f"osd.{osd.id} is above full_ratio {format_percent(view.snapshot.full_ratio)}%"
+                f"{_seen(view, FULL, osd)}: writes to"
+                f" {_pools(_pools_on([osd], view.snapshot), view.snapshot)} are stopped")
+    return None
+
+
+def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterView) -> str:
+    """By moving data where there is room for it, else by a higher ratio, else by more room."""
+    snapshot = view.snapshot
+    full = sorted(full, key=lambda osd: -(osd.utilization or 0.0))
+    needed = math.floor(100.0 * (full[0].utilization or 0.0)) / 100.0 + 0.01
+    # what is on its way would fill a ratio that only does for now
+    raised = f"'ceph osd set-full-ratio {needed:.2f}' lets clients write" * (
+        needed <= HIGHEST_RATIO and all(
+            view.used_soon[osd.id] < needed * osd.size_bytes for osd in full))
+    names = named([f"osd.{osd.id}" for osd in full], _NAMED)
+    bounds = view.utilization_bounds.utilizations if view.utilization_bounds is not None else {}
+    # log recovery off a full OSD is refused
+    if all(bounds.get(osd.id, 1.0) < snapshot.full_ratio for osd in full) and not any(
+            entry.state == RECOVERY for entry in view.too_full):
+        if all(is_relieved(osd, status) for osd in full):
+            return (f"nothing; it ends by itself as equilibrium moves data off {names}"
+                    + (f"; {raised} before that" if raised else ""))
+        if status.state == OFF and status.progress is None:
+            return f"'ceph equilibrium on' moves data off {names} first"
+        helps = action(status.reason_code, status.reason_numbers)
+        if helps.startswith("'ceph"):
+            return helps
+    return (f"{raised} again, until data is deleted or OSDs are added" if raised
+            else f"delete data, or add OSDs: {names} can take nothing more")
+
+
+def is_relieved(osd: Osd, status: BalancerStatus) -> bool:
+    """True where the plan under way takes shards off the OSD; recovery holds up only what has not
+    been sent, and a pg_num that changes only as long as data of it is copied."""
+    is_changing = status.reason_code == codes.PG_NUM_CHANGING and status.view is not None and any(
+        move.is_running for move in status.view.movements)
+    if status.progress is None or not (
+            is_changing or status.state in (MOVING, THROTTLED, PLANNING)):
+        return (status.progress is not None and status.reason_code == codes.DEGRADED
+                and osd.outbound_bytes > 0)
+    return osd.outbound_bytes > 0 or any(
+        osd.id in set(change.up_before) - set(change.up_after) for change in status.wanted)
+
+
+def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
+    """Hosts with OSDs that are up, of which the rule of a pool, or each rule, can use none; JSON-
+    ready. `missing`: the type of bucket that a host would have to be in."""
+    crush = snapshot.crush
+    rules = {pool.rule_id: (pool, pool.rule) for pool in snapshot.pools.values() if pool.rule}
+    reached = {osd for _, rule in rules.values() for osd in rule.osds()}
+    found: List[Dict[str, Any]] = []
+    for bucket in crush.buckets.values():
+        if bucket.type_name != "host" or "~" in bucket.name or not rules:
+            continue
+        osds = [osd for osd, weight in crush.subtree(bucket.id).weights.items()
+                if weight > 0.0 and osd in snapshot.osds and snapshot.osds[osd].up]
+        pool, missing = next(((pool.name, missing) for pool, rule in rules.values()
+                              for missing in _missing(rule, osds, crush)), ("", ""))
+        if osds and (pool or reached.isdisjoint(osds)):
+            under = next((one.name for one in crush.buckets.values() if "~" not in one.name
+                          and bucket.id in [item for item, _ in one.items]), "no root")
+            why = (f"and in no {missing}: the rule of pool {pool} cannot use it" if pool
+                   else "where no pool's rule reaches it")
+            found.append({"host": bucket.name, "under": under, "osds": osds, "pool": pool,
+                          "missing": missing, "sentence": f"host {bucket.name}"
+                          f" ({plural(len(osds), 'OSD')}) is under {under} {why}"})
+    return found
+
+
+def _missing(rule: PlacementRule, osds: Sequence[int], crush: CrushHierarchy) -> List[str]:
+    """The types of bucket that OSDs are in none of, under what the rule takes; empty where it can
+    use one."""
+    if any(osd in block.weights for block in rule.blocks for osd in osds):
+        return []
+    return [domain.type_name for block in rule.blocks for domain in block.domains for osd in osds
+            if crush.subtree(block.take).weights.get(osd) and osd not in domain.bucket_of]
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+def _seen(view: ClusterView, what: str, *osds: Osd) -> str:
+    """Since when: of the OSDs, or of all; empty where that is not known."""
+    seen = view.troubles.get(what, {})
+    times = [seen[osd.id] for osd in osds if osd.id in seen] if osds else list(seen.values())
+    return f", seen since {format_time(min(times))} UTC" if times else ""
+
+
+def _places(osds: Iterable[Osd], snapshot: Snapshot) -> str:
+    """Hosts of which all OSDs are meant, then single OSDs; the first few, and a count."""
+    by_host: Dict[str, List[int]] = {}
+    for osd in osds:
+        by_host.setdefault(osd.host, []).append(osd.id)
+    sizes = {host: sum(osd.host == host for osd in snapshot.osds.values()) for host in by_host}
+    whole = [f"all of host {host}" for host, found in by_host.items()
+             if host and len(found) == sizes[host] > 1]
+    single = [f"osd.{osd} of {host or 'no host'}" for host, found in by_host.items()
+              if not host or not len(found) == sizes[host] > 1 for osd in sorted(found)]
+    return named(whole + single, _NAMED)
+
+
+def _pools_on(osds: Sequence[Osd], snapshot: Snapshot) -> List[int]:
+    """Pools whose rule reaches one of the OSDs: Ceph stops the writes of all of these."""
+    return [pool.id for pool in snapshot.pools.values()
+            if pool.rule is None or any(osd.id in pool.rule.osds() for osd in osds)]
+
+
+def _pools(pools: Iterable[int], snapshot: Snapshot) -> str:
+    names = [snapshot.pools[pool].name for pool in pools if pool in snapshot.pools]
+    return f"{'pool' if len(names) == 1 else 'pools'} {named(names, _NAMED)}"
+
+
+# -- what helps ------------------------------------------------------------------------------------
 
 def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,
                  now: float) -> str:
@@ -216,31 +461,7 @@ def _excluding_option(found: Optional[RefusalCount], context: ExplainContext) ->
     return "from_buckets" if is_source else "to_buckets"
 
 
-def census_rows(census: Census, context: ExplainContext, settled: bool) -> List[Row]:
-    """One for each code. `settled`: a plan has found nothing to do."""
-    rows: List[Row] = []
-    snapshot = context.snapshot
-    for found in census.counts:
-        numbers = numbers_of(found.code, found, context)
-        text = REASONS[found.code].counted or (
-            "allowed, but gains less than min_gain, or than moving it costs" if settled
-            else "allowed, and would be more even")
-        if found.code == codes.BALANCED and not all(
-                snapshot.pools[pool].stored_bytes for pool in found.pools):
-            text += ", or the shard is empty"
-        pg = snapshot.pgs[found.example[0]]
-        pool = snapshot.pools[pg.pool]
-        domain = "the CRUSH rule does not allow it"
-        for one in (pool.rule.block_at(pg.up.index(found.example[1])).domains[-1:]   # innermost
-                    if pool.rule is not None else ()):
-            most = one.shards_per_bucket
-            domain = (f"the {one.type_name} holds its {most} {'shard' if most == 1 else 'shards'}"
-                      " of the PG")
-        fill = effective_fill_limit(context.settings.fill_limit, snapshot.backfillfull_ratio)
-        figures = {"limit": "", "option": "pool_ids", **numbers, "domain": domain,
-                   "trouble": pg.immovable or pool.immovable or "not now",
-                   "fill": format_percent(fill)}
-        rows.append(count_row(
-            found.code, found.pairs, text.format(**figures), numbers.get("option"),
-            numbers.get("limit"), useful=found.useful, pools=pool_counts(found.pools, snapshot)))
-    return rows
+def pool_counts(found: Mapping[int, int], snapshot: Snapshot) -> List[Row]:
+    """The counts of pools, the largest first."""
+    return [{"id": pool, "name": snapshot.pools[pool].name, "count": count}
+            for pool, count in sorted(found.items(), key=lambda item: (-item[1], item[0]))]

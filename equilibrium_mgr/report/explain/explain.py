@@ -6,7 +6,8 @@ What is so of an OSD, a pool or a PG, and of the bound of a set of OSDs: JSON an
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
+from typing import (
+    Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ...crush.hierarchy import OSD_TYPE
 from ...crush.placement import NO_OSD
@@ -19,10 +20,10 @@ from ...observation.cluster_view import (
 from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, bound_code, fullest_osds, settled_code)
 from ...plan.model import PoolSpace
-from ...plan.options import osd_id
+from ...plan.options import effective_fill_limit, osd_id
 from ...planner.bound.demand import binding_domains
 from ...planner.bound.lower_bound import CAPACITY, FAILURE_DOMAIN, FIXED, OsdSet, pg_num_advice
-from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY, WHOLE_SHARDS, PoolSpaceBound
+from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY, WHOLE_SHARDS
 from ...planner.refusal_census import Census
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import (
@@ -35,9 +36,9 @@ from ...snapshot.reason_codes import NOTHING, REASONS, action
 from ..answer import CommandAnswer, Row
 from ..cluster.cluster_tables import best_free, held_json, held_sentences
 from ..operations import is_blocked, stuck_action
-from .advice import census_rows, help_for, numbers_of, state_action
-from .outage import find_outage, osd_outage, unused_hosts
-from .reasons import ExplainContext, Explanation, counted_text, waiting_rows
+from .advice import (
+    ExplainContext, find_outage, help_for, numbers_of, osd_outage, pool_counts, state_action,
+    unused_hosts)
 
 
 #: JSON-ready facts, and the same as sentences.
@@ -94,27 +95,23 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         sentences.append(f"no shard may go to it: it is {osd.unusable_reason()}")
     elif osd.share < 1.0:
         sentences.append(held_sentence(osd))
-    if not osd.unusable_reason() and bounds is not None and osd.target_utilization is not None:
-        sentences += (["no pool that holds data may use it"]
-                      if osd_set is None or reachable is None
-                      else _reach(number, reachable, osd_set, view))
+    is_usable = not osd.unusable_reason() and osd.target_utilization is not None
+    if is_usable and bounds is not None and (osd_set is None or reachable is None):
+        sentences.append("no pool that holds data may use it")
+    elif is_usable and osd_set is not None and reachable is not None:
+        said = ("in the most even placement that the rules allow it would be at"
+                f" {format_percent(reachable)}%")
+        difference = reachable - utilization_now(number, view)
+        if abs(difference) >= SAME:
+            said += (f", {100.0 * abs(difference):.1f} points"
+                     f" {'lower' if difference < 0.0 else 'higher'} than now")
+        sentences += [said, describe_bound(osd_set, view.snapshot)]
+        if number in osd_set.binding.osds and len(osd_set.binding.osds) < len(osd_set.osds):
+            sentences.append("it is one of the OSDs that stand at this bound")
     sentences.append("no pool on it can take more" if osd.exceeds(view.snapshot.full_ratio)
                      else f"it limits the free space of pools: {', '.join(limited)}" if limited
                      else "it limits the free space of no pool that holds data")
     return data, sentences
-
-
-def _reach(osd: int, reachable: float, osd_set: OsdSet, view: ClusterView) -> List[str]:
-    """What an OSD would be at in the most even placement, and why not lower."""
-    said = ("in the most even placement that the rules allow it would be at"
-            f" {format_percent(reachable)}%")
-    difference = reachable - utilization_now(osd, view)
-    if abs(difference) >= SAME:
-        said += (f", {100.0 * abs(difference):.1f} points"
-                 f" {'lower' if difference < 0.0 else 'higher'} than now")
-    stands = osd in osd_set.binding.osds and len(osd_set.binding.osds) < len(osd_set.osds)
-    return [said, describe_bound(osd_set, view.snapshot)] + (
-        ["it is one of the OSDs that stand at this bound"] if stands else [])
 
 
 def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
@@ -180,7 +177,15 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         osd_set = set_of(limiting, view)
         sentences += [describe_bound(osd_set, snapshot)] if osd_set is not None else []
     if bound is not None:
-        sentences.append(_describe_space_bound(pool, bound, snapshot))
+        reached = sorted(pool.rule.osds()) if pool.rule is not None else ()
+        cause = (f"its {pool.pg_num * pool.size} shards cannot be spread finer"
+                 if bound.kind == WHOLE_SHARDS
+                 else "every OSD that its rule reaches is full then"
+                 if bound.kind == SPACE_CAPACITY
+                 else f"{_osds_or_hosts(sorted(bound.osds), reached, snapshot)} are full then, and"
+                      " its rule keeps it from using others alone")
+        sentences.append(f"no placement leaves it more than {format_bytes(bound.free_bytes)} free:"
+                         f" {cause}")
     sentences += [
         f"{plural(block['shards'], 'shard')} of each PG under {block['take']}, at most "
         + " and ".join([f"{domain['most_shards']} per {domain['type']}"
@@ -310,17 +315,6 @@ def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
             f" {format_percent(osd_set.bound)}%: {cause}")
 
 
-def _describe_space_bound(pool: Pool, bound: PoolSpaceBound, snapshot: Snapshot) -> str:
-    """The most free space that a placement could leave a pool, and the cause."""
-    reached = sorted(pool.rule.osds()) if pool.rule is not None else ()
-    cause = (f"its {pool.pg_num * pool.size} shards cannot be spread finer"
-             if bound.kind == WHOLE_SHARDS
-             else "every OSD that its rule reaches is full then" if bound.kind == SPACE_CAPACITY
-             else f"{_osds_or_hosts(sorted(bound.osds), reached, snapshot)} are full then, and its"
-                  " rule keeps it from using others alone")
-    return f"no placement leaves it more than {format_bytes(bound.free_bytes)} free: {cause}"
-
-
 def _osds_or_hosts(osds: Sequence[int], among: Sequence[int], snapshot: Snapshot) -> str:
     """Names of the OSDs; of their hosts instead where these have no others `among` those given."""
     hosts = {snapshot.osds[osd].host for osd in osds}
@@ -403,15 +397,24 @@ def explain(what: Optional[str], context: ExplainContext,
 
 
 def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
-    view, snapshot = context.view, context.snapshot
+    view, snapshot, settings = context.view, context.snapshot, context.settings
     sets, said = _sets(view)
+    chosen = settings.pool_ids
+    limits = [("limited to pools", None if chosen is None else [
+        snapshot.pools[pool].name for pool in sorted(chosen) if pool in snapshot.pools])]
+    limits += [(what, None if names is None else sorted(names)) for what, names in (
+        ("limited to device classes", settings.device_classes),
+        ("limited to moves off", settings.from_buckets),
+        ("limited to moves to", settings.to_buckets), ("sparing", settings.not_buckets))]
     unused = unused_hosts(snapshot)
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
     broken = [pg.pgid for pg in broken_pgs(snapshot)]
     sentences = [host["sentence"] for host in unused] + said + [
-        entry.sentence() for entry in view.too_full] + _limited(context)
+        entry.sentence() for entry in view.too_full]
+    sentences += [f"balancing is {what}: {named(names, _MOST_NAMES) or 'none that is there'}"
+                  for what, names in limits if names is not None]
     sentences += [reason for _, reason in sorted(stopped.items())]
     sentences += [f"pools wait: {reason}" for reason in troubled]
     sentences += [f"{plural(count, 'PG')} cannot be moved: {reason}"
@@ -463,21 +466,73 @@ def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
     return found, sentences
 
 
-def _limited(context: ExplainContext) -> List[str]:
-    """The options that limit balancing."""
-    settings, pools = context.settings, context.snapshot.pools
-    chosen = settings.pool_ids
-    limits = [("limited to pools", None if chosen is None else [
-        pools[pool].name for pool in sorted(chosen) if pool in pools])]
-    limits += [(what, None if names is None else sorted(names)) for what, names in (
-        ("limited to device classes", settings.device_classes),
-        ("limited to moves off", settings.from_buckets),
-        ("limited to moves to", settings.to_buckets), ("sparing", settings.not_buckets))]
-    return [f"balancing is {what}: {named(names, _MOST_NAMES) or 'none that is there'}"
-            for what, names in limits if names is not None]
-
-
 # -- the reason ------------------------------------------------------------------------------------
+
+class Explanation(NamedTuple):
+    """What is so, why, and what helps."""
+
+    what: str
+    code: str
+    action: str
+    text: str = ""                    # behind the code: what the rows count, or a sentence
+    rows: Sequence[Row] = ()          # counts, JSON-ready
+    census: Optional[Census] = None   # where the rows are of one
+
+
+def waiting_rows(groups: Sequence[WaitingGroup]) -> List[Row]:
+    """The rows of shards that wait, as `status` groups them; JSON-ready."""
+    return [{"code": group.code, "count": group.shards, "text": group.waits_for,
+             "option": group.option, "limit": group.limit, "osd": group.osd, "useful": None,
+             "pools": []} for group in groups]
+
+
+def _counts(what: str, census: Census, where: str, context: ExplainContext) -> Explanation:
+    """What the counts of a census add up to, as in '36 shards on osd.13 x 13 targets:', with one
+    row for each code, JSON-ready: so many pairs of a shard and a target. `useful`: pairs whose move
+    would make the cluster more even."""
+    text = f"no shard {where} has a target"
+    if census.pairs:
+        targets = census.pairs / census.counted
+        shown = f"{targets:.0f}" if census.pairs % census.counted == 0 else f"about {targets:.1f}"
+        part = ("" if census.counted == census.shards
+                else f" (the first {census.counted} of {census.shards})")
+        text = f"{plural(census.shards, 'shard')}{part} {where} x {shown} targets:"
+    rows: List[Row] = []
+    snapshot = context.snapshot
+    fill = effective_fill_limit(context.settings.fill_limit, snapshot.backfillfull_ratio)
+    for found in census.counts:
+        numbers = numbers_of(found.code, found, context)
+        said = REASONS[found.code].counted or (
+            "allowed, but gains less than min_gain, or than moving it costs" if context.is_settled
+            else "allowed, and would be more even")
+        if found.code == codes.BALANCED and not all(
+                snapshot.pools[pool].stored_bytes for pool in found.pools):
+            said += ", or the shard is empty"
+        pg = snapshot.pgs[found.example[0]]
+        pool = snapshot.pools[pg.pool]
+        domain = "the CRUSH rule does not allow it"
+        for one in (pool.rule.block_at(pg.up.index(found.example[1])).domains[-1:]   # innermost
+                    if pool.rule is not None else ()):
+            most = one.shards_per_bucket
+            domain = (f"the {one.type_name} holds its {most} {'shard' if most == 1 else 'shards'}"
+                      " of the PG")
+        figures = {"limit": "", "option": "pool_ids", **numbers, "domain": domain,
+                   "trouble": pg.immovable or pool.immovable or "not now",
+                   "fill": format_percent(fill)}
+        rows.append({
+            "code": found.code, "count": found.pairs, "text": said.format(**figures),
+            "option": numbers.get("option"), "limit": numbers.get("limit"), "osd": None,
+            "useful": found.useful, "pools": pool_counts(found.pools, snapshot)})
+    code = census.reason_code
+    return Explanation(what, code, action(code, {}), text, rows, census)
+
+
+def _by_state(found: Explanation, context: ExplainContext) -> Explanation:
+    """The reason of the state, with the counts."""
+    status = context.status
+    return found._replace(code=status.reason_code, action=help_for(status.reason_code, context),
+                          text=f"{status.reason}; {found.text}")
+
 
 def cluster_reason(context: ExplainContext) -> Explanation:
     """The reason of the state that the cluster is in."""
@@ -505,17 +560,14 @@ def cluster_reason(context: ExplainContext) -> Explanation:
     assert asked is not None   # there is a set, so that bounds are known
     census = asked.of_osd(osd.id, MOST_PAIRS)
     if status.state == OFF or context.rest_code not in COUNTED:
-        return Explanation(what, status.reason_code, help_for(status.reason_code, context),
-                           f"{status.reason}; {counted_text(census, f'on osd.{osd.id}')}",
-                           census_rows(census, context, context.is_settled), census)
+        return _by_state(_counts(what, census, f"on osd.{osd.id}", context), context)
     if above < NEAR:   # nothing lower is possible
         code = bound_code(osd_set)
         numbers, found = numbers_of(code, None, context), domain_advice(osd_set, context)
         if code == codes.BOUND_DOMAIN and found is not None and numbers:
             numbers.update(found["figures"])
         return _reason(what, code, describe_bound(osd_set, context.snapshot), **numbers)
-    return _counted(what, settled_code(census, context.rest_code), census, f"on osd.{osd.id}",
-                    context, osd_set)
+    return _of_census(what, census, f"on osd.{osd.id}", context, osd_set)
 
 
 def _reason(what: str, code: str, text: str, **numbers: Any) -> Explanation:
@@ -526,27 +578,10 @@ def _filled(osd: Osd, context: ExplainContext) -> str:
     """'osd.13 is at 84.96%', and where it will be if that differs."""
     if not osd.has_statistics:
         return f"osd.{osd.id} has no statistics"
-    now = context.view.used_now.get(osd.id, osd.used_bytes) / osd.size_bytes
+    now = utilization_now(osd.id, context.view)
     then = osd.target_utilization or 0.0
     soon = "" if abs(now - then) < 0.00005 else f" ({format_percent(then)}% when all has arrived)"
     return f"osd.{osd.id} is at {format_percent(now)}%{soon}"
-
-
-def _counted(what: str, code: str, census: Census, where: str, context: ExplainContext,
-             osd_set: Optional[OsdSet]) -> Explanation:
-    """The reason that counts have shown."""
-    numbers = numbers_of(code, census.of(code), context)
-    if code == codes.GRANULARITY and osd_set is not None:
-        for found in pg_num_advice_of(census, osd_set, context):
-            if found["figures"]["now_ratio"] - found["figures"]["then_ratio"] >= _WORTH_DOING:
-                numbers.update(found["figures"])
-    helps = action(code, numbers)
-    if code == codes.IMMOVABLE and numbers.get("pgid"):
-        helps = _action_for(context.snapshot.pgs[numbers["pgid"]], context)
-    elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
-        helps = NOTHING   # the option is not the cause
-    return Explanation(what, code, helps, counted_text(census, where),
-                       census_rows(census, context, context.is_settled), census)
 
 
 def _action_for(pg: Pg, context: ExplainContext) -> str:
@@ -558,19 +593,27 @@ def _action_for(pg: Pg, context: ExplainContext) -> str:
 def _of_census(what: str, census: Census, where: str, context: ExplainContext,
                osd_set: Optional[OsdSet]) -> Explanation:
     """The counted reason; that of the state where moves are allowed and the state sends none."""
-    status, code = context.status, census.reason_code
-    if context.is_settled or code not in (codes.MIN_GAIN, codes.BALANCED):
-        return _counted(what, settled_code(census, context.rest_code) if context.is_settled
-                        else code, census, where, context, osd_set)
-    text, rows = counted_text(census, where), census_rows(census, context, False)
-    if code == codes.BALANCED:
-        return Explanation(what, code, action(code, {}), text, rows, census)
-    if status.state in (STUCK, BALANCED):   # of a drain: nothing else is moved
-        code = codes.SWITCHED_OFF
-        return Explanation(what, code, action(code, {}), f"automatic balancing is off; {text}",
-                           rows, census)
-    return Explanation(what, status.reason_code, help_for(status.reason_code, context),
-                       f"{status.reason}; {text}", rows, census)
+    found, code = _counts(what, census, where, context), census.reason_code
+    if context.is_settled:
+        code = settled_code(census, context.rest_code)
+    elif code == codes.MIN_GAIN and context.status.state not in (STUCK, BALANCED):
+        return _by_state(found, context)
+    elif code == codes.MIN_GAIN:   # of a drain: nothing else is moved
+        return found._replace(code=codes.SWITCHED_OFF, action=action(codes.SWITCHED_OFF, {}),
+                              text=f"automatic balancing is off; {found.text}")
+    elif code == codes.BALANCED:
+        return found
+    numbers = numbers_of(code, census.of(code), context)
+    if code == codes.GRANULARITY and osd_set is not None:
+        for better in pg_num_advice_of(census, osd_set, context):
+            if better["figures"]["now_ratio"] - better["figures"]["then_ratio"] >= _WORTH_DOING:
+                numbers.update(better["figures"])
+    helps = action(code, numbers)
+    if code == codes.IMMOVABLE and numbers.get("pgid"):
+        helps = _action_for(context.snapshot.pgs[numbers["pgid"]], context)
+    elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
+        helps = NOTHING   # the option is not the cause
+    return found._replace(code=code, action=helps)
 
 
 def _deferred(what: str, deferred: Sequence[WaitingChange], context: ExplainContext) -> Explanation:
@@ -708,10 +751,9 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
 
 def _shard(number: int, context: ExplainContext) -> str:
     osd = context.snapshot.osds.get(number)
-    if number == NO_OSD or osd is None or not osd.has_statistics:
-        return "no OSD" if number == NO_OSD else f"osd.{number}"
-    used = context.view.used_now.get(number, osd.used_bytes)
-    return f"osd.{number} {format_percent(used / osd.size_bytes)}%"
+    if osd is None or not osd.has_statistics:
+        return _osds([number])
+    return f"osd.{number} {format_percent(utilization_now(number, context.view))}%"
 
 
 # -- advice on bounds that no move lowers ----------------------------------------------------------
