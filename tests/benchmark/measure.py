@@ -15,7 +15,6 @@ from . import osdmaptool
 from .clusters import Source
 from .memory import peak_bytes
 from .options import plan_options
-from .peers import read_bound, read_peers
 from .scoring import Score, changed_items, data_pools, least_moved_bytes, score
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
@@ -56,10 +55,6 @@ def measure(job: Job) -> Dict[str, Any]:
         "load_seconds": load_seconds, "start": _as_dict(nothing),
         "equilibrium": dict(_own(snapshot, plan), seconds=seconds, peak_bytes=peak),
         **_bounds(snapshot)}
-    if job.folder:
-        folder = Path(job.folder)
-        found["given_bounds"] = read_bound(folder)
-        found["peers"] = {name: peer._asdict() for name, peer in read_peers(folder).items()}
     osdmap = source.osdmap()
     if osdmap is not None and job.osdmaptool_seconds > 0 and osdmaptool.available():
         tool = found["osdmaptool"] = _built_in(snapshot, osdmap, job.osdmaptool_seconds)

@@ -11,8 +11,7 @@ from tests.benchmark.clusters import MADE, Source, state_of
 from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import HIGHEST_FILL, make_cluster
 from tests.benchmark.measure import Job, measure
-from tests.benchmark.peers import Peer, best_jj
-from tests.benchmark.report import cluster_table, markdown_table
+from tests.benchmark.report import cluster_table
 from tests.benchmark.scaling import both_forms, few_pools
 from tests.benchmark.scoring import (
     changed_items, current_up, fill, least_moved_bytes, score)
@@ -20,8 +19,6 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from mgr_stub.console.session import Session
-
-NO_PEER = Peer("jj", {"hdd": 0.5}, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 1.0)
 
 
 def two_pools() -> Cluster:
@@ -100,20 +97,6 @@ def test_a_made_cluster_as_a_state_file_is_the_same_cluster(tmp_path: Path) -> N
                for pgid, pg in read.pgs.items())
 
 
-def test_the_best_jj_plan_keeps_the_rules_gains_most_and_moves_least() -> None:
-    peers = {"default": NO_PEER._replace(gained_data_bytes=900.0),
-             "jj": NO_PEER._replace(setting="jj", gained_data_bytes=200.0, broken_pgs=1),
-             "jj-dest": NO_PEER._replace(setting="jj-dest", gained_data_bytes=99.5,
-                                         moved_bytes=5.0),
-             "jj-best": NO_PEER._replace(setting="jj-best", gained_data_bytes=100.0,
-                                         moved_bytes=9.0)}
-    best = best_jj(peers)
-    assert best is not None and best.setting == "jj-dest"
-    broken = best_jj({"jj": peers["jj"]})
-    assert broken is not None and broken.broken_pgs == 1
-    assert best_jj({"default": peers["default"]}) is None
-
-
 def result_of_a_run() -> Dict[str, Any]:
     snapshot = two_pools().snapshot()
     start, after = (dict(score(snapshot, items)._asdict()) for items in (
@@ -124,8 +107,7 @@ def result_of_a_run() -> Dict[str, Any]:
             "equilibrium": dict(after, seconds=0.25, peak_bytes=32 * MIB,
                                 stop_reason="converged", wrong_predictions={}),
             "osdmaptool": {"seconds": 120.0, "problem": "killed after 120 s",
-                           "killed": True, "limit_seconds": 120.0}, "seconds_ratio": 0.002,
-            "peers": {"jj": NO_PEER._replace(broken_pgs=7)._asdict()}}
+                           "killed": True, "limit_seconds": 120.0}, "seconds_ratio": 0.002}
 
 
 def test_tables_show_what_was_measured() -> None:
@@ -133,8 +115,6 @@ def test_tables_show_what_was_measured() -> None:
     for text in ("60.00 %", "40.00 %", "30.00 %", "+0.07", "0.04", "killed after 120 s",
                  "0.12\n"):
         assert text in table
-    assert ("| two: 4 OSDs | 60.00 % | - | breaks the rule of 7 PGs | 40.00 % (30.00 %), +0.07 TiB"
-            " for 0.04 |") in markdown_table([result_of_a_run()])
 
 
 def test_a_cluster_is_measured_with_its_bounds() -> None:

@@ -1,7 +1,6 @@
 """Test code that runs inside a real mgr names files of the module that are there.
 
-It is not imported here: `hook.py` becomes a file of a copy of the package, and the module
-`planner_load` imports the package by the name that it has in a mgr.
+It is not imported here: `hook.py` becomes a file of a copy of the package.
 """
 from __future__ import annotations
 
@@ -9,29 +8,21 @@ import ast
 from pathlib import Path
 from typing import Iterator, Tuple
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "equilibrium_mgr"
-CEPH = ROOT / "tests" / "ceph"
+HOOK = ROOT / "tests" / "ceph" / "harness" / "hook.py"
 
 
-def imported(path: Path) -> Iterator[Tuple[str, str]]:
-    """(file or folder of the package, dotted, and a name imported from it) of one file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and path.name == "hook.py" and node.level:
+def imported() -> Iterator[Tuple[str, str]]:
+    """(file or folder of the package, dotted, and a name imported from it)."""
+    for node in ast.walk(ast.parse(HOOK.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
             assert node.level == 1, "the hook lies at the top of the package"
             yield from ((node.module or "", alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("equilibrium."):
-            yield from (((node.module or "")[len("equilibrium."):], alias.name)
-                        for alias in node.names)
 
 
-@pytest.mark.parametrize("path", [CEPH / "harness" / "hook.py",
-                                  *sorted((CEPH / "planner_load").glob("*.py"))],
-                         ids=lambda path: path.name)
-def test_what_it_imports_is_there(path: Path) -> None:
-    for module, name in imported(path):
+def test_what_the_hook_imports_is_there() -> None:
+    for module, name in imported():
         place = PACKAGE / module.replace(".", "/")
         source = place.with_suffix(".py") if place.with_suffix(".py").exists() else (
             place / "__init__.py")
