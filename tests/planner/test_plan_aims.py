@@ -43,15 +43,6 @@ def test_least_motion_moves_less_and_still_helps(name: str) -> None:
         assert fall >= 0.5 * (start - usage.max)
 
 
-@pytest.mark.parametrize("aim", ["space", "even", "least-motion"])
-@pytest.mark.parametrize("name", few(NAMES, 1))
-def test_no_aim_gets_below_the_bound_or_above_the_start(name: str, aim: str) -> None:
-    plan = plan_of_cluster(name, aim)
-    for device_class, usage in plan.after.classes.items():
-        assert plan.bounds[device_class] <= usage.max + _SAME
-        assert usage.max <= plan.before.classes[device_class].max + _SAME
-
-
 @pytest.mark.parametrize("name", few(NAMES, 1))
 def test_space_comes_near_what_the_rules_allow(name: str) -> None:
     """More than nine tenths of the way to the bound, which splits shards at will."""

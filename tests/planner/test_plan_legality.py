@@ -5,13 +5,12 @@ from functools import cache
 
 import pytest
 from tests.oracle.strict_rule import StrictRules
-from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
 from tests.support.clusters.rule_shapes import RULE_SHAPES, TROUBLES, make
 from tests.support.few import few
 from tests.support.plan_legality import assert_legal, ended_plan, moved
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import AIMS, PlanOptions
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.snapshot.model import Snapshot
 
 SHAPES_WITH_TROUBLES = [(shape, trouble) for shape in RULE_SHAPES for trouble in TROUBLES]
@@ -46,22 +45,6 @@ def test_up_sets_could_have_come_from_the_rule(shape: str, trouble: str) -> None
         pool = snapshot.pools[snapshot.pgs[change.pgid].pool]
         assert strict.fault(pool.rule_id, pool.size, change.raw, change.up_after,
                             pool.erasure) is None, change
-
-
-@pytest.mark.parametrize("seed", few(range(1, 5), 1))
-@pytest.mark.parametrize("shape", ["racks-2x2-firstn", "two-sites-by-take", "hybrid",
-                                   "racks-3x2-indep"])
-def test_more_chance_with_trouble(shape: str, seed: int) -> None:
-    snapshot = make(shape, "trouble", seed).snapshot()
-    assert_legal(snapshot, ended_plan(snapshot))
-
-
-@pytest.mark.parametrize("aim", AIMS)
-@pytest.mark.parametrize("name", few(NAMES, 2))
-def test_plans_of_every_aim_are_legal(name: str, aim: str) -> None:
-    plan = plan_of_cluster(name, aim)
-    assert plan.changes and plan.aim == aim
-    assert_legal(snapshot_of(name), plan)
 
 
 @pytest.mark.parametrize("shape", ["replicated-host", "erasure-host", "sites", "hybrid"])

@@ -138,29 +138,6 @@ def test_each_step_of_a_gradual_change_is_followed(seed: int, crush: bool,
 
 
 @pytest.mark.parametrize("seed", _SEEDS)
-def test_weights_that_do_not_follow_sizes_change_nothing(seed: int) -> None:
-    """All 1.0, or any, beside what the same weights as sizes give."""
-    rng = operator(seed)
-    made = layout(rng, 0.0, (400, 800, 1600))
-    constant = weighted(seed, {}, True, made).cluster
-    by_size = weighted(seed, {}, True, made._replace(unit=1.0)).cluster
-    plan = ended_plan(by_size.snapshot())
-    assert plan.changes and ended_plan(constant.snapshot()).changes == plan.changes
-    chance = weighted(seed, {osd: rng.uniform(0.3, 3.0) for osd in made.sizes}, True, made).cluster
-    assert ended_plan(chance.snapshot()).changes == plan.changes
-
-
-@pytest.mark.parametrize("seed", _SEEDS)
-def test_the_option_fills_osds_by_their_sizes(seed: int) -> None:
-    rng = operator(seed)
-    made = layout(rng)
-    plain = weighted(seed, {}, False, made).cluster
-    held = weighted(seed, lowered(rng, made), seed % 2 == 0, made).cluster
-    options = PlanOptions(respect_weights=False)
-    assert ended_plan(held.snapshot(), options).changes == ended_plan(plain.snapshot()).changes
-
-
-@pytest.mark.parametrize("seed", _SEEDS)
 def test_the_bound_is_that_of_what_is_left(seed: int) -> None:
     """No plan ends below it, and it is no lower than the mean by shares."""
     rng = operator(seed)

@@ -123,15 +123,6 @@ def test_plan_for_a_cluster_that_has_changed_meanwhile_is_not_begun() -> None:
     assert harness.round(61) == "planning" and harness.gateway.sent == []
 
 
-def test_options_that_change_under_way_make_a_new_plan() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1)
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    harness.options["aim"] = "even"
-    assert harness.round(60) == "planning" and len(harness.gateway.sent) == 1
-
-
 def test_plan_of_which_nothing_can_be_sent_is_not_made_again_at_once() -> None:
     """All targets are nearfull: the planner would have them, the executor would not."""
     cluster = uneven(pgs=4, osds=2)
@@ -154,13 +145,6 @@ def test_pgs_just_moved_are_not_planned_again_before_their_time() -> None:
         harness.round(60)
         plans += harness.jobs.run()
     assert plans == 1 and len(harness.gateway.sent) == sent     # once, when they may be moved again
-
-
-def test_automatic_plans_leave_alone_what_was_just_moved() -> None:
-    planner = Mock(side_effect=make_plan)
-    harness = idle(uneven(), planner, pg_cooldown=3600)
-    first, second = [call.args[1].rejected_pgs for call in planner.call_args_list]
-    assert first == frozenset() and second == set(harness.gateway.sent) != set()
 
 
 def test_pgs_of_overfull_osds_are_planned_though_just_moved() -> None:

@@ -13,7 +13,6 @@ from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.planner.planner import make_plan
 
 
 def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
@@ -64,15 +63,6 @@ def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
                      " could reach, no more than one whole shard$", harness.balancer.reason)
 
 
-def test_classes_that_must_not_be_moved_make_nobody_stuck() -> None:
-    assert idle(pinned(), device_classes="hdd").balancer.state == "stuck"
-    elsewhere = idle(pinned(beside={"root fast": {"host f": [2]}}, classes={2: "ssd"}),
-                        device_classes="ssd").balancer
-    assert (elsewhere.state, elsewhere.reason) == (
-        "balanced", "no move improves the placement; osd.2, the fullest of class ssd, is 0.0 points"
-        " above the bound")
-
-
 @pytest.mark.parametrize("options, named", [
     ({"device_classes": "ssd"}, "device_classes"), ({"device_classes": "HDD"}, "device_classes"),
     ({"pool_ids": "3"}, "pool_ids"), ({"pool_ids": "abc"}, "pool_ids")])
@@ -113,12 +103,6 @@ def test_bounds_are_computed_once_an_observation() -> None:
     assert spy.call_count == calls
 
 
-def test_automatic_plans_have_the_aim_of_the_option() -> None:
-    planner = Mock(side_effect=make_plan)
-    idle(uneven(), planner, aim="even")
-    assert {call.args[1].aim for call in planner.call_args_list} == {"even"}
-
-
 def test_new_aim_ends_the_rest() -> None:
     harness = idle(uneven())
     assert harness.balancer.state == "balanced"
@@ -130,14 +114,3 @@ def test_new_aim_ends_the_rest() -> None:
         harness.jobs.run()
         harness.gateway.arrive()
     assert harness.round(60) == "balanced" and harness.jobs.waiting == []
-
-
-def test_aim_that_changes_while_a_plan_is_made_is_planned_for() -> None:
-    harness = Harness(pinned(2, {"root fast": {"host f": [2]}}, {2: "ssd"}), active=True,
-                device_classes="ssd")
-    harness.round()
-    harness.options["aim"] = "least-motion"
-    harness.jobs.run()
-    assert harness.round(60) == "planning" and len(harness.jobs.waiting) == 1
-    harness.jobs.run()
-    assert harness.round(60) == "balanced"

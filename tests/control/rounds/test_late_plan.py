@@ -132,16 +132,6 @@ def test_wake_ups_bypass_neither_the_interval_nor_the_moves_of_a_round(
     assert harness.gateway.full_readings <= 2 * 11 + 2       # one a round, and one after each batch
 
 
-def test_readers_make_no_batch_go_early() -> None:
-    harness = Harness(uneven(), active=False, max_moves_per_round=1, sleep_interval=60)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(3)))
-    loop = Loop(harness).run(1)
-    for _ in range(20):
-        harness.balancer.request_observation()
-        loop.run(1)
-    assert len(harness.gateway.batches) == 1
-
-
 def test_plan_that_is_through_is_followed_without_another_look() -> None:
     """What comes after it is decided in the round that finds it through."""
     harness = Harness(uneven(), active=True)

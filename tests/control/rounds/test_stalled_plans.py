@@ -50,30 +50,6 @@ def test_change_that_waits_for_ever_is_given_up_with_its_reason() -> None:
         f"waited longer than max_wait (1800 s): pg {dropped['pgid']} is being scrubbed")
 
 
-def test_other_osds_are_helped_all_the_same() -> None:
-    """Seven days; another OSD has passed nearfull meanwhile."""
-    harness = one_waits()
-    harness.gateway.cluster.osd(2, used=88 * GIB)
-    plans = 0
-    for _ in range(90):
-        harness.round(60)
-        plans += harness.jobs.run()
-    assert plans >= 1
-    assert harness.balancer.execution is None or harness.balancer.execution.sent_moves
-
-
-def test_target_that_is_down_but_in() -> None:
-    harness = Harness(uneven())
-    harness.gateway.cluster.osd(1, state=["exists"], up=0)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
-    for _ in range(70):
-        harness.round(60)
-    assert harness.balancer.execution is None and not harness.gateway.sent
-    last = harness.balancer.status.last_execution
-    assert last is not None and last["dropped"][0]["reason"].endswith("osd.1 is down")
-    assert last["outcome"].startswith("dropped: waited longer than max_wait")   # not completed
-
-
 @pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
 def test_throttle_is_waited_for_as_long_as_others_moves_arrive(arrives: bool,
                                                                gives_up: bool) -> None:

@@ -1,1 +1,0 @@
-"""A real Prometheus beside a real cluster; skipped where Debian's prometheus is not installed."""

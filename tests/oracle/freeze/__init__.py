@@ -1,1 +1,0 @@
-"""Freezing after a change of the CRUSH map, against the real osdmaptool."""
