@@ -16,8 +16,6 @@ from .clusters import Source
 from .memory import peak_bytes
 from .options import plan_options
 from .scoring import Score, changed_items, data_pools, least_moved_bytes, score
-
-_REPOSITORY = Path(__file__).resolve().parents[2]
 #: Utilization by which a plan's own prediction may differ from its score, a ratio.
 _SAME = 1e-6
 

@@ -77,7 +77,7 @@ def test_a_placement_that_the_rule_forbids_is_counted() -> None:
     assert score(cluster.snapshot(), {"1.0": ((2, 1),)}).broken_pgs == 1
 
 
-@pytest.mark.parametrize("name", ["hybrid", "rack-ec", "grown"])
+@pytest.mark.parametrize("name", ["hybrid", "racks", "grown"])
 def test_made_clusters_keep_their_rules_and_are_filled(name: str) -> None:
     snapshot = make_cluster(name).snapshot()
     assert not snapshot.skipped
@@ -86,7 +86,7 @@ def test_made_clusters_keep_their_rules_and_are_filled(name: str) -> None:
 
 
 def test_a_made_cluster_as_a_state_file_is_the_same_cluster(tmp_path: Path) -> None:
-    cluster = make_cluster("giant-host")
+    cluster = make_cluster("giant")
     path = tmp_path / "state.json"
     path.write_text(json.dumps(state_of(cluster)))
     read, made = Session.from_state(str(path)).module.gateway.snapshot(), cluster.snapshot()

@@ -9,6 +9,7 @@ from tests.support.strict_crush import monitor_keeps
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
+from mgr_stub.osdmap.crush_map import CrushMap
 
 ZONES = {"root default": {f"zone z{z}": {f"host h{z}{h}": [8 * z + 4 * h + i
                                                                    for i in range(4)]
@@ -56,7 +57,7 @@ def test_two_choose_steps_of_one_type_count_once() -> None:
     dump = crush_map(ZONES, {0: text})
     rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
     for up in ([0, 1, 4], [0, 1, 8]):
-        assert (rule.upmap_rejection(up) is None) == monitor_keeps(dump, dump["rules"][0], 3, up)
+        assert (rule.upmap_rejection(up) is None) == monitor_keeps(CrushMap(dump), 0, 3, up)
 
 
 def test_take_of_an_osd_is_not_subtree_checked() -> None:

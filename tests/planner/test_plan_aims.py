@@ -6,8 +6,6 @@ from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapsho
 from tests.support.few import few
 from tests.support.replay import median_size, typical_shard
 
-_SAME = 1e-9
-
 
 def hardly(name: str, device_class: str) -> float:
     """A twentieth of a typical shard, in utilization: chance decides below that."""

@@ -8,7 +8,6 @@ from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import kept, small_plan, successor, uneven
 from tests.support.units import MIB
 
-from equilibrium_mgr.control.history import STOPPED_BY_OFF
 
 
 class Killed(BaseException):
@@ -114,22 +113,6 @@ def test_what_the_last_mgr_has_on_its_way_is_awaited_before_balanced_is_said() -
     assert state == "balanced"
     entry, = harness.balancer.status.history
     assert (entry["moves"], entry["outcome"]) == (8, "balanced")
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_off_closes_the_episode(named: bool) -> None:
-    harness = Harness(uneven(), active=not named, max_moves_per_round=1)
-    if named:
-        harness.balancer.execute("p", kept(harness))
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    harness.options["active"] = False
-    harness.balancer.switch_off()
-    harness.round()
-    entry, = harness.balancer.status.history
-    assert entry["outcome"] == STOPPED_BY_OFF and entry["moves"] >= 1
-    assert "episode" not in harness.kv.values
 
 
 def test_every_key_is_written_once_a_round() -> None:

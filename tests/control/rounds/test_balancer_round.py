@@ -91,20 +91,6 @@ def test_items_that_disappear_do_not_prolong_the_wait() -> None:
     assert states == ["waiting", "waiting", "planning"]
 
 
-def test_what_the_monitor_drops_is_reported_and_not_sent_again() -> None:
-    harness = Harness(uneven())
-    harness.gateway.drops, harness.gateway.refuses = {"1.1"}, {"1.2"}
-    harness.balancer.execute("p", kept(harness))
-    for _ in range(4):
-        harness.round(60)
-        harness.gateway.arrive()
-    assert sorted(harness.gateway.sent) == ["1.0", "1.1", "1.2", "1.3"]
-    assert {pgid: item.reason for pgid, item in harness.balancer.status.rejected.items()} == {
-        "1.1": "the monitor dropped its upmap items",
-        "1.2": "the monitor refused it: no such pg"}
-    assert (harness.balancer.status.last_execution or {})["dropped_moves"] == 2
-
-
 def test_silent_monitor_does_not_hang_the_plan() -> None:
     harness = Harness(uneven())
     harness.gateway.ignores = {"1.0"}

@@ -6,7 +6,6 @@ from typing import Any, List
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import make_plan
@@ -79,25 +78,6 @@ def test_a_clock_that_jumps_ahead_gives_nothing_up() -> None:
     harness.round(60)
     harness.round(8 * 3600)     # ntp found the hour
     assert harness.balancer.execution is not None and harness.balancer.execution.remaining_moves
-
-
-def drifting(used: int, **options: Any) -> Harness:
-    """One move a round; osd.2 is filled by somebody while they go."""
-    harness = Harness(uneven(), active=True, max_moves_per_round=1, **options)
-    harness.round()
-    harness.jobs.run()
-    harness.round(60)
-    assert harness.balancer.execution is not None
-    harness.gateway.cluster.osd(2, used=used)
-    return harness
-
-
-@pytest.mark.parametrize("used, plans", [(2 * GIB, 0), (60 * GIB, 1), (88 * GIB, 1)])
-def test_drift_counts_during_a_plan(used: int, plans: int) -> None:
-    harness = drifting(used)
-    harness.round(660)
-    harness.round(60)
-    assert harness.jobs.run() == plans
 
 
 @pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])

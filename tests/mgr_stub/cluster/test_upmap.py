@@ -10,10 +10,6 @@ from mgr_stub.state.cluster_builder import build_cluster
 from tests.support.clusters import stub_states as clusters
 
 
-def nobody(_: int) -> bool:
-    return False
-
-
 def choose_osd_state(**changes: Any) -> Any:
     """PG 2.0 with the raw set [3, 1, 0], as in the table of observations."""
     return clusters.state([clusters.pg("2.0", [3, 1, 0])], osds=5, **changes)

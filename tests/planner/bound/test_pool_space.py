@@ -11,6 +11,7 @@ from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.clusters.usages import placement_usage
+from tests.support.few import few
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
@@ -149,7 +150,7 @@ def fits(before: Snapshot, after: Snapshot) -> bool:
     return rows.flow(capacities) >= needed - max(100, needed // 10 ** 9)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", few(range(25), 8))
 def test_split_shards_fit_up_to_the_bound_and_no_further(seed: int) -> None:
     cluster = skewed_cluster(seed) if seed % 5 else random_cluster(seed, hybrid=True)
     for osd in cluster.osds:
@@ -191,7 +192,7 @@ def is_above_full(snapshot: Snapshot, up: UpSets) -> bool:
                for osd in snapshot.osds.values())
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", few(range(30), 8))
 def test_no_placement_has_more(seed: int) -> None:
     rng = random.Random(seed)
     cluster = skewed_cluster(seed) if seed % 3 else random_cluster(seed, hybrid=True)
