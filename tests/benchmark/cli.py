@@ -11,11 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
+from equilibrium_mgr.plan.options import AIMS, PlanOptions
+
 from . import osdmaptool, report
 from .clusters import Source, find_sources
 from .made.scale import OSDS
 from .measure import Job, measure
-from .options import plan_options
 from .scaling import Form, both_forms, measure_scale
 
 _HERE = Path(__file__).resolve().parent
@@ -31,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="folders with state.json.xz, and osdmap if there is one")
     parser.add_argument("--only", metavar="NAME", nargs="+", default=[],
                         help="only these clusters; * and ? allowed, also: demo, made, given")
-    parser.add_argument("--aim", default="", help="the plan's aim (default: the planner's own)")
+    parser.add_argument("--aim", default=PlanOptions().aim, choices=AIMS, help="the plan's aim")
     parser.add_argument("--osdmaptool-seconds", type=float, default=120.0, metavar="S",
                         help="kill osdmaptool after this long (default: 120; 0: do not run it)")
     parser.add_argument("--scale", action="store_true",
@@ -54,7 +55,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         print(json.dumps(_do(json.loads(options.job))))
         return 0
     try:
-        plan_options(options.aim)
         sources = find_sources(options.clusters, options.only)
     except ValueError as error:
         parser.error(str(error))

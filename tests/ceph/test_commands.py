@@ -66,14 +66,6 @@ def test_command_answers_in_every_format(
         wait_for("all pools again", lambda: not equilibrium_json(cluster, "pool ls")["pools"], 30)
 
 
-def test_reset_answers_in_every_format(cluster: DaemonCluster) -> None:
-    for form in FORMATS:
-        ready_plan(cluster, "other")
-        answer = cluster.ceph(f"equilibrium reset --format {form}")
-        assert answer.rc == 0, answer
-        assert equilibrium_json(cluster, "ls")["plans"] == []
-
-
 @pytest.mark.parametrize("command,number", REFUSED)
 def test_bad_input_is_one_sentence(
         cluster: DaemonCluster, plan: Dict[str, Any], command: str, number: Any) -> None:

@@ -14,7 +14,7 @@ from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.clusters.unit_cluster import Cluster, single_copies
 from tests.support.few import few
 from tests.support.plan_legality import assert_legal
-from tests.support.replay import Replay, changed_bytes
+from tests.support.replay import Replay
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import PgChange, Plan
@@ -39,12 +39,11 @@ def usable(snapshot: Snapshot, end: Replay) -> float:
     return sum(size * (1.0 - end.highest(name)) for name, size in sizes.items())
 
 
-def first_changes(whole: Plan, moves: float = float("inf"),
-                  most_bytes: float = float("inf")) -> List[PgChange]:
+def first_changes(whole: Plan, moves: int) -> List[PgChange]:
     """The beginning of a whole plan that keeps a limit."""
     first: List[PgChange] = []
     for change in whole.changes:
-        if counting(first + [change]) > moves or changed_bytes(first + [change]) > most_bytes:
+        if counting(first + [change]) > moves:
             break
         first.append(change)
     return first
@@ -76,18 +75,6 @@ def test_no_beginning_of_the_whole_plan_is_better(name: str, limit: int) -> None
     assert counting(plan.changes) <= limit
     assert plan.stop_reason == "the limit of moves is reached"
     assert_as_good(snapshot, plan, first_changes(whole, limit))
-
-
-@pytest.mark.parametrize("name", few(_NAMES, 1))
-@pytest.mark.parametrize("share", few([0.01, 0.2, 0.05, 0.6], 2))
-def test_bytes_are_spent_as_well(name: str, share: float) -> None:
-    snapshot, whole = snapshot_of(name), plan_of_cluster(name)
-    limit = int(share * whole.bytes)
-    plan = make_plan(snapshot, PlanOptions(max_bytes=limit))
-    assert_legal(snapshot, plan)
-    assert plan.bytes == changed_bytes(plan.changes) <= limit
-    assert plan.stop_reason == "the limit of bytes is reached"
-    assert_as_good(snapshot, plan, first_changes(whole, most_bytes=limit))
 
 
 @pytest.mark.parametrize("seed", few(range(12), 1))

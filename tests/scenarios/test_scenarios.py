@@ -14,7 +14,7 @@ _THRASHING = 0.10
 #: shown, and is no failure yet, but in those that are known to keep them.
 _YOUNG = ("R1", "T15", "T16", "T17", "T18", "T19")
 _KEEP_THEM = ("guard_cooldown", "guard_execute", "guard_monitor", "guard_window", "nested_rule",
-              "omap_small", "pinned", "slow_deletion", "stretch", "swelling_again", "undo")
+              "omap_small", "pinned", "read_mode", "slow_deletion", "stretch", "swelling_again", "undo")
 
 
 @pytest.mark.parametrize("path", [

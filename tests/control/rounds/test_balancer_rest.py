@@ -8,11 +8,10 @@ from unittest.mock import Mock
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.rounds import idle, kept, run_until_idle, uneven
+from tests.support.rounds import idle, run_until_idle, uneven
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 
 
 def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
@@ -37,14 +36,6 @@ def test_stuck_is_not_called_balanced() -> None:
         " it at 1970-01-01 00:.. UTC; 'ceph equilibrium explain' tells why",
         harness.balancer.reason)
     assert said is not None and 28.0 <= float(said.group(1)) <= 30.0
-
-
-def test_balanced_tells_how_far_from_the_bound_it_is() -> None:
-    harness = idle(pinned(pool=2))
-    assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {
-        f"1.{ps:x}" for ps in range(12)}
-    assert "no move improves the placement; osd." in harness.balancer.reason
-    assert harness.balancer.reason.endswith("points above the bound")
 
 
 def test_one_shard_that_cannot_be_split_is_nothing_to_be_stuck_at() -> None:
@@ -81,26 +72,6 @@ def test_bound_that_cannot_be_computed_stops_nobody() -> None:
     assert (harness.balancer.state, harness.balancer.reason) == (
         "balanced", "no move improves the placement")
     assert harness.balancer.status.view is not None and harness.balancer.status.view.bounds == {}
-
-
-def test_bounds_are_computed_once_an_observation() -> None:
-    """Our own batch changes no bound, and a summary none either."""
-    harness = Harness(uneven())
-    spy = harness.balancer.observer.compute_bounds = Mock(side_effect=utilization_bounds)
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving"
-    assert spy.call_count == 1
-    assert harness.gateway.full_readings == 2
-    assert harness.balancer.status.view is not None
-    assert harness.balancer.status.view.bounds == {"hdd": pytest.approx(0.2)}
-    harness.gateway.arrive()
-    harness.round(60)
-    assert spy.call_count == 2
-    harness.round(60)                         # a look after the last arrival
-    calls = spy.call_count
-    harness.round(60)
-    harness.balancer.round()                  # off: not even a look
-    assert spy.call_count == calls
 
 
 def test_new_aim_ends_the_rest() -> None:

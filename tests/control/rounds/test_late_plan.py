@@ -130,16 +130,3 @@ def test_wake_ups_bypass_neither_the_interval_nor_the_moves_of_a_round(
     gaps = [b - a for a, b in zip(loop.batches_at, loop.batches_at[1:])]
     assert len(gaps) >= 5 and min(gaps) >= 59.0
     assert harness.gateway.full_readings <= 2 * 11 + 2       # one a round, and one after each batch
-
-
-def test_plan_that_is_through_is_followed_without_another_look() -> None:
-    """What comes after it is decided in the round that finds it through."""
-    harness = Harness(uneven(), active=True)
-    loop = Loop(harness).run(1)
-    harness.jobs.run()
-    loop.run(5)
-    harness.gateway.arrive()
-    full_readings = harness.gateway.full_readings
-    loop.run(61)
-    assert harness.balancer.state == "planning"
-    assert harness.gateway.full_readings == full_readings + 1

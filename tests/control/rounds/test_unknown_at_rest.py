@@ -54,28 +54,3 @@ def test_balanced_by_figures_that_nobody_renews_is_not_balanced() -> None:
         harness.now += 61
         harness.balancer.round()
     assert harness.balancer.state == "balanced" and "reporting" not in harness.balancer.reason
-
-
-def test_one_silent_osd_is_named_in_a_balanced_cluster() -> None:
-    harness = rested(even())
-    harness.gateway.silent = frozenset((2,))
-    for _ in range(12):
-        harness.now += 61
-        harness.balancer.round()
-    assert harness.balancer.state == "balanced"
-    assert "stopped reporting: osd.2" in harness.balancer.reason
-
-
-def test_what_becomes_known_ends_a_rest() -> None:
-    """A plan that was made while nothing was known is no answer for good."""
-    cluster = Cluster(hosts(4)).pool(1, size=2)
-    for ps in range(8):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=5 * GIB, objects=5)
-    cluster.without_statistics = list(cluster.osds)
-    harness = rested(cluster)
-    cluster.without_statistics = []
-    for _ in range(3):
-        harness.round(601)
-        harness.jobs.run()
-    harness.round(61)
-    assert harness.gateway.sent
