@@ -28,12 +28,6 @@ def test_start_delay_is_over_in_time_though_the_clock_was_set_back() -> None:
     assert harness.round(61) == "moving"
 
 
-def test_round_comes_as_soon_as_the_wait_is_over() -> None:
-    harness = Harness(uneven(), active=True, start_delay=60)
-    harness.now += 45
-    assert harness.balancer.round() == pytest.approx(15.0)
-
-
 def test_window_that_closes_stops_automatic_moves_only() -> None:
     harness = Harness(uneven(), active=True, max_moves_per_round=1, begin_time="0000",
                       end_time="0020")
