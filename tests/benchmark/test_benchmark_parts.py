@@ -3,16 +3,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict
 
 import pytest
 
-from tests.benchmark.clusters import MADE, Source, state_of
-from tests.benchmark.made.scale import large_reading
+from tests.benchmark.clusters import state_of
 from tests.benchmark.made.shapes import HIGHEST_FILL, make_cluster
 from tests.benchmark.measure import Job, measure
 from tests.benchmark.report import cluster_table
-from tests.benchmark.scaling import both_forms, few_pools
 from tests.benchmark.scoring import (
     changed_items, current_up, fill, least_moved_bytes, score)
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -97,39 +94,8 @@ def test_a_made_cluster_as_a_state_file_is_the_same_cluster(tmp_path: Path) -> N
                for pgid, pg in read.pgs.items())
 
 
-def result_of_a_run() -> Dict[str, Any]:
-    snapshot = two_pools().snapshot()
-    start, after = (dict(score(snapshot, items)._asdict()) for items in (
-        {}, {"1.0": ((0, 3),)}))
-    return {"name": "two", "description": Source("grown", MADE).description, "osds": 4, "pools": 2,
-            "pgs": 3, "shards": 6, "free_data_bound_bytes": 120 * GIB, "data_pools": ["pool1"],
-            "start": start, "bounds": {"hdd": 0.3},
-            "equilibrium": dict(after, seconds=0.25, peak_bytes=32 * MIB,
-                                stop_reason="converged", wrong_predictions={}),
-            "osdmaptool": {"seconds": 120.0, "problem": "killed after 120 s",
-                           "killed": True, "limit_seconds": 120.0}, "seconds_ratio": 0.002}
-
-
-def test_tables_show_what_was_measured() -> None:
-    table = cluster_table(result_of_a_run())
-    for text in ("60.00 %", "40.00 %", "30.00 %", "+0.07", "0.04", "killed after 120 s",
-                 "0.12\n"):
-        assert text in table
-
-
 def test_a_cluster_is_measured_with_its_bounds() -> None:
     found = measure(Job("demo", "demo", ""))
     assert found["equilibrium"]["free_data_bytes"] <= found["free_data_bound_bytes"]
     assert found["equilibrium"]["wrong_predictions"] == {}
     assert "upmap items in the end" in cluster_table(found)
-
-
-def test_the_forms_of_the_large_cluster_have_the_sizes_they_tell() -> None:
-    few, many = both_forms(10_000)
-    assert (few.pgs, few.pools) == (160_000, 4)
-    assert many.pools == 100 and many.pgs * 3 == pytest.approx(1_000_000, rel=1e-4)
-    reading = large_reading(200, few_pools(200).pools, pgs=few_pools(200).pgs)
-    assert sum(len(up) for up in reading.up.values()) == 200 * 48
-    used = sum(osd["statfs"]["total"] - osd["statfs"]["available"] for osd in reading.osd_stats)
-    size = sum(osd["statfs"]["total"] for osd in reading.osd_stats)
-    assert used / size == pytest.approx(0.57, abs=0.05)

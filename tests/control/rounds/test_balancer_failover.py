@@ -4,10 +4,12 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 import pytest
+from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import kept, small_plan, successor, uneven
 from tests.support.units import MIB
 
+from equilibrium_mgr.control.history import STOPPED_BY_OFF, SWITCHED_OFF
 
 
 class Killed(BaseException):
@@ -221,3 +223,42 @@ def test_refused_change_has_no_cooldown_with_a_successor() -> None:
     again.round(10)
     assert "1.0" not in again.balancer.dispatcher.cooldown.moved
     assert "1.1" in again.balancer.dispatcher.cooldown.moved
+
+
+def test_rejections_are_lifted_when_osds_go_out_or_come_in() -> None:
+    harness = Harness(uneven())
+    harness.gateway.drops = {"1.0"}
+    harness.balancer.execute("p", kept(harness, plan=plan_of([change_of("1.0", [0], [1]),
+                                                        change_of("1.1", [0], [1])])))
+    harness.round()
+    harness.round(60)
+    assert set(harness.balancer.status.rejected) == {"1.0"} and "rejected" in harness.kv.values
+    harness.gateway.cluster.osd(2, weight=0.5)
+    harness.round(60)
+    assert harness.balancer.status.rejected == {} and "rejected" not in harness.kv.values
+
+
+def test_episode_of_a_mgr_whose_successor_is_off_is_closed() -> None:
+    harness = Harness(uneven(), active=True, max_moves_per_round=1)
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    again = successor(harness, active=False)
+    assert again.round() == "off"
+    assert [e["outcome"] for e in again.balancer.status.history] == [SWITCHED_OFF]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_off_closes_the_episode(named: bool) -> None:
+    harness = Harness(uneven(), active=not named, max_moves_per_round=1)
+    if named:
+        harness.balancer.execute("p", kept(harness))
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    harness.options["active"] = False
+    harness.balancer.switch_off()
+    harness.round()
+    entry, = harness.balancer.status.history
+    assert entry["outcome"] == STOPPED_BY_OFF and entry["moves"] >= 1
+    assert "episode" not in harness.kv.values

@@ -129,3 +129,9 @@ def test_what_turns_out_to_be_done_without_an_answer_cools_down(cooldown: int) -
     harness.balancer.execute("q", kept(harness, "q", plan_of([again])))
     harness.round(60)
     assert harness.gateway.sent == (["1.0"] if cooldown else ["1.0", "1.0"])
+
+
+def test_second_plan_is_refused_while_one_is_executed() -> None:
+    harness = Harness(uneven())
+    assert harness.balancer.execute("p", kept(harness))
+    assert not harness.balancer.execute("q", kept(harness, "q"))
