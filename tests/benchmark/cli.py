@@ -11,11 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
+from equilibrium_mgr.plan.options import AIMS, PlanOptions
+
 from . import osdmaptool, report
 from .clusters import Source, find_sources
 from .made.scale import OSDS
 from .measure import Job, measure
-from .options import plan_options
 from .scaling import Form, both_forms, measure_scale
 
 _HERE = Path(__file__).resolve().parent
@@ -28,11 +29,10 @@ def _parser() -> argparse.ArgumentParser:
                     "made ones, and those in given folders. Beside it, where osdmaptool is "
                     "installed and a folder has an osdmap, the built-in balancer.")
     parser.add_argument("--clusters", metavar="DIR", nargs="+", default=[],
-                        help="folders with state.json.xz, and if there are: osdmap, peers.json, "
-                             "bound.json")
+                        help="folders with state.json.xz, and osdmap if there is one")
     parser.add_argument("--only", metavar="NAME", nargs="+", default=[],
                         help="only these clusters; * and ? allowed, also: demo, made, given")
-    parser.add_argument("--aim", default="", help="the plan's aim (default: the planner's own)")
+    parser.add_argument("--aim", default=PlanOptions().aim, choices=AIMS, help="the plan's aim")
     parser.add_argument("--osdmaptool-seconds", type=float, default=120.0, metavar="S",
                         help="kill osdmaptool after this long (default: 120; 0: do not run it)")
     parser.add_argument("--scale", action="store_true",
@@ -43,8 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scale-seconds", type=float, default=600.0, metavar="S",
                         help="end a plan of these after so many processor seconds (default: 600)")
     parser.add_argument("--json", metavar="FILE", help="write everything measured to a file")
-    parser.add_argument("--markdown", action="store_true",
-                        help="print the README's comparison table instead")
     parser.add_argument("--job", help=argparse.SUPPRESS)  # how it calls itself for one cluster
     return parser
 
@@ -57,14 +55,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         print(json.dumps(_do(json.loads(options.job))))
         return 0
     try:
-        plan_options(options.aim)
         sources = find_sources(options.clusters, options.only)
     except ValueError as error:
         parser.error(str(error))
     found = versions()
-    if not options.markdown:
-        print(f"equilibrium {found['commit']}, Python {found['python']}, "
-              f"osdmaptool {found['osdmaptool']}, {found['date']}")
+    print(f"equilibrium {found['commit']}, Python {found['python']}, "
+          f"osdmaptool {found['osdmaptool']}, {found['date']}")
     failures: Dict[str, str] = {}
     scale = _scale(options, failures)
     results = [] if _is_large(options) else _clusters(options, sources, failures)
@@ -104,10 +100,7 @@ def _clusters(options: argparse.Namespace, sources: Sequence[Source],
         result = _in_process(job.to_dict(), source.name, failures)
         if result is not None:
             results.append(result)
-            if not options.markdown:
-                print("\n" + report.cluster_table(result), flush=True)
-    if options.markdown and results:
-        print(report.markdown_table(results))
+            print("\n" + report.cluster_table(result), flush=True)
     return results
 
 

@@ -28,7 +28,7 @@ class Source(NamedTuple):
     @property
     def description(self) -> str:
         if self.kind == MADE:
-            return SHAPES[self.name].description
+            return str(SHAPES[self.name].__doc__).partition("\n")[0]
         return "the simulation's demo cluster" if self.kind == DEMO else ""
 
     def state_file(self) -> Optional[Path]:

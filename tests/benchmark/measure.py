@@ -1,24 +1,21 @@
 """Measures one cluster; runs in a process of its own, so that its memory is its own."""
 from __future__ import annotations
 
+import resource
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, Mapping
 
 from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.model import Snapshot, UpmapItems
 
 from . import osdmaptool
 from .clusters import Source
-from .memory import peak_bytes
-from .options import plan_options
-from .peers import read_bound, read_peers
 from .scoring import Score, changed_items, data_pools, least_moved_bytes, score
-
-_REPOSITORY = Path(__file__).resolve().parents[2]
 #: Utilization by which a plan's own prediction may differ from its score, a ratio.
 _SAME = 1e-6
 
@@ -30,11 +27,16 @@ class Job:
     name: str
     kind: str
     folder: str
-    aim: str = ""                      # empty: the planner's default
+    aim: str = PlanOptions().aim
     osdmaptool_seconds: float = 120.0  # time limit of the built-in balancer; 0: it does not run
 
     def to_dict(self) -> Dict[str, Any]:
         return asdict(self)
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has ever had resident; Linux counts in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def measure(job: Job) -> Dict[str, Any]:
@@ -44,7 +46,7 @@ def measure(job: Job) -> Dict[str, Any]:
     snapshot = source.snapshot()
     load_seconds = time.perf_counter() - start
     start = time.perf_counter()
-    plan = make_plan(snapshot, plan_options(job.aim))
+    plan = make_plan(snapshot, PlanOptions(aim=job.aim))
     seconds = time.perf_counter() - start
     peak = peak_bytes()   # before anything else is done here
     nothing = score(snapshot, snapshot.upmap_items)
@@ -56,10 +58,6 @@ def measure(job: Job) -> Dict[str, Any]:
         "load_seconds": load_seconds, "start": _as_dict(nothing),
         "equilibrium": dict(_own(snapshot, plan), seconds=seconds, peak_bytes=peak),
         **_bounds(snapshot)}
-    if job.folder:
-        folder = Path(job.folder)
-        found["given_bounds"] = read_bound(folder)
-        found["peers"] = {name: peer._asdict() for name, peer in read_peers(folder).items()}
     osdmap = source.osdmap()
     if osdmap is not None and job.osdmaptool_seconds > 0 and osdmaptool.available():
         tool = found["osdmaptool"] = _built_in(snapshot, osdmap, job.osdmaptool_seconds)

@@ -1,11 +1,9 @@
-"""The tables: one per cluster for people at a terminal, and one in Markdown for the README."""
+"""The tables for people at a terminal, one per cluster."""
 from __future__ import annotations
 
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tests.support.units import MIB, TIB
-
-from .peers import BUILT_IN, Peer, best_jj
 
 NOTHING = "-"
 _SAME = 1e-6   # utilizations that differ by less are the same
@@ -59,19 +57,16 @@ def cluster_table(result: Result) -> str:
     tool = result.get("osdmaptool")
     if tool is not None:
         columns.append(("osdmaptool", tool))
-    columns += [(f"{name}*", peer) for name, peer in result.get("peers", {}).items()
-                if name == BUILT_IN or name.startswith("jj")]
-    bounds = [("bound", result["bounds"]), ("bound.json", result.get("given_bounds", {}))]
-    bounds = [(name, bound) for name, bound in bounds if bound]
-    rows = [[""] + [name for name, _ in columns] + [name for name, _ in bounds]]
+    bounds = result["bounds"]
+    rows = [[""] + [name for name, _ in columns] + ["bound"] * bool(bounds)]
     for device_class in result["start"]["highest"]:
         rows.append(["highest utilization, " + device_class]
                     + [highest_text((column or {}).get("highest", {}).get(device_class))
                        for _, column in columns]
-                    + [highest_text(bound.get(device_class)) for _, bound in bounds])
+                    + ([highest_text(bounds.get(device_class))] if bounds else []))
     most = result.get("free_data_bound_bytes")
     rows.append([_FREE.title] + [_cell(_FREE, column) for _, column in columns]
-                + [tib_text(most) for _ in bounds[:1] if most is not None])
+                + ([tib_text(most)] if bounds and most is not None else []))
     rows.append([_ROOM.title] + [_cell(_ROOM, column) for _, column in columns])
     for row in _GAINED + _COST:
         rows.append([row.title, ""] + [_cell(row, column) for _, column in columns[1:]])
@@ -107,8 +102,6 @@ def _notes(result: Result) -> List[str]:
     for device_class, predicted in own["wrong_predictions"].items():
         notes.append(f"WRONG PREDICTION: the plan says {highest_text(predicted)} for "
                      f"{device_class}")
-    if result.get("peers"):
-        notes.append("* as recorded in peers.json, on another run")
     return notes
 
 
@@ -155,33 +148,3 @@ def _aligned(rows: Sequence[Sequence[str]]) -> List[str]:
     return [("  " + row[0].ljust(widths[0]) + "".join(
         "  " + cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))).rstrip()
         for row in full]
-
-
-def markdown_table(results: Sequence[Result]) -> str:
-    """The README's comparison: a row per cluster, a column per balancer, of the class that is
-    fullest at the start."""
-    lines = ["| cluster | start | built-in | jj-balancer | equilibrium |", "|---|---|---|---|---|"]
-    for result in results:
-        peers = {name: Peer(**peer) for name, peer in result.get("peers", {}).items()}
-        tool, jj, own = result.get("osdmaptool"), best_jj(peers), result["equilibrium"]
-        built_in = tool if tool and not tool["problem"] else result.get("peers", {}).get(BUILT_IN)
-        device_class = max(result["start"]["highest"], key=result["start"]["highest"].__getitem__)
-        bounds = result.get("given_bounds") or result["bounds"]
-        cells = [f"{result['name']}: {result['osds']} OSDs",
-                 highest_text(result["start"]["highest"][device_class]),
-                 _compared(built_in, device_class),
-                 _compared(jj._asdict() if jj else None, device_class),
-                 _compared(own, device_class, f" ({highest_text(bounds.get(device_class))})")]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _compared(column: Optional[Mapping[str, Any]], device_class: str, bound: str = "") -> str:
-    """What a balancer reached: the highest utilization, and what was gained for what was moved."""
-    if column is None:
-        return NOTHING
-    if column["broken_pgs"]:
-        return f"breaks the rule of {column['broken_pgs']} PGs"
-    return (f"{highest_text(column['highest'].get(device_class))}{bound},"
-            f" {tib_text(column['gained_data_bytes'], True)} TiB"
-            f" for {tib_text(column['moved_bytes'])}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 
 from .made.scale import SHARDS_PER_OSD, large_reading
-from .memory import peak_bytes
-from .options import plan_options
+from .measure import peak_bytes
 
 FIRST_MOVES = 100   # as many as a round sends at most
 _PGS_PER_OSD, _FEW_POOLS, _MANY_POOLS, _SIZE = 16, 4, 100, 3
@@ -83,7 +83,7 @@ def measure_scale(form: Form, limit: float, aim: str) -> Dict[str, Any]:
     pace = Pace(limit)
     started = time.process_time()
     with giving_way(pace):
-        plan = make_plan(snapshot, plan_options(aim))
+        plan = make_plan(snapshot, PlanOptions(aim=aim))
     seconds = pace.note() - started
     return {
         "osds": form.osds, "pools": len(snapshot.pools), "pgs": len(snapshot.pgs),

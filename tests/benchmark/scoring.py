@@ -34,7 +34,6 @@ class Score(NamedTuple):
     gained_data_bytes: float        # growth of the data pools' free space
     gained_all_bytes: float         # growth of that of all pools, summed in the same way
     worst_data_pool_bytes: float    # of the data pool that gained least
-    worst_pool_bytes: float
     moved_bytes: int
     shard_moves: int
     item_pairs: int                 # upmap pairs in the map afterwards
@@ -131,7 +130,7 @@ def score(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Score:
         free_data_bytes=sum(after.free[pool] for pool in data_pools(snapshot)),
         room_bytes=after.room, gained_data_bytes=sum(data),
         gained_all_bytes=sum(gained.values()), worst_data_pool_bytes=min(data, default=0.0),
-        worst_pool_bytes=min(gained.values(), default=0.0), moved_bytes=moved, shard_moves=shards,
+        moved_bytes=moved, shard_moves=shards,
         item_pairs=sum(len(pairs) for pairs in items.values()),
         item_pgs=sum(1 for pairs in items.values() if pairs), broken_pgs=broken)
 

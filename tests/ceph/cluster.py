@@ -133,14 +133,10 @@ class DaemonCluster:
                f"[v2:127.0.0.1:{self.port}]", monmap])
         (self.work / "mon.a").mkdir()
         conf = ["-c", str(self.conf)]
-        check(["ceph-mon", *conf, "-i", "a", "--mkfs", "--monmap", monmap, "--keyring", keyring,
-               *self._mkfs_arguments()])
+        check(["ceph-mon", *conf, "-i", "a", "--mkfs", "--monmap", monmap, "--keyring",
+               keyring])
         self.processes.start("mon.a", ["ceph-mon", *conf, "-i", "a", "-f"])
         wait_for("the monitor", lambda: self._alive("mon.a") and self._mon_answers(), 60)
-
-    def _mkfs_arguments(self) -> List[str]:
-        """More for `ceph-mon --mkfs`."""
-        return []
 
     def _mon_answers(self) -> bool:
         try:

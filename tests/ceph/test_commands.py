@@ -21,12 +21,6 @@ CHANGING = ["pool add rep ec", "pool rm ec", "optimize other rep --max-moves 3 -
             "rm other", "off"]
 FORMATS = ["plain", "json", "json-pretty"]
 
-STATUS_KEYS = {
-    "active", "state", "since_at", "reason_code", "reason", "action", "waiting", "limits",
-    "progress", "moving", "misplaced_ratio", "statistics_age_seconds", "classes", "planning",
-    "execution", "rejected", "next_run_seconds", "osdmap_epoch", "snapshot_age_seconds",
-    "last_plan", "builtin_balancer_active"}
-
 REFUSED = [
     ("show nothing", errno.ENOENT), ("dump nothing", errno.ENOENT), ("rm nothing", errno.ENOENT),
     ("execute nothing", errno.ENOENT), ("eval nothing", None), ("report nothing", errno.ENOENT),
@@ -70,31 +64,6 @@ def test_command_answers_in_every_format(
     if command == "pool rm ec":   # the last one is not taken out: others test with all pools
         cluster.mon("config rm", who="mgr", name="mgr/equilibrium/pool_ids")
         wait_for("all pools again", lambda: not equilibrium_json(cluster, "pool ls")["pools"], 30)
-
-
-def test_reset_answers_in_every_format(cluster: DaemonCluster) -> None:
-    for form in FORMATS:
-        ready_plan(cluster, "other")
-        answer = cluster.ceph(f"equilibrium reset --format {form}")
-        assert answer.rc == 0, answer
-        assert equilibrium_json(cluster, "ls")["plans"] == []
-
-
-def test_status_has_the_contracts_keys(cluster: DaemonCluster) -> None:
-    wait_for("a snapshot", lambda: status(cluster)["osdmap_epoch"], 30)
-    found = status(cluster)
-    assert STATUS_KEYS <= set(found), sorted(STATUS_KEYS - set(found))
-    assert [(row["device_class"], row["osds"]) for row in found["classes"]] == [
-        ("hdd", len(cluster.osds))]
-
-
-def test_show_prints_lines_that_run(cluster: DaemonCluster, plan: Dict[str, Any]) -> None:
-    lines = cluster.ceph("equilibrium show kept").out.strip().splitlines()
-    assert lines[0].startswith("#")
-    commands = [line for line in lines if not line.startswith("#")]
-    assert len(commands) == len(plan["upmap_items"])
-    assert all(line.startswith(("ceph osd pg-upmap-items ", "ceph osd rm-pg-upmap-items "))
-               for line in commands)
 
 
 @pytest.mark.parametrize("command,number", REFUSED)

@@ -37,11 +37,6 @@ def limit(cluster: DaemonCluster) -> Any:
     return status(cluster)["limits"]["max_misplaced_ratio"]
 
 
-def test_help_names_the_options_as_they_are_typed(cluster: DaemonCluster) -> None:
-    said = cluster.ceph("equilibrium optimize --help")
-    assert "--max-moves" in said.out + said.err, said
-
-
 @pytest.mark.releases(20)
 def test_a_forced_off_balancer_is_not_active(cluster: DaemonCluster) -> None:
     """Ceph 20 can switch off modules that are always on; their options stay."""

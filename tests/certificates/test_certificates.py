@@ -118,7 +118,7 @@ def case_of(name: str, folder: Path) -> Case:
 @pytest.fixture(scope="module")
 def giant(tmp_path_factory: pytest.TempPathFactory) -> Case:
     """A cluster whose rules keep bytes off a giant host."""
-    return case_of("giant-host", tmp_path_factory.mktemp("state"))
+    return case_of("giant", tmp_path_factory.mktemp("state"))
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +299,7 @@ def test_a_plan_that_moves_other_bytes_is_refused(demo: Case) -> None:
 
 def test_certificates_of_a_cluster_with_faults_are_accepted(tmp_path: Path) -> None:
     """PGs with holes and PGs that break their rule: what is said of them is weaker, and true."""
-    path = Source("giant-host", MADE).write_state(tmp_path)
+    path = Source("giant", MADE).write_state(tmp_path)
     state = read(path)
     host_of = {item["id"]: [other["id"] for other in bucket["items"]]
                for bucket in state["crush_dump"]["buckets"] if bucket["type_name"] == "host"

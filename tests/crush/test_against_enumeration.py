@@ -11,6 +11,7 @@ from tests.support.strict_crush import monitor_keeps, possible_up_sets
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
+from mgr_stub.osdmap.crush_map import CrushMap
 
 #: (rule, pool size, erasure-coded); every bucket of the random trees can serve its full share.
 SHAPES = [
@@ -93,6 +94,7 @@ def test_breaks_and_allows(text: str, size: int, erasure: bool, seed: int) -> No
     dump = crush_map(tree, {0: text.format(f="indep" if erasure else "firstn")},
                      with_spread_classes(tree))
     rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], size, erasure)
+    crush = CrushMap(dump)
     legal = {canonical(up, rule) for up in possible_up_sets(dump, dump["rules"][0], size)}
     assert legal
     verdicts = set()
@@ -101,25 +103,25 @@ def test_breaks_and_allows(text: str, size: int, erasure: bool, seed: int) -> No
         assert (rule.violation(up) is None) == possible, (up, rule.violation(up))
         verdicts.add(possible)
         if len(set(up)) == size:
-            kept = monitor_keeps(dump, dump["rules"][0], size, up)
+            kept = monitor_keeps(crush, 0, size, up)
             assert (rule.upmap_rejection(up) is None) == kept, (up, rule.upmap_rejection(up))
     assert verdicts == {True, False}
-    compare_replacements(rng, dump, rule, legal, osds)
+    compare_replacements(rng, crush, rule, legal, osds)
 
 
-def compare_replacements(rng: random.Random, dump: Dict[str, Any], rule: PlacementRule,
+def compare_replacements(rng: random.Random, crush: CrushMap, rule: PlacementRule,
                          legal: Set[Tuple[Any, ...]], osds: int) -> None:
     """`allows` is asked of placements that the monitor accepts as they are."""
     known = sorted(legal, key=repr)
     for _ in range(15):
         up = flat(known[rng.randrange(len(known))])
-        if not monitor_keeps(dump, dump["rules"][0], rule.size, up):
+        if not monitor_keeps(crush, 0, rule.size, up):
             continue
         for position in range(rule.size):
             for osd in range(osds):
                 wanted = tuple(up[:position] + [osd] + up[position + 1:])
                 expected = osd not in up and canonical(wanted, rule) in legal and monitor_keeps(
-                    dump, dump["rules"][0], rule.size, wanted)
+                    crush, 0, rule.size, wanted)
                 assert rule.allows(up, position, osd) == expected, (up, position, osd)
 
 

@@ -33,19 +33,9 @@ def test_shadow_tree_holds_its_class_only() -> None:
     assert tree.bucket_of("host") == {0: ids(dump)["h0~ssd"], 3: ids(dump)["h1~ssd"]}
 
 
-def test_osd_zero_is_an_osd() -> None:
-    crush = CrushHierarchy(crush_map(hosts(2), {}))
-    assert crush.subtree(0).weights == {0: 1.0}
-
-
 def test_host_names_leave_shadow_trees_out() -> None:
     crush = CrushHierarchy(crush_map(UNEVEN, {}, classes={0: "ssd"}))
     assert crush.hosts() == {0: "a", 1: "a", 2: "b", 3: "lone"}
-
-
-def test_classless_osd_has_an_empty_class() -> None:
-    crush = CrushHierarchy(crush_map(hosts(2), {}, classes={1: ""}))
-    assert crush.device_class == {0: "hdd", 1: ""}
 
 
 def test_buckets_of_a_type_in_tree_order() -> None:

@@ -70,7 +70,7 @@ def test_all_that_is_legal_comes_of_crush_when_osds_are_out() -> None:
 
 
 def test_the_monitor_counts_one_position_for_each_take() -> None:
-    """As osdmaptool 20.2.4 cleans such upmaps (tests/ceph/operations/test_msr_maps.py)."""
+    """As osdmaptool 20.2.4 cleans such upmaps."""
     made = msr_maps.two_takes()
     for up in given(made):
         assert "outside the part" in str(rule_of(made).upmap_rejection(up)), up

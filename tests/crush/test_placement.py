@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Sequence
 
 import pytest
 from tests.support.clusters.crush_maps import crush_map
-from tests.support.clusters.unit_cluster import NONE, hosts
+from tests.support.clusters.unit_cluster import hosts
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
@@ -30,24 +30,6 @@ def allowed(rule: PlacementRule, up: Sequence[int], position: int, osds: int) ->
     return [osd for osd in range(osds) if rule.allows(up, position, osd)]
 
 
-def test_host_rule_keeps_hosts_apart() -> None:
-    rule = placement(hosts(4, 2), "take default; chooseleaf firstn 0 host; emit", 3)
-    assert allowed(rule, [0, 2, 4], 0, 8) == [1, 6, 7]
-    assert rule.violation([0, 1, 4]) and rule.violation([0, 2]) and rule.violation([0, 2, 2])
-    assert rule.violation([0, 2, NONE])
-
-
-def test_osd_rule_lets_hosts_share() -> None:
-    rule = placement(hosts(2, 3), "take default; choose firstn 0 osd; emit", 3)
-    assert rule.violation([0, 1, 2]) is None
-    assert allowed(rule, [0, 1, 2], 2, 6) == [3, 4, 5]
-
-
-def test_osd_zero_can_be_a_target() -> None:
-    rule = placement(hosts(4), "take default; chooseleaf firstn 0 host; emit", 3)
-    assert rule.allows([1, 2, 3], 0, 0)
-
-
 def test_three_by_two_over_five_racks_erasure_coded() -> None:
     rule = placement(racks(5, 3), "take default; choose indep 3 rack; chooseleaf indep 2 host;"
                      " emit", 6, erasure=True)
@@ -59,46 +41,10 @@ def test_three_by_two_over_five_racks_erasure_coded() -> None:
     assert rule.violation([12, 13, 9, 10, 6, 8]) is None
 
 
-def test_three_by_two_over_five_racks_replicated() -> None:
-    rule = placement(racks(5, 3), "take default; choose firstn 3 rack; chooseleaf firstn 2 host;"
-                     " emit", 6)
-    assert rule.violation([0, 3, 1, 4, 6, 7]) is None   # only the set counts
-    assert rule.violation([0, 1, 2, 3, 4, 6])           # 3 + 2 + 1
-    assert allowed(rule, [0, 1, 3, 4, 6, 7], 0, 15) == [2]
-
-
-def test_two_by_three_over_three_racks() -> None:
-    rule = placement(racks(3, 4), "take default; choose indep 2 rack; chooseleaf indep 3 host;"
-                     " emit", 6, erasure=True)
-    assert allowed(rule, [0, 1, 2, 4, 5, 6], 3, 12) == [7]
-    assert rule.violation([0, 1, 4, 5, 8, 9])           # right per rack, but three racks
-    assert rule.violation([0, 1, 2, 3, 4, 5])
-
-
-def test_four_by_two_of_osds_on_hosts() -> None:
-    rule = placement(hosts(6, 3), "take default; choose indep 4 host; choose indep 2 osd; emit",
-                     8, erasure=True)
-    up = [0, 1, 3, 4, 6, 7, 9, 10]
-    assert allowed(rule, up, 7, 18) == [11]
-    assert rule.violation([0, 1, 2, 3, 4, 6, 7, 9])     # three on one host
-    assert rule.violation([0, 1, 3, 4, 6, 7, 9, 12])    # five hosts
-
-
 def test_last_group_of_one_may_leave_its_rack() -> None:
     rule = placement(racks(4, 3), "take default; choose indep 3 rack; chooseleaf indep 2 host;"
                      " emit", 5, erasure=True)
     assert allowed(rule, [0, 1, 3, 4, 6], 4, 12) == [7, 8, 9, 10, 11]
-
-
-def test_firstn_zero_by_two_over_two_sites() -> None:
-    tree = {"root default": {f"datacenter d{d}": {f"host h{d}{h}": [3 * d + h]
-                                                    for h in range(3)} for d in range(2)}}
-    rule = placement(tree, "take default; choose firstn 0 datacenter; chooseleaf firstn 2 host;"
-                     " emit", 4)
-    assert rule.violation([0, 1, 3, 4]) is None
-    assert rule.violation([3, 0, 4, 1]) is None
-    assert rule.violation([0, 1, 2, 3])                 # 3 + 1
-    assert allowed(rule, [0, 1, 3, 4], 1, 6) == [2]
 
 
 def test_both_zero_fill_the_first_site() -> None:
@@ -120,17 +66,6 @@ def test_hosts_at_uneven_depth() -> None:
     assert by_rack.violation([0, 3])                    # host lone is in no rack
 
 
-def test_hybrid_one_ssd_two_hdd() -> None:
-    rule = placement(hosts(4, 2), "take default~ssd; chooseleaf firstn 1 host; emit;"
-                     "take default~hdd; chooseleaf firstn -1 host; emit", 3,
-                     classes={osd: "ssd" if osd % 2 == 0 else "hdd" for osd in range(8)})
-    up = [0, 1, 3]                                   # SSD and HDD may share a physical host
-    assert allowed(rule, up, 0, 8) == [2, 4, 6]
-    assert allowed(rule, up, 1, 8) == [5, 7]
-    assert rule.violation([1, 0, 3])                    # each take has its own positions
-    assert rule.violation([0, 2, 3])
-
-
 def test_take_of_a_rack_of_a_host_and_of_an_osd() -> None:
     by_rack = placement(racks(2, 3), "take r1; chooseleaf firstn 0 host; emit", 2)
     assert allowed(by_rack, [3, 4], 0, 6) == [5]
@@ -142,34 +77,10 @@ def test_take_of_a_rack_of_a_host_and_of_an_osd() -> None:
     assert pinned.violation([1, 2])
 
 
-def test_choose_with_one_leaf_is_chooseleaf_for_crush() -> None:
-    leaf = placement(hosts(4, 2), "take default; chooseleaf firstn 0 host; emit", 3)
-    steps = placement(hosts(4, 2), "take default; choose firstn 0 host; choose firstn 1 osd; emit",
-                      3)
-    for up in ([0, 2, 4], [0, 1, 4], [1, 3, 7], [0, 2, 3]):
-        assert (leaf.violation(up) is None) == (steps.violation(up) is None)
-
-
 def test_osd_without_crush_weight_is_no_target() -> None:
     rule = placement(hosts(4), "take default; chooseleaf firstn 0 host; emit", 2,
                      weights={3: 0.0})
     assert allowed(rule, [0, 1], 0, 4) == [2]
-
-
-@pytest.mark.parametrize("step", ["firstn", "indep"])
-def test_single_level_positions_are_free_in_both(step: str) -> None:
-    rule = placement(hosts(4), f"take default; chooseleaf {step} 0 host; emit", 3,
-                     erasure=step == "indep")
-    assert rule.violation([2, 0, 1]) is None
-    assert allowed(rule, [2, 0, 1], 1, 4) == [3]
-
-
-def test_blocks_by_position() -> None:
-    rule = placement(hosts(4, 2), "take default~ssd; chooseleaf firstn 1 host; emit;"
-                     "take default~hdd; chooseleaf firstn -1 host; emit", 3,
-                     classes={osd: "ssd" if osd % 2 == 0 else "hdd" for osd in range(8)})
-    assert set(rule.block_at(0).weights) == {0, 2, 4, 6}
-    assert set(rule.osds()) == set(range(8))
 
 
 def test_third_rack_is_no_way_out() -> None:

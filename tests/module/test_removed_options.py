@@ -34,31 +34,6 @@ class Mgr:
         self.options.check_if_due()
 
 
-def removed() -> Mgr:
-    mgr = Mgr()
-    mgr.held["limit"], mgr.stands = 7, frozenset(("limit",))
-    mgr.notified()
-    assert mgr.options.value("limit") == 7
-    mgr.stands = frozenset()
-    mgr.notified()
-    assert mgr.options.value("limit") is None
-    return mgr
-
-
-def test_a_removed_option_is_at_its_default() -> None:
-    mgr = removed()
-    assert mgr.options.value("ids") == ""
-
-
-@pytest.mark.parametrize("value", [7, 8])
-def test_until_it_is_set_anew(value: int) -> None:
-    mgr = removed()
-    mgr.held["limit"], mgr.stands = value, frozenset(("limit",))
-    assert mgr.options.value("limit") in (None, value)
-    mgr.notified()
-    assert mgr.options.value("limit") == value
-
-
 def test_a_mgr_that_becomes_active_goes_on_with_nothing_removed() -> None:
     """A standby keeps what was removed while it stood by, and nothing notifies it afterwards."""
     mgr = Mgr()
@@ -73,13 +48,6 @@ def test_what_is_set_while_the_monitor_answers_holds() -> None:
     mgr.meanwhile = lambda: mgr.held.update(limit=7)
     mgr.notified()
     assert mgr.options.value("limit") == 7
-
-
-def test_without_cause_or_doubt_nobody_is_asked() -> None:
-    mgr = Mgr()
-    mgr.options.check_if_due()
-    mgr.notified()
-    assert mgr.asked == 0                      # all is at its default
 
 
 def test_without_an_answer_it_is_asked_again() -> None:
@@ -116,31 +84,9 @@ def test_in_a_running_mgr(release: int) -> None:
     session.close()
 
 
-def test_what_is_removed_counts_for_readings_too() -> None:
-    """The gateway asks for `respect_weights` with each look, apart from the settings."""
-    session = Session.from_state(None, 18)
-    session.command("sim osd reweight 3 0.3")
-    for command, share in (("set mgr mgr/equilibrium/respect_weights false", 1.0),
-                           ("rm mgr mgr/equilibrium/respect_weights", 0.3)):
-        session.command(f"config {command}")
-        session.command("sim run 2m")
-        snapshot = session.module.gateway.snapshot()
-        assert snapshot.osds[3].share == pytest.approx(share, abs=0.01)
-
-
 def test_nobody_but_these_asks_the_mgr_for_options() -> None:
     """The mgr itself goes on with what was removed: only OptionValues may ask it."""
     package = Path(equilibrium_mgr.__file__).parent
     asking = {file.name for file in package.rglob("*.py")
               if re.search(r"get_module_option[()]", file.read_text())}
     assert asking <= {"module.py"}
-
-
-def test_a_removed_nan_is_gone() -> None:
-    """Ceph takes it for a float; the health check's own cure has to end the warning."""
-    mgr = Mgr()
-    mgr.held["limit"], mgr.stands = float("nan"), frozenset(("limit",))
-    mgr.notified()
-    mgr.stands = frozenset()
-    mgr.notified()
-    assert mgr.options.value("limit") is None

@@ -22,7 +22,7 @@ from .maps.random_moves import with_prior_items
 WANTED = os.environ.get("EQUILIBRIUM_ORACLE", "") not in ("", "0")
 SEEDS = int(os.environ.get("EQUILIBRIUM_ORACLE_SEEDS", "1"))
 
-collect_ignore_glob: List[str] = [] if WANTED else ["test_*.py", "freeze/test_*.py"]
+collect_ignore_glob: List[str] = [] if WANTED else ["test_*.py"]
 
 _tally: CounterType[str] = Counter()
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from typing import Counter, Dict
+from typing import Counter
 
-import pytest
 
 from .ceph_tools import ITEM_NONE
-from .maps.binary_osdmap import dumped_items, merge_items
+from .maps.binary_osdmap import merge_items
 from .maps.cluster import MappedCluster, Verdict, judge_plan, with_items
-from .maps.gathered_state import invent_content, osd_stats, write_state
+from .maps.gathered_state import write_state
 from .maps.random_moves import whole
-from .planner_seam import Planned, command, open_session, plan
+from .planner_seam import Planned, open_session, plan
 from .strict_rule import StrictRules
 
 
@@ -23,44 +20,6 @@ def test_plan_is_kept_and_maps_as_predicted(cluster: MappedCluster, tally: Count
     _count(tally, planned)
     if cluster.spec.movable:
         assert planned.moves > 0, "nothing was moved"
-
-
-def test_predicted_utilization(cluster: MappedCluster, tally: Counter[str]) -> None:
-    """The highest utilization of each class after the plan, from osdmaptool's up sets."""
-    if cluster.spec.down:
-        return  # a down OSD reports nothing
-    planned = _plan(cluster, 0)
-    mapped = replace(cluster, pgs=judge_plan(cluster, planned.items).pgs)
-    highest: Dict[str, float] = {}
-    for stats in osd_stats(mapped, invent_content(cluster, 0)):
-        if stats["osd"] not in cluster.spec.out:
-            name = cluster.spec.topology.classes[stats["osd"]] or "none"
-            highest[name] = max(highest.get(name, 0.0), stats["kb_used"] / stats["kb"])
-    predicted = {name: usage["max"] for name, usage in planned.dump["after"]["classes"].items()}
-    assert predicted == pytest.approx(highest, abs=0.002)
-    tally["predicted utilizations"] += len(predicted)
-
-
-def test_executed_plan_ends_where_osdmaptool_maps_it(cluster: MappedCluster,
-                                                     tally: Counter[str]) -> None:
-    """The simulated cluster after `execute`: the same items and up sets as the real tool's."""
-    if not all(whole(cluster, pgid) for pgid in cluster.pgs):
-        return  # execution waits until no PG is degraded
-    saved = cluster.path.with_name("executed.json")
-    session = open_session(write_state(cluster))
-    try:
-        planned = plan(session)
-        for line in ("equilibrium execute p", "sim run idle", f"sim save {saved}"):
-            command(session, line)
-    finally:
-        session.close()
-    state = json.loads(saved.read_text())
-    assert dumped_items(state["osd_dump"]) == merge_items(cluster.items, planned.items)
-    mapped = judge_plan(cluster, planned.items).pgs
-    for record in state["pg_dump"]["pg_map"]["pg_stats"]:
-        assert tuple(record["up"]) == mapped[record["pgid"]].up, record["pgid"]
-        assert record["acting"] == record["up"], record["pgid"]
-    tally["plans executed in the simulation"] += 1
 
 
 def test_plan_on_top_of_a_plan(cluster: MappedCluster, tally: Counter[str]) -> None:

@@ -33,13 +33,3 @@ def test_the_mount_ends_where_a_mgr_looks() -> None:
     found = re.search(r'"([^":]+):([^":]+):ro"', text)
     assert found and found.group(2) == f"/{MODULE_PATH}/equilibrium"
     assert f"install.sh --to {found.group(1)}" in text
-
-
-@pytest.mark.parametrize("name", ["cephadm-mgr.yaml", "Containerfile", "rook-cluster.yaml"])
-def test_what_was_not_tried_says_so(name: str) -> None:
-    assert "Not tried" in (PACKAGING / name).read_text(encoding="utf-8")
-
-
-def test_the_image_is_the_operators_own() -> None:
-    text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
-    assert "FROM ${CEPH_IMAGE}" in text and "packaging/install.sh" in text

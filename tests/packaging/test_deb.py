@@ -9,7 +9,7 @@ from typing import Dict, List
 
 import pytest
 
-from tests.packaging.scripts import MODULE, ROOT, run, source_copy
+from tests.packaging.scripts import MODULE, run, source_copy
 
 pytestmark = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
 
@@ -144,10 +144,3 @@ def test_lintian_has_nothing_to_say(tmp_path: Path) -> None:
     done = subprocess.run(["lintian", "--allow-root", "--pedantic", str(built)],
                           capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("", 0)
-
-
-def test_scripts_are_posix() -> None:
-    for script in ("install.sh", "build_deb.sh", "stage.sh"):
-        path = ROOT / "equilibrium_mgr" / "packaging" / script
-        shell = shutil.which("dash") or "sh"
-        assert subprocess.run([shell, "-n", str(path)]).returncode == 0

@@ -8,7 +8,7 @@ from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.few import few
 from tests.support.giving_way import Asked
 from tests.support.plan_legality import assert_legal
-from tests.support.replay import Replay, classes_of
+from tests.support.replay import Replay
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import make_plan
@@ -77,15 +77,6 @@ def test_a_no_from_the_beginning_gives_an_empty_plan() -> None:
     plan, _ = interrupted("demo", 0)
     assert plan.moves == () and plan.changes == () and plan.before == plan.after
     assert plan.stop_reason == _INTERRUPTED
-
-
-@pytest.mark.parametrize("name", few(_NAMES, 1))
-def test_more_time_gives_more(name: str) -> None:
-    """The maxima of a plan cut at half of its calls are below the start's."""
-    plan, _ = interrupted(name, calls_of_whole_plan(name) // 2)
-    assert plan.stop_reason == _INTERRUPTED and plan.moves
-    assert any(plan.after.classes[c].max < plan.before.classes[c].max
-               for c in classes_of(snapshot_of(name), plan))
 
 
 @pytest.mark.parametrize("name", few(_NAMES, 1))

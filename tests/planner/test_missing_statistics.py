@@ -1,7 +1,6 @@
 """A class or OSDs without statistics wait, with a reason; the rest is planned."""
 from __future__ import annotations
 
-import random
 from typing import List
 
 import pytest
@@ -24,13 +23,3 @@ def test_a_class_without_statistics_waits(seed: int, silent: List[int]) -> None:
     assert bool(plan.moves) == (len(silent) < len(HDDS + SSDS))   # the other class does not wait
     assert set(utilization_bounds(snapshot).classes) == {
         name for name, osds in (("hdd", HDDS), ("ssd", SSDS)) if not set(osds) <= set(silent)}
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_any_osds_may_be_without_statistics(seed: int) -> None:
-    rng = random.Random(seed)
-    cluster = random_cluster(seed, hybrid=True)
-    silent = rng.sample(HDDS + SSDS, rng.randrange(1, len(HDDS + SSDS)))
-    cluster.without_statistics = silent
-    plan = make_plan(cluster.snapshot())
-    assert {osd for move in plan.moves for osd in (move.source, move.target)}.isdisjoint(silent)

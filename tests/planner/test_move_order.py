@@ -88,7 +88,7 @@ def test_no_move_lifts_its_target_above_the_present_maximum(name: str) -> None:
                 f"change {number} of {len(plan.changes)}")
 
 
-@pytest.mark.parametrize("name", TWO_CLASSES)
+@pytest.mark.parametrize("name", few(TWO_CLASSES, 1))
 def test_classes_take_turns(name: str) -> None:
     """At no time is one class much further than the other: a sixth, and two large changes."""
     snapshot, plan = snapshot_of(name), plan_of_cluster(name)

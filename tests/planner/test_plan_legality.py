@@ -5,13 +5,12 @@ from functools import cache
 
 import pytest
 from tests.oracle.strict_rule import StrictRules
-from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
 from tests.support.clusters.rule_shapes import RULE_SHAPES, TROUBLES, make
 from tests.support.few import few
 from tests.support.plan_legality import assert_legal, ended_plan, moved
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import AIMS, PlanOptions
+from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.snapshot.model import Snapshot
 
 SHAPES_WITH_TROUBLES = [(shape, trouble) for shape in RULE_SHAPES for trouble in TROUBLES]
@@ -27,44 +26,22 @@ def shape_plan(shape: str, trouble: str) -> Plan:
     return ended_plan(shape_snapshot(shape, trouble))
 
 
-@pytest.mark.parametrize("shape, trouble", SHAPES_WITH_TROUBLES)
-def test_plans_are_legal(shape: str, trouble: str) -> None:
-    snapshot = shape_snapshot(shape, trouble)
-    plan = shape_plan(shape, trouble)
-    assert len(plan.changes) > 3
-    assert_legal(snapshot, plan)
-
-
 @pytest.mark.parametrize("shape, trouble", [
     case if number % 3 == 0 else pytest.param(*case, marks=pytest.mark.full)
     for number, case in enumerate(SHAPES_WITH_TROUBLES)])
-def test_up_sets_could_have_come_from_the_rule(shape: str, trouble: str) -> None:
-    """By a second reading of CRUSH rules that shares no code with the package."""
+def test_plans_are_legal(shape: str, trouble: str) -> None:
+    """By a second reading of CRUSH rules, too, that shares no code with the package."""
     cluster, snapshot = make(shape, trouble), shape_snapshot(shape, trouble)
-    strict = StrictRules(cluster.crush)
-    for change in shape_plan(shape, trouble).changes:
+    plan, strict = shape_plan(shape, trouble), StrictRules(cluster.crush)
+    assert len(plan.changes) > 3
+    assert_legal(snapshot, plan)
+    for change in plan.changes:
         pool = snapshot.pools[snapshot.pgs[change.pgid].pool]
         assert strict.fault(pool.rule_id, pool.size, change.raw, change.up_after,
                             pool.erasure) is None, change
 
 
-@pytest.mark.parametrize("seed", few(range(1, 5), 1))
-@pytest.mark.parametrize("shape", ["racks-2x2-firstn", "two-sites-by-take", "hybrid",
-                                   "racks-3x2-indep"])
-def test_more_chance_with_trouble(shape: str, seed: int) -> None:
-    snapshot = make(shape, "trouble", seed).snapshot()
-    assert_legal(snapshot, ended_plan(snapshot))
-
-
-@pytest.mark.parametrize("aim", AIMS)
-@pytest.mark.parametrize("name", few(NAMES, 2))
-def test_plans_of_every_aim_are_legal(name: str, aim: str) -> None:
-    plan = plan_of_cluster(name, aim)
-    assert plan.changes and plan.aim == aim
-    assert_legal(snapshot_of(name), plan)
-
-
-@pytest.mark.parametrize("shape", ["replicated-host", "erasure-host", "sites", "hybrid"])
+@pytest.mark.parametrize("shape", few(["hybrid", "replicated-host", "erasure-host", "sites"], 1))
 def test_pools_rejected_pgs_and_classes_are_respected(shape: str) -> None:
     snapshot = shape_snapshot(shape, "items")
     whole = shape_plan(shape, "items")

@@ -92,23 +92,3 @@ def test_pinned_moving_and_unknown_rule() -> None:
     cluster.acting["1.1"] = [3, 1]
     found = census(cluster)
     assert counts(found)[codes.IMMOVABLE] == 4 == counts(found)[codes.IN_FLIGHT]
-
-
-def test_reweights_hold_targets() -> None:
-    cluster = uneven()
-    for osd in (2, 3, 4):
-        cluster.osd(osd, weight=0.05)
-    found = census(cluster, max_upmap_items=0.0)
-    assert found.reason_code in (codes.REWEIGHT, codes.MIN_GAIN)
-
-
-def test_the_planners_answer_is_the_same_function() -> None:
-    """A move that the census calls allowed is legal for the planner, and no other one."""
-    cluster = uneven()
-    snapshot = cluster.snapshot()
-    asked = RefusalCensus(snapshot, PlanOptions(), utilization_bounds(snapshot), {})
-    placement = asked._placement
-    for number, pg in enumerate(placement.pgs):
-        for target in range(5):
-            legal = placement.is_legal(number, 0, target)
-            assert legal == (target not in pg.up)

@@ -1,11 +1,14 @@
-"""CRUSH by enumeration, and the monitor's check by its letter: both written apart from the package.
+"""CRUSH by enumeration, and the monitor's check as it is simulated: both apart from the package.
 
-They read the dictionaries of a CRUSH dump and share no code with what they are compared with.
+`tests/oracle` holds the simulated check to Ceph's own.
 """
 from __future__ import annotations
 
 from itertools import permutations, product
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Iterator, List, Mapping, Sequence, Set, Tuple
+
+from mgr_stub.osdmap.crush_map import CrushMap
+from mgr_stub.osdmap.upmap import verify
 
 Dump = Mapping[str, Any]
 
@@ -77,47 +80,8 @@ def _choose(crush: Dump, nodes: Sequence[int], type_name: str, num: int, leaf: b
         yield tuple(n for pick in combination for n in pick)[:size]
 
 
-def monitor_keeps(crush: Dump, rule: Dump, size: int, up: Sequence[int]) -> bool:
-    """Appendix-style restatement of verify_upmap plus the weight test of the cleaner."""
-    takes = sorted({s["item"] for s in rule["steps"] if s["op"] == "take"})
-    if any(not any(osd in leaves(crush, take) for take in takes) for osd in up):
-        return False
-    cursor, root = 0, 0
-    stack: Dict[str, int] = {}
-    for step in rule["steps"]:
-        op = step["op"]
-        if op == "take":
-            root = step["item"]
-        elif op.startswith("choose") and op != "choosemsr":   # which the monitor does not know
-            num = step["num"] if step["num"] > 0 else step["num"] + size
-            stack.setdefault(step["type"], num)
-            if not _buckets_kept(crush, takes, step["type"], num, op, up):
-                return False
-        elif op == "emit":
-            if root < 0:
-                count = 1
-                for num in stack.values():
-                    count *= num
-                if not set(up[cursor:cursor + count]) <= leaves(crush, root):
-                    return False
-                cursor += count
-            stack, root = {}, 0
-    return True
-
-
-def _buckets_kept(crush: Dump, takes: Sequence[int], type_name: str, num: int, op: str,
-                  up: Sequence[int]) -> bool:
-    if type_name == "osd":
-        return True
-    parents = [p for p in (_parent(crush, takes, type_name, osd) for osd in up) if p is not None]
-    if op.startswith("chooseleaf"):
-        return len(set(parents)) == len(parents)
-    return len(set(parents)) <= num
-
-
-def _parent(crush: Dump, takes: Sequence[int], type_name: str, osd: int) -> Optional[int]:
-    for take in takes:
-        for node in nodes_of_type(crush, take, type_name):
-            if osd in leaves(crush, node):
-                return node
-    return None
+def monitor_keeps(crush: CrushMap, rule_id: int, size: int, up: Sequence[int]) -> bool:
+    """Whether a monitor leaves the upmap items that give this up set."""
+    weights = crush.rule_weights(rule_id)
+    return verify(crush, rule_id, size, up) is None and all(
+        weights.get(osd, 0.0) > 0.0 for osd in up)

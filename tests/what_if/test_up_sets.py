@@ -1,7 +1,4 @@
-"""Up sets after a failure: what the monitor leaves of upmap items that the mgr's map still has.
-
-tests/oracle/test_failures.py holds the same against the real osdmaptool.
-"""
+"""Up sets after a failure: what the monitor leaves of upmap items that the mgr's map still has."""
 from __future__ import annotations
 
 from typing import Tuple

@@ -9,7 +9,7 @@ import random
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tests.support.clusters.unit_cluster import Cluster
-from tests.support.rules import EC_HDD_HOSTS, HDD_HOSTS, SSD_HOSTS
+from tests.support.rules import EC_HDD_HOSTS, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST, SSD_HOSTS
 from tests.support.units import GIB, TIB
 from .placing import Placer
 
@@ -50,11 +50,6 @@ class Layout(NamedTuple):
     highest_fill: float = HIGHEST_FILL
 
 
-class Shape(NamedTuple):
-    description: str
-    layout: Callable[[random.Random], Layout]
-
-
 class Osds:
     """Numbers OSDs while hosts are added."""
 
@@ -75,99 +70,82 @@ class Osds:
         return Layout({"root default": tree}, self.tib, self.classes, rules, pools, empty_hosts)
 
 
-def _metadata_pools(rule: int = 0) -> List[PoolPlan]:
-    return [PoolPlan("cephfs_meta", 0.002, 32, rule=rule, omap_bytes=64 << 20),
-            PoolPlan("rgw.index", 0.0005, 32, rule=rule, omap_bytes=256 << 20),
-            PoolPlan(".mgr", 0.00002, 1, rule=rule)]
-
-
-def _uneven_hosts(rng: random.Random) -> Layout:
+def _uneven(rng: random.Random) -> Layout:
+    """Unequal hosts and devices, two data pools and one of metadata."""
     osds = Osds()
-    hosts = {f"host h{h}": osds.host([rng.choice((4, 8, 12, 16))
-                                        for _ in range(rng.randint(4, 12))]) for h in range(12)}
-    pools = [PoolPlan("rbd", 0.6, 1024), PoolPlan("cephfs_data", 0.4, 512)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: HDD_HOSTS},
-                  pools + _metadata_pools())
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8, 12, 16)) for _ in range(
+        rng.randint(3, 7))]) for h in range(8)}
+    return osds.layout(tree, {0: HDD_HOSTS}, [
+        PoolPlan("rbd", 0.6, 256), PoolPlan("fs", 0.4, 128),
+        PoolPlan("meta", 0.002, 16, omap_bytes=64 << 20)])
 
 
-def _ec_tight(rng: random.Random) -> Layout:
+def _erasure(rng: random.Random) -> Layout:
+    """4+2 on six hosts: every host has a shard of every PG."""
     osds = Osds()
-    hosts = {f"host h{h}": osds.host([rng.choice((8, 8, 16)) for _ in range(10)])
-             for h in range(6)}
-    pools = [PoolPlan("ec", 1.0, 1024, size=6, rule=1, k=4)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes,
-                  {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, pools + _metadata_pools())
+    tree = {f"host h{h}": osds.host([rng.choice((8, 8, 16)) for _ in range(6)])
+            for h in range(6)}
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS}, [
+        PoolPlan("ec", 1.0, 256, size=6, rule=1, k=4),
+        PoolPlan("meta", 0.002, 16)])
 
 
 def _many_pools(rng: random.Random) -> Layout:
+    """Two dozen pools of 16 PGs."""
     osds = Osds()
-    hosts = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(8)]) for h in range(10)}
-    pools = [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 32) for n in range(120)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: HDD_HOSTS}, pools)
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(8)}
+    return osds.layout(tree, {0: HDD_HOSTS}, [
+        PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 16)
+        for n in range(24)])
 
 
-def _giant_host(rng: random.Random) -> Layout:
+def _giant(rng: random.Random) -> Layout:
+    """One host larger than three copies can fill."""
     osds = Osds()
-    hosts = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(6)]) for h in range(5)}
-    hosts["host giant"] = osds.host([12] * 24)
-    pools = [PoolPlan("rbd", 0.7, 512), PoolPlan("backup", 0.3, 256)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: HDD_HOSTS},
-                  pools + _metadata_pools())
+    tree = {f"host h{h}": osds.host([rng.choice((4, 8)) for _ in range(4)]) for h in range(5)}
+    tree["host giant"] = osds.host([12] * 12)
+    return osds.layout(tree, {0: HDD_HOSTS}, [
+        PoolPlan("rbd", 0.7, 128), PoolPlan("backup", 0.3, 64)])
 
 
 def _hybrid(rng: random.Random) -> Layout:
+    """Two classes and a pool that is on both."""
     osds = Osds()
-    hosts = {}
-    for h in range(10):
-        hosts[f"host h{h}"] = (osds.host([rng.choice((8, 12, 16)) for _ in range(8)])
-                                 + osds.host([rng.choice((4, 8)) for _ in range(3)], "ssd"))
-    rules = {0: HDD_HOSTS, 1: SSD_HOSTS,
-             2: "take default~ssd; chooseleaf firstn 1 host; emit;"
-                "take default~hdd; chooseleaf firstn -1 host; emit"}
-    pools = [PoolPlan("hybrid", 0.5, 1024, rule=2), PoolPlan("cold", 0.35, 512),
-             PoolPlan("fast", 0.06, 128, rule=1)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, rules,
-                  pools + _metadata_pools(rule=1))
+    tree = {f"host h{h}": osds.host([rng.choice((8, 12, 16)) for _ in range(4)])
+            + osds.host([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(7)}
+    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST}, [
+        PoolPlan("mixed", 0.5, 256, rule=2), PoolPlan("cold", 0.35, 128),
+        PoolPlan("fast", 0.06, 64, rule=1)])
 
 
-def _rack_ec(rng: random.Random) -> Layout:
+def _racks(rng: random.Random) -> Layout:
+    """Erasure-coded with two shards in each of three of five racks."""
     osds = Osds()
-    racks = {f"rack r{r}": {f"host r{r}h{h}": osds.host(
-        [rng.choice((8, 12, 16)) for _ in range(rng.randint(4, 7))]) for h in range(3)}
-        for r in range(6)}
-    rules = {0: HDD_HOSTS,
-             1: "take default~hdd; choose indep 4 rack; chooseleaf indep 2 host; emit"}
-    pools = [PoolPlan("ec", 0.85, 512, size=8, rule=1, k=5), PoolPlan("rbd", 0.15, 256)]
-    return Layout({"root default": racks}, osds.tib, osds.classes, rules,
-                  pools + _metadata_pools())
+    tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host(
+        [rng.choice((8, 12, 16)) for _ in range(rng.randint(3, 4))]) for h in range(3)}
+        for r in range(5)}
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS}, [
+        PoolPlan("ec", 0.85, 192, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 96)])
 
 
 def _grown(rng: random.Random) -> Layout:
+    """A new host, still empty, with upmap items that keep PGs off it."""
     osds = Osds()
-    hosts = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(8)]) for h in range(10)}
-    new = [f"host new{h}" for h in range(2)]
-    hosts.update({name: osds.host([16] * 8) for name in new})
-    pools = [PoolPlan("rbd", 0.6, 1024), PoolPlan("cephfs_data", 0.4, 512)]
-    return Layout({"root default": hosts}, osds.tib, osds.classes, {0: HDD_HOSTS},
-                  pools + _metadata_pools(), empty_hosts=new)
+    tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(4)]) for h in range(7)}
+    tree["host new"] = osds.host([16] * 4)
+    return osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.6, 128), PoolPlan("fs", 0.4, 96)],
+                       ["host new"])
 
 
-SHAPES: Dict[str, Shape] = {
-    "uneven-hosts": Shape("replicated, 12 hosts of 4 to 12 devices of four sizes", _uneven_hosts),
-    "ec-tight": Shape("erasure-coded 4+2 on 6 hosts: every host has a shard of every PG",
-                      _ec_tight),
-    "many-pools": Shape("120 pools of 32 PGs", _many_pools),
-    "giant-host": Shape("one host larger than CRUSH can fill", _giant_host),
-    "hybrid": Shape("two classes; a pool has its primary on SSD, the rest on HDD", _hybrid),
-    "rack-ec": Shape("erasure-coded 5+3, two shards in each of 4 of 6 racks", _rack_ec),
-    "grown": Shape("two new hosts, still empty, with upmap items that keep PGs off them", _grown),
-}
+SHAPES: Dict[str, Callable[[random.Random], Layout]] = {
+    "uneven": _uneven, "erasure": _erasure, "many-pools": _many_pools, "giant": _giant,
+    "hybrid": _hybrid, "racks": _racks, "grown": _grown}
 
 
 def make_cluster(name: str, seed: int = SEED) -> Cluster:
     """The cluster of a shape with its data. Raises KeyError for a name that is none."""
     rng = random.Random(f"{name}/{seed}")
-    return fill(SHAPES[name].layout(rng), rng)
+    return fill(SHAPES[name](rng), rng)
 
 
 def fill(layout: Layout, rng: random.Random,

@@ -196,32 +196,6 @@ def test_undo_gives_each_pg_the_pairs_that_it_had(
     assert again["pgs"] == 0 and again["not_restored"] == []
 
 
-def test_what_others_have_changed_since_is_listed(cluster: DaemonCluster, before: Items) -> None:
-    ready_plan(cluster, "r", max_moves=3)
-    execute(cluster, "r", _SECONDS)
-    after = workload.upmap_items(cluster)
-    theirs = sorted(pgid for pgid in after if after[pgid] != before.get(pgid))[0]
-    cluster.mon("osd rm-pg-upmap-items", pgid=theirs)
-    if theirs in before:   # then that is what it had
-        cluster.mon("osd pg-upmap-items", pgid=theirs,
-                    id=[osd for pair in before[theirs] for osd in pair])
-    source = workload.up_sets(cluster)[theirs]
-    free = [osd for osd in range(len(cluster.osds)) if osd not in source]
-    cluster.mon("osd pg-upmap-items", pgid=theirs, id=[source[0], free[-1]])
-    workload.wait_clean(cluster)
-    equilibrium_json(cluster, "status")
-    answer = answered(cluster, "undo", plan="r")
-    if workload.upmap_items(cluster).get(theirs) not in (before.get(theirs), None):
-        assert {row["pgid"] for row in answer["not_restored"]} <= {theirs}
-    if answer["plan"]:
-        ended(cluster, answer["plan"])
-    workload.wait_clean(cluster)
-    now = workload.upmap_items(cluster)
-    assert {pgid: pairs for pgid, pairs in now.items() if pgid != theirs} == {
-        pgid: pairs for pgid, pairs in before.items() if pgid != theirs}
-    assert cluster.module_failures() == ""
-
-
 def test_pairs_without_effect_are_removed_and_nothing_moves(
         cluster: DaemonCluster, before: Items, figure: Callable[[str], None]) -> None:
     """The monitor has kept them, as it keeps all whose source CRUSH chooses."""

@@ -154,20 +154,6 @@ def test_what_ceph_shows_while_it_balances(
     figure(f"figures compared {compared} times while data moved; one event in `ceph progress`")
 
 
-def test_health_names_a_bad_option_until_it_is_gone(cluster: DaemonCluster) -> None:
-    cluster.set_option("device_classes", "floppy")
-    try:
-        wait_for("the check", lambda: _our_health(cluster), _LATE_SECONDS)
-        shown = cluster.ceph("health detail").out
-    finally:
-        cluster.mon("config rm", who="mgr", name="mgr/equilibrium/device_classes")
-    ours = [line for line in shown.splitlines() if "quilibrium" in line or "EQUILIBRIUM" in line]
-    assert "MGR_EQUILIBRIUM_BAD_OPTION" in shown and "floppy" in shown, shown
-    assert ours[-1].strip().startswith("run 'ceph config set mgr mgr/equilibrium/device_classes"), (
-        shown)
-    wait_for("no check", lambda: not _our_health(cluster), _LATE_SECONDS)
-
-
 def test_services_show_the_endpoint_while_it_is_on(cluster: DaemonCluster) -> None:
     def services() -> Dict[str, str]:
         found: Dict[str, str] = cluster.mon_json("mgr services")

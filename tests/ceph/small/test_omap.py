@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from ..cluster import GIB, DaemonCluster
-from ..daemons import ClusterError, wait_for
+from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import equilibrium, execute, is_of_now, ready_plan, status
 from .filling import compacted_usage, delete_pool, make_pool, write
@@ -39,18 +39,6 @@ def omap_pool(cluster: DaemonCluster) -> Iterator[str]:
     equilibrium(cluster, "off")
     workload.wait_clean(cluster)
     delete_pool(cluster, "omap")
-
-
-@pytest.fixture
-def mixed_pool(cluster: DaemonCluster) -> Iterator[str]:
-    """A pool of which most objects have bytes alone, and some much omap: 80 MB in each PG."""
-    make_pool(cluster, "mixed", pgs=4)
-    write(cluster, "mixed", "bytes", 900, 100000, 0)
-    write(cluster, "mixed", "omap", 400, 0, 2 * KEYS)
-    yield "mixed"
-    equilibrium(cluster, "off")
-    workload.wait_clean(cluster)
-    delete_pool(cluster, "mixed")
 
 
 def test_a_pool_of_omap_alone(
@@ -147,32 +135,6 @@ def pool_id(cluster: DaemonCluster, pool: str) -> int:
                 if entry["pool_name"] == pool)
 
 
-def test_a_mixed_pool(
-        cluster: DaemonCluster, mixed_pool: str, figure: Callable[[str], None]) -> None:
-    """Not compacted: on Ceph 16 nobody knows of the omap, and the PGs stay."""
-    before = used(workload.settled_usage(cluster), cluster)
-    fresh_look(cluster)
-    told = told_omap(cluster, mixed_pool)
-    cluster.set_option("max_misplaced_ratio", 0.1)   # a shard or two at a time, as elsewhere
-    assert equilibrium(cluster, "on").rc == 0
-    try:
-        now = wait_rest(cluster)
-        found = checks(cluster).get(MISPREDICTED)
-    finally:
-        equilibrium(cluster, "off")
-        cluster.set_option("max_misplaced_ratio", 1.0)
-    if cluster.release.major < 20:
-        # nothing has moved; a compaction alone raises what 16 counts as used: .324 to .479 here
-        assert workload.upmap_items(cluster) == {}
-        after = used(workload.settled_usage(cluster), cluster)
-    else:
-        after = compacted_usage(cluster)
-    figure(f"mixed pool, {told >> 20} MiB of omap told: {len(workload.upmap_items(cluster))} PGs "
-           f"with upmaps; {now['state']}: {now['reason']}; {found}; "
-           f"{levels(cluster, before, after)}")
-    assert highest(cluster, after) <= highest(cluster, before) + NOISE
-
-
 def used(usage: workload.Usage, cluster: DaemonCluster) -> Dict[int, int]:
     """Bytes used by OSD."""
     return {osd: int(ratio * cluster.osds[osd] * GIB)
@@ -191,22 +153,6 @@ def fresh_look(cluster: DaemonCluster) -> None:
     """The module knows the OSDs as they are now."""
     equilibrium(cluster, "reset")
     wait_for("a look of now", lambda: is_of_now(status(cluster)), 60)
-
-
-def wait_rest(cluster: DaemonCluster) -> Dict[str, Any]:
-    """Until it is balanced or has stopped a pool, five times in a row; its status then."""
-    seen = []
-
-    def rests() -> Dict[str, Any]:
-        now = status(cluster)
-        seen.append(bool(now["state"] in ("balanced", "stuck") or now["mispredicted"]))
-        return now if seen[-5:] == [True] * 5 else {}
-    try:
-        now = wait_for("rest", rests, PATIENCE_SECONDS, pause=2.0)
-    except ClusterError:
-        pytest.fail(f"no rest: {status(cluster)}")
-    workload.wait_clean(cluster, PATIENCE_SECONDS)
-    return now
 
 
 def predicted_usage(before: Dict[int, int], plan: Dict[str, Any]) -> Dict[int, int]:

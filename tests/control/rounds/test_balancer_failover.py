@@ -1,13 +1,12 @@
 """A mgr that goes away at any moment, and what the next one makes of what it left behind."""
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, List
 
 import pytest
 from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import Harness, KeyValueStore
-from tests.support.rounds import idle, kept, small_plan, successor, uneven
+from tests.support.rounds import kept, small_plan, successor, uneven
 from tests.support.units import MIB
 
 from equilibrium_mgr.control.history import STOPPED_BY_OFF, SWITCHED_OFF
@@ -34,19 +33,6 @@ def killed_while_sending(harness: Harness, lands: bool) -> None:
     harness.kv.values = stored[0]  # what the dying process might still have written is not there
 
 
-def test_resume_after_failover() -> None:
-    harness = Harness(uneven(), max_moves_per_round=1)
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    assert json.loads(harness.kv.values["execution"])["plan"] == "p"
-    second = Harness(harness.gateway.cluster, kv=KeyValueStore(harness.kv.values))
-    second.gateway.arrive()
-    assert second.round() == "moving"
-    assert second.gateway.sent == ["1.1", "1.2", "1.3"]
-    assert second.balancer.execution is not None   # what the first has sent counts as sent
-    assert second.balancer.execution.sent_moves == 4 and not second.balancer.execution.done_moves
-
-
 @pytest.mark.parametrize("note", ['{"version": 1, "plan": "gone"}', "not json", "[]", "7",
                                   '{"version": 1}'])
 def test_note_that_cannot_be_followed_is_forgotten(note: str) -> None:
@@ -71,16 +57,6 @@ def test_kill_between_sending_and_looking(lands: bool) -> None:
     assert sorted(again.gateway.sent) == (["1.3"] if lands else ["1.0", "1.1", "1.2", "1.3"])
     last = again.balancer.status.last_execution or {}
     assert (last["sent_moves"], last["done_moves"]) == (4, 0) and last["outcome"] == "completed"
-
-
-def test_what_was_sent_long_ago_has_peered() -> None:
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27
-    harness.balancer.execute("p", kept(harness))
-    killed_while_sending(harness, True)
-    harness.gateway.cluster.acting.clear()
-    again = successor(harness, start_delay=0)
-    assert again.round(300) == "moving"
 
 
 def test_cooldown_rejections_history_and_episode_come_along() -> None:
@@ -139,46 +115,6 @@ def test_what_the_last_mgr_has_on_its_way_is_awaited_before_balanced_is_said() -
     assert state == "balanced"
     entry, = harness.balancer.status.history
     assert (entry["moves"], entry["outcome"]) == (8, "balanced")
-
-
-def test_named_plan_has_its_entry_over_a_failover() -> None:
-    harness = Harness(uneven(), max_moves_per_round=1)
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    again = successor(harness)
-    for _ in range(6):
-        again.gateway.arrive()
-        again.round(60)
-    entry, = again.balancer.status.history
-    assert (entry["plan"], entry["moves"], entry["plans"]) == ("p", 4, 1)
-    assert entry["outcome"] == "completed"
-    assert not {"execution", "episode"} & set(again.kv.values)
-
-
-def test_episode_of_a_mgr_whose_successor_is_off_is_closed() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1)
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    again = successor(harness, active=False)
-    assert again.round() == "off"
-    assert [e["outcome"] for e in again.balancer.status.history] == [SWITCHED_OFF]
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_off_closes_the_episode(named: bool) -> None:
-    harness = Harness(uneven(), active=not named, max_moves_per_round=1)
-    if named:
-        harness.balancer.execute("p", kept(harness))
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    harness.options["active"] = False
-    harness.balancer.switch_off()
-    harness.round()
-    entry, = harness.balancer.status.history
-    assert entry["outcome"] == STOPPED_BY_OFF and entry["moves"] >= 1
-    assert "episode" not in harness.kv.values
 
 
 def test_every_key_is_written_once_a_round() -> None:
@@ -248,37 +184,6 @@ def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
         ("1.0", "somebody else has set other upmap items")]
 
 
-def test_rejections_are_lifted_when_osds_go_out_or_come_in() -> None:
-    harness = Harness(uneven())
-    harness.gateway.drops = {"1.0"}
-    harness.balancer.execute("p", kept(harness, plan=plan_of([change_of("1.0", [0], [1]),
-                                                        change_of("1.1", [0], [1])])))
-    harness.round()
-    harness.round(60)
-    assert set(harness.balancer.status.rejected) == {"1.0"} and "rejected" in harness.kv.values
-    harness.gateway.cluster.osd(2, weight=0.5)
-    harness.round(60)
-    assert harness.balancer.status.rejected == {} and "rejected" not in harness.kv.values
-
-
-def test_stored_values_of_the_future_do_no_harm() -> None:
-    future = json.dumps({"version": 99, "plan": "p", "moved": {"1.0": 1e12}, "entries": [{}]})
-    harness = Harness(uneven(), kv=KeyValueStore(dict.fromkeys(
-        ("execution", "episode", "rejected", "history", "changes/1"), future)))
-    assert harness.round() == "off" and harness.balancer.status.history == []
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving"
-
-
-def test_rest_survives_a_failover_without_a_move() -> None:
-    harness = idle(uneven())
-    again = successor(harness)
-    for _ in range(5):
-        again.round(60)
-        again.jobs.run()
-    assert again.balancer.state == "balanced" and again.gateway.sent == []
-
-
 def test_the_plan_that_goes_on_is_known_before_the_cluster_is_observed() -> None:
     """Commands come at any moment: `rm` of the plan stops it, `status` names it."""
     harness = Harness(uneven(), max_moves_per_round=1)
@@ -309,19 +214,6 @@ def test_batch_that_was_not_handed_over_starts_no_cooldown_of_a_successor() -> N
     assert again.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
 
 
-def test_pg_that_somebody_moved_before_the_batch_has_no_cooldown_of_ours() -> None:
-    harness = Harness(uneven(), pg_cooldown=3600)
-    harness.balancer.execute("p", kept(harness))
-
-    def move_one() -> None:
-        harness.gateway.set_items("1.0", [0], [(0, 2)])
-        harness.gateway.cluster.epoch += 1
-    harness.gateway.before_placement_check = move_one
-    harness.round()
-    sent = [row.pgid for row in harness.balancer.changes().rows()]
-    assert sent == harness.gateway.sent == ["1.1", "1.2", "1.3"]
-
-
 def test_refused_change_has_no_cooldown_with_a_successor() -> None:
     harness = Harness(uneven(), pg_cooldown=3600)
     harness.gateway.refuses = {"1.0"}
@@ -331,3 +223,42 @@ def test_refused_change_has_no_cooldown_with_a_successor() -> None:
     again.round(10)
     assert "1.0" not in again.balancer.dispatcher.cooldown.moved
     assert "1.1" in again.balancer.dispatcher.cooldown.moved
+
+
+def test_rejections_are_lifted_when_osds_go_out_or_come_in() -> None:
+    harness = Harness(uneven())
+    harness.gateway.drops = {"1.0"}
+    harness.balancer.execute("p", kept(harness, plan=plan_of([change_of("1.0", [0], [1]),
+                                                        change_of("1.1", [0], [1])])))
+    harness.round()
+    harness.round(60)
+    assert set(harness.balancer.status.rejected) == {"1.0"} and "rejected" in harness.kv.values
+    harness.gateway.cluster.osd(2, weight=0.5)
+    harness.round(60)
+    assert harness.balancer.status.rejected == {} and "rejected" not in harness.kv.values
+
+
+def test_episode_of_a_mgr_whose_successor_is_off_is_closed() -> None:
+    harness = Harness(uneven(), active=True, max_moves_per_round=1)
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    again = successor(harness, active=False)
+    assert again.round() == "off"
+    assert [e["outcome"] for e in again.balancer.status.history] == [SWITCHED_OFF]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_off_closes_the_episode(named: bool) -> None:
+    harness = Harness(uneven(), active=not named, max_moves_per_round=1)
+    if named:
+        harness.balancer.execute("p", kept(harness))
+    harness.round()
+    harness.jobs.run()
+    harness.round()
+    harness.options["active"] = False
+    harness.balancer.switch_off()
+    harness.round()
+    entry, = harness.balancer.status.history
+    assert entry["outcome"] == STOPPED_BY_OFF and entry["moves"] >= 1
+    assert "episode" not in harness.kv.values

@@ -1,7 +1,6 @@
 """What commands and other modules do while a round runs or between two rounds."""
 from __future__ import annotations
 
-import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts, plan_of
 from tests.support.fakes import Harness
 from tests.support.rules import OSD_RULE
@@ -54,15 +53,3 @@ def test_a_batch_counts_as_misplaced_while_its_answers_are_waited_for() -> None:
     assert batch > 0
     assert unseen == 10 * batch
     assert ratio == unseen / 40
-
-
-@pytest.mark.parametrize("switched_on", [True, False])
-def test_builtin_balancer_is_noticed_in_the_next_round(switched_on: bool) -> None:
-    """Switching it makes no osdmap epoch, so the epoch alone would not tell."""
-    harness = Harness(uneven(), active=True)
-    harness.gateway.builtin = not switched_on
-    harness.balancer.request_observation()
-    harness.round()
-    harness.gateway.builtin = switched_on
-    harness.balancer.round()          # no wake-up, nothing else has changed
-    assert harness.balancer.status.builtin_active is switched_on

@@ -8,12 +8,10 @@ from unittest.mock import Mock
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.rounds import idle, kept, run_until_idle, uneven
+from tests.support.rounds import idle, run_until_idle, uneven
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.planner.planner import make_plan
 
 
 def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
@@ -40,14 +38,6 @@ def test_stuck_is_not_called_balanced() -> None:
     assert said is not None and 28.0 <= float(said.group(1)) <= 30.0
 
 
-def test_balanced_tells_how_far_from_the_bound_it_is() -> None:
-    harness = idle(pinned(pool=2))
-    assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {
-        f"1.{ps:x}" for ps in range(12)}
-    assert "no move improves the placement; osd." in harness.balancer.reason
-    assert harness.balancer.reason.endswith("points above the bound")
-
-
 def test_one_shard_that_cannot_be_split_is_nothing_to_be_stuck_at() -> None:
     cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1).pg("1.0", [0], 50 * GIB)
     harness = idle(cluster)
@@ -62,15 +52,6 @@ def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
     assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {"2.0", "2.2"}
     assert re.search("; osd.0, .* is [0-2][.][0-9] points above what moves of the pools in pool_ids"
                      " could reach, no more than one whole shard$", harness.balancer.reason)
-
-
-def test_classes_that_must_not_be_moved_make_nobody_stuck() -> None:
-    assert idle(pinned(), device_classes="hdd").balancer.state == "stuck"
-    elsewhere = idle(pinned(beside={"root fast": {"host f": [2]}}, classes={2: "ssd"}),
-                        device_classes="ssd").balancer
-    assert (elsewhere.state, elsewhere.reason) == (
-        "balanced", "no move improves the placement; osd.2, the fullest of class ssd, is 0.0 points"
-        " above the bound")
 
 
 @pytest.mark.parametrize("options, named", [
@@ -93,32 +74,6 @@ def test_bound_that_cannot_be_computed_stops_nobody() -> None:
     assert harness.balancer.status.view is not None and harness.balancer.status.view.bounds == {}
 
 
-def test_bounds_are_computed_once_an_observation() -> None:
-    """Our own batch changes no bound, and a summary none either."""
-    harness = Harness(uneven())
-    spy = harness.balancer.observer.compute_bounds = Mock(side_effect=utilization_bounds)
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving"
-    assert spy.call_count == 1
-    assert harness.gateway.full_readings == 2
-    assert harness.balancer.status.view is not None
-    assert harness.balancer.status.view.bounds == {"hdd": pytest.approx(0.2)}
-    harness.gateway.arrive()
-    harness.round(60)
-    assert spy.call_count == 2
-    harness.round(60)                         # a look after the last arrival
-    calls = spy.call_count
-    harness.round(60)
-    harness.balancer.round()                  # off: not even a look
-    assert spy.call_count == calls
-
-
-def test_automatic_plans_have_the_aim_of_the_option() -> None:
-    planner = Mock(side_effect=make_plan)
-    idle(uneven(), planner, aim="even")
-    assert {call.args[1].aim for call in planner.call_args_list} == {"even"}
-
-
 def test_new_aim_ends_the_rest() -> None:
     harness = idle(uneven())
     assert harness.balancer.state == "balanced"
@@ -130,14 +85,3 @@ def test_new_aim_ends_the_rest() -> None:
         harness.jobs.run()
         harness.gateway.arrive()
     assert harness.round(60) == "balanced" and harness.jobs.waiting == []
-
-
-def test_aim_that_changes_while_a_plan_is_made_is_planned_for() -> None:
-    harness = Harness(pinned(2, {"root fast": {"host f": [2]}}, {2: "ssd"}), active=True,
-                device_classes="ssd")
-    harness.round()
-    harness.options["aim"] = "least-motion"
-    harness.jobs.run()
-    assert harness.round(60) == "planning" and len(harness.jobs.waiting) == 1
-    harness.jobs.run()
-    assert harness.round(60) == "balanced"

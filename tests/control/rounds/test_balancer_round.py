@@ -7,16 +7,6 @@ import pytest
 from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.units import GIB
-
-
-
-def test_off_sends_nothing() -> None:
-    harness = Harness(uneven())
-    assert harness.round() == "off" and harness.balancer.status.view is None      # nobody has asked
-    harness.balancer.request_observation()
-    assert harness.round() == "off" and harness.balancer.status.view is not None
-    assert harness.gateway.batches == [] and harness.jobs.waiting == []
 
 
 def test_not_ready_is_waiting() -> None:
@@ -24,36 +14,6 @@ def test_not_ready_is_waiting() -> None:
     harness.gateway.not_ready = "the mgr has no osd_stats yet"
     assert harness.round() == "waiting"
     assert harness.balancer.reason == "the mgr has no osd_stats yet"
-
-
-def test_automatic_from_planning_to_balanced() -> None:
-    harness = Harness(uneven(), active=True)
-    assert harness.round() == "planning" and harness.gateway.sent == []
-    assert harness.jobs.run() == 1 and harness.wakes > 0
-    assert harness.round() == "moving"
-    assert len(harness.gateway.sent) == 8 == len(set(harness.gateway.sent))
-    assert harness.round(60) == "moving" and len(harness.gateway.sent) == 8
-    harness.gateway.arrive()
-    states = [harness.round(60)]
-    for _ in range(3):
-        harness.jobs.run()
-        states.append(harness.round(60))
-    assert states[-1] == "balanced" and len(harness.gateway.sent) == 8
-    harness.jobs.run()
-    assert harness.round(60) == "balanced" and harness.jobs.waiting == []
-    assert sorted(len([u for u in harness.gateway.cluster.up.values() if u == [o]])
-                  for o in range(3)) == [4, 4, 4]
-
-
-def test_balanced_cluster_that_changes_is_planned_again() -> None:
-    harness = Harness(uneven(), active=True)
-    for _ in range(6):
-        harness.round(60)
-        harness.jobs.run()
-        harness.gateway.arrive()
-    assert harness.round() == "balanced"
-    harness.gateway.cluster.osd(1, used=60 * GIB)
-    assert "planning" in [harness.round(60) for _ in range(11)]
 
 
 def test_pending_moves_hold_the_budget_where_ceph_has_not_noticed() -> None:
@@ -131,53 +91,6 @@ def test_items_that_disappear_do_not_prolong_the_wait() -> None:
     assert states == ["waiting", "waiting", "planning"]
 
 
-def test_execute_goes_through_and_ends() -> None:
-    harness = Harness(uneven(), max_moves_per_round=2)
-    assert harness.balancer.execute("p", kept(harness))
-    for _ in range(8):
-        harness.round(60)
-        harness.gateway.arrive()
-    assert harness.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
-    assert [len(batch) for batch in harness.gateway.batches] == [2, 2]
-    assert harness.balancer.execution is None and harness.balancer.state == "off"
-    last = harness.balancer.status.last_execution or {}
-    assert (last["outcome"], last["sent_moves"], last["dropped_moves"]) == ("completed", 4, 0)
-    assert "execution" not in harness.kv.values
-
-
-def test_second_plan_is_refused_while_one_is_executed() -> None:
-    harness = Harness(uneven())
-    assert harness.balancer.execute("p", kept(harness))
-    assert not harness.balancer.execute("q", kept(harness, "q"))
-
-
-def test_what_the_monitor_drops_is_reported_and_not_sent_again() -> None:
-    harness = Harness(uneven())
-    harness.gateway.drops, harness.gateway.refuses = {"1.1"}, {"1.2"}
-    harness.balancer.execute("p", kept(harness))
-    for _ in range(4):
-        harness.round(60)
-        harness.gateway.arrive()
-    assert sorted(harness.gateway.sent) == ["1.0", "1.1", "1.2", "1.3"]
-    assert {pgid: item.reason for pgid, item in harness.balancer.status.rejected.items()} == {
-        "1.1": "the monitor dropped its upmap items",
-        "1.2": "the monitor refused it: no such pg"}
-    assert (harness.balancer.status.last_execution or {})["dropped_moves"] == 2
-
-
-def test_rejected_pgs_are_left_out_until_crush_changes() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.gateway.drops = {"1.0"}
-    for _ in range(8):
-        harness.round(60)
-        harness.jobs.run()
-        harness.gateway.arrive()
-    assert harness.gateway.sent.count("1.0") == 1 and "1.0" in harness.balancer.status.rejected
-    harness.gateway.cluster.extra["crush_version"] = 99
-    harness.round(60)
-    assert harness.balancer.status.rejected == {}
-
-
 def test_silent_monitor_does_not_hang_the_plan() -> None:
     harness = Harness(uneven())
     harness.gateway.ignores = {"1.0"}
@@ -185,15 +98,6 @@ def test_silent_monitor_does_not_hang_the_plan() -> None:
     for _ in range(6):
         harness.round(60)
     assert harness.gateway.sent == ["1.0"] * 3 and harness.balancer.execution is None
-
-
-def test_option_alone_switches_automatic_moves_off() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1)
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    harness.options["active"] = False
-    assert harness.round(60) == "off" and len(harness.gateway.sent) == 1
 
 
 def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
@@ -225,3 +129,9 @@ def test_what_turns_out_to_be_done_without_an_answer_cools_down(cooldown: int) -
     harness.balancer.execute("q", kept(harness, "q", plan_of([again])))
     harness.round(60)
     assert harness.gateway.sent == (["1.0"] if cooldown else ["1.0", "1.0"])
+
+
+def test_second_plan_is_refused_while_one_is_executed() -> None:
+    harness = Harness(uneven())
+    assert harness.balancer.execute("p", kept(harness))
+    assert not harness.balancer.execute("q", kept(harness, "q"))

@@ -28,12 +28,6 @@ def test_start_delay_is_over_in_time_though_the_clock_was_set_back() -> None:
     assert harness.round(61) == "moving"
 
 
-def test_round_comes_as_soon_as_the_wait_is_over() -> None:
-    harness = Harness(uneven(), active=True, start_delay=60)
-    harness.now += 45
-    assert harness.balancer.round() == pytest.approx(15.0)
-
-
 def test_window_that_closes_stops_automatic_moves_only() -> None:
     harness = Harness(uneven(), active=True, max_moves_per_round=1, begin_time="0000",
                       end_time="0020")
@@ -83,20 +77,3 @@ def test_one_refusal_among_others_is_the_pg_s_own() -> None:
     harness.balancer.execute("p", kept(harness))
     harness.round()
     assert harness.round(60) == "moving" and harness.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
-
-
-def test_limits_of_the_options_hold() -> None:
-    harness = Harness(uneven(), max_backfills_per_osd=2)
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving" and len(harness.gateway.sent) == 2
-    assert harness.round(60) == "moving" and "max_backfills_per_osd" in harness.balancer.reason
-    harness.options.update(max_backfills_per_osd=0, max_transit_ratio=0.15)
-    assert harness.round(60) == "moving" and len(harness.gateway.sent) == 3
-    assert harness.round(60) == "moving" and "max_transit_ratio" in harness.balancer.reason
-
-
-def test_change_above_its_share_is_told() -> None:
-    harness = Harness(uneven(), max_transit_ratio=0.01)
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving" and harness.gateway.sent == ["1.0"]
-    assert "pg 1.0 alone is above max_transit_ratio" in harness.balancer.reason

@@ -130,26 +130,3 @@ def test_wake_ups_bypass_neither_the_interval_nor_the_moves_of_a_round(
     gaps = [b - a for a, b in zip(loop.batches_at, loop.batches_at[1:])]
     assert len(gaps) >= 5 and min(gaps) >= 59.0
     assert harness.gateway.full_readings <= 2 * 11 + 2       # one a round, and one after each batch
-
-
-def test_readers_make_no_batch_go_early() -> None:
-    harness = Harness(uneven(), active=False, max_moves_per_round=1, sleep_interval=60)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(3)))
-    loop = Loop(harness).run(1)
-    for _ in range(20):
-        harness.balancer.request_observation()
-        loop.run(1)
-    assert len(harness.gateway.batches) == 1
-
-
-def test_plan_that_is_through_is_followed_without_another_look() -> None:
-    """What comes after it is decided in the round that finds it through."""
-    harness = Harness(uneven(), active=True)
-    loop = Loop(harness).run(1)
-    harness.jobs.run()
-    loop.run(5)
-    harness.gateway.arrive()
-    full_readings = harness.gateway.full_readings
-    loop.run(61)
-    assert harness.balancer.state == "planning"
-    assert harness.gateway.full_readings == full_readings + 1

@@ -37,19 +37,6 @@ def test_an_epoch_that_changes_nothing_of_that_is_no_obstacle(
     assert harness.gateway.sent
 
 
-@pytest.mark.parametrize("option, value", [("pool_ids", "2"), ("device_classes", "ssd"),
-                                           ("max_moves_per_round", 1)])
-def test_options_hold_at_once(option: str, value: Any) -> None:
-    harness = Harness(uneven(), active=True)
-    harness.round()
-    harness.jobs.run()
-    after_the_look(harness, lambda harness: harness.options.update({option: value}))
-    harness.round(60)
-    assert harness.gateway.sent == [] and harness.balancer.state != "off"
-    harness.round(60)
-    assert len(harness.gateway.sent) <= 1
-
-
 def test_map_that_cannot_be_read_after_a_batch() -> None:
     """A pool is being created: the mgr does not have the statistics of all its PGs yet."""
     harness = Harness(uneven())

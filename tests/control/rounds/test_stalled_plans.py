@@ -6,7 +6,6 @@ from typing import Any, List
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import make_plan
@@ -50,30 +49,6 @@ def test_change_that_waits_for_ever_is_given_up_with_its_reason() -> None:
         f"waited longer than max_wait (1800 s): pg {dropped['pgid']} is being scrubbed")
 
 
-def test_other_osds_are_helped_all_the_same() -> None:
-    """Seven days; another OSD has passed nearfull meanwhile."""
-    harness = one_waits()
-    harness.gateway.cluster.osd(2, used=88 * GIB)
-    plans = 0
-    for _ in range(90):
-        harness.round(60)
-        plans += harness.jobs.run()
-    assert plans >= 1
-    assert harness.balancer.execution is None or harness.balancer.execution.sent_moves
-
-
-def test_target_that_is_down_but_in() -> None:
-    harness = Harness(uneven())
-    harness.gateway.cluster.osd(1, state=["exists"], up=0)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
-    for _ in range(70):
-        harness.round(60)
-    assert harness.balancer.execution is None and not harness.gateway.sent
-    last = harness.balancer.status.last_execution
-    assert last is not None and last["dropped"][0]["reason"].endswith("osd.1 is down")
-    assert last["outcome"].startswith("dropped: waited longer than max_wait")   # not completed
-
-
 @pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
 def test_throttle_is_waited_for_as_long_as_others_moves_arrive(arrives: bool,
                                                                gives_up: bool) -> None:
@@ -103,25 +78,6 @@ def test_a_clock_that_jumps_ahead_gives_nothing_up() -> None:
     harness.round(60)
     harness.round(8 * 3600)     # ntp found the hour
     assert harness.balancer.execution is not None and harness.balancer.execution.remaining_moves
-
-
-def drifting(used: int, **options: Any) -> Harness:
-    """One move a round; osd.2 is filled by somebody while they go."""
-    harness = Harness(uneven(), active=True, max_moves_per_round=1, **options)
-    harness.round()
-    harness.jobs.run()
-    harness.round(60)
-    assert harness.balancer.execution is not None
-    harness.gateway.cluster.osd(2, used=used)
-    return harness
-
-
-@pytest.mark.parametrize("used, plans", [(2 * GIB, 0), (60 * GIB, 1), (88 * GIB, 1)])
-def test_drift_counts_during_a_plan(used: int, plans: int) -> None:
-    harness = drifting(used)
-    harness.round(660)
-    harness.round(60)
-    assert harness.jobs.run() == plans
 
 
 @pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])

@@ -48,25 +48,3 @@ def test_waiting_shards_add_up_to_the_moves_not_sent(limit: Dict[str, Any], code
         waiting(harness)
         harness.gateway.arrive()
         harness.round(60)
-
-
-@pytest.mark.parametrize("guard, code", [
-    ({"start_delay": 600}, codes.START_DELAY), ({}, codes.FLAG)])
-def test_what_a_guard_holds_up_is_one_group(guard: Dict[str, Any], code: str) -> None:
-    harness = executing(**guard)
-    if code == codes.FLAG:
-        harness.gateway.cluster.extra["flags"] = "norebalance"
-    harness.round()
-    assert set(waiting(harness)) == {code}
-    assert harness.balancer.status.reason_code == code
-
-
-def test_the_state_has_the_time_at_which_it_began() -> None:
-    harness = executing(start_delay=600)
-    harness.round()
-    begun = harness.balancer.status.since_at
-    for _ in range(3):
-        harness.round(30)
-    assert harness.balancer.status.since_at == begun == harness.now - 90
-    harness.round(600)
-    assert harness.balancer.status.since_at == harness.now

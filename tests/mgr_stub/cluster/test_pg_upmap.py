@@ -59,15 +59,6 @@ def test_invalid_pg_upmaps_are_rejected(session_and_pg: Tuple[Any, str],
     assert old.command("osd pg-upmap-primary 2.0 1")[0] == -22
 
 
-@pytest.mark.parametrize("command", ["pg-upmap-primary 2.0 1", "rm-pg-upmap-primary 2.0"])
-def test_primaries_need_clients_of_reef(make_session: Make, command: str) -> None:
-    """As seen on 18.2.7 and 20.2.4."""
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), release=18)
-    code, _, said = session.command(f"osd {command}")
-    assert code == -1 and said.startswith(
-        "min_compat_client luminous < reef, which is required for pg-upmap-primary.")
-
-
 def test_cache_tiers_and_stretch_mode(session: Any) -> None:
     assert session.command("sim pool create cache pg_num=4 size=2")[0] == 0
     base = next(p["pool_name"] for p in session.cluster.map.dump(18)["pools"])

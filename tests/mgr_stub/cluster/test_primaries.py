@@ -36,25 +36,3 @@ def test_permanent_pg_temp_is_stored_primary_first(make_session: Callable[..., A
     session.command("sim osd primary-affinity 1 1")
     session.command("sim run 1m")
     assert session.mgr.get("osd_map")["pg_temp"] == []
-
-
-def test_move_under_a_permanent_pg_temp(make_session: Callable[..., Any]) -> None:
-    session = optimized(make_session, [1, 5, 3, 0, 8, 6])
-    session.command("sim osd primary-affinity 1 0")
-    session.command("osd pg-upmap-items 2.0 0 7")
-    session.command("sim run 3s")
-    assert ask(session)["acting"] == [1, 5, 3, 0, 8, 6]
-    session.command("sim run idle")
-    assert ask(session)["acting"] == ask(session)["up"] == [1, 5, 3, 7, 8, 6]
-    assert session.mgr.get("osd_map")["pg_temp"] == [{"pgid": "2.0", "osds": [1, 8, 6, 5, 3, 7]}]
-
-
-def test_affinity_puts_another_replica_first(make_session: Callable[..., Any]) -> None:
-    state = clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])])
-    session = make_session(state)
-    session.command("sim osd primary-affinity 0 0")
-    session.command("sim run 1m")
-    assert ask(session)["up"] == [1, 0, 2] and ask(session)["up_primary"] == 1
-    assert session.mgr.get("osd_map")["osds"][0]["primary_affinity"] == 0.0
-    session.command("sim osd primary-affinity 0 1")
-    assert ask(session)["up"] == [0, 1, 2]

@@ -6,83 +6,13 @@ from typing import Any, Callable
 
 import pytest
 
-from mgr_stub.cluster import pg_reports
-from mgr_stub.crush.hashes import NONE
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support.clusters import stub_states as clusters
-
-
-def nobody(_: int) -> bool:
-    return False
 
 
 def choose_osd_state(**changes: Any) -> Any:
     """PG 2.0 with the raw set [3, 1, 0], as in the table of observations."""
     return clusters.state([clusters.pg("2.0", [3, 1, 0])], osds=5, **changes)
-
-
-@pytest.mark.parametrize("pairs, kept, up", [
-    ("3 2", ((3, 2),), (2, 1, 0)),
-    ("4 2", None, (3, 1, 0)),                       # from not in the set
-    ("3 1", ((3, 1),), (3, 1, 0)),                  # to in the set: a dead entry
-    ("3 2 2 4", ((3, 2),), (2, 1, 0)),              # a chain is cut
-    ("3 1 1 3", ((3, 1), (1, 3)), (3, 1, 0)),       # a swap has no effect
-    ("3 2 3 4", ((3, 2), (3, 4)), (2, 1, 0)),       # the first of two wins
-    ("3 2 4 1", ((3, 2),), (2, 1, 0)),
-])
-def test_observed_table(make_session: Callable[..., Any], pairs: str, kept: Any, up: Any) -> None:
-    session = make_session(choose_osd_state())
-    rc, out, err = session.command(f"ceph osd pg-upmap-items 2.0 {pairs}")
-    assert (rc, out) == (0, "")
-    assert err.startswith("set 2.0 pg_upmap_items mapping to [3->" if kept or pairs == "3 1"
-                          else "set 2.0 pg_upmap_items mapping to [")
-    assert session.cluster.map.upmap_items.get("2.0") == kept
-    assert session.cluster.map.up["2.0"] == up
-
-
-def test_target_that_is_out_is_dropped(make_session: Callable[..., Any]) -> None:
-    state = choose_osd_state()
-    state["osd_dump"]["osds"][2]["weight"] = 0
-    session = make_session(state)
-    assert session.command("osd pg-upmap-items 2.0 3 2")[0] == 0
-    assert session.cluster.map.upmap_items == {}
-
-
-def test_target_without_crush_weight_is_dropped(make_session: Callable[..., Any]) -> None:
-    state = choose_osd_state()
-    for bucket in state["crush_dump"]["buckets"]:
-        for item in bucket["items"]:
-            if item["id"] == 2:
-                item["weight"] = 0
-    session = make_session(state)
-    assert session.command("osd pg-upmap-items 2.0 3 2")[0] == 0
-    assert session.cluster.map.upmap_items == {}
-
-
-def test_host_rule_rejects_a_target_on_a_peers_host(make_session: Callable[..., Any]) -> None:
-    state = clusters.state([clusters.pg("3.0", [0, 2, 4])], osds=8, pools=[clusters.BY_HOST])
-    session = make_session(state)
-    assert session.command("osd pg-upmap-items 3.0 0 3")[0] == 0
-    assert session.cluster.map.upmap_items == {}
-    session.command("osd pg-upmap-items 3.0 0 7")
-    assert session.cluster.map.up["3.0"] == (7, 2, 4)
-
-
-def test_takes_of_a_rule_are_checked_separately(make_session: Callable[..., Any]) -> None:
-    state = clusters.state([clusters.pg("5.0", [0, 1, 3])], osds=8, pools=[clusters.TWO_TAKES])
-    session = make_session(state)
-    session.command("osd pg-upmap-items 5.0 0 5")     # an odd OSD in the place of an even one
-    assert session.cluster.map.upmap_items == {}
-    session.command("osd pg-upmap-items 5.0 3 5")
-    assert session.cluster.map.up["5.0"] == (0, 1, 5)
-
-
-def test_erasure_coded_pg_with_a_hole_takes_no_items(make_session: Callable[..., Any]) -> None:
-    record = clusters.pg("4.0", [0, NONE, 2], state="active+undersized")
-    session = make_session(clusters.state([record], pools=[clusters.ERASURE]))
-    assert session.command("osd pg-upmap-items 4.0 0 3")[0] == 0
-    assert session.cluster.map.upmap_items == {}
-    assert pg_reports.state_of(session.cluster, session.cluster.pgs["4.0"]) == "active+undersized"
 
 
 @pytest.mark.parametrize("line, code, text", [

@@ -48,15 +48,3 @@ def test_plain_readings_as_of_ceph_16_to_20(make_session: Callable[..., Session]
     for name, reading in _readings(make_session, frozen=False):
         assert type(reading) is dict, name
         assert not any(isinstance(part, (tuple, frozenset)) for part in parts(reading)), name
-
-
-@pytest.mark.full
-def test_module_runs_with_plain_readings() -> None:
-    session = Session.from_state(None, 18, frozen=False)
-    session.command("equilibrium eval")     # begins an observation
-    for line in ("sim run 1s", "equilibrium eval", "equilibrium optimize p",
-                 "equilibrium execute p", "sim run 1h",
-                 "equilibrium explain", "equilibrium status", "equilibrium dump-state"):
-        rc, out, err = session.command(line)
-        assert (rc, err) == (0, "") and "Traceback" not in out, line
-    session.close()

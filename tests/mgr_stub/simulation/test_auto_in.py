@@ -40,21 +40,6 @@ def test_operators_out_stays_when_the_osd_is_up(session: Any) -> None:
     assert osd_state(session, 5)[:2] == (1, 0.0)
 
 
-def test_reweight_drops_the_automatic_out(session: Any) -> None:
-    run(session, "sim osd reweight 3 0.5", "sim osd down 3", "sim run 11m",
-        "sim osd reweight 3 0.75", "sim osd reweight 3 0", "sim osd up 3")
-    assert osd_state(session, 3) == (1, 0.0, ["exists", "up"], 0)
-    run(session, "sim osd in 3")
-    assert osd_state(session, 3)[1] == 1.0
-
-
-def test_noin(session: Any) -> None:
-    run(session, "sim osd down 3", "sim run 11m", "sim flag set noin", "sim osd up 3")
-    assert osd_state(session, 3) == (1, 0.0, ["autoout", "exists", "up"], 0x10000)
-    run(session, "sim flag unset noin", "sim osd down 3", "sim osd up 3")
-    assert osd_state(session, 3) == (1, 1.0, ["exists", "up"], 0)
-
-
 def test_state_file_keeps_the_automatic_out(session: Any, make_session: MakeSession,
                                             tmp_path: Any) -> None:
     run(session, "sim osd reweight 3 0.5", "sim run idle", "sim osd down 3", "sim run 11m",

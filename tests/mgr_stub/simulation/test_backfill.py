@@ -7,7 +7,6 @@ from typing import Any, Callable, Dict
 import pytest
 
 from mgr_stub.cluster import pg_reports
-from mgr_stub.cluster.usage import metadata_per_object
 from mgr_stub.simulation import statistics
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
@@ -15,6 +14,8 @@ from tests.support.clusters import stub_states as clusters
 from tests.support.units import GIB
 
 PG_BYTES = 256 * clusters.OBJECT
+
+
 def two_pgs() -> Dict[str, Any]:
     return clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])])
 
@@ -81,19 +82,6 @@ def test_shards_of_a_pg_are_copied_together(make_session: Callable[..., Any]) ->
     assert here["num_bytes_recovered"] == pytest.approx((1.0 - one) * PG_BYTES, rel=0.01)
 
 
-def test_erasure_coded_positions_count(make_session: Callable[..., Any]) -> None:
-    session = make_session(clusters.state([clusters.pg("4.0", [0, 1, 2])],
-                                          pools=[clusters.ERASURE]))
-    before = used(session)
-    session.command("osd pg-upmap-items 4.0 0 5")
-    session.command("sim run 2s")
-    transfer, = session.cluster.pgs["4.0"].transfers.values()
-    assert (transfer.source, transfer.target, transfer.shard.data) == (0, 5, PG_BYTES // 2)
-    session.command("sim run idle")
-    assert used(session)[5] - before[5] == PG_BYTES // 2
-    assert session.mgr.get("pg_stats")["pg_stats"][0]["acting"] == [5, 1, 2]
-
-
 def test_cancelled_move_leaves_no_bytes(make_session: Callable[..., Any]) -> None:
     session = make_session(two_pgs())
     before = used(session)
@@ -138,11 +126,3 @@ def test_pool_removed_in_the_middle_of_a_backfill(make_session: Callable[..., An
         0: PG_BYTES, 1: 0, 2: PG_BYTES, 3: 0, 4: PG_BYTES, 5: 0}
     with pytest.raises(SystemError):
         session.mgr.get_osdmap().map_pool_pgs_up(2)
-
-
-def test_metadata_per_object_is_the_slope() -> None:
-    assert metadata_per_object([(100, 5000 + 60000), (300, 5000 + 180000)]) == pytest.approx(600)
-    assert metadata_per_object([(0, 10), (10, 50)]) == 4.0
-    assert metadata_per_object([(10, 50)]) == 5.0
-    assert metadata_per_object([]) == 0.0
-    assert metadata_per_object([(100, 500), (200, 400)]) == 0.0

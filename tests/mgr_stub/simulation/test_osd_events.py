@@ -12,7 +12,6 @@ from mgr_stub.state.state_file import read_state
 from tests.support.clusters import stub_states
 from tests.support.clusters.crush_cluster import (
     check_accounts, raw_of, recompute_raw, run, states, used)
-from tests.support.units import TIB
 
 MakeSession = Callable[..., Any]
 
@@ -22,26 +21,6 @@ def test_loading_computes_no_crush(session: Any) -> None:
     assert session.cluster.raw_mapping.computed == 0
     before = raw_of(session.cluster)
     assert recompute_raw(session.cluster) == before
-
-
-@pytest.mark.parametrize("line", [
-    "sim osd out 3", "sim osd out 3 4", "sim osd reweight 5 0.4", "sim osd crush-reweight 2 0.25",
-    "sim osd crush-reweight 2 3", "sim host add h9 2 2T", "sim host add h1 1 1T class=hdd",
-    "sim host add h9 1 500G under=default"])
-def test_raw_follows_crush(session: Any, line: str) -> None:
-    before = raw_of(session.cluster)
-    version = session.mgr.get("osd_map")["crush_version"]
-    run(session, line)
-    after = raw_of(session.cluster)
-    assert after == recompute_raw(session.cluster) != before
-    crush_changes = "crush-reweight" in line or "host" in line
-    assert session.mgr.get("osd_map")["crush_version"] == version + crush_changes
-    run(session, "sim run 2s")
-    status = session.mgr.get("pg_status")
-    assert status["misplaced_objects"] > 0 and "degraded_objects" not in status
-    run(session, "sim run idle")
-    assert states(session) == {"active+clean": 48}
-    check_accounts(session)
 
 
 def test_up_from_of_a_restarted_osd(session: Any) -> None:
@@ -56,64 +35,6 @@ def test_up_from_of_a_restarted_osd(session: Any) -> None:
     assert session.mgr.get("osd_map")["osds"][3]["up_from"] == epoch
 
 
-def test_out_osd_has_no_statistics(session: Any) -> None:
-    run(session, "sim osd out 3", "sim osd down 4")
-    records = {record["osd"]: record for record in session.mgr.get("osd_stats")["osd_stats"]}
-    assert records[3]["statfs"]["total"] == records[3]["kb"] == 0
-    assert records[4]["statfs"]["total"] == TIB     # its last report
-    assert session.mgr.get("df")["stats"]["num_osds"] == 11
-
-
-def test_osd_that_is_up_before_the_interval(session: Any) -> None:
-    before = used(session)
-    mine = sum(3 in pg.raw for pg in session.cluster.pgs.values())
-    run(session, "sim osd down 3")
-    assert states(session) == {"active+clean": 48}   # no report yet
-    run(session, "sim run 0.5s")
-    assert states(session) == {"active+clean": 48 - mine, "peering": mine}
-    assert session.mgr.get("pg_status")["inactive_pgs_ratio"] == mine / 48
-    run(session, "sim run 2s")
-    assert states(session) == {"active+clean": 48 - mine, "active+undersized+degraded": mine}
-    status = session.mgr.get("pg_status")
-    objects = sum(pg.num_objects for pg in session.cluster.pgs.values() if 3 in pg.raw)
-    copies = sum(pg.num_copies for pg in session.cluster.pgs.values())
-    assert status["degraded_objects"] == objects and status["degraded_total"] == copies
-    assert "misplaced_objects" not in status
-    dump = session.mgr.get("osd_map")["osds"][3]
-    assert (dump["up"], dump["in"], dump["state"]) == (0, 1, ["exists"])
-    run(session, "sim run 8m", "sim osd up 3", "sim run 2s")
-    assert states(session) == {"active+clean": 48}
-    run(session, "sim run 1h")
-    assert used(session) == before and session.cluster.map.reweight(3) == 1.0
-
-
-def test_osd_that_is_down_after_the_interval_is_out(session: Any) -> None:
-    run(session, "config set mon mon_osd_auto_mark_auto_out_in false",
-        "sim osd down 3", "sim run 599s")
-    assert session.cluster.map.reweight(3) == 1.0
-    run(session, "sim run 5s")
-    assert session.cluster.map.reweight(3) == 0.0
-    assert all("degraded+remapped" in state or state == "active+clean"
-               for state in states(session))
-    run(session, "sim run idle")
-    assert states(session) == {"active+clean": 48}
-    assert used(session)[3] > 0                      # it does not know yet
-    run(session, "sim osd up 3")
-    assert used(session)[3] == 0
-    check_accounts(session)
-
-
-def test_writes_missed_while_down_are_recovered(session: Any) -> None:
-    run(session, "sim osd down 3", "sim run 1m", "sim write rbd 10G")
-    check_accounts(session)
-    run(session, "sim osd up 3", "sim run 1.5s")
-    assert any("recover" in state and "degraded" in state for state in states(session))
-    check_accounts(session)
-    run(session, "sim run idle")
-    assert states(session) == {"active+clean": 48}
-    check_accounts(session)
-
-
 def test_lost_device_is_degraded_and_recovers(session: Any) -> None:
     run(session, "sim osd lose 3", "sim run 2s")
     assert used(session)[3] == 0
@@ -122,19 +43,6 @@ def test_lost_device_is_degraded_and_recovers(session: Any) -> None:
     run(session, "sim run idle", "sim osd up 3", "sim osd in 3", "sim run idle")
     assert states(session) == {"active+clean": 48} and used(session)[3] > 0
     check_accounts(session)
-
-
-def test_new_osds(session: Any) -> None:
-    shown, = run(session, "sim host add h9 2 2T class=hdd")
-    assert shown == "added osd.12, osd.13"
-    dump = session.mgr.get("osd_map")
-    assert dump["max_osd"] == 14
-    assert dump["osds"][12]["state"] == ["exists", "up"] and dump["osds"][12]["weight"] == 1.0
-    records = session.mgr.get("osd_stats")["osd_stats"]
-    assert records[12]["statfs"] == {**records[12]["statfs"], "total": 2 * TIB,
-                                     "available": 2 * TIB}
-    run(session, "sim run idle")
-    assert used(session)[12] > 0
 
 
 def test_non_crush_mappings_change_only_where_crush_does(make_session: MakeSession) -> None:

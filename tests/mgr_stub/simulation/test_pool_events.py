@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
 
 import pytest
 
-from mgr_stub.cluster import pg_reports
-from mgr_stub.osdmap.osd_map import parent_of, share_of
 from tests.support.clusters.crush_cluster import (
     EC, RBD, check_accounts, crush_state, raw_of, recompute_raw, run, states, used)
 from tests.support.units import GIB
@@ -52,17 +50,6 @@ def test_create_write_delete_remove(session: Any) -> None:
     assert used(session) == before and len(session.cluster.pgs) == 48
 
 
-def test_an_erasure_coded_pool(session: Any) -> None:
-    before = sum(used(session).values())
-    run(session, "sim pool create new pg_num=4 size=5 k=3 rule=indep", "sim run 2s",
-        "sim write new 12G")
-    entry = pool(session, "new")
-    assert (entry["type"], entry["size"], entry["min_size"]) == (3, 5, 4)
-    dump = session.mgr.get("osd_map")
-    assert dump["erasure_code_profiles"][entry["erasure_code_profile"]]["k"] == "3"
-    assert sum(used(session).values()) - before == 12 * GIB * 5 // 3
-
-
 def test_growth(session: Any) -> None:
     start = stored(session, "rbd")
     run(session, "sim grow rbd 60G/1h", "sim run 1h")
@@ -80,95 +67,6 @@ def test_a_full_osd_takes_no_writes(session: Any) -> None:
     assert shown.startswith("only ") and shown.endswith(" of 9895604649984 bytes found room")
     assert max(session.cluster.utilizations()["hdd"].values()) > 0.95
     assert run(session, "sim write rbd 10G") != [""]
-
-
-def split(session: Any, name: str, count: int) -> List[Dict[str, Any]]:
-    """Sets pg_num; the pool's entry before, after and at every later observation."""
-    seen = [pool(session, name)]
-    session.host.observers.append(lambda _: seen.append(pool(session, name)))
-    run(session, f"sim pool pg_num {name} {count}")
-    seen.append(pool(session, name))
-    return seen
-
-
-@pytest.mark.parametrize("name, before, after", [("rbd", 32, 64), ("rbd", 32, 48),
-                                                 ("ec", 16, 64), ("ec", 16, 17)])
-def test_split(session: Any, name: str, before: int, after: int) -> None:
-    start, total = stored(session, name), sum(used(session).values())
-    number = pool(session, name)["pool"]
-    held = {pgid: pg.held for pgid, pg in session.cluster.pgs.items()}
-    split(session, name, after)
-    entry = pool(session, name)
-    assert (entry["pg_num"], entry["pg_num_target"], entry["pg_placement_num"],
-            entry["pg_placement_num_target"]) == (before, after, before, after)
-    run(session, "sim run 7s")
-    entry = pool(session, name)
-    assert entry["pg_num"] == entry["pg_num_pending"] == after
-    assert entry["pg_placement_num"] < after or after == before + 1
-    children = [pg for pg in session.cluster.pgs.values()
-                if pg.pool_id == number and pg.order[1] >= before]
-    assert len(children) == after - before
-    for child in children:
-        position = child.order[1]
-        while position >= before:
-            position = parent_of(position)
-        assert child.held == held[f"{number}.{position:x}"]   # as the parent
-    check_accounts(session)
-    assert stored(session, name) == start
-    shares = {pg.num_bytes / share_of(pg.order[1], after) for pg in session.cluster.pgs.values()
-              if pg.pool_id == number}
-    assert max(shares) - min(shares) <= 64                    # equal parts
-    run(session, "sim run idle")
-    assert pool(session, name)["pg_placement_num"] == after
-    assert raw_of(session.cluster) == recompute_raw(session.cluster)
-    assert set(states(session)) == {"active+clean"}
-    assert stored(session, name) == start
-    assert abs(sum(used(session).values()) - total) < 1000
-    check_accounts(session)
-
-
-def test_children_of_an_upmapped_parent_have_no_items(session: Any) -> None:
-    raw = session.cluster.pgs["1.0"].raw
-    target = next(osd for osd in range(12) if osd // 2 not in {member // 2 for member in raw})
-    run(session, f"osd pg-upmap-items 1.0 {raw[0]} {target}", "sim run idle",
-        "config set mgr target_max_misplaced_ratio 0", "sim flag set norebalance",
-        "sim pool pg_num rbd 64", "sim run 6s")
-    child = session.cluster.pgs["1.20"]
-    assert session.cluster.map.up["1.20"] == child.raw == raw
-    assert target in child.held and "remapped" in pg_reports.state_of(session.cluster, child)
-    assert target in session.cluster.map.up["1.0"]
-
-
-def test_merge(session: Any) -> None:
-    start, total = stored(session, "rbd"), sum(used(session).values())
-    raw = session.cluster.pgs["1.1f"].raw
-    target = next(osd for osd in range(12) if osd // 2 not in {member // 2 for member in raw})
-    run(session, f"osd pg-upmap-items 1.1f {raw[0]} {target}", "sim run idle")
-    seen = split(session, "rbd", 20)
-    run(session, "sim run idle")
-    entry = pool(session, "rbd")
-    assert (entry["pg_num"], entry["pg_placement_num"], entry["pg_num_pending"]) == (20, 20, 20)
-    assert any(e["pg_placement_num"] < e["pg_num"] for e in seen)
-    assert sum(pg.pool_id == 1 for pg in session.cluster.pgs.values()) == 20
-    assert set(session.cluster.map.up) == set(session.cluster.pgs)
-    assert session.cluster.map.upmap_items == {}              # the mgr has removed it
-    assert stored(session, "rbd") == start and sum(used(session).values()) == total
-    assert raw_of(session.cluster) == recompute_raw(session.cluster)
-    check_accounts(session)
-    sizes = [pg.num_objects for pg in session.cluster.pgs.values() if pg.pool_id == 1]
-    assert max(sizes) == pytest.approx(2 * min(sizes), rel=0.01)
-
-
-def test_pgp_num_steps_wait_for_a_mgr_and_for_health(session: Any) -> None:
-    run(session, "sim osd down 3", "sim run 5s", "sim pool pg_num rbd 64", "sim run 2m")
-    entry = pool(session, "rbd")
-    assert (entry["pg_num"], entry["pg_placement_num"]) == (64, 32)   # no step while degraded
-    run(session, "sim osd up 3", "sim run 1m")
-    assert pool(session, "rbd")["pg_placement_num"] > 32
-    run(session, "sim mgr fail takeover=1h", "sim run 1m")
-    stands = pool(session, "rbd")["pg_placement_num"]
-    run(session, "sim run 30m")
-    assert pool(session, "rbd")["pg_placement_num"] == stands
 
 
 @pytest.mark.parametrize("line, code", [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from ..ceph_tools import ITEM_NONE, calc_pg_upmaps
 from ..strict_rule import StrictRules
 from .binary_osdmap import Items
-from .cluster import MappedCluster, judge, with_items
+from .cluster import MappedCluster, with_items
 
 
 class Move(NamedTuple):
@@ -155,20 +155,3 @@ def random_nonsense(cluster: MappedCluster, rng: random.Random, share: float) ->
         if pairs:
             items[pgid] = pairs
     return items
-
-
-def survivors(cluster: MappedCluster, wanted: Dict[str, Tuple[int, ...]]) -> Dict[str, bool]:
-    """For each PG whether osdmaptool keeps its items and gives exactly the wanted up set.
-
-    A PG for which no items can be written counts as not surviving.
-    """
-    items: Items = dict(cluster.items)
-    for pgid, up in wanted.items():
-        pairs = pairs_for(cluster.pgs[pgid].raw, up)
-        items.pop(pgid, None)
-        if pairs:
-            items[pgid] = pairs
-    verdict = judge(cluster, items)
-    return {pgid: pgid not in verdict.cleaned and verdict.pgs[pgid].up == up
-            and pairs_for(cluster.pgs[pgid].raw, up) is not None
-            for pgid, up in wanted.items()}

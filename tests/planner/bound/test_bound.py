@@ -6,7 +6,7 @@ from tests.support.clusters.bound_clusters import confined, fill, giant, only_se
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.giving_way import Asked
-from tests.support.rules import EC_HOST_RULE, HOST_RULE, OSD_RULE
+from tests.support.rules import EC_HOST_RULE, HOST_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.usage import class_usage
@@ -44,19 +44,6 @@ def test_erasure_code_as_wide_as_the_hosts_fixes_every_host() -> None:
     assert result.sets[0].binding == ("failure domain", (0,), ("h1", "h2", "h3"), (1,))
 
 
-def test_two_hosts_in_each_of_two_racks() -> None:
-    """Racks may have two shards of four, hosts one: rack a's giant host takes T, the other T."""
-    tree = {"root default": {"rack a": {"host a0": [0], "host a1": [1]},
-                             "rack b": {"host b0": [2], "host b1": [3], "host b2": [4]}}}
-    cluster = Cluster(tree, {0: "take default; choose firstn 2 rack;"
-                                "chooseleaf firstn 2 host; emit"})
-    cluster.osd(0, size=1000 * GIB).pool(1, size=4)
-    fill(cluster, 1, [[0, 1, 2, 3]] * 30)
-    result = utilization_bounds(cluster.snapshot())
-    assert [result.utilizations[osd] for osd in range(5)] == pytest.approx(
-        [0.03, 0.3, 0.2, 0.2, 0.2])
-
-
 def test_rack_limit_binds_where_the_host_limit_does_not() -> None:
     tree = {"root default": {"rack a": {"host a0": [0], "host a1": [1], "host a2": [2]},
                              "rack b": {"host b0": [3], "host b1": [4]}}}
@@ -71,14 +58,6 @@ def test_rack_limit_binds_where_the_host_limit_does_not() -> None:
     assert "a" in osd_set.binding.buckets
 
 
-def test_one_osd_may_not_hold_two_shards_of_a_pg() -> None:
-    """Without buckets to keep apart the limit is per OSD."""
-    cluster = Cluster(hosts(1, 3), {0: OSD_RULE}).osd(2, size=1000 * GIB).pool(1, size=2)
-    osd_set = only_set(fill(cluster, 1, [[0, 1]] * 20))
-    assert osd_set.bound == pytest.approx(0.1)
-    assert osd_set.binding == ("failure domain", (0, 1), ("osd.2",), (1,))
-
-
 def test_takes_of_a_hybrid_rule_do_not_connect_their_osds() -> None:
     rule = ("take default~ssd; chooseleaf firstn 1 host; emit;"
             "take default~hdd; chooseleaf firstn -1 host; emit")
@@ -89,18 +68,6 @@ def test_takes_of_a_hybrid_rule_do_not_connect_their_osds() -> None:
         ("ssd", ("default~ssd",), (0, 2, 4)), ("hdd", ("default~hdd",), (1, 3, 5))]
     assert result.classes == {"hdd": pytest.approx(0.2), "ssd": pytest.approx(0.1)}
     assert all(s.binding.kind == "capacity" for s in result.sets)
-
-
-def test_disjoint_roots_are_sets_of_their_own() -> None:
-    tree = {"root a": {"host a0": [0], "host a1": [1]}, "root b": {"host b0": [2], "host b1": [3]}}
-    cluster = Cluster(tree, {0: "take a; chooseleaf firstn 0 host; emit",
-                             1: "take b; chooseleaf firstn 0 host; emit"})
-    fill(cluster.pool(1, size=1), 1, [[0]] * 20)
-    fill(cluster.pool(2, size=1, rule=1), 2, [[2]] * 40)
-    result = utilization_bounds(cluster.snapshot())
-    assert [(s.takes, s.osds) for s in result.sets] == [(("a",), (0, 1)), (("b",), (2, 3))]
-    assert [s.bound for s in result.sets] == pytest.approx([0.1, 0.2])
-    assert result.classes == {"hdd": pytest.approx(0.2)}
 
 
 def test_osds_that_no_pool_may_use_keep_what_they_have() -> None:
@@ -156,12 +123,6 @@ def test_drained_host_that_has_to_keep_its_part_of_an_erasure_coded_pool() -> No
     result = only_set(cluster)
     assert result.binding == ("capacity", (2, 3, 4, 5, 6, 7), (), ())
     assert result.bound == pytest.approx((60 + 72) / 600)
-
-
-def test_no_pools_and_no_bytes() -> None:
-    bounds = utilization_bounds(Cluster(hosts(2)).snapshot())
-    assert bounds[:3] == ((), {0: 0.0, 1: 0.0}, {"hdd": 0.0})
-    assert utilization_bounds(Cluster(hosts(2)).pool(1, size=2).snapshot()).sets == ()
 
 
 def test_it_gives_way() -> None:

@@ -8,9 +8,10 @@ import pytest
 from tests.benchmark.scoring import UpSets, current_up, fill as figures_of
 from tests.planner.bound.test_bound_certificates import Rows, random_up, skewed_cluster
 from tests.support.clusters.bound_clusters import fill
-from tests.support.clusters.random_clusters import random_cluster, shuffled
+from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.clusters.usages import placement_usage
+from tests.support.few import few
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
@@ -19,8 +20,6 @@ from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
 from equilibrium_mgr.planner.bound.pool_space import (
     CAPACITY, FAILURE_DOMAIN, WHOLE_SHARDS, PoolSpaceBound)
 from equilibrium_mgr.snapshot.model import Snapshot
-
-_FULL = 0.95
 
 
 def bounds_of(cluster: Cluster) -> Dict[int, PoolSpaceBound]:
@@ -33,21 +32,13 @@ def gib(bound: PoolSpaceBound) -> float:
 
 # -- closed forms ------------------------------------------------------------------------------
 
+
 def test_all_that_is_free_is_shared_by_the_copies() -> None:
     """Four OSDs of 100 GiB with 160 GiB on them, two copies."""
     cluster = fill(Cluster(hosts(4)).pool(1, size=2), 1, [[ps % 3, 3] for ps in range(80)])
     bound = bounds_of(cluster)[1]
     assert gib(bound) == pytest.approx((4 * 95 - 160) / 2)
     assert (bound.kind, bound.osds) == (CAPACITY, frozenset({0, 1, 2, 3}))
-
-
-def test_bytes_of_other_pools_can_move_out_of_the_way_but_not_away() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=1)
-    fill(cluster, 1, [[0, 1]] * 40)
-    fill(cluster, 2, [[0]] * 30)
-    bounds = bounds_of(cluster)
-    assert gib(bounds[1]) == pytest.approx((4 * 95 - 80 - 30) / 2)
-    assert gib(bounds[2]) == pytest.approx(4 * 95 - 80 - 30, rel=0.03)
 
 
 def test_a_giant_host_takes_one_copy_and_no_more() -> None:
@@ -67,20 +58,6 @@ def test_one_pg_has_no_more_than_its_osds() -> None:
     assert bound.kind == WHOLE_SHARDS and bound.split_bytes > 3 * bound.free_bytes
 
 
-def test_few_pgs_have_whole_shards_on_each_osd() -> None:
-    """Eight single copies on five OSDs: one has two of them, and half its free bytes for each."""
-    cluster = fill(Cluster(hosts(5), {0: OSD_RULE}).pool(1, size=1), 1,
-                   [[number % 5] for number in range(8)])
-    assert gib(bounds_of(cluster)[1]) == pytest.approx(8 * (95 - 2) / 2, rel=0.001)
-
-
-def test_erasure_coded_pool_counts_client_bytes() -> None:
-    """4+2 over six hosts: each byte takes 1.5."""
-    cluster = Cluster(hosts(6), {0: "take default; chooseleaf indep 0 host; emit"})
-    fill(cluster.pool(1, size=6, k=4), 1, [[0, 1, 2, 3, 4, 5]] * 32)
-    assert gib(bounds_of(cluster)[1]) == pytest.approx(6 * (95 - 32) / 1.5)
-
-
 def test_an_osd_above_full_ratio_may_stay_there() -> None:
     """Nothing of the pool has to be on it, and what is there need not be elsewhere."""
     cluster = Cluster(hosts(3), {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"})
@@ -97,12 +74,6 @@ def test_pg_whose_shards_share_an_osd_does_not_make_its_placement_impossible() -
                                        "choose indep 2 osd; emit"}).pool(1, size=4, k=2)
     fill(cluster.osd(4, up=0).osd(5, up=0), 1, [[0, 1, 3, 3]] * 8)
     assert gib(bounds_of(cluster)[1]) >= 2 * (95 - 16) / 2 - 1
-
-
-def test_pool_without_bytes_has_a_bound() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=3)
-    fill(cluster, 1, [[0, 1, 2]] * 8, gib=0)
-    assert gib(bounds_of(cluster)[1]) == pytest.approx(95)
 
 
 def test_pools_whose_pgs_are_not_all_known_share_no_growth() -> None:
@@ -153,6 +124,7 @@ def test_shards_outside_of_their_rule_prove_nothing() -> None:
 
 # -- against flows -----------------------------------------------------------------------------
 
+
 def grown(snapshot: Snapshot, pool_id: int, client_bytes: float) -> Snapshot:
     """The cluster after clients have written so much to a pool."""
     pool = snapshot.pools[pool_id]
@@ -178,7 +150,7 @@ def fits(before: Snapshot, after: Snapshot) -> bool:
     return rows.flow(capacities) >= needed - max(100, needed // 10 ** 9)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", few(range(25), 8))
 def test_split_shards_fit_up_to_the_bound_and_no_further(seed: int) -> None:
     cluster = skewed_cluster(seed) if seed % 5 else random_cluster(seed, hybrid=True)
     for osd in cluster.osds:
@@ -193,6 +165,7 @@ def test_split_shards_fit_up_to_the_bound_and_no_further(seed: int) -> None:
 
 
 # -- against placements ------------------------------------------------------------------------
+
 
 def placements(snapshot: Snapshot, rng: random.Random) -> List[UpSets]:
     """Now, and random ones where all PGs are where their rules allow them."""
@@ -219,7 +192,7 @@ def is_above_full(snapshot: Snapshot, up: UpSets) -> bool:
                for osd in snapshot.osds.values())
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", few(range(30), 8))
 def test_no_placement_has_more(seed: int) -> None:
     rng = random.Random(seed)
     cluster = skewed_cluster(seed) if seed % 3 else random_cluster(seed, hybrid=True)
@@ -240,10 +213,3 @@ def test_no_placement_has_more(seed: int) -> None:
             assert free[number] <= bound.free_bytes
             assert usage.pools[snapshot.pools[number].name].free_bytes <= bound.free_bytes
     assert seen
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_same_answer_whatever_the_order_of_the_snapshot(seed: int) -> None:
-    expected = cluster_bounds(random_cluster(seed, hybrid=True).snapshot()).pool_space
-    mixed = cluster_bounds(shuffled(random_cluster(seed, hybrid=True), seed).snapshot()).pool_space
-    assert mixed == expected and list(mixed) == list(expected)

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import List, Tuple
 
 from tests.support.clusters.unit_cluster import Cluster, hosts, single_copies
-from tests.support.giving_way import Asked
 from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
@@ -16,7 +15,6 @@ from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
-from equilibrium_mgr.runtime.time_slice import giving_way
 
 
 def cost_model(placement: PlacementState, weights: Weights) -> CostModel:
@@ -62,14 +60,6 @@ def test_one_move_takes_the_place_of_two() -> None:
     assert placement.used_bytes == [0, 10 * GIB, 10 * GIB]
 
 
-def test_shards_of_other_pools_keep_their_places() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=1).pool(2, size=1)
-    cluster.pg("1.0", [0], 10 * GIB).pg("2.0", [1], 10 * GIB)
-    returned, placement = shortened(cluster, [("2.0", 1, 2), ("1.0", 0, 1)])
-    assert returned == 0
-    assert displaced(placement) == ["1.0", "2.0"]
-
-
 def test_nothing_passes_a_limit_for_it() -> None:
     cluster = single_copies([10], [12], [])
     # 1.1 returning, 2 GiB larger than 1.0, would fill osd.1 to 12 %
@@ -84,27 +74,3 @@ def test_the_failure_domain_holds() -> None:
     returned, placement = shortened(cluster, DETOUR)
     assert returned == 0
     assert len(displaced(placement)) == 2
-
-
-def test_two_detours_that_meet_cancel_each_other() -> None:
-    returned, placement = shortened(single_copies([10], [10]), [("1.0", 0, 1), ("1.1", 1, 0)])
-    assert returned == 1
-    assert displaced(placement) == []
-
-
-def test_utilizations_weigh_more_than_a_cheap_move() -> None:
-    cluster = single_copies([30], [40], [])
-    # 0, 30 and 40 GiB are used, or 0, 40 and 30
-    assert shortened(cluster, DETOUR, price=0.0)[0] == 0
-    assert shortened(cluster, DETOUR, price=0.02)[0] == 1
-
-
-def test_it_ends_where_it_is_told_to() -> None:
-    placement = PlacementState(single_copies(*THREE).snapshot(), PlanOptions())
-    costs = cost_model(placement, Weights())
-    for pg, source, target in ((1, 1, 2), (0, 0, 1)):
-        placement.move(pg, source, target)
-    limits = SearchConstraints(placement, [])
-    detours = reduction(costs, limits, 0.02)
-    with giving_way(Asked(0)):
-        assert detours.shorten_detours() == 0

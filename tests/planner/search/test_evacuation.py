@@ -14,8 +14,6 @@ from equilibrium_mgr.plan.model import Plan, plan_from_dict
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.planner.search.evacuation import stuck_shards
-from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot import reason_codes as codes
 
@@ -122,13 +120,6 @@ def test_a_drain_comes_first_and_outlives_the_limit_of_moves() -> None:
     assert [move.source for move in found.moves] == [1]
 
 
-def test_other_pools_stay_where_a_plan_is_limited_to_some() -> None:
-    cluster = random_cluster(1).drain(*range(PER_HOST))
-    plan = planned(cluster, pool_ids=frozenset({1}))
-    assert {change.pgid.split(".")[0] for change in plan.changes} == {"1"}
-    assert codes.POOL_EXCLUDED in {stuck.code for stuck in plan.stuck}
-
-
 def test_the_bound_has_what_is_to_leave_on_the_others() -> None:
     """60 GiB on two of three OSDs of 100 GiB."""
     snapshot = single_copies([20, 20], [20], []).drain(0).snapshot()
@@ -139,11 +130,6 @@ def test_the_bound_has_what_is_to_leave_on_the_others() -> None:
 def test_the_bound_leaves_out_what_has_no_other_place() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3).pg("1.0", [0, 1, 2], 10 * GIB).drain(0)
     assert utilization_bounds(cluster.snapshot()).classes == {"hdd": pytest.approx(0.1)}
-
-
-def test_what_a_drained_class_is_filled_to_is_not_counted() -> None:
-    plan = planned(single_copies([10], [10], [10]).drain(0))
-    assert plan.after.classes["hdd"].osds == 2
 
 
 def test_an_option_that_holds_shards_is_the_reason() -> None:
@@ -161,17 +147,6 @@ def test_what_waits_for_pg_cooldown_says_so() -> None:
     both = planned(single_copies([10, 10], [], []).drain(0), drain_only=True,
                    rejected_pgs=frozenset(("1.0", "1.1")), cooling_pgs=frozenset(("1.0",)))
     assert {stuck.code for stuck in both.stuck} == {codes.COOLDOWN, codes.REJECTED}
-
-
-def test_the_look_for_what_is_stuck_yields() -> None:
-    asked = Asked()
-    cluster = single_copies([1] * 2500, [], []).drain(0)
-    snapshot = cluster.snapshot()
-    options = PlanOptions(rejected_pgs=frozenset(cluster.up))
-    placement = PlacementState(snapshot, options)
-    with giving_way(asked):
-        assert stuck_shards(placement, options)
-    assert len(asked) >= 3
 
 
 def test_what_the_search_had_no_time_for_is_not_stuck() -> None:

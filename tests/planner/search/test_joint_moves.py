@@ -56,29 +56,12 @@ def test_both_shards_of_a_rack_go_to_one_other_rack(rule: str) -> None:
         assert all(targets.count(rack) == 2 for rack in targets if rack > 1)
 
 
-def test_where_all_racks_are_in_use_there_is_none() -> None:
-    placement = PlacementState(two_full_racks(_EC, count=2).snapshot(), PlanOptions())
-    assert placement.groups[0].joint is None
-
-
 def moves_of(placement: PlacementState) -> JointMoves:
     count = len(placement.size_bytes)
     costs = CostModel(
         placement, Weights(count_weight=0.0), [0.1] * count,
         [float(size) for size in placement.size_bytes], [0.0] * count)
     return JointMoves(costs, TargetIndex(costs), ShardIndex(placement))
-
-
-def test_the_gain_is_what_the_single_moves_would_gain_one_after_the_other() -> None:
-    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
-    joint = moves_of(placement)
-    steps = next(joint.candidates(0))
-    together = joint.gain(steps, 0.001)
-    apart = 0.0
-    for step in steps:
-        apart += joint.gain((step,), 0.001)
-        placement.move(*step)
-    assert together == pytest.approx(apart) and together > 0.0
 
 
 def test_displaced_together_they_go_home_together() -> None:

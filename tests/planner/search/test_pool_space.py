@@ -9,7 +9,6 @@ import pytest
 from tests.benchmark.made.scale import large_reading
 from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
 from tests.benchmark.scoring import changed_items, data_pools, fill as filled, up_with
-from tests.support.clusters.unit_cluster import single_copies
 from tests.support.plan_legality import assert_legal
 from tests.support.rules import HDD_HOSTS
 
@@ -18,7 +17,6 @@ from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.planner.search.search import Search
-from equilibrium_mgr.planner.state.cost_model import pressures
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -92,14 +90,6 @@ def test_shards_leave_a_rack_of_unequal_hosts_together() -> None:
     assert highest["hdd"] <= plan.bounds["hdd"] + 0.1
 
 
-def test_osds_that_take_no_shards_have_no_part_of_an_even_placement() -> None:
-    """Of three OSDs one is down: each of the two others has three of six shards, not two."""
-    cluster = single_copies([1, 1, 1], [1, 1, 1], []).osd(2, up=0)
-    placement = PlacementState(cluster.snapshot(), PlanOptions())
-    (group,) = placement.groups
-    assert pressures(placement, group, [1.0] * 3)[1] == 3.0
-
-
 def test_many_pools_do_not_move_without_end_for_their_counts() -> None:
     """Forty pools with 2.5 % of the data each: what they may cost beside evening out is limited."""
     snapshot = SnapshotBuilder().build(large_reading(60, 40))
@@ -114,13 +104,3 @@ def test_many_pools_do_not_move_without_end_for_their_counts() -> None:
         assert search.costs.far_bytes_left > -max(placement.pg_bytes)
         displaced[budget] = sum(placement.pg_bytes[pg] for pg in placement.moved_pgs)
     assert displaced[0.005] < 0.9 * displaced[1.0]
-
-
-def test_the_budget_of_far_moves_falls_with_the_shards_of_a_cluster() -> None:
-    found = []
-    for osds in (60, 600):
-        placement = PlacementState(
-            SnapshotBuilder().build(large_reading(osds, 4)), PlanOptions())
-        search = Search(placement, utilization_bounds(placement.snapshot), AIM_WEIGHTS["space"][0])
-        found.append(search.costs.far_bytes_left / sum(placement.used_bytes))
-    assert found == [pytest.approx(0.1), pytest.approx(3500 / 60_000, rel=0.01)]

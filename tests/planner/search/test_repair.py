@@ -1,7 +1,7 @@
 """How an OSD is relieved where single moves have ended."""
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from tests.support.clusters.unit_cluster import single_copies
 from tests.support.units import GIB
@@ -10,7 +10,6 @@ from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.search.joint_moves import JointMoves
 from equilibrium_mgr.planner.search.repair import OverfullOsd, Repair, RepairMove
-from equilibrium_mgr.planner.search.tightening import Tightening
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
@@ -37,11 +36,6 @@ def repair_of(placement: PlacementState, most: float,
     return Repair(costs, targets, shard_index, joint_moves, limits, price), limits
 
 
-def value(per_one: float) -> Callable[[float, float], float]:
-    """The value of a lower highest utilization, `per_one` bytes moved per 1.0 of it."""
-    return lambda high, low: per_one * (high - low)
-
-
 def too_full(placement: PlacementState, goal: float) -> OverfullOsd:
     return OverfullOsd(tuple(range(len(placement.size_bytes))), goal, 0.0)
 
@@ -49,12 +43,6 @@ def too_full(placement: PlacementState, goal: float) -> OverfullOsd:
 def steps(placement: PlacementState, found: Optional[RepairMove]) -> List[Tuple[str, int, int]]:
     assert found is not None
     return [(placement.pgs[pg].pgid, a, b) for pg, a, b in found.steps]
-
-
-def test_one_move_where_one_will_do() -> None:
-    placement = placement_of([30, 20], [10])
-    repair, _ = repair_of(placement, 0.4)
-    assert steps(placement, repair.find(0, too_full(placement, 0.4))) == [("1.1", 0, 1)]
 
 
 def test_a_swap_where_no_move_fits() -> None:
@@ -77,22 +65,3 @@ def test_a_chain_where_no_swap_fits() -> None:
     for pg, source, target in found.steps:
         placement.move(pg, source, target)
     assert max(map(placement.utilization, range(3))) <= 0.76
-
-
-def test_none_where_nothing_helps() -> None:
-    placement = placement_of([30], [30])
-    repair, _ = repair_of(placement, 0.29)
-    assert repair.find(0, too_full(placement, 0.29)) is None
-
-
-def test_tightening_that_does_not_pay_changes_nothing() -> None:
-    placement = placement_of([30, 20], [25, 15])
-    before = list(placement.up)
-    repair, limits = repair_of(placement, 0.45, 1.0)
-    tightening = Tightening(placement, repair, limits, 1.0)
-    tightening.lower_max_utilization((0, 1), 0.45, value(1.0), 0.05, 0.0)
-    assert placement.up == before
-    repair, limits = repair_of(placement, 0.45)
-    tightening = Tightening(placement, repair, limits, PRICE)
-    tightening.lower_max_utilization((0, 1), 0.45, value(1e15), 0.05, 0.0)
-    assert [used // GIB for used in placement.used_bytes] == [45, 45]

@@ -12,7 +12,6 @@ from equilibrium_mgr.observation.cluster_view import count_placement
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.usage import usage_before_and_after
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.planner.state.placement_state import PlacementState
 
 
 def utilizations(cluster: Cluster) -> Dict[int, float]:
@@ -49,25 +48,6 @@ def test_moves_have_the_bytes_of_their_positions() -> None:
                 assert change.bytes_on(target) == pytest.approx(wanted, abs=1)
                 assert change.bytes_on(source) == change.bytes_on(target)
     assert {move.bytes > 0 for move in plan.moves} == {True}   # nothing is gained by the others
-
-
-def test_groups_by_size() -> None:
-    placement = PlacementState(optimized_cluster().snapshot(), PlanOptions())
-    first, second = placement.groups
-    assert (first.size_ratio, second.size_ratio) == pytest.approx((2.0, 0.0), abs=0.02)
-    assert placement.groups_of_pool[1] == [0, 1, 1, 1, 0, 0]
-    for pg in range(len(placement.up)):
-        for osd, group in zip(placement.up[pg], placement.groups_of_pool[1]):
-            assert placement.size_on(pg, osd) == int(
-                placement.pg_bytes[pg] * placement.groups[group].size_ratio)
-
-
-def test_pools_of_equal_shards_share_one_list() -> None:
-    cluster = optimized_cluster()
-    cluster.pools[1]["flags_names"], cluster.pools[1]["nonprimary_shards"] = "hashpspool", "{}"
-    placement = PlacementState(cluster.snapshot(), PlanOptions())
-    (own,) = placement.bytes_of
-    assert own is placement.pg_bytes
 
 
 def test_an_osd_of_shards_without_data_limits_nothing() -> None:

@@ -27,8 +27,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("asked_seed",
                              range(5, 5 + metafunc.config.getoption("--asked-streams")))
     if "stream_seed" in metafunc.fixturenames:
-        metafunc.parametrize("stream_seed",
-                             range(1, 1 + metafunc.config.getoption("--asked-streams")))
+        metafunc.parametrize("stream_seed", [
+            pytest.param(seed, marks=pytest.mark.full)
+            for seed in range(1, 1 + metafunc.config.getoption("--asked-streams"))])
 
 
 def test_asking_changes_nothing(asked_seed: int, tmp_path: Path) -> None:

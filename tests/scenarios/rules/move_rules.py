@@ -7,14 +7,16 @@ outside `pool_ids`, `device_classes` and the OSDs that `from_buckets`, `to_bucke
 """
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Callable, Dict, Iterator, Set
+
+from tests.oracle.strict_rule import StrictRules
 
 from mgr_stub.crush.hashes import NONE
 from mgr_stub.osdmap import upmap
 from mgr_stub.osdmap.crush_map import CrushMap
 
 from ..watch import cluster_view
-from . import crush_rules
 from .moment import Moment
 from .under_way import Outgoing, circles
 
@@ -43,11 +45,16 @@ class History:
                    moment.session.clock.now - last.entry.sent_at)
 
 
+@lru_cache(maxsize=2)
+def _rules_of(crush: CrushMap) -> StrictRules:
+    return StrictRules(crush.as_dump())
+
+
 def s1_rule(moment: Moment, move: Outgoing) -> Iterator[str]:
     cluster = moment.cluster
     found = cluster.map.pools[move.pg.pool_id]
-    wrong = crush_rules.breaks(cluster.crush, int(found["crush_rule"]), int(found["size"]),
-                               move.up_after)
+    wrong = _rules_of(cluster.crush).fault(int(found["crush_rule"]), int(found["size"]),
+                                           move.pg.raw or (), move.up_after, move.pg.erasure)
     if wrong:
         yield f"is sent to {move.up_after}: {wrong}"
     view = moment.session.module.balancer.status.view

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
 
+from tests.support.clusters.crush_maps import crush_map
 from tests.support.units import GIB, TIB
 
 from mgr_stub.cluster import pg_reports
@@ -23,33 +24,16 @@ RBD: PoolSpec = ("rbd", 32, 3, 0, 640 * GIB)
 EC: PoolSpec = ("ec", 16, 4, 2, 320 * GIB)
 
 
-def _bucket(number: int, name: str, type_name: str, items: Dict[int, int]) -> Dict[str, Any]:
-    return {"id": number, "name": name, "type_name": type_name,
-            "type_id": {"host": 1, "root": 11}[type_name], "weight": sum(items.values()),
-            "alg": "straw2", "hash": "rjenkins1",
-            "items": [{"id": item, "weight": weight, "pos": position}
-                      for position, (item, weight) in enumerate(items.items())]}
-
-
-def _rule(number: int, mode: str) -> Dict[str, Any]:
-    return {"rule_id": number, "rule_name": mode, "type": 1 if mode == "firstn" else 3, "steps": [
-        {"op": "take", "item": -1, "item_name": "default"},
-        {"op": f"chooseleaf_{mode}", "num": 0, "type": "host"}, {"op": "emit"}]}
-
-
 def crush_dump(hosts: int, per_host: int) -> Dict[str, Any]:
     """One root, hosts h0, h1, ... of equal OSDs, a firstn and an indep rule over hosts."""
-    made = [_bucket(-2 - host, f"h{host}", "host", {
-        osd: 1 << 16 for osd in range(host * per_host, (host + 1) * per_host)})
-        for host in range(hosts)]
-    root = _bucket(-1, "default", "root", {bucket["id"]: bucket["weight"] for bucket in made})
-    return {
-        "devices": [{"id": osd, "name": f"osd.{osd}", "class": "hdd"}
-                    for osd in range(hosts * per_host)],
-        "types": [{"type_id": 0, "name": "osd"}, {"type_id": 1, "name": "host"},
-                  {"type_id": 11, "name": "root"}],
-        "buckets": [root] + made, "rules": [_rule(0, "firstn"), _rule(1, "indep")],
-        "tunables": {}, "choose_args": {}}
+    dump = crush_map({"root default": {
+        f"host h{host}": list(range(host * per_host, (host + 1) * per_host))
+        for host in range(hosts)}}, {
+            0: "take default; chooseleaf firstn 0 host; emit",
+            1: "take default; chooseleaf indep 0 host; emit"})
+    for rule, name, kind in zip(dump["rules"], ("firstn", "indep"), (1, 3)):
+        rule.update(rule_name=name, type=kind)
+    return {**dump, "tunables": {}}
 
 
 def crush_state(hosts: int = 6, per_host: int = 2, pools: Sequence[PoolSpec] = (RBD, EC),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
+from tests.support.clusters.crush_maps import crush_map
 from tests.support.units import GIB
 
 OBJECT = 4 << 20
@@ -14,7 +15,6 @@ OBJECT = 4 << 20
 REPLICATED = (2, "rep", 1, 3, 0, "")
 BY_HOST = (3, "hosts", 1, 3, 1, "")
 ERASURE = (4, "ec", 3, 3, 2, "k2m1")
-TWO_TAKES = (5, "hybrid", 1, 3, 3, "")
 
 
 def load_fake() -> type:
@@ -23,41 +23,15 @@ def load_fake() -> type:
     return importlib.import_module("tests.support.fake_module").Module
 
 
-def rule(number: int, *steps: Tuple[Any, ...]) -> Dict[str, Any]:
-    """A rule of (op, item) and (op, num, type) steps."""
-    shown: List[Dict[str, Any]] = []
-    for step in steps:
-        if step[0] == "take":
-            shown.append({"op": "take", "item": step[1], "item_name": str(step[1])})
-        elif step[0] == "emit":
-            shown.append({"op": "emit"})
-        else:
-            shown.append({"op": step[0], "num": step[1], "type": step[2]})
-    return {"rule_id": number, "rule_name": f"rule{number}", "type": 1, "steps": shown}
-
-
 def crush(osds: int, per_host: int = 2) -> Dict[str, Any]:
-    """root -1, hosts -2.. of `per_host` OSDs; even OSDs are under -100, odd ones under -200."""
-    def bucket(number: int, name: str, kind: str, items: Sequence[int]) -> Dict[str, Any]:
-        return {"id": number, "name": name, "type_name": kind, "type_id": 1, "weight": 65536,
-                "items": [{"id": item, "weight": 65536, "pos": pos}
-                          for pos, item in enumerate(items)]}
-    hosts = [list(range(first, min(first + per_host, osds)))
-             for first in range(0, osds, per_host)]
-    buckets = [bucket(-1, "default", "root", [-2 - n for n in range(len(hosts))])]
-    buckets += [bucket(-2 - n, f"host{n}", "host", items) for n, items in enumerate(hosts)]
-    buckets += [bucket(-100, "even", "root", range(0, osds, 2)),
-                bucket(-200, "odd", "root", range(1, osds, 2))]
-    return {
-        "devices": [{"id": osd, "name": f"osd.{osd}", "class": "hdd"} for osd in range(osds)],
-        "buckets": buckets, "types": [], "tunables": {}, "choose_args": {},
-        "rules": [
-            rule(0, ("take", -1), ("choose_firstn", 0, "osd"), ("emit",)),
-            rule(1, ("take", -1), ("chooseleaf_firstn", 0, "host"), ("emit",)),
-            rule(2, ("take", -1), ("choose_indep", 0, "osd"), ("emit",)),
-            rule(3, ("take", -100), ("choose_firstn", 1, "osd"), ("emit",),
-                 ("take", -200), ("choose_firstn", -1, "osd"), ("emit",)),
-        ]}
+    """Hosts of `per_host` OSDs; rules over OSDs, over hosts, and one for erasure-coded pools."""
+    hosts = {f"host host{first // per_host}": list(range(first, min(first + per_host, osds)))
+             for first in range(0, osds, per_host)}
+    dump = crush_map({"root default": hosts}, {
+        0: "take default; choose firstn 0 osd; emit",
+        1: "take default; chooseleaf firstn 0 host; emit",
+        2: "take default; choose indep 0 osd; emit"})
+    return {**dump, "tunables": {}}
 
 
 def pg(pgid: str, up: Sequence[int], acting: Optional[Sequence[int]] = None, objects: int = 256,

@@ -1,1 +1,0 @@
-"""Measurements on real daemons, run by hand."""

@@ -1,1 +1,0 @@
-"""The true optima of small clusters, and how far plans are from them."""
