@@ -6,7 +6,6 @@ from typing import Any, Dict, Tuple
 import pytest
 from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
-from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -24,7 +23,7 @@ def shards_in_flight(snapshot: Snapshot) -> Tuple[Dict[int, int], Dict[int, int]
     return coming, leaving
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(8))
 def test_in_flight_is_what_the_history_of_events_says(seed: int) -> None:
     lives, builder = Lives(seed), SnapshotBuilder()
     builder.build(lives.reading())
@@ -37,20 +36,7 @@ def test_in_flight_is_what_the_history_of_events_says(seed: int) -> None:
     assert ways == {BACKFILL, ASYNC, IN_PLACE}
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_bytes_that_leave_are_those_of_the_shards(seed: int) -> None:
-    lives, builder = Lives(seed), SnapshotBuilder()
-    builder.build(lives.reading())
-    for _ in range(20):
-        lives.step()
-        snapshot = builder.build(lives.reading())
-        leaving = sum(osd.outbound_bytes for osd in snapshot.osds.values())
-        moving = snapshot.in_flight().values()
-        assert leaving == sum(
-            pg.shard_bytes * len(snapshot.transfers(pg)[0]) for pg in moving)
-
-
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_nobody_is_degraded_by_moves(seed: int) -> None:
     lives, builder = Lives(seed), SnapshotBuilder()
     builder.build(lives.reading())
@@ -64,7 +50,7 @@ def test_nobody_is_degraded_by_moves(seed: int) -> None:
     assert called_so > 20
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_new_mgr_sees_what_is_in_flight_but_for_recovery_in_place(seed: int) -> None:
     """It has no memory: acting sets and upmap items tell most of it."""
     lives = Lives(seed)
@@ -102,16 +88,6 @@ def watched() -> Tuple[Cluster, SnapshotBuilder]:
 LOG_RECOVERY = [("active+recovering+undersized+remapped", (6, 2)),
                 ("active+recovery_wait+degraded", ()),
                 ("active+recovering+degraded", ())]
-
-
-@pytest.mark.parametrize("state, acting", LOG_RECOVERY)
-def test_log_recovery_is_a_move(state: str, acting: Tuple[int, ...]) -> None:
-    cluster, builder = watched()
-    moved(cluster.osd(3, used=0), "1.0", (6, 2, 3), state, 101, acting)
-    snapshot = builder.build(cluster.reading())
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), (1,))
-    assert (snapshot.osds[3].inbound_bytes, snapshot.osds[1].outbound_bytes) == (GIB, GIB)
-    assert all(state.degraded == 0 for state in snapshot.pool_states.values())
 
 
 @pytest.mark.parametrize("state, acting", LOG_RECOVERY)
@@ -208,23 +184,6 @@ def test_an_upmap_item_of_long_ago_makes_no_move_of_a_lost_copy(
     assert not snapshot.osds[1].outbound_bytes
 
 
-def test_what_becomes_degraded_where_it_is_is_degraded() -> None:
-    cluster, builder = watched()
-    cluster.epoch = 120
-    cluster.records["1.0"] = cluster.records["1.0"]._replace(
-        state="active+recovering+degraded", reported_epoch=110)
-    assert builder.build(cluster.reading()).pool_states[1].degraded == 1
-
-
-def test_a_clean_report_of_before_does_not_end_a_move() -> None:
-    cluster, builder = watched()
-    moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
-    assert builder.build(cluster.reading()).in_flight()
-    assert builder.build(cluster.reading()._replace(taken_at=1500.0)).in_flight()
-    moved(cluster, "1.0", (6, 2, 3), "active+clean", 101)
-    assert not builder.build(cluster.reading()).in_flight()
-
-
 def test_a_report_between_two_readings_is_believed_when_the_pg_must_have_peered() -> None:
     cluster, builder = watched()
     moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
@@ -317,29 +276,6 @@ def test_a_pg_that_moves_by_its_acting_set_is_settled() -> None:
     assert snapshot.in_flight() and snapshot.unsettled_seconds == 0.0
 
 
-def test_what_moves_since_a_moment_ago_is_on_its_way_though_nobody_looked_for_long() -> None:
-    """Its report is as old as the last look: it says nothing of the new up set."""
-    cluster, builder = watched()
-    moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
-    assert builder.build(cluster.reading()._replace(taken_at=4600.0)).in_flight()
-
-
-def test_a_pool_that_shares_osds_is_not_blocked_by_a_move() -> None:
-    from equilibrium_mgr.execution.guards import blocked_pool_reasons
-    cluster, builder = watched()
-    cluster.pool(2, size=2).pg("2.0", [0, 5])
-    builder.build(cluster.reading())
-    moved(cluster, "1.0", (6, 2, 3), "active+recovery_wait+degraded", 101)
-    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
-        {"state_name": "active+recovery_wait+degraded", "count": 1}]}]}
-    assert blocked_pool_reasons(builder.build(cluster.reading())) == {}
-
-
-def test_members_in_another_order_move_nothing() -> None:
-    cluster = Cluster(hosts(8)).pool(1, size=3).pg("1.0", [6, 2, 1], acting=[2, 6, 1])
-    assert not build_snapshot(cluster.reading()).in_flight()
-
-
 def test_a_failed_reading_does_not_disturb_the_memory() -> None:
     cluster, builder = watched()
     moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
@@ -372,12 +308,6 @@ def test_a_move_in_an_ec_optimized_pool_is_one_shard() -> None:
     snapshot = cluster.snapshot()
     assert snapshot.pgs["1.0"].acting == (1, 9, 3, 0, 8, 6)
     assert snapshot.transfers(snapshot.pgs["1.0"]) == ((5,), (9,))
-
-
-def test_pg_temp_of_other_pools_is_as_it_stands() -> None:
-    cluster = optimized(flags_names="hashpspool", nonprimary_shards="{}")
-    cluster.acting["1.0"] = [1, 8, 6, 5, 3, 0]
-    assert cluster.snapshot().pgs["1.0"].acting == (1, 8, 6, 5, 3, 0)
 
 
 def test_acting_sets_of_the_reading_come_first() -> None:

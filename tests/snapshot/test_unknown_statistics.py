@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -91,7 +91,7 @@ class TrueCluster:
         return {pgid: pg for pool in self.pools for pgid, pg in pool.progress().items()}
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(12))
 def test_figures_of_pgs_come_to_those_of_their_pool(seed: int) -> None:
     cluster = TrueCluster(seed)
     records = cluster.statistics.records(cluster.progress(), cluster.pool_stats(), {})
@@ -103,7 +103,7 @@ def test_figures_of_pgs_come_to_those_of_their_pool(seed: int) -> None:
                 assert sum(found) == pytest.approx(total[name], rel=0.001, abs=2 * len(seen))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(12))
 def test_nothing_that_holds_data_is_taken_for_empty(seed: int) -> None:
     cluster = TrueCluster(seed)
     records = cluster.statistics.records(cluster.progress(), cluster.pool_stats(), {})
@@ -114,32 +114,6 @@ def test_nothing_that_holds_data_is_taken_for_empty(seed: int) -> None:
                 assert records[pgid].num_objects > 0
         if pool.kind == EMPTY:
             assert all(records[pgid].num_objects == 0 for pgid in pool.pgids)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_order_of_dictionaries_does_not_matter(seed: int) -> None:
-    one, other = TrueCluster(seed), TrueCluster(seed)
-    progress = other.progress()
-    keys = sorted(progress, key=lambda pgid: hash((seed, pgid)))
-    assert one.statistics.records(one.progress(), one.pool_stats(), {}) == (
-        other.statistics.records({k: progress[k] for k in keys}, other.pool_stats()[::-1], {}))
-
-
-def test_pgs_that_had_not_reported_take_what_others_have_not() -> None:
-    """Half of a pool of omap is reported at the full reading, all of it later."""
-    def full(count: int) -> List[Mapping[str, Any]]:
-        return [{"pgid": f"7.{i:x}", "state": "active+clean" if i < count else "unknown",
-                 "stat_sum": {"num_objects": 1000 + i, "num_omap_bytes": GIB} if i < count else {}}
-                for i in range(16)]
-    statistics = PgStatistics()
-    statistics.read_full(full(8), [{"poolid": 7, "stat_sum": {"num_objects": 8028}}])
-    now = statistics.records(
-        {f"7.{i:x}": {"num_bytes": 0, "state": "active+clean", "reported_epoch": 9}
-         for i in range(16)},
-        [{"poolid": 7, "stat_sum": {"num_objects": 16028, "num_omap_bytes": 16 * GIB}}], {})
-    assert [now[f"7.{i:x}"].num_objects for i in range(8)] == [1000 + i for i in range(8)]
-    assert {now[f"7.{i:x}"].num_objects for i in range(8, 16)} == {1000}
-    assert {record.omap_bytes for record in now.values()} == {GIB}
 
 
 # -- what the snapshot makes of it -----------------------------------------------------------------
@@ -186,15 +160,6 @@ def test_only_what_holds_nothing_has_no_objects(num_bytes: int, omap: int, objec
     assert cluster.snapshot().pgs["1.0"].objects == least
 
 
-def test_what_late_osds_hold_does_not_shrink_the_others_shards() -> None:
-    """A pool's allocated bytes are those of the OSDs that have reported."""
-    cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [0, 1], num_bytes=10 * GIB).pg("1.1", [2, 3], num_bytes=10 * GIB)
-    cluster.store_stats[1] = {"allocated": 20 * GIB}
-    cluster.without_statistics = [2, 3]
-    assert cluster.snapshot().pgs["1.0"].shard_bytes == 10 * GIB
-
-
 # -- omap ------------------------------------------------------------------------------------------
 
 
@@ -226,15 +191,6 @@ def test_omap_that_the_pool_tells_is_spread_over_its_pgs(scrubbed: int) -> None:
         assert pg.immovable is None
 
 
-def test_omap_that_has_grown_since_the_deep_scrubs() -> None:
-    cluster = omap_pool(16, allocated=True)
-    cluster.store_stats[1]["omap_allocated"] *= 2
-    for osd in cluster.used:
-        cluster.used[osd] *= 2
-    pg = cluster.snapshot().pgs["1.0"]
-    assert pg.shard_bytes == pytest.approx(pg.objects * 800_000, rel=0.001)
-
-
 def test_one_pg_without_a_deep_scrub_is_not_given_what_all_have_grown_by() -> None:
     """A single object would have weighed as much as all other PGs together."""
     cluster = omap_pool(16, allocated=True)
@@ -261,9 +217,8 @@ def test_omap_that_nobody_tells_makes_pgs_unknown(scrubbed: int) -> None:
 
 
 @pytest.mark.parametrize("scrubbed", [0, 5])
-@pytest.mark.parametrize("written_out", [0.2, 0.5, 1.0])
-@pytest.mark.parametrize("release, late", [
-    ("octopus", True), ("pacific", True), ("quincy", True), ("reef", False), ("tentacle", False)])
+@pytest.mark.parametrize("written_out", [0.2, 1.0])
+@pytest.mark.parametrize("release, late", [("pacific", True), ("quincy", True), ("reef", False)])
 def test_omap_that_osds_tell_late_is_the_least_that_it_can_be(
         release: str, late: bool, written_out: float, scrubbed: int) -> None:
     """Before Ceph 18 some hundred MiB on each OSD wait to be written out, none tells which."""
@@ -273,14 +228,6 @@ def test_omap_that_osds_tell_late_is_the_least_that_it_can_be(
     cluster.store_stats[1]["omap_allocated"] = int(allocated * written_out)
     snapshot = cluster.snapshot()
     assert snapshot.skipped == ({reasons.OMAP_UNMEASURED: 16 - scrubbed} if late else {})
-
-
-def test_what_osds_tell_late_of_omap_still_counts() -> None:
-    """As less than nothing is known of it, and the fill limit sees it."""
-    cluster = omap_pool(0, allocated=True)
-    cluster.extra["require_osd_release"] = "pacific"
-    for pg in cluster.snapshot().pgs.values():
-        assert pg.shard_bytes == pytest.approx(pg.objects * 400_000, rel=0.001)
 
 
 def test_objects_with_omap_tell_more_than_bytes() -> None:
@@ -315,11 +262,3 @@ def test_a_part_of_the_objects_with_omap_is_enough_where_it_is_told_late(
 def test_erasure_coded_pools_have_no_omap() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], num_bytes=0, objects=9)
     assert cluster.snapshot().pgs["1.0"].immovable is None
-
-
-def test_the_fill_limit_sees_omap_that_no_pg_tells() -> None:
-    cluster = omap_pool(0, allocated=True)
-    cluster.acting["1.0"] = [osd for osd in range(6) if osd not in cluster.up["1.0"]]
-    snapshot = cluster.snapshot()
-    assert sum(osd.inbound_bytes for osd in snapshot.osds.values()) == pytest.approx(
-        3 * 400_000 * snapshot.pgs["1.0"].objects, rel=0.1)

@@ -12,7 +12,7 @@ from tests.support.clusters.unit_cluster import hosts
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
 from equilibrium_mgr.snapshot.upmap_items import (
-    apply_items, invert_items, items_by_pg, items_for, keep_raw_positions)
+    apply_items, invert_items, items_for, keep_raw_positions)
 
 Items = List[Tuple[int, int]]
 
@@ -75,24 +75,6 @@ def test_mapping_of_two_pairs_with_one_source_is_none_where_both_may_have_taken_
 
 def test_second_pair_of_a_source_whose_target_is_not_up_is_dead() -> None:
     assert invert_items((3, 12, 0), [(5, 3), (5, 7), (5, 3)], never_out) == (5, 12, 0)
-
-
-def test_inversion_of_what_was_applied() -> None:
-    """A monitor keeps only items whose `from` is raw: from those the raw mapping comes back."""
-    rng = random.Random(7)
-    for _ in range(500):
-        raw = tuple(rng.sample(range(12), 4))
-        others = [osd for osd in range(12) if osd not in raw]
-        count = rng.randint(0, 4)
-        items = list(zip(rng.sample(raw, count), rng.sample(others, count)))
-        up = apply_items(raw, items, never_out)
-        assert invert_items(up, items, never_out) == raw
-        assert set(items_for(raw, up)) == set(items)
-
-
-def test_items_are_the_pairs_that_differ() -> None:
-    assert items_for((3, 1, 0), (3, 5, 4)) == ((1, 5), (0, 4))
-    assert items_for((3, 1, 0), (3, 1, 0)) == ()
 
 
 @pytest.mark.parametrize("wanted", [(1, 3, 0), (5, 5, 0), (0, 3, 1), (1, 3, 5)])
@@ -195,10 +177,3 @@ def test_settling_keeps_take_blocks_apart() -> None:
                      classes={0: "ssd", 1: "ssd", 2: "ssd"})
     rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], 3, False)
     assert keep_raw_positions((0, 3, 4), (1, 4, 5), rule) == (1, 5, 4)
-
-
-def test_items_of_a_dump() -> None:
-    dump = {"pg_upmap_items": [{"pgid": "1.a", "mappings": [{"from": 0, "to": 2},
-                                                            {"from": 3, "to": 4}]}]}
-    assert items_by_pg(dump) == {"1.a": ((0, 2), (3, 4))}
-    assert items_by_pg({}) == {}
