@@ -94,15 +94,6 @@ def test_off_looks_once_an_hour_however_often_it_is_asked(
     assert session.module.gateway.counts.full_readings <= 4
 
 
-def test_moved_bytes_and_moves_are_those_of_the_history(any_session: Session) -> None:
-    run(any_session, "equilibrium on", "sim run 12h")
-    entry = any_session.module.balancer.status.history[-1]
-    found = metrics(any_session)
-    assert found.one("moves_total") == entry["moves"] > 0
-    assert found.one("moved_bytes_total") == entry["bytes"] > 0
-    assert found.by("episodes_total")["completed"] == 1.0
-
-
 def test_names_cannot_break_the_format(demo_state: Any,
                                        open_session: Callable[..., Session]) -> None:
     for node in demo_state["osd_df_dump"]["nodes"]:

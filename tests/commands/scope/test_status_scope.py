@@ -19,7 +19,6 @@ def screen(session: Session, what: str = "status") -> str:
 
 @pytest.mark.parametrize("options, said", [
     (("not_buckets osd.3",), ["nothing leaves or goes to 1 of 24 OSDs (not_buckets)"]),
-    (("from_buckets osd.3,osd.6",), ["nothing leaves 22 of 24 OSDs (from_buckets)"]),
     (("to_buckets host0", "not_buckets osd.6"), [
         "nothing leaves 1 of 24 OSDs (not_buckets)",
         "nothing goes to 20 of 24 OSDs (to_buckets, not_buckets)"])])
