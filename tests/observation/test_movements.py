@@ -48,11 +48,6 @@ def moved_by_item(state: str = FILLING, uncopied: float = 0.25) -> Cluster:
                             uncopied_ratio=uncopied)
 
 
-def test_nothing_moves() -> None:
-    view = view_of(pool_of_two().pg("1.0", [0, 1]).snapshot())
-    assert view.movements == () and view.moving == MovingTotals()
-
-
 def test_a_shard_that_a_plan_moves() -> None:
     view = view_of(moved_by_item().snapshot(), ours())
     assert view.movements == (
@@ -120,12 +115,6 @@ def test_a_lost_copy_is_recovered_from_no_osd() -> None:
     assert routes(found(lost)) == [(None, 3, RECOVERY)]
 
 
-def test_an_undersized_pg_without_a_target_moves_nothing() -> None:
-    lost = pool_of_two().osd(0, up=0, state=["exists"])
-    lost.pg("1.0", [1], objects=10, state="active+undersized+degraded")
-    assert routes(found(lost)) == []
-
-
 def test_a_shard_of_ours_is_ours_again_when_its_source_comes_back() -> None:
     lost = pool_of_two().osd(0, up=0, state=["exists"])
     lost.pg("1.0", [2, 1], items=[(0, 2)], acting=[1], objects=10,
@@ -187,11 +176,6 @@ def test_two_shards_of_a_replicated_pg_are_paired_by_its_items() -> None:
     both = Cluster(hosts(8)).pool(1, size=3).pg(
         "1.0", [4, 5, 2], items=[(1, 4), (0, 5)], acting=[0, 1, 2], state=FILLING)
     assert sorted(routes(found(both))) == [(0, 5, UPMAP), (1, 4, UPMAP)]
-
-
-def test_totals_count_ours_and_others_apart() -> None:
-    cluster = moved_by_item().pg("1.1", [3, 1], GIB, acting=[0, 1], state=WAITING)
-    assert view_of(cluster.snapshot(), ours()).moving == MovingTotals(1, 2 * GIB, 1, 0, 1, GIB)
 
 
 @pytest.mark.parametrize("state, told", [

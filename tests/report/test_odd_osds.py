@@ -8,10 +8,7 @@ from tests.snapshot.test_position_ratios import optimized_cluster
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.units import GIB
 
-from equilibrium_mgr.drain.status import remaining_shards
-from equilibrium_mgr.plan.usage import share_utilizations
 from equilibrium_mgr.planner.refusal_census import RefusalCount
-from equilibrium_mgr.report.cluster.cluster_tables import held_json
 from equilibrium_mgr.report.explain.advice import numbers_of
 from equilibrium_mgr.report.explain.reasons import ExplainContext
 from equilibrium_mgr.snapshot import reason_codes as codes
@@ -46,20 +43,6 @@ def test_the_weight_that_gives_an_osd_its_whole_size_again() -> None:
     numbers = numbers_of(codes.REWEIGHT, found, ExplainContext(
         status.view, status, harness.settings(), now=harness.now))
     assert (numbers["held_osd"], numbers["weight"]) == (ODD, f"{SIZE / (1 << 40):.5f}")
-
-
-def test_what_weights_leave_an_osd() -> None:
-    snapshot = weighed_down().snapshot()
-    held, = held_json(snapshot)
-    assert held["osd"] == ODD and held["most_bytes"] / (SIZE // 2) == pytest.approx(
-        share_utilizations(snapshot)[ODD], abs=0.001)
-
-
-def test_what_is_left_on_a_drained_osd() -> None:
-    cluster = odd_cluster()
-    left = remaining_shards(cluster.snapshot(), frozenset(range(8)))
-    for osd, found in left.items():
-        assert found.bytes == pytest.approx(cluster.used_bytes(osd), rel=0.01)
 
 
 def test_what_a_failure_has_copied_and_what_fits() -> None:

@@ -69,32 +69,12 @@ def test_replicated_members_in_another_order_move_nothing() -> None:
                for o in cluster.snapshot().osds.values())
 
 
-def test_erasure_coded_positions_move() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=3, k=2)
-    cluster.pg("1.0", [1, 0, 2], num_bytes=2 * GIB, acting=[0, 1, 2])
-    osds = cluster.snapshot().osds
-    assert [osds[o].inbound_bytes for o in range(3)] == [GIB, GIB, 0]
-    assert [osds[o].outbound_bytes for o in range(3)] == [GIB, GIB, 0]
-
-
 def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
     """OSDs take a backfillfull ratio below nearfull for nearfull."""
     cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
     cluster.extra.update(full_ratio=0, backfillfull_ratio=0, nearfull_ratio=0)
     snapshot = cluster.snapshot()
     assert (snapshot.full_ratio, snapshot.backfillfull_ratio) == (0.95, 0.85)
-
-
-def test_pool_states_by_pg() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
-    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
-        {"state_name": "active+clean", "count": 5},
-        {"state_name": "active+undersized+degraded", "count": 2},
-        {"state_name": "active+undersized", "count": 1},
-        {"state_name": "active+remapped+backfilling", "count": 4},
-        {"state_name": "peering", "count": 3}, {"state_name": "unknown", "count": 1}]}]}
-    states = cluster.snapshot().pool_states[1]
-    assert (states.inactive, states.degraded) == (4, 3)
 
 
 def test_one_rule_of_many_pools_is_understood_per_size() -> None:

@@ -115,20 +115,6 @@ def test_a_fallen_osd_is_filled_anew_by_another() -> None:
     assert snapshot.pool_states[1].degraded == 1
 
 
-def test_an_osd_that_was_down_and_comes_back_gains_nothing() -> None:
-    cluster, builder = watched()
-    cluster.osd(1, up=0, state=["exists"])
-    moved(cluster, "1.0", (6, 2), "active+undersized+degraded", 101)
-    snapshot = builder.build(cluster.reading())
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((), ())
-    assert snapshot.pool_states[1].degraded == 1
-    cluster.osd(1, up=1, up_from=102, state=["exists", "up"])
-    moved(cluster, "1.0", (6, 2, 1), "active+recovering+degraded", 102)
-    snapshot = builder.build(cluster.reading())
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((), ())
-    assert snapshot.pool_states[1].degraded == 1
-
-
 def test_an_osd_that_is_backfilled_is_taken_for_empty() -> None:
     """It may have been replaced."""
     cluster, builder = watched()
@@ -153,20 +139,6 @@ def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> Non
 
 
 @pytest.mark.parametrize("erasure", [False, True])
-def test_a_new_mgr_learns_where_a_shard_leaves_once_nothing_is_degraded(erasure: bool) -> None:
-    """A PG that waits for recovery by its log looks as if it had lost a copy; when that has begun,
-    Ceph counts the old member's copies, and the upmap item tells who that is."""
-    cluster, builder = Cluster(hosts(8)).pool(1, size=3, k=2 if erasure else 0), SnapshotBuilder()
-    cluster.pg("1.0", [6, 2, 3], acting=[6, 2, NONE] if erasure else [6, 2], items=[(1, 3)],
-               state="active+recovery_wait+undersized+degraded+remapped", reported=101)
-    builder.build(cluster.reading())
-    cluster.records["1.0"] = cluster.records["1.0"]._replace(
-        state="active+recovering+undersized+remapped", reported_epoch=102)
-    snapshot = builder.build(cluster.reading())
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), (1,))
-
-
-@pytest.mark.parametrize("erasure", [False, True])
 @pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("state", ["active+undersized+degraded+remapped+backfill_wait",
                                    "active+recovery_wait+undersized+degraded+remapped",
@@ -182,14 +154,6 @@ def test_an_upmap_item_of_long_ago_makes_no_move_of_a_lost_copy(
     snapshot = builder.build(cluster.reading())
     assert snapshot.pool_states[1].degraded == 1
     assert not snapshot.osds[1].outbound_bytes
-
-
-def test_a_report_between_two_readings_is_believed_when_the_pg_must_have_peered() -> None:
-    cluster, builder = watched()
-    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
-    cluster.epoch = 110      # the change was at 101 to 110
-    assert builder.build(cluster.reading()).in_flight()
-    assert not builder.build(cluster.reading()._replace(taken_at=1130.0)).in_flight()
 
 
 def test_what_moved_and_arrived_while_nobody_looked_is_not_on_its_way() -> None:
@@ -308,13 +272,6 @@ def test_a_move_in_an_ec_optimized_pool_is_one_shard() -> None:
     snapshot = cluster.snapshot()
     assert snapshot.pgs["1.0"].acting == (1, 9, 3, 0, 8, 6)
     assert snapshot.transfers(snapshot.pgs["1.0"]) == ((5,), (9,))
-
-
-def test_acting_sets_of_the_reading_come_first() -> None:
-    cluster = optimized()
-    cluster.acting["1.0"] = [1, 8, 6, 5, 3, 0]
-    reading = cluster.reading()._replace(acting={"1.0": (1, 9, 3, 0, 8, 6)})
-    assert build_snapshot(reading).pgs["1.0"].acting == (1, 9, 3, 0, 8, 6)
 
 
 def test_osds_that_are_down_do_not_serve() -> None:

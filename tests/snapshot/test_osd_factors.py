@@ -187,15 +187,3 @@ def test_a_drive_that_seems_empty_has_no_factor(used: int) -> None:
     ratios = {(pool, osd): 1.0 for pool in (1, 2) for osd in range(OSDS)}
     found = fitted(ratios, used={2: used, **{osd: 21 * GIB for osd in (0, 1, 3, 4, 5, 6, 7)}})
     assert found == NO_FACTORS
-
-
-def test_an_osd_that_was_out() -> None:
-    """The mgr has zeros for it; once it is in again its factor is not waited for."""
-    builder, cluster = SnapshotBuilder(), odd_cluster()
-    expected = builder.build(cluster.reading()).osds[0].size_factor
-    reading = cluster.reading()
-    zeros = [{**stats, "statfs": {"total": 0, "available": 0}, "kb": 0, "kb_used": 0}
-             if stats["osd"] == 0 else stats for stats in reading.osd_stats]
-    assert builder.build(reading._replace(osd_stats=zeros, taken_at=1010.0)).osds[
-        0].size_factor == 1.0
-    assert builder.build(reading._replace(taken_at=1020.0)).osds[0].size_factor == expected > 1.0

@@ -51,28 +51,11 @@ def test_growth_of_the_pool_scales_its_pgs() -> None:
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(12, 150), (8, 150)]
 
 
-def test_pg_that_no_full_reading_saw_gets_the_mean() -> None:
-    reader = Reader([pg_stat("1.0", 10, 8)], [pool_stat(1, 10, 8)])
-    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 20, 16)])
-    assert (now["1.1"].num_objects, now["1.1"].omap_bytes) == (10, 8)
-
-
 def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
     reader = Reader([pg_stat(f"1.{n:x}", 20, 8) for n in range(2)], [pool_stat(1, 40, 16)])
     now = reader.read({"1.0": progress(500), "1.1": progress(1000), "1.2": progress(500)},
                       [pool_stat(1, 40, 16)])
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(10, 4), (20, 8), (10, 4)]
-
-
-def test_pgs_without_bytes_share_what_there_is() -> None:
-    reader = Reader([], [])
-    now = reader.read({"1.0": progress(0), "1.1": progress(0)}, [pool_stat(1, 10, 8)])
-    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(5, 4), (5, 4)]
-
-
-def test_empty_pool_that_fills_up_is_not_empty() -> None:
-    reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
-    assert reader.read({"1.0": progress()}, [pool_stat(1, 100)])["1.0"].num_objects == 100
 
 
 def test_pool_of_few_objects_that_is_filled_is_shared_out_anew() -> None:
@@ -142,19 +125,6 @@ def test_a_moment_of_peering_does_not_begin_a_transfer_anew() -> None:
     assert reader.read({"1.0": progress(1000, 20, state="peering")})["1.0"].uncopied_ratio == 0.25
     assert reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})[
         "1.0"].uncopied_ratio == 0.25
-
-
-def test_a_second_movement_of_a_pg_begins_anew() -> None:
-    """It was never seen at rest between the two: what came before went to other OSDs."""
-    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
-    reader.read({"1.0": progress()}, up=(0, 1))
-    moving: Dict[str, Any] = {"state": "active+remapped+backfilling"}
-    first = reader.read({"1.0": progress(recovered=800, **moving)}, moving={"1.0"}, up=(0, 2))
-    assert first["1.0"].uncopied_ratio == pytest.approx(0.2)
-    second = reader.read({"1.0": progress(recovered=900, **moving)}, moving={"1.0"}, up=(0, 3))
-    assert second["1.0"].uncopied_ratio == 1.0
-    later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
-    assert later["1.0"].uncopied_ratio == pytest.approx(0.5)
 
 
 _MOVES: Dict[str, Any] = {"state": "active+remapped+backfilling"}

@@ -75,13 +75,6 @@ def test_what_the_osd_has_given_back_is_not_expected_any_more(given_back: int) -
     assert osd.uncompacted_bytes <= (3 - given_back) * OMAP * 1.01
 
 
-def test_growth_is_not_taken_for_what_has_left() -> None:
-    cluster, builder = moved(1)
-    report(cluster, 0, 60)
-    osd = builder.build(cluster.reading()).osds[0]
-    assert osd.uncompacted_bytes == OMAP
-
-
 @pytest.mark.parametrize("told", [False, True])
 def test_an_osd_that_tells_nothing_of_omap_is_believed(told: bool) -> None:
     """As one of Ceph 16 with all of it in write buffers; and a mgr that did not see it leave."""

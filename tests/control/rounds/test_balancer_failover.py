@@ -7,10 +7,8 @@ from typing import Any, Dict, List
 import pytest
 from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import Harness, KeyValueStore
-from tests.support.rounds import idle, kept, small_plan, successor, uneven
+from tests.support.rounds import kept, small_plan, successor, uneven
 from tests.support.units import MIB
-
-from equilibrium_mgr.control.history import STOPPED_BY_OFF, SWITCHED_OFF
 
 
 class Killed(BaseException):
@@ -73,16 +71,6 @@ def test_kill_between_sending_and_looking(lands: bool) -> None:
     assert (last["sent_moves"], last["done_moves"]) == (4, 0) and last["outcome"] == "completed"
 
 
-def test_what_was_sent_long_ago_has_peered() -> None:
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27
-    harness.balancer.execute("p", kept(harness))
-    killed_while_sending(harness, True)
-    harness.gateway.cluster.acting.clear()
-    again = successor(harness, start_delay=0)
-    assert again.round(300) == "moving"
-
-
 def test_cooldown_rejections_history_and_episode_come_along() -> None:
     harness = Harness(uneven(), pg_cooldown=3600, active=True, max_moves_per_round=1)
     harness.gateway.drops = {"1.0"}
@@ -95,107 +83,6 @@ def test_cooldown_rejections_history_and_episode_come_along() -> None:
     again.round(10)
     assert again.balancer.status.rejected == harness.balancer.status.rejected
     assert again.balancer.status.episode == harness.balancer.status.episode
-
-
-def test_automatic_balancing_goes_on_to_the_end_over_many_failovers() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1, pg_cooldown=3600)
-    moved: List[str] = []
-    for _ in range(60):
-        harness = successor(harness)
-        harness.round(30)
-        harness.jobs.run()
-        harness.round(30)
-        moved += harness.gateway.sent
-        harness.gateway.arrive()
-    assert harness.round(60) == "balanced"
-    assert len(moved) == len(set(moved)) == 8
-    entry, = harness.balancer.status.history
-    assert (entry["moves"], entry["outcome"]) == (8, "balanced")
-    assert entry["max_before"]["hdd"] == pytest.approx(0.6)
-    assert entry["max_predicted"]["hdd"] == pytest.approx(0.2, abs=1e-4)
-    harness.round(60)
-    entry, = harness.balancer.status.history
-    assert entry["max_after"]["hdd"] == pytest.approx(0.2)
-    assert entry["why"].startswith("the fullest OSD of class hdd can be brought from 60.00% to")
-
-
-def test_what_the_last_mgr_has_on_its_way_is_awaited_before_balanced_is_said() -> None:
-    """It was sent so long ago that Ceph shows all of it: nothing is pending with the successor."""
-    harness = Harness(uneven(), active=True, pg_cooldown=3600)
-    harness.round()
-    harness.jobs.run()
-    assert harness.round(60) == "moving" and len(harness.gateway.sent) == 8
-    harness = successor(harness)
-    harness.now += 300.0
-    for _ in range(4):
-        state = harness.round(60)
-        harness.jobs.run()
-    assert (state, harness.balancer.reason) == ("moving", "8 PGs are on their way")
-    assert not harness.gateway.sent and not harness.balancer.status.history
-    harness.gateway.arrive()
-    for _ in range(3):
-        state = harness.round(600)
-        harness.jobs.run()
-    assert state == "balanced"
-    entry, = harness.balancer.status.history
-    assert (entry["moves"], entry["outcome"]) == (8, "balanced")
-
-
-def test_named_plan_has_its_entry_over_a_failover() -> None:
-    harness = Harness(uneven(), max_moves_per_round=1)
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    again = successor(harness)
-    for _ in range(6):
-        again.gateway.arrive()
-        again.round(60)
-    entry, = again.balancer.status.history
-    assert (entry["plan"], entry["moves"], entry["plans"]) == ("p", 4, 1)
-    assert entry["outcome"] == "completed"
-    assert not {"execution", "episode"} & set(again.kv.values)
-
-
-def test_episode_of_a_mgr_whose_successor_is_off_is_closed() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1)
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    again = successor(harness, active=False)
-    assert again.round() == "off"
-    assert [e["outcome"] for e in again.balancer.status.history] == [SWITCHED_OFF]
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_off_closes_the_episode(named: bool) -> None:
-    harness = Harness(uneven(), active=not named, max_moves_per_round=1)
-    if named:
-        harness.balancer.execute("p", kept(harness))
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    harness.options["active"] = False
-    harness.balancer.switch_off()
-    harness.round()
-    entry, = harness.balancer.status.history
-    assert entry["outcome"] == STOPPED_BY_OFF and entry["moves"] >= 1
-    assert "episode" not in harness.kv.values
-
-
-def test_every_key_is_written_once_a_round() -> None:
-    """The episode once more before its first batch: a successor's changes must be of the same."""
-    harness = Harness(uneven(), active=True, max_moves_per_round=2)
-    harness.gateway.drops = {"1.0"}
-    twice = []
-    for _ in range(12):
-        before = len(harness.kv.writes)
-        harness.round(60)
-        keys = [key for key, _ in harness.kv.writes[before:]]
-        twice += [key for key in set(keys) if keys.count(key) > 1]
-        harness.jobs.run()
-        harness.gateway.arrive()
-    assert twice == ["episode"]
-    assert {key for key, _ in harness.kv.writes} == {
-        "changes/1", "episode", "history", "rejected", "totals"}
 
 
 def test_all_values_stay_within_their_bounds() -> None:
@@ -231,23 +118,6 @@ def test_two_active_mgrs_for_a_tick() -> None:
     assert set(harness.gateway.sent + other.gateway.sent) == {"1.0", "1.1", "1.2", "1.3"}
 
 
-def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
-    harness = Harness(uneven())
-    replies = harness.gateway.collect_replies
-
-    def overtaken(handed_over: Any, timeout: float) -> Any:
-        found = replies(handed_over, timeout)
-        harness.gateway.set_items("1.0", [0], [(0, 2)])
-        return found
-    gateway: Any = harness.gateway
-    gateway.collect_replies = overtaken
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    assert harness.balancer.status.rejected == {} and harness.gateway.cluster.up["1.0"] == [2]
-    assert harness.balancer.execution is not None and harness.balancer.execution.dropped == [
-        ("1.0", "somebody else has set other upmap items")]
-
-
 def test_rejections_are_lifted_when_osds_go_out_or_come_in() -> None:
     harness = Harness(uneven())
     harness.gateway.drops = {"1.0"}
@@ -259,24 +129,6 @@ def test_rejections_are_lifted_when_osds_go_out_or_come_in() -> None:
     harness.gateway.cluster.osd(2, weight=0.5)
     harness.round(60)
     assert harness.balancer.status.rejected == {} and "rejected" not in harness.kv.values
-
-
-def test_stored_values_of_the_future_do_no_harm() -> None:
-    future = json.dumps({"version": 99, "plan": "p", "moved": {"1.0": 1e12}, "entries": [{}]})
-    harness = Harness(uneven(), kv=KeyValueStore(dict.fromkeys(
-        ("execution", "episode", "rejected", "history", "changes/1"), future)))
-    assert harness.round() == "off" and harness.balancer.status.history == []
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving"
-
-
-def test_rest_survives_a_failover_without_a_move() -> None:
-    harness = idle(uneven())
-    again = successor(harness)
-    for _ in range(5):
-        again.round(60)
-        again.jobs.run()
-    assert again.balancer.state == "balanced" and again.gateway.sent == []
 
 
 def test_the_plan_that_goes_on_is_known_before_the_cluster_is_observed() -> None:
@@ -307,19 +159,6 @@ def test_batch_that_was_not_handed_over_starts_no_cooldown_of_a_successor() -> N
     again = successor(harness)
     again.round(10)
     assert again.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
-
-
-def test_pg_that_somebody_moved_before_the_batch_has_no_cooldown_of_ours() -> None:
-    harness = Harness(uneven(), pg_cooldown=3600)
-    harness.balancer.execute("p", kept(harness))
-
-    def move_one() -> None:
-        harness.gateway.set_items("1.0", [0], [(0, 2)])
-        harness.gateway.cluster.epoch += 1
-    harness.gateway.before_placement_check = move_one
-    harness.round()
-    sent = [row.pgid for row in harness.balancer.changes().rows()]
-    assert sent == harness.gateway.sent == ["1.1", "1.2", "1.3"]
 
 
 def test_refused_change_has_no_cooldown_with_a_successor() -> None:

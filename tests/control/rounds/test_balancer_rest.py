@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.rounds import idle, kept, run_until_idle, uneven
+from tests.support.rounds import idle, kept, uneven
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
@@ -40,20 +40,6 @@ def test_stuck_is_not_called_balanced() -> None:
     assert said is not None and 28.0 <= float(said.group(1)) <= 30.0
 
 
-def test_balanced_tells_how_far_from_the_bound_it_is() -> None:
-    harness = idle(pinned(pool=2))
-    assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {
-        f"1.{ps:x}" for ps in range(12)}
-    assert "no move improves the placement; osd." in harness.balancer.reason
-    assert harness.balancer.reason.endswith("points above the bound")
-
-
-def test_one_shard_that_cannot_be_split_is_nothing_to_be_stuck_at() -> None:
-    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1).pg("1.0", [0], 50 * GIB)
-    harness = idle(cluster)
-    assert harness.balancer.state == "balanced" and "25.0 points above" in harness.balancer.reason
-
-
 def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
     """Pool 1 is in nobody's way where balancing is limited to pool 2."""
     cluster = pinned()
@@ -64,15 +50,6 @@ def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
                      " could reach, no more than one whole shard$", harness.balancer.reason)
 
 
-def test_classes_that_must_not_be_moved_make_nobody_stuck() -> None:
-    assert idle(pinned(), device_classes="hdd").balancer.state == "stuck"
-    elsewhere = idle(pinned(beside={"root fast": {"host f": [2]}}, classes={2: "ssd"}),
-                        device_classes="ssd").balancer
-    assert (elsewhere.state, elsewhere.reason) == (
-        "balanced", "no move improves the placement; osd.2, the fullest of class ssd, is 0.0 points"
-        " above the bound")
-
-
 @pytest.mark.parametrize("options, named", [
     ({"device_classes": "ssd"}, "device_classes"), ({"device_classes": "HDD"}, "device_classes"),
     ({"pool_ids": "3"}, "pool_ids"), ({"pool_ids": "abc"}, "pool_ids")])
@@ -80,17 +57,6 @@ def test_options_that_exclude_everything_make_nobody_balanced(options: Any, name
     harness = idle(pinned(), **options)
     assert harness.balancer.state == "stuck" and named in harness.balancer.reason
     assert harness.gateway.sent == []
-
-
-def test_bound_that_cannot_be_computed_stops_nobody() -> None:
-    harness = Harness(pinned(pool=2), active=True)
-    broken = harness.balancer.observer.compute_bounds = Mock(side_effect=KeyError("osd.7"))
-    run_until_idle(harness)
-    assert broken.called
-    assert harness.gateway.sent
-    assert (harness.balancer.state, harness.balancer.reason) == (
-        "balanced", "no move improves the placement")
-    assert harness.balancer.status.view is not None and harness.balancer.status.view.bounds == {}
 
 
 def test_bounds_are_computed_once_an_observation() -> None:
@@ -117,19 +83,6 @@ def test_automatic_plans_have_the_aim_of_the_option() -> None:
     planner = Mock(side_effect=make_plan)
     idle(uneven(), planner, aim="even")
     assert {call.args[1].aim for call in planner.call_args_list} == {"even"}
-
-
-def test_new_aim_ends_the_rest() -> None:
-    harness = idle(uneven())
-    assert harness.balancer.state == "balanced"
-    harness.options["aim"] = "even"
-    assert harness.round(60) == "planning"
-    harness.jobs.run()
-    for _ in range(4):
-        harness.round(60)
-        harness.jobs.run()
-        harness.gateway.arrive()
-    assert harness.round(60) == "balanced" and harness.jobs.waiting == []
 
 
 def test_aim_that_changes_while_a_plan_is_made_is_planned_for() -> None:

@@ -1,22 +1,10 @@
 """The serve loop's controller, round by round, on a fake gateway."""
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.units import GIB
-
-
-
-def test_off_sends_nothing() -> None:
-    harness = Harness(uneven())
-    assert harness.round() == "off" and harness.balancer.status.view is None      # nobody has asked
-    harness.balancer.request_observation()
-    assert harness.round() == "off" and harness.balancer.status.view is not None
-    assert harness.gateway.batches == [] and harness.jobs.waiting == []
 
 
 def test_not_ready_is_waiting() -> None:
@@ -45,40 +33,6 @@ def test_automatic_from_planning_to_balanced() -> None:
                   for o in range(3)) == [4, 4, 4]
 
 
-def test_balanced_cluster_that_changes_is_planned_again() -> None:
-    harness = Harness(uneven(), active=True)
-    for _ in range(6):
-        harness.round(60)
-        harness.jobs.run()
-        harness.gateway.arrive()
-    assert harness.round() == "balanced"
-    harness.gateway.cluster.osd(1, used=60 * GIB)
-    assert "planning" in [harness.round(60) for _ in range(11)]
-
-
-def test_pending_moves_hold_the_budget_where_ceph_has_not_noticed() -> None:
-    """Right after the upmap acting still equals up and nothing is misplaced by pg_status."""
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    harness.gateway.cluster.acting.clear()
-    assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
-    assert harness.balancer.status.view is not None
-    assert harness.balancer.status.view.misplaced_ratio == 0.25
-
-
-def test_pending_moves_count_what_pgs_hold_now() -> None:
-    """The plan is old: it saw one object per PG where there are ten by now."""
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27
-    old = plan_of([change_of(f"1.{ps:x}", [0], [1], objects=1) for ps in range(6)])
-    harness.balancer.execute("p", kept(harness, plan=old))
-    harness.round()
-    harness.gateway.cluster.acting.clear()           # Ceph has not noticed yet
-    assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
-
-
 def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
     """Somebody else's change makes epoch 101, ours land in 102; PGs have reported at 101."""
     harness = Harness(uneven())
@@ -98,14 +52,6 @@ def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
     assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
 
 
-def test_single_move_above_the_limit_is_told() -> None:
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.01
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving" and harness.gateway.sent == ["1.0"]
-    assert "1.0" in harness.balancer.reason and "limit" in harness.balancer.reason
-
-
 def test_foreign_upmaps_prolong_the_wait() -> None:
     harness = Harness(uneven(), active=True)
     harness.round()
@@ -115,20 +61,6 @@ def test_foreign_upmaps_prolong_the_wait() -> None:
     assert harness.round(5) == "waiting"
     assert harness.round(50) == "waiting"   # 105 s after `on`: observed, and found so
     assert harness.round(50) == "waiting" and harness.round(11) == "planning"
-
-
-def test_items_that_disappear_do_not_prolong_the_wait() -> None:
-    """As of a purged OSD or a deleted pool, whose items the monitor removes."""
-    harness = Harness(uneven(), active=True)
-    for ps in range(3):
-        harness.gateway.set_items(f"1.{ps}", [0], [(0, 2)])
-    harness.round()
-    harness.balancer.switch_on(True)
-    states = []
-    for ps in range(3):
-        harness.gateway.set_items(f"1.{ps}", [0], [])
-        states.append(harness.round(20.5))
-    assert states == ["waiting", "waiting", "planning"]
 
 
 def test_execute_goes_through_and_ends() -> None:
@@ -145,12 +77,6 @@ def test_execute_goes_through_and_ends() -> None:
     assert "execution" not in harness.kv.values
 
 
-def test_second_plan_is_refused_while_one_is_executed() -> None:
-    harness = Harness(uneven())
-    assert harness.balancer.execute("p", kept(harness))
-    assert not harness.balancer.execute("q", kept(harness, "q"))
-
-
 def test_what_the_monitor_drops_is_reported_and_not_sent_again() -> None:
     harness = Harness(uneven())
     harness.gateway.drops, harness.gateway.refuses = {"1.1"}, {"1.2"}
@@ -165,19 +91,6 @@ def test_what_the_monitor_drops_is_reported_and_not_sent_again() -> None:
     assert (harness.balancer.status.last_execution or {})["dropped_moves"] == 2
 
 
-def test_rejected_pgs_are_left_out_until_crush_changes() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.gateway.drops = {"1.0"}
-    for _ in range(8):
-        harness.round(60)
-        harness.jobs.run()
-        harness.gateway.arrive()
-    assert harness.gateway.sent.count("1.0") == 1 and "1.0" in harness.balancer.status.rejected
-    harness.gateway.cluster.extra["crush_version"] = 99
-    harness.round(60)
-    assert harness.balancer.status.rejected == {}
-
-
 def test_silent_monitor_does_not_hang_the_plan() -> None:
     harness = Harness(uneven())
     harness.gateway.ignores = {"1.0"}
@@ -185,26 +98,6 @@ def test_silent_monitor_does_not_hang_the_plan() -> None:
     for _ in range(6):
         harness.round(60)
     assert harness.gateway.sent == ["1.0"] * 3 and harness.balancer.execution is None
-
-
-def test_option_alone_switches_automatic_moves_off() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1)
-    harness.round()
-    harness.jobs.run()
-    harness.round()
-    harness.options["active"] = False
-    assert harness.round(60) == "off" and len(harness.gateway.sent) == 1
-
-
-def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
-    harness = Harness(uneven(), active=True)
-    broken = mocker.patch.object(harness.planning, "planner", side_effect=RuntimeError("no"))
-    harness.round()
-    harness.jobs.run()
-    assert harness.planning.plans_in_progress() == {} and harness.balancer.status.rejected == {}
-    mocker.stop(broken)
-    assert harness.round(60) == "planning" and harness.jobs.run() == 1
-    assert harness.round(60) == "moving"
 
 
 @pytest.mark.parametrize("cooldown", [0, 3600])

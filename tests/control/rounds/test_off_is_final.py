@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import gc
-import random
 import threading
 import time
 import weakref
@@ -13,7 +12,6 @@ from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import idle, kept, small_plan, uneven
 
 from equilibrium_mgr.control.plan_validity import data_change
-from equilibrium_mgr.plan.model import Plan
 
 #: Longer than any wait here can be where nothing is wrong.
 _SECONDS = 10.0
@@ -148,22 +146,6 @@ def test_off_while_resting_fails_no_round(mocker: Any) -> None:
     mocker.patch("equilibrium_mgr.control.auto_planner.data_change", side_effect=interrupted)
     harness.round(60)
     assert harness.balancer.state == "off"
-
-
-def _begin_and_switch_off(harness: Harness, plan: Plan, rng: random.Random) -> None:
-    """`execute` or `on`, then `off`, after which nothing is sent or left in the store."""
-    if rng.random() < 0.5:
-        harness.balancer.execute("p", plan)
-    else:
-        harness.options["active"] = True
-        harness.balancer.switch_on(False)
-    time.sleep(rng.random() * 0.004)
-    harness.options["active"] = False
-    harness.balancer.switch_off()
-    sent, stored = len(harness.gateway.sent), harness.kv.values.get("execution")
-    assert stored is None
-    time.sleep(rng.random() * 0.003)
-    assert len(harness.gateway.sent) == sent
 
 
 def test_an_execution_that_has_ended_is_freed() -> None:

@@ -44,14 +44,6 @@ def test_what_does_not_pass_blocks() -> None:
     assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive" and not harness.gateway.sent
 
 
-def test_next_moment_of_peering_is_a_new_one() -> None:
-    harness = executing()
-    for count, state in ((1, "waiting"), (0, "moving"), (1, "waiting")):
-        inactive(harness.gateway.cluster, count)
-        harness.options["max_moves_per_round"] = 1
-        assert harness.round(20) == state
-
-
 @pytest.mark.parametrize("changing", [1, 2])
 def test_pools_on_the_osds_of_a_pool_whose_pg_num_changes_are_not_planned(changing: int) -> None:
     """Pools 1 and 2 share OSDs, pool 3 has OSDs of its own and goes on."""
@@ -72,20 +64,6 @@ def test_pools_on_the_osds_of_a_pool_whose_pg_num_changes_are_not_planned(changi
         harness.round(60)
         harness.jobs.run()
     assert any(pgid.startswith("1.") for pgid in harness.gateway.sent)
-
-
-def test_plan_of_other_pools_goes_on_when_the_change_is_through() -> None:
-    harness = Harness(two_roots(), active=True, max_moves_per_round=1)
-    split(harness.gateway.cluster, 2, True)
-    harness.round(60)
-    plans = harness.jobs.run()
-    harness.round(60)
-    execution = harness.balancer.execution
-    assert execution is not None and plans == 1
-    split(harness.gateway.cluster, 2, False)
-    for _ in range(3):
-        harness.round(60)
-        assert harness.balancer.execution is execution
 
 
 def test_named_plan_minds_its_own_pools_only() -> None:

@@ -62,18 +62,6 @@ def test_other_osds_are_helped_all_the_same() -> None:
     assert harness.balancer.execution is None or harness.balancer.execution.sent_moves
 
 
-def test_target_that_is_down_but_in() -> None:
-    harness = Harness(uneven())
-    harness.gateway.cluster.osd(1, state=["exists"], up=0)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
-    for _ in range(70):
-        harness.round(60)
-    assert harness.balancer.execution is None and not harness.gateway.sent
-    last = harness.balancer.status.last_execution
-    assert last is not None and last["dropped"][0]["reason"].endswith("osd.1 is down")
-    assert last["outcome"].startswith("dropped: waited longer than max_wait")   # not completed
-
-
 @pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
 def test_throttle_is_waited_for_as_long_as_others_moves_arrive(arrives: bool,
                                                                gives_up: bool) -> None:
@@ -105,40 +93,6 @@ def test_a_clock_that_jumps_ahead_gives_nothing_up() -> None:
     assert harness.balancer.execution is not None and harness.balancer.execution.remaining_moves
 
 
-def drifting(used: int, **options: Any) -> Harness:
-    """One move a round; osd.2 is filled by somebody while they go."""
-    harness = Harness(uneven(), active=True, max_moves_per_round=1, **options)
-    harness.round()
-    harness.jobs.run()
-    harness.round(60)
-    assert harness.balancer.execution is not None
-    harness.gateway.cluster.osd(2, used=used)
-    return harness
-
-
-@pytest.mark.parametrize("used, plans", [(2 * GIB, 0), (60 * GIB, 1), (88 * GIB, 1)])
-def test_drift_counts_during_a_plan(used: int, plans: int) -> None:
-    harness = drifting(used)
-    harness.round(660)
-    harness.round(60)
-    assert harness.jobs.run() == plans
-
-
-@pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])
-def test_what_the_throttle_holds_up_is_kept_behind_what_only_waits(arrives: bool,
-                                                                   gives_up: bool) -> None:
-    """The first PG is scrubbed for hours; meanwhile large PGs arrive that the others wait for."""
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.05
-    harness.balancer.execute("p", kept(harness, plan=small_plan(3)))
-    scrubbed(harness, "1.0")
-    for look in range(100):
-        harness.gateway.cluster.pg_status = {
-            "misplaced_objects": 5000 - look * arrives, "misplaced_total": 10000}
-        harness.round(600)
-    assert (harness.balancer.execution is None) == gives_up and not harness.gateway.sent
-
-
 @pytest.mark.parametrize("is_named", [True, False])
 def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_named: bool) -> None:
     """Missing an object, or in backfill_toofull: all was sent, and one PG is never clean."""
@@ -163,16 +117,3 @@ def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_nam
     assert harness.balancer.execution is None or harness.balancer.execution.name == ""
     assert len(harness.gateway.sent) > 1   # the others are balanced
     assert harness.balancer.execute("q", small_plan(2))
-
-
-def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
-    harness = Harness(uneven(), max_misplaced_ratio=1.0, pg_cooldown=86400, max_wait=3600)
-    harness.round(60)
-    harness.balancer.dispatcher.cooldown.start([f"1.{n:x}" for n in range(4)], harness.now)
-    harness.balancer.execute("p", kept(harness))
-    for _ in range(200):
-        harness.round(300)
-    assert harness.balancer.execution is not None and not harness.balancer.execution.dropped
-    for _ in range(100):
-        harness.round(300)
-    assert len(harness.gateway.sent) == 4

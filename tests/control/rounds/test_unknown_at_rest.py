@@ -1,7 +1,6 @@
 """What cannot be told is said, and never called balanced where it is all there is."""
 from __future__ import annotations
 
-import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.units import GIB
@@ -57,21 +56,6 @@ def test_balanced_by_figures_that_nobody_renews_is_not_balanced() -> None:
     assert harness.balancer.state == "balanced" and "reporting" not in harness.balancer.reason
 
 
-def test_one_silent_osd_is_named_in_a_balanced_cluster() -> None:
-    harness = rested(even())
-    harness.gateway.silent = frozenset((2,))
-    for _ in range(12):
-        harness.now += 61
-        harness.balancer.round()
-    assert harness.balancer.state == "balanced"
-    assert "stopped reporting: osd.2" in harness.balancer.reason
-
-
-def test_all_that_is_known_is_balanced() -> None:
-    harness = rested(even())
-    assert (harness.balancer.state, "wait" in harness.balancer.reason) == ("balanced", False)
-
-
 def test_what_becomes_known_ends_a_rest() -> None:
     """A plan that was made while nothing was known is no answer for good."""
     cluster = Cluster(hosts(4)).pool(1, size=2)
@@ -80,35 +64,6 @@ def test_what_becomes_known_ends_a_rest() -> None:
     cluster.without_statistics = list(cluster.osds)
     harness = rested(cluster)
     cluster.without_statistics = []
-    for _ in range(3):
-        harness.round(601)
-        harness.jobs.run()
-    harness.round(61)
-    assert harness.gateway.sent
-
-
-@pytest.mark.parametrize("release, stays", [("pacific", True), ("tentacle", False)])
-def test_omap_is_moved_where_all_of_it_is_told(release: str, stays: bool) -> None:
-    """Of 5 GiB a PG each OSD's RocksDB has written one out: before Ceph 18 that tells little."""
-    cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.extra["require_osd_release"] = release
-    for ps in range(8):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=0, objects=5000)
-    cluster.osd(0, used=40 * GIB).osd(1, used=40 * GIB)
-    cluster.store_stats[1] = {"omap_allocated": 2 * 8 * GIB}
-    harness = rested(cluster)
-    assert bool(harness.gateway.sent) != stays
-    if stays:
-        assert "8 PGs wait: its omap has not been measured" in harness.balancer.reason
-
-
-def test_omap_that_is_measured_ends_a_rest() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2)
-    for ps in range(8):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=0, objects=5)
-    harness = rested(cluster)
-    for ps in range(8):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=0, objects=5, omap=5 * GIB)
     for _ in range(3):
         harness.round(601)
         harness.jobs.run()
