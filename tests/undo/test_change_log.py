@@ -151,3 +151,21 @@ def test_of_which_plan_the_first_rows_were_dropped_is_known(
         assert found.first_known == batches[1][50] and {one.plan for one in found.rows()} == {
             "p", "q"}
     assert written(KeyValueStore(), batches[:2]).first_known is None
+
+
+def test_what_was_not_sent_after_all_is_taken_out() -> None:
+    kv = KeyValueStore()
+    store = BufferedKvStore(kv, LOG)
+    log, earlier = ChangeLog(store), [row(number) for number in range(240)]
+    log.append(earlier, 1000.0)
+    log.settle({one.pgid for one in earlier}, {})
+    batch = [row(number) for number in range(300, 600)]
+    log.append(batch, 2000.0)
+    store.flush()
+    assert log_on(kv).rows() == [*earlier, *batch]
+    log.settle({"1.12c"}, {})   # 300
+    store.flush()
+    assert log.rows() == log_on(kv).rows() == [*earlier, batch[0]]
+    log.append([row(700)], 3000.0)
+    log.settle((), {})
+    assert log.rows() == [*earlier, batch[0]]
