@@ -154,3 +154,14 @@ def test_an_osd_is_called_safe_as_long_as_it_reports_no_pg(session: Session, com
     assert not is_safe()
     run(session, "sim run 2h")
     assert is_safe()
+
+
+@pytest.mark.parametrize("seconds", ["0s", "3m"])
+def test_osds_without_crush_weight_are_not_left_to_take_data(session: Session,
+                                                             seconds: str) -> None:
+    run(session, "sim host add spare 2 1T", f"sim run {seconds}")
+    spare = sorted(set(session.cluster.map.osds) - set(range(24)))
+    run(session, *(f"sim osd crush-reweight {osd} 0" for osd in spare[:-1]))
+    others = [f"osd.{osd}" for osd in session.cluster.map.osds if osd != spare[0]]
+    rc, out, err = session.command(f"equilibrium drain add {' '.join(others)}")
+    assert (rc, out) == (-errno.EINVAL, "") and "no OSD would be left to take data" in err

@@ -10,7 +10,7 @@ from mgr_stub.console.session import Session
 
 from equilibrium_mgr.runtime.formatting import format_bytes, format_percent
 
-from .asking import ask, by_class, optimize, refused, run
+from .asking import ask, optimize, refused, run
 
 
 def forget_view(session: Session) -> None:
@@ -65,12 +65,6 @@ def test_figures_are_of_now_or_labelled_while_shards_move(session: Session) -> N
         later = format_bytes(data["soon_free_bytes"])
         if later != format_bytes(pool["free_bytes"]):
             assert f"({later} when all has arrived)" in data["what"]
-    classes = by_class(ask(session, "status"))
-    for found in ask(session, "explain")["sets"]:
-        row = classes[found["device_class"]]
-        assert (found["fullest_osd"], found["max"], found["soon_fullest_osd"], found["soon_max"]
-                ) == (row["fullest_osd"], row["max_utilization"], row["soon_fullest_osd"],
-                      row["soon_max_utilization"])
     osds = {osd["id"]: osd for osd in ask(session, "osds")["osds"]}
     moving = ask(session, "moves")["moves"][0]
     said = ask(session, "explain " + moving["pgid"])["sentences"]

@@ -61,17 +61,6 @@ def test_the_cluster_ends_as_predicted(roomy: Session, what: str) -> None:
     check_ends_as_predicted(roomy, predicted)
 
 
-@pytest.mark.full
-def test_the_cluster_ends_as_predicted_after_a_plan(roomy: Session) -> None:
-    optimize(roomy)
-    host = first_host(roomy)
-    predicted = ask(roomy, f"eval p --fail {host}")
-    assert predicted["plan"] == "p" and predicted["applied_changes"] > 0
-    assert predicted != ask(roomy, f"eval --fail {host}")
-    run(roomy, "balancer off", "equilibrium execute p", "sim run idle")
-    check_ends_as_predicted(roomy, predicted)
-
-
 def first_host(session: Session) -> str:
     """A host's name."""
     return sorted({osd.host for osd in session.module.gateway.snapshot().osds.values()})[0]

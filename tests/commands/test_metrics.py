@@ -40,6 +40,9 @@ def test_figures_are_those_of_the_screens(session: Session) -> None:
         change.shards for change in loop.wanted) > 0
     assert found.by("moving_shards")["plan"] == view.moving.shards > 0
     assert found.by("moving_bytes")["plan"] == view.moving.bytes > 0
+    under_way = ask(session, "history")["episodes"][-1]
+    assert (found.one("moves_total"), found.one("moved_bytes_total")) == (
+        under_way["shards"], under_way["bytes"])
     assert found.one("remaining_seconds") == pytest.approx(
         status["progress"]["eta_seconds"], rel=0.01)
     assert {family["name"]: {frozenset(sample["labels"].items()): sample["value"]

@@ -54,16 +54,6 @@ def test_off_clears_it_and_so_it_is_for_a_successor() -> None:
     assert codes(later) == set() and not later.balancer.status.rejected
 
 
-def test_successor_knows_its_age() -> None:
-    harness = refused(active=True)
-    again = successor(harness)
-    again.now += 60
-    again.round()
-    assert APPLY_FAILED in codes(again)
-    again.round(3600)
-    assert APPLY_FAILED not in codes(again)
-
-
 def test_wait_after_a_refusal_grows_and_has_a_limit() -> None:
     items: Items = {}
     waits = []

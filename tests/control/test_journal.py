@@ -12,7 +12,7 @@ from tests.support.fakes import KeyValueStore
 from equilibrium_mgr.control.history import MOST_ENTRIES, Episode, History, episode_from_dict
 from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.execution.outcomes import (
-    LIFTED_BY, DroppedChange, from_dict, still_rejected, to_dict, with_rejected)
+    DroppedChange, LIFTED_BY, MOST_ITEMS, from_dict, still_rejected, to_dict, with_rejected)
 from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY, REJECTED, BufferedKvStore
 
 LOG = logging.getLogger("test")
@@ -148,3 +148,35 @@ def test_what_was_sent_is_known_for_longer_than_its_cooldown() -> None:
         ("1.3", 8.0 * hours, before.epoch, 1)]
     longer = Journal(KeyValueStore(kv.values), LOG).recover(8.5 * hours, cooldown=8.0 * hours)
     assert [row.pgid for row in longer.sent] == ["1.0", "1.1", "1.2", "1.3"]
+
+
+def test_named_plan_begins_an_episode_of_its_own() -> None:
+    book = book_of()
+    book.begin_plan("", "why", 1000.0, None)
+    book.begin_plan("p", "'ceph equilibrium execute'", 1100.0, None)
+    assert [e["outcome"] for e in book.history.entries] == ["superseded: by plan 'p'"]
+    assert book.episode is not None and book.episode.plan == "p"
+
+
+def test_automatic_plans_follow_one_another_in_one_episode() -> None:
+    book = book_of()
+    for moves in (3, 4):
+        book.begin_plan("", "osd.0 is above nearfull", 1000.0, None)
+        book.record_sent(moves, 10 * moves)
+    book.end("balanced", 1600.0, None)
+    entry, = book.history.entries
+    assert (entry["plans"], entry["moves"], entry["bytes"]) == (2, 7, 70)
+    assert (entry["plan"], entry["outcome"]) == ("automatic", "balanced")
+
+
+def test_rejections_are_bounded() -> None:
+    items: Dict[str, Any] = {}
+    for ps in range(MOST_ITEMS + 500):
+        items = with_rejected(items, [rejected(f"4095.{1 << 20 | ps:x}",
+                                               f"because {ps} {'x' * 300}")], 1 << 31, 1e9)
+    assert len(items) == MOST_ITEMS
+    stored = json.dumps(to_dict(items))
+    assert 20000 < len(stored) < 65000
+    again = from_dict(json.loads(stored))
+    newest = f"4095.{1 << 20 | MOST_ITEMS + 499:x}"
+    assert again[newest] == items[newest] and set(again) <= set(items)

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from tests.support.fakes import Harness
 from tests.support.rounds import successor, uneven
+from tests.report.explanations import explained, says
 from tests.support.units import GIB
 
 from equilibrium_mgr.report.health import health_checks
@@ -81,3 +82,13 @@ def test_another_mgr_keeps_to_it() -> None:
     assert set(other.balancer.status.mispredicted) == {1}
     assert other.gateway.sent == []
     assert other.gateway.snapshot().pgs["1.0"].shard_bytes > 9 * GIB
+
+
+@pytest.mark.parametrize("what", [None, "pool1"])
+def test_explain_tells_it_too(what: Optional[str]) -> None:
+    harness = stopped()
+    status = harness.balancer.status
+    assert status.view is not None
+    answer = explained(harness, what)
+    assert answer is not None
+    assert says(answer.plain, "pool 'pool1' took 11 GiB", "ceph equilibrium on")

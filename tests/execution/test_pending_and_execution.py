@@ -221,3 +221,12 @@ def test_of_those_whose_former_osd_is_not_known_the_ones_that_it_sent_are_recall
     pending.sent_before = frozenset(sent_before)
     pending.restore_log_recovery(cluster.snapshot())
     assert pending.uncounted_copies(cluster.snapshot()) == copies
+
+
+def test_change_that_landed_earlier_than_it_was_seen() -> None:
+    """The map that shows the batch is of epoch 108; the PG has reported at 104."""
+    ours = pending()
+    ours.confirm([CHANGE], 108)
+    moving = after_sending("active+remapped+backfill_wait", 104, True)
+    assert ours.uncounted_copies(moving.snapshot()) == 0
+    assert ours.uncounted_copies(after_sending("active+clean", 104, True).snapshot()) == 10

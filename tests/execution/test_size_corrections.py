@@ -74,3 +74,15 @@ def test_a_stopped_pool_goes_on_with_its_size_however_late() -> None:
     assert made.bytes_per_object == {7: 100.0}
     made.prune(frozenset({7}), FOUND.found_at + 30 * DAY)
     assert made.bytes_per_object == {}
+
+
+def test_pools_that_are_gone_are_forgotten() -> None:
+    made = corrections(FOUND)
+    made.prune(frozenset((1, 2)), 1000.0)
+    assert made.stopped == {} and made.bytes_per_object == {}
+
+
+def test_what_is_measured_again_adds_up() -> None:
+    made = corrections(FOUND)
+    made.add(Findings((FOUND,), {7: 20.0}))
+    assert made.bytes_per_object == {7: 120.0}

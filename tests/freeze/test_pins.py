@@ -245,3 +245,9 @@ def _expressible(raw: Tuple[int, ...], wanted: Tuple[int, ...]) -> bool:
             last = goes.pop(last)
         pairs += last == first
     return bool(ends or not pairs) and pairs <= len(raw)
+
+
+def test_nothing_is_pinned_to_an_osd_without_crush_weight() -> None:
+    found = pin(remapped(replicated(weights={3: 0.0}), up=[0, 1, 2], acting=[3, 1, 2]))
+    assert found.shards == 0 and found.obstacle is not None
+    assert found.obstacle.code == codes.FAILURE_DOMAIN

@@ -1,14 +1,15 @@
 """The gateway: how often it reads the structures of the mgr, and what it does without them."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, List
 
 import pytest
-from tests.gateway.fake_mgr import open_gateway, small
-from tests.support.clusters.unit_cluster import Cluster
+from tests.gateway.fake_mgr import Clock, FakeMgr, open_gateway, small
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.gateway.gateway import NotReady
+from equilibrium_mgr.runtime.time_slice import giving_way
+from equilibrium_mgr.gateway.gateway import Gateway, NotReady
 
 
 def test_pg_stats_at_most_hourly() -> None:
@@ -76,3 +77,21 @@ def test_not_ready_until_all_pgs_have_reported() -> None:
     with pytest.raises(NotReady):
         gateway.snapshot()
     assert gateway.last_reading() is None
+
+
+def test_large_pools_are_mapped_in_slices() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=2)
+    for ps in range(1100):
+        cluster.pg(f"1.{ps:x}", [ps % 4, (ps + 1) % 4])
+    cluster.pg("2.0", [0, 1])
+    mgr = FakeMgr(cluster)
+    mapped: List[int] = []   # PGs each time that it gives way
+
+    def note(_moves: int) -> bool:
+        mapped.append(mgr.calls.get("pg_to_up_acting_osds", 0))
+        return True
+    with giving_way(note):
+        snapshot = Gateway(mgr, Clock()).snapshot()
+    gaps = [later - earlier for earlier, later in zip(mapped, mapped[1:])]
+    assert 0 < max(gaps) <= 50          # the interpreter is given up now and then
+    assert {pgid: list(pg.up) for pgid, pg in snapshot.pgs.items()} == cluster.up

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Container, List, Optional, Sequence, Tuple
 
 import pytest
-from tests.support.clusters.unit_cluster import NONE, Cluster, change_of, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
@@ -161,15 +161,6 @@ def test_erasure_coded_shards_move_position_by_position() -> None:
                                  items=[(0, 4), (2, 5)])
     assert routes(found(swapped)) == [(0, 4, UPMAP), (2, 5, UPMAP)]
     assert {shard.bytes for shard in found(swapped)} == {2 * GIB}
-
-
-def test_erasure_coded_pg_with_holes() -> None:
-    """Position 0 is restored on another OSD, position 2 has nowhere to go."""
-    holes = erasure_coded().osd(0, up=0, state=["exists"]).mark_out(0)
-    holes.osd(2, up=0, state=["exists"])
-    holes.pg("2.0", [6, 1, NONE, 3], acting=[NONE, 1, NONE, 3], objects=10,
-             state="active+undersized+degraded+remapped+backfill_wait")
-    assert routes(found(holes)) == [(None, 6, RECOVERY)]
 
 
 def test_two_shards_of_a_replicated_pg_are_paired_by_its_items() -> None:

@@ -149,18 +149,6 @@ def test_comparison_has_the_limits_that_the_plan_had(mocker: Any) -> None:
     assert planner.asked == [LIMITED._replace(aim="space"), LIMITED._replace(aim="least-motion")]
 
 
-def test_figures_are_those_of_the_plan_that_would_be_made() -> None:
-    harness = harness_with_plan()
-    compare(harness)
-    harness.jobs.run()
-    figures = compare(harness).aims["space"]
-    plan = make_plan(random_cluster(1).snapshot(), LIMITED._replace(aim="space"))
-    assert plan.moves and plan.before.room is not None and plan.after.room is not None
-    assert (figures.room_gain_bytes, figures.bytes, figures.moves, figures.osdmap_epoch) == (
-        plan.after.room.bytes - plan.before.room.bytes, plan.bytes, len(plan.moves), plan.epoch)
-    assert figures.classes == {name: usage.max for name, usage in plan.after.classes.items()}
-
-
 def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
     first = harness_with_plan()
     harness = Harness(random_cluster(1), kv=KeyValueStore(first.kv.values))
@@ -194,3 +182,22 @@ def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
     assert states(compare(harness)) == {"space": "planning", "least-motion": "planning"}
     harness.jobs.run()
     assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
+
+
+def test_new_plan_of_a_name_is_compared_anew(mocker: Any) -> None:
+    harness = harness_with_plan()
+    compare(harness)
+    harness.jobs.run()
+    add_plan(harness, "p", OPTIONS)
+    planner = Planner(harness)
+    assert states(compare(harness)) == {"even": "planning", "least-motion": "planning"}
+    harness.jobs.run()
+    assert planner.asked == [OPTIONS._replace(aim="even"), OPTIONS._replace(aim="least-motion")]
+
+
+def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:
+    harness = open_harness()
+    harness.gateway.unsettled = [20.0] * 99
+    harness.planning.submit_named("p", OPTIONS, 10.0)
+    harness.jobs.run()
+    assert len(harness.jobs.waited) == 3 and set(harness.plan_store.heads()) == {"p"}

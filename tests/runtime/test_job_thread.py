@@ -86,3 +86,14 @@ def test_the_first_goes_before_what_waits() -> None:
     assert done.wait(PATIENCE)
     jobs.stop()
     assert order == ["first", "a", "b"]
+
+
+def test_failing_job_does_not_end_the_thread() -> None:
+    jobs, done = JobThread(LOG), threading.Event()
+
+    def fail() -> None:
+        raise RuntimeError("no")
+    jobs.submit("bad", fail)
+    jobs.submit("good", done.set)
+    assert done.wait(PATIENCE)
+    jobs.stop()

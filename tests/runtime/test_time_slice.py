@@ -8,7 +8,6 @@ from typing import Iterator, List
 
 import pytest
 from mgr_stub.console.session import Session
-from tests.support.clusters.made_clusters import snapshot_of
 from tests.support.clusters.unit_cluster import single_copies
 from tests.support.fakes import LOG
 from tests.support.giving_way import Asked
@@ -18,7 +17,6 @@ from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.metrics_endpoint.endpoint import MetricsEndpoint
 from equilibrium_mgr.observation.cluster_view import make_view
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
 from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.runtime.job_thread import JobThread
@@ -169,10 +167,11 @@ def test_a_look_leaves_no_circles() -> None:
     assert gc.collect() == 0
 
 
-@pytest.mark.full
-def test_a_plan_leaves_no_circles() -> None:
-    snapshot = snapshot_of("uneven")
-    gc.collect()
-    gc.disable()
-    make_plan(snapshot)
-    assert gc.collect() == 0
+def test_work_that_was_told_to_end_is_told_so_from_then_on() -> None:
+    """Others have their turn all the same."""
+    answers = iter([True, False, True])
+    with giving_way(lambda _moves: next(answers)):
+        assert give_way() and not told_to_end()
+        assert not give_way() and told_to_end()
+        assert not give_way() and list(answers) == []
+    assert not told_to_end()

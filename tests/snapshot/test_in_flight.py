@@ -283,3 +283,26 @@ def test_osds_that_are_down_do_not_serve() -> None:
     pgs = cluster.snapshot().pgs
     assert pgs["1.0"].acting == (6, 2) and pgs["2.0"].acting == (6, NONE, 1)
     assert pgs["1.1"].acting == (6, 2, 1)
+
+
+def test_what_moves_since_a_moment_ago_is_on_its_way_though_nobody_looked_for_long() -> None:
+    """Its report is as old as the last look: it says nothing of the new up set."""
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
+    assert builder.build(cluster.reading()._replace(taken_at=4600.0)).in_flight()
+
+
+def test_a_report_between_two_readings_is_believed_when_the_pg_must_have_peered() -> None:
+    cluster, builder = watched()
+    moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
+    cluster.epoch = 110      # the change was at 101 to 110
+    assert builder.build(cluster.reading()).in_flight()
+    assert not builder.build(cluster.reading()._replace(taken_at=1130.0)).in_flight()
+
+
+def test_what_becomes_degraded_where_it_is_is_degraded() -> None:
+    cluster, builder = watched()
+    cluster.epoch = 120
+    cluster.records["1.0"] = cluster.records["1.0"]._replace(
+        state="active+recovering+degraded", reported_epoch=110)
+    assert builder.build(cluster.reading()).pool_states[1].degraded == 1

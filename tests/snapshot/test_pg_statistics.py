@@ -173,3 +173,32 @@ def test_copies_that_no_osd_has_are_still_to_come(misplaced: int, degraded: int,
     stat = pg_stat("1.0", 10, up=(2, 1), acting=(1,), num_objects_misplaced=misplaced,
                    num_objects_degraded=degraded)
     assert moving(Reader([stat], [pool_stat(1, 10)]), 0) == pytest.approx(uncopied_ratio)
+
+
+def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
+    """Seen on 20.2.4: its new primary has not reported; then its counter reads 0."""
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    reader.read({"1.0": progress(1000, 9000)})
+    reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})
+    assert moving(reader, 9000) == 1.0
+    assert moving(reader, 9500) == 0.5
+
+
+def test_a_second_movement_of_a_pg_begins_anew() -> None:
+    """It was never seen at rest between the two: what came before went to other OSDs."""
+    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
+    reader.read({"1.0": progress()}, up=(0, 1))
+    moving: Dict[str, Any] = {"state": "active+remapped+backfilling"}
+    first = reader.read({"1.0": progress(recovered=800, **moving)}, moving={"1.0"}, up=(0, 2))
+    assert first["1.0"].uncopied_ratio == pytest.approx(0.2)
+    second = reader.read({"1.0": progress(recovered=900, **moving)}, moving={"1.0"}, up=(0, 3))
+    assert second["1.0"].uncopied_ratio == 1.0
+    later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
+    assert later["1.0"].uncopied_ratio == pytest.approx(0.5)
+
+
+def test_what_came_before_the_transfer_was_seen_counts() -> None:
+    """The counter as of the reading before the PG had a pg_temp is where it began."""
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    reader.read({"1.0": progress(1000, 5000)})
+    assert moving(reader, 5400) == 0.6

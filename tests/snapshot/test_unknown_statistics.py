@@ -9,8 +9,6 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
-from equilibrium_mgr.snapshot.builder import build_snapshot
-from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 
 BYTES_ONLY, OMAP_ONLY, MIXED, EMPTY = "bytes only", "omap only", "mixed", "empty"
@@ -228,18 +226,6 @@ def test_omap_that_osds_tell_late_is_the_least_that_it_can_be(
     cluster.store_stats[1]["omap_allocated"] = int(allocated * written_out)
     snapshot = cluster.snapshot()
     assert snapshot.skipped == ({reasons.OMAP_UNMEASURED: 16 - scrubbed} if late else {})
-
-
-def test_objects_with_omap_tell_more_than_bytes() -> None:
-    """Of 100 objects 90 have omap, though one of the others is large; and the other way round."""
-    cluster = Cluster(hosts(3)).pool(1, size=2)
-    for ps, with_omap in ((0, 90), (1, 2), (2, 0)):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=0 if ps == 2 else 4 * MIB, objects=100)
-        cluster.records[f"1.{ps:x}"] = cluster.records[f"1.{ps:x}"]._replace(
-            omap_objects=with_omap)
-    snapshot: Snapshot = build_snapshot(cluster.reading())
-    assert [pg.immovable for pg in snapshot.pgs.values()] == [
-        reasons.OMAP_UNMEASURED, None, None]
 
 
 @pytest.mark.parametrize("release, unmeasured", [("pacific", [0, 1]), ("tentacle", [])])

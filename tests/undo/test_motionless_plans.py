@@ -9,8 +9,7 @@ from tests.support.fakes import Harness
 from tests.support.rounds import kept, successor, uneven
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.model import (
-    CANCEL, CLEAN_UP, FREEZE, UNDO, BadPlan, PgChange, Plan, plan_from_dict)
+from equilibrium_mgr.plan.model import CANCEL, CLEAN_UP, FREEZE, UNDO, PgChange, Plan
 
 
 def back(count: int = 4, kind: str = CANCEL) -> Plan:
@@ -34,13 +33,6 @@ def under_way(cluster: Optional[Cluster] = None, count: int = 4, **options: obje
 def execute(harness: Harness, plan: Plan) -> None:
     harness.plan_store.put("c", plan, harness.now)
     assert harness.balancer.execute("c", plan)
-
-
-def test_a_plan_says_what_it_is_for() -> None:
-    plan = back(kind=FREEZE)
-    assert plan_from_dict(plan.to_dict()) == plan
-    with pytest.raises(BadPlan):
-        plan_from_dict({**plan.to_dict(), "kind": "prune"})
 
 
 @pytest.mark.parametrize("flags", ["norebalance", "pauserd,pausewr"])
@@ -114,3 +106,20 @@ def test_one_that_has_moved_meanwhile_does_not_make_it_dropped() -> None:
     last = harness.balancer.status.last_execution
     assert last is not None and len(last["dropped"]) == 1
     assert last["outcome"] == "completed: all but 1 PG (CRUSH maps the PG differently now)"
+
+
+def test_what_was_taken_back_is_pending_no_more() -> None:
+    harness = under_way()
+    assert len(harness.balancer.dispatcher.pending.entries) == 4
+    execute(harness, back(2))
+    harness.round(5)
+    assert set(harness.balancer.dispatcher.pending.entries) == {"1.2", "1.3"}
+
+
+def test_what_the_monitor_refuses_stays_pending() -> None:
+    harness = under_way()
+    harness.gateway.refuses = {"1.0"}
+    execute(harness, back(2))
+    harness.round(5)
+    assert set(harness.balancer.dispatcher.pending.entries) == {"1.0", "1.2", "1.3"}
+    assert harness.balancer.dispatcher.pending.entries["1.0"].shards == 1

@@ -101,3 +101,11 @@ def test_no_clean_up_changes_an_up_set(seed: int, erasure: bool) -> None:
             cluster.items["1.0"] = list(change.items)
             assert find_needless(cluster.snapshot()).needless == []
     assert cleaned >= 50
+
+
+def test_a_raw_mapping_behind_another_reason_is_not_relied_on() -> None:
+    """Of a PG of a cache tier it is not told, and all of its pairs would seem needless."""
+    cluster = made(((0, 5), (0, 6)))
+    cluster.pools[1]["tier_of"] = 3
+    cluster.up["1.0"] = [5, 6, 2]
+    assert not cleanup_plan(cluster.snapshot())[0].changes

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import errno
-import json
 from typing import Any, List
 
 import pytest
@@ -12,7 +11,7 @@ from tests.support.few import few
 from equilibrium_mgr.commands import base as module_parts
 from equilibrium_mgr.undo.undo_plan import DRAINED
 
-from .test_undo_commands import asked, half_way, items, refused, said, session, settle
+from .test_undo_commands import asked, half_way, refused, said, session, settle
 
 __all__ = ["session"]   # the fixture
 
@@ -25,10 +24,6 @@ def draining(session: Session) -> Session:
     said(session, "equilibrium drain add osd.3")
     session.host.run_for(480.0)
     return session
-
-
-def asked_status(session: Session) -> Any:
-    return json.loads(said(session, "equilibrium status --format json"))
 
 
 def test_a_drain_has_to_end_first(draining: Session) -> None:
@@ -93,25 +88,6 @@ def test_what_it_names_lets_the_rest_be_restored(
     settle(session)
     again = asked(session, "undo p --dry-run")
     assert not {row["pgid"] for row in again["not_restored"]} & named
-
-
-@pytest.mark.parametrize("minutes", few([15, 5, 30, 60], 1))
-def test_what_is_promised_is_done_or_told(session: Session, minutes: int) -> None:
-    """osd.6 and osd.5 are above nearfull before they are drained."""
-    said(session, "sim osd full-ratios 0.80 0.88 0.95")
-    said(session, "equilibrium drain add 6 5")
-    session.host.run_for(60.0 * minutes)
-    said(session, "equilibrium off")
-    said(session, "equilibrium drain rm 5 6")
-    answer = asked(session, "undo")
-    settle(session)
-    last = asked_status(session)["last_execution"]
-    done = answer["shards"] - last["dropped_moves"]
-    assert last["sent_moves"] + last["done_moves"] >= done
-    if last["dropped_moves"]:
-        assert "nearfull" in last["outcome"]
-    left = {row["pgid"] for row in asked(session, "undo --since 365d --dry-run")["not_restored"]}
-    assert set(items(session)) <= {row["pgid"] for row in last["dropped"]} | left
 
 
 def test_without_room_for_its_plan_nothing_is_stopped(

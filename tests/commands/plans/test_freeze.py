@@ -9,7 +9,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, run
+from ..asking import ask, refused, run
 
 
 @pytest.fixture
@@ -80,3 +80,9 @@ def test_what_goes_on_is_told_with_its_reason(expanded: Session) -> None:
     assert group["reason"] == "the OSD that holds it is out"
     assert group["shards"] == len(group["pgids"]) > 5 and group["bytes"] > 0
     assert "go on:" in run(expanded, "equilibrium freeze --dry-run")
+
+
+def test_nothing_else_may_be_executed_meanwhile(expanded: Session) -> None:
+    run(expanded, "equilibrium optimize p", "equilibrium execute p")
+    rc, err = refused(expanded, "equilibrium freeze")
+    assert rc == -errno.EBUSY and "equilibrium rm p" in err

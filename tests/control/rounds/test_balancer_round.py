@@ -118,3 +118,11 @@ def test_what_turns_out_to_be_done_without_an_answer_cools_down(cooldown: int) -
     harness.balancer.execute("q", kept(harness, "q", plan_of([again])))
     harness.round(60)
     assert harness.gateway.sent == (["1.0"] if cooldown else ["1.0", "1.0"])
+
+
+def test_single_move_above_the_limit_is_told() -> None:
+    harness = Harness(uneven())
+    harness.gateway.ratio = 0.01
+    harness.balancer.execute("p", kept(harness))
+    assert harness.round() == "moving" and harness.gateway.sent == ["1.0"]
+    assert "1.0" in harness.balancer.reason and "limit" in harness.balancer.reason

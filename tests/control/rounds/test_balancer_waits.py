@@ -83,3 +83,10 @@ def test_one_refusal_among_others_is_the_pg_s_own() -> None:
     harness.balancer.execute("p", kept(harness))
     harness.round()
     assert harness.round(60) == "moving" and harness.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
+
+
+def test_change_above_its_share_is_told() -> None:
+    harness = Harness(uneven(), max_transit_ratio=0.01)
+    harness.balancer.execute("p", kept(harness))
+    assert harness.round() == "moving" and harness.gateway.sent == ["1.0"]
+    assert "pg 1.0 alone is above max_transit_ratio" in harness.balancer.reason

@@ -1,12 +1,9 @@
 """What passes within seconds is looked at again within seconds, and is no trouble at once."""
 from __future__ import annotations
 
-import pytest
-from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-from tests.support.rules import OSD_RULE
-from tests.support.units import GIB
 
 
 def inactive(cluster: Cluster, count: int) -> None:
@@ -42,50 +39,3 @@ def test_what_does_not_pass_blocks() -> None:
     assert states == ["waiting"] * 3 + ["blocked"] * 3
     assert full_readings[3:] == [60.0] * 3
     assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive" and not harness.gateway.sent
-
-
-@pytest.mark.parametrize("changing", [1, 2])
-def test_pools_on_the_osds_of_a_pool_whose_pg_num_changes_are_not_planned(changing: int) -> None:
-    """Pools 1 and 2 share OSDs, pool 3 has OSDs of its own and goes on."""
-    harness = Harness(two_roots(), active=True)
-    split(harness.gateway.cluster, changing, True)
-    for _ in range(4):
-        harness.round(60)
-        harness.jobs.run()
-    assert harness.gateway.sent and all(pgid.startswith("3.") for pgid in harness.gateway.sent)
-    harness.gateway.arrive()
-    for _ in range(4):
-        harness.round(60)
-        harness.jobs.run()
-    assert harness.balancer.state == "waiting"
-    assert harness.balancer.reason.startswith(f"pg_num of pool 'pool{changing}' is changing")
-    split(harness.gateway.cluster, changing, False)
-    for _ in range(6):
-        harness.round(60)
-        harness.jobs.run()
-    assert any(pgid.startswith("1.") for pgid in harness.gateway.sent)
-
-
-def test_named_plan_minds_its_own_pools_only() -> None:
-    harness = Harness(two_roots())
-    split(harness.gateway.cluster, 2, True)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
-    assert harness.round(60) == "moving" and harness.gateway.sent == ["1.0", "1.1"]
-
-
-def two_roots() -> Cluster:
-    rules = {0: OSD_RULE, 1: "take default~ssd; choose firstn 0 osd; emit"}
-    cluster = Cluster(hosts(6), {0: "take default~hdd; choose firstn 0 osd; emit", 1: rules[1]},
-                      classes={3: "ssd", 4: "ssd", 5: "ssd"})
-    cluster.pool(1, size=1).pool(2, size=1).pool(3, size=1, rule=1)
-    for ps in range(9):
-        cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
-        cluster.pg(f"3.{ps:x}", [3], num_bytes=5 * GIB, objects=10)
-    for ps in range(3):
-        cluster.pg(f"2.{ps:x}", [ps], num_bytes=GIB, objects=10)
-    return cluster
-
-
-def split(cluster: Cluster, pool: int, begins: bool) -> None:
-    cluster.osd_map()   # fills in what pools have by default
-    cluster.pools[pool]["pg_num_target"] = cluster.pools[pool]["pg_num"] * (2 if begins else 1)

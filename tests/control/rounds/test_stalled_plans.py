@@ -117,3 +117,16 @@ def test_one_pg_that_never_arrives_keeps_nothing_else_from_being_balanced(is_nam
     assert harness.balancer.execution is None or harness.balancer.execution.name == ""
     assert len(harness.gateway.sent) > 1   # the others are balanced
     assert harness.balancer.execute("q", small_plan(2))
+
+
+def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
+    harness = Harness(uneven(), max_misplaced_ratio=1.0, pg_cooldown=86400, max_wait=3600)
+    harness.round(60)
+    harness.balancer.dispatcher.cooldown.start([f"1.{n:x}" for n in range(4)], harness.now)
+    harness.balancer.execute("p", kept(harness))
+    for _ in range(200):
+        harness.round(300)
+    assert harness.balancer.execution is not None and not harness.balancer.execution.dropped
+    for _ in range(100):
+        harness.round(300)
+    assert len(harness.gateway.sent) == 4

@@ -98,16 +98,6 @@ def test_a_class_that_balancing_cannot_help() -> None:
     assert "add capacity" in found.text
 
 
-def test_the_urgent_limit_stands_where_it_is_in_force() -> None:
-    cluster = Cluster(hosts(2), {0: OSD_RULE}).pool(1, size=2)
-    for number in range(8):
-        cluster.pg(f"1.{number:x}", [0, 1], num_bytes=int(11.5 * GIB))
-    for ratio, said in ((0.0, False), (0.2, True)):
-        text = page_of(cluster, urgent_misplaced_ratio=ratio).text
-        assert "no move is sent that makes it more than 5.00%" in text
-        assert ("or 20.00% where it leaves an OSD above backfillfull" in text) == said
-
-
 def test_text_is_escaped_wherever_it_stands() -> None:
     safe = "&lt;b&gt;&amp;&quot;&#x27;\ufffd\ufffd"
     assert escaped(HOSTILE) == safe
