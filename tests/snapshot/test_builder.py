@@ -100,3 +100,11 @@ def test_what_pg_status_says_of_a_down_osd_is_not_counted_twice() -> None:
         {"state_name": "peering", "count": 1}]}]}
     states = cluster.snapshot().pool_states[1]
     assert (states.inactive, states.degraded) == (1, 2)
+
+
+def test_erasure_coded_positions_move() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=3, k=2)
+    cluster.pg("1.0", [1, 0, 2], num_bytes=2 * GIB, acting=[0, 1, 2])
+    osds = cluster.snapshot().osds
+    assert [osds[o].inbound_bytes for o in range(3)] == [GIB, GIB, 0]
+    assert [osds[o].outbound_bytes for o in range(3)] == [GIB, GIB, 0]
