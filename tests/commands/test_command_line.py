@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -26,12 +25,6 @@ def test_demo_and_seed() -> None:
     assert (first.returncode, first.stderr) == (0, "")
     assert "The same cluster after that" in first.stdout and "MISPLACED" in first.stdout
     assert first.stdout == second.stdout
-
-
-def test_one_command_on_a_state() -> None:
-    result = stub("equilibrium", "eval", "--format", "json")
-    assert (result.returncode, result.stderr) == (0, "")
-    assert {row["device_class"] for row in json.loads(result.stdout)["classes"]} == {"hdd", "ssd"}
 
 
 def test_exit_code_of_the_first_failure() -> None:

@@ -9,6 +9,7 @@ import pytest
 from equilibrium_mgr.drain.drain_list import DrainList
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
+from tests.support.few import few
 
 
 @pytest.fixture(name="session")
@@ -140,7 +141,7 @@ def test_what_holds_all_drains_up_comes_first(session: Session, line: str, code:
     assert (explained["reason_code"], explained["action"]) == (code, cure)
 
 
-@pytest.mark.parametrize("command", ["drain ls", "status"])
+@pytest.mark.parametrize("command", few(["drain ls", "status"], 1))
 def test_an_osd_is_called_safe_as_long_as_it_reports_no_pg(session: Session, command: str) -> None:
     """Whatever the osdmap's epoch; what comes back to it shows with its next report."""
     def is_safe() -> bool:
