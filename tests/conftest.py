@@ -48,7 +48,6 @@ _COUNTS = (
            "let something happen in the middle of a round at N random moments"),
     _Count("--off-moments", 2, 12, "switch the module off at N random moments of a round"),
     _Count("--storms", 1, 2, "give N random series of commands while rounds run"),
-    _Count("--spoilt-stores", 1, 4, "start on N random contents of the store"),
 )
 
 

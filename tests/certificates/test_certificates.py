@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import pytest
 
@@ -23,6 +23,7 @@ from tests.certificates import check_certificate
 from tests.certificates.check_certificate import check
 from tests.commands.asking import ask, optimize
 from tests.support.clusters.unit_cluster import plan_of
+from tests.support.few import few
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import make_view
@@ -66,7 +67,7 @@ def demo_answers() -> Tuple[Json, Json]:
     return found
 
 
-@pytest.mark.parametrize("name", ["demo", *SHAPES])
+@pytest.mark.parametrize("name", few(["demo", *SHAPES], 3))
 def test_certificates_of_answers_are_accepted(name: str, tmp_path: Path) -> None:
     path = Source(name, DEMO if name == "demo" else MADE).write_state(tmp_path)
     if name == "demo":
@@ -98,6 +99,7 @@ def test_the_checker_is_short_and_shares_nothing() -> None:
 
 # -- forgeries -------------------------------------------------------------------------------------
 
+
 class Case(NamedTuple):
     """What the checker is given."""
 
@@ -127,12 +129,6 @@ def demo() -> Case:
     return Case(read(Path(DEMO_STATE)), *demo_answers())
 
 
-@pytest.fixture(scope="module")
-def hybrid(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    """A cluster of two classes."""
-    return case_of("hybrid", tmp_path_factory.mktemp("state"))
-
-
 def cut_of(proof: Json) -> Json:
     """The cut of the first class."""
     found: Json = proof["cuts"][proof["classes"][0]["cut"]]
@@ -157,57 +153,9 @@ def sizes(state: Json) -> Dict[int, Tuple[int, int, int]]:
     return found
 
 
-def change_osds(state: Json, cut: Json, change: Callable[[List[int]], List[int]]) -> None:
-    """Other OSDs in the cut, with their sums."""
-    cut["osds"] = change(cut["osds"])
-    known = sizes(state)
-    for index, key in enumerate(("size_bytes", "used_bytes", "full_bytes")):
-        cut[key] = sum(known[osd][index] for osd in cut["osds"])
-
-
-def osd_left_out_of_sums_too(state: Json, proof: Json) -> None:
-    change_osds(state, cut_of(proof), lambda osds: osds[:-1])
-    with_bound(proof)
-
-
-def emptiest_osds_left_out(state: Json, proof: Json) -> None:
-    """Of the classes' second: all of its pools can be on the others."""
-    cut, known = proof["cuts"][proof["classes"][1]["cut"]], sizes(state)
-    change_osds(state, cut, lambda osds: sorted(osds, key=lambda o: known[o][1] / known[o][0])[1:])
-    cut["kept"] = []
-    with_bound(proof)
-
-
 def more_has_to_be_moved(_state: Json, proof: Json) -> None:
     entry = proof["classes"][0]
     entry["least_moved_bytes"] += entry["least_moved_bytes"] // 100
-
-
-def cut_of_another_class(_state: Json, proof: Json) -> None:
-    first, second = proof["classes"]
-    first["cut"], first["bound_utilization"] = second["cut"], second["bound_utilization"]
-
-
-def more_shards_kept(_state: Json, proof: Json) -> None:
-    entry = proof["pools"][0]
-    entry["split_bytes"] = int(entry["split_bytes"] * entry["kept_shards"] / (
-        entry["kept_shards"] + 1))
-    entry["kept_shards"] += 1
-
-
-def planned_maximum_understated_with_bytes(state: Json, proof: Json) -> None:
-    """The bytes follow from the maximum, which the plan does not reach."""
-    known, entry = sizes(state), proof["classes"][0]
-    entry["planned_max_utilization"] = 0.3
-    entry["least_moved_bytes"] = sum(max(0, known[device["id"]][1] - 0.3 * known[device["id"]][0])
-                                     for device in state["crush_dump"]["devices"]
-                                     if device["class"] == entry["device_class"])
-
-
-def empty_cut(_state: Json, proof: Json) -> None:
-    proof["cuts"].append({"osds": [], "size_bytes": 0, "used_bytes": 0, "full_bytes": 0,
-                          "can_leave_bytes": 0, "kept": []})
-    proof["classes"][0]["cut"] = len(proof["cuts"]) - 1
 
 
 def cluster_at_work(state: Json, _proof: Json) -> None:
@@ -245,6 +193,7 @@ CHANGES: Dict[str, Tuple[Tuple[Any, ...], Callable[[Any], Any], str]] = {
     "another epoch": (("osdmap_epoch",), lambda old: old + 1, "another osdmap epoch"),
     "space understated": (("pools", 0, "split_bytes"), lambda old: old - old // 1000,
                           "split_bytes"),
+    "more shards kept": (("pools", 0, "kept_shards"), lambda old: old + 1, "kept_shards"),
     "pool removed": (("pools",), lambda old: old[:-1], "a class or pool with data is missing"),
     "class removed": (("classes",), lambda old: old[:-1], "a class or pool with data is missing"),
 }
@@ -267,13 +216,7 @@ def test_a_forged_value_is_refused(name: str, giant: Case) -> None:
 
 #: Forgery → what the checker has to say to it, and the cluster.
 FORGERIES: Dict[Callable[[Json, Json], None], Tuple[str, str]] = {
-    osd_left_out_of_sums_too: (MISQUOTED, "giant"),
-    emptiest_osds_left_out: ("more can leave", "hybrid"),
     more_has_to_be_moved: ("least_moved_bytes", "demo"),
-    cut_of_another_class: ("OSDs of another class", "hybrid"),
-    more_shards_kept: ("kept_shards", "giant"),
-    planned_maximum_understated_with_bytes: ("planned maximum", "demo"),
-    empty_cut: ("OSDs that do not count, or none", "giant"),
     cluster_at_work: ("data in flight", "giant"),
 }
 

@@ -7,19 +7,12 @@ from typing import Any, Callable, Dict, List, Set, Tuple
 
 from mgr_stub.console.session import Session
 
-Items = Tuple[Tuple[int, int], ...]
-
 
 def ask(session: Session, line: str) -> Any:
     """The JSON answer of a command that must succeed."""
     rc, out, err = session.command(f"equilibrium {line} --format json")
     assert (rc, err) == (0, ""), (line, rc, err)
     return json.loads(out)
-
-
-def shards_in_flight(status: Dict[str, Any]) -> int:
-    """Of the JSON of `status`: whoever moves them."""
-    return int(status["moving"]["shards"] + status["moving"]["other_shards"])
 
 
 def by_class(status: Dict[str, Any]) -> Dict[str, Any]:

@@ -40,6 +40,9 @@ def test_figures_are_those_of_the_screens(session: Session) -> None:
         change.shards for change in loop.wanted) > 0
     assert found.by("moving_shards")["plan"] == view.moving.shards > 0
     assert found.by("moving_bytes")["plan"] == view.moving.bytes > 0
+    under_way = ask(session, "history")["episodes"][-1]
+    assert (found.one("moves_total"), found.one("moved_bytes_total")) == (
+        under_way["shards"], under_way["bytes"])
     assert found.one("remaining_seconds") == pytest.approx(
         status["progress"]["eta_seconds"], rel=0.01)
     assert {family["name"]: {frozenset(sample["labels"].items()): sample["value"]
@@ -92,15 +95,6 @@ def test_off_looks_once_an_hour_however_often_it_is_asked(
         run(session, "sim run 1m")
     assert metrics(session).by("utilization_max_ratio")
     assert session.module.gateway.counts.full_readings <= 4
-
-
-def test_moved_bytes_and_moves_are_those_of_the_history(any_session: Session) -> None:
-    run(any_session, "equilibrium on", "sim run 12h")
-    entry = any_session.module.balancer.status.history[-1]
-    found = metrics(any_session)
-    assert found.one("moves_total") == entry["moves"] > 0
-    assert found.one("moved_bytes_total") == entry["bytes"] > 0
-    assert found.by("episodes_total")["completed"] == 1.0
 
 
 def test_names_cannot_break_the_format(demo_state: Any,

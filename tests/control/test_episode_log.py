@@ -64,13 +64,3 @@ def test_another_reason_is_another_line() -> None:
         "equilibrium: automatic balancing has been blocked for 1h00m: because of degraded"]
     assert episode.logged == ("flag", "degraded")
     assert log.observe(episode, "throttled", "flag", "", 1e6) == episode
-
-
-def test_what_passes_within_the_hour_is_no_line() -> None:
-    lines: List[str] = []
-    log = EpisodeLog(lines.append, logging.getLogger("test"))
-    episode = Episode("", "a test", 0.0, {})
-    for minute in range(400):
-        state = "blocked" if minute % 50 else "moving"
-        log.observe(episode, state, "flag", "because", 60.0 * minute)
-    assert lines == []

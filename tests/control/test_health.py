@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 from typing import Any, Set
 
-import pytest
 from tests.support.clusters.unit_cluster import change_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, successor, uneven
@@ -40,16 +39,6 @@ def test_refused_upmap_shows_while_it_is_news() -> None:
     assert "1.0" not in harness.balancer.status.rejected   # the next plan may have it
 
 
-def test_dropped_upmap_is_left_alone_for_longer_than_it_is_news() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.gateway.drops = {"1.0"}
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
-    harness.round()
-    assert APPLY_FAILED in codes(harness)
-    harness.round(3700)
-    assert APPLY_FAILED not in codes(harness) and "1.0" in harness.balancer.status.rejected
-
-
 def test_off_clears_it_and_so_it_is_for_a_successor() -> None:
     harness = refused(active=True)
     harness.options["active"] = False
@@ -63,57 +52,6 @@ def test_off_clears_it_and_so_it_is_for_a_successor() -> None:
     later = successor(harness)
     later.round()
     assert codes(later) == set() and not later.balancer.status.rejected
-
-
-def test_successor_knows_its_age() -> None:
-    harness = refused(active=True)
-    again = successor(harness)
-    again.now += 60
-    again.round()
-    assert APPLY_FAILED in codes(again)
-    again.round(3600)
-    assert APPLY_FAILED not in codes(again)
-
-
-def test_pg_that_is_gone_is_nobodys_concern() -> None:
-    harness = refused(active=True)
-    cluster = harness.gateway.cluster
-    for of_pgs in (cluster.up, cluster.records):
-        del of_pgs["1.0"]
-    harness.round(60)
-    assert APPLY_FAILED not in codes(harness) and not harness.balancer.status.rejected
-
-
-@pytest.mark.full
-def test_refused_change_is_tried_again_after_a_longer_wait_each_time() -> None:
-    """The monitor says no for an hour; then it takes what it refused, and nobody is told any more
-    although the CRUSH map has not changed."""
-    harness = Harness(uneven(), active=True)
-    harness.gateway.refuses = {f"1.{ps:x}" for ps in range(12)}
-    tried = []
-    for _ in range(700):
-        before = len(harness.gateway.sent)
-        harness.round(30)
-        harness.jobs.run()
-        if len(harness.gateway.sent) > before:
-            tried.append(harness.now)
-        if harness.now > 8000.0:
-            harness.gateway.refuses = set()
-    waits = [later - earlier for earlier, later in zip(tried, tried[1:])]
-    assert waits and waits[0] >= 600.0
-    assert all(wait <= 3700.0 for wait in waits if wait > 60.0)
-    assert not harness.balancer.status.rejected and APPLY_FAILED not in codes(harness)
-    assert harness.gateway.cluster.items
-
-
-def test_dropped_change_waits_for_another_map() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.gateway.drops = {f"1.{ps:x}" for ps in range(12)}
-    for _ in range(240):
-        harness.round(30)
-        harness.jobs.run()
-    assert len(harness.gateway.sent) == len(set(harness.gateway.sent))
-    assert harness.balancer.status.rejected
 
 
 def test_wait_after_a_refusal_grows_and_has_a_limit() -> None:

@@ -20,18 +20,6 @@ def successor(kv: KeyValueStore) -> Journal:
     return journal
 
 
-def test_totals_outlive_the_mgr() -> None:
-    kv = KeyValueStore()
-    journal = successor(kv)
-    journal.begin_plan("", "a test", 1000.0, None)
-    journal.record_sent(3, 700)
-    journal.record_sent(2, 300)
-    journal.end("balanced", 1010.0, None)
-    journal.write()
-    assert journal.totals == Totals(5, 1000, {"completed": 1})
-    assert successor(kv).totals == journal.totals
-
-
 def test_what_is_not_stored_is_not_shown() -> None:
     """Else it would fall where the mgr is killed."""
     kv = KeyValueStore()
@@ -48,27 +36,6 @@ def test_what_is_not_stored_is_not_shown() -> None:
     kv.before_write = lambda key: None
     journal.write()
     assert journal.totals == Totals(3, 700) == successor(kv).totals
-
-
-def test_a_mgr_that_has_not_read_them_shows_none() -> None:
-    """A scrape may come before its first round."""
-    journal = Journal(KeyValueStore({"totals": '{"version": 1, "moves": 7}'}), LOG)
-    assert journal.totals is None
-    journal.write()
-    assert journal.totals is None
-    journal.recover(1000.0)
-    assert journal.totals == Totals(7)
-
-
-def test_a_round_that_changes_nothing_writes_no_totals() -> None:
-    kv = KeyValueStore()
-    journal = successor(kv)
-    journal.record_sent(0, 0)
-    journal.write()
-    journal.record_sent(1, 5)
-    journal.write()
-    journal.write()
-    assert [key for key, _ in kv.writes] == ["totals"]
 
 
 @pytest.mark.parametrize("stored", ["", "[]", "not json",

@@ -46,36 +46,12 @@ def test_it_is_not_safe_before_ceph_answers() -> None:
     assert run(harness, 1).balancer.drains.status.stop_check == StopCheck(False, "1 pgs unknown")
 
 
-def test_without_a_drain_nothing_moves_while_off() -> None:
-    assert run(Harness(uneven())).gateway.sent == []
-
-
 def test_nothing_of_a_batch_goes_once_the_drain_has_ended() -> None:
     harness = run(drained(max_misplaced_ratio=0.1), 3)
     sent = len(harness.gateway.sent)
     harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
     assert len(run(harness).gateway.sent) == sent
     assert harness.balancer.state == "off"
-
-
-def test_another_osd_makes_the_plan_under_way_out_of_date() -> None:
-    """osd.1 was a target until then."""
-    harness = run(drained(max_misplaced_ratio=0.1), 3)
-    harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
-    before = len(harness.gateway.batches)
-    run(harness, 24)
-    gained = {osd for batch in harness.gateway.batches[before:] for change in batch
-              for osd in change.up_after}
-    assert gained == {2}
-    assert {osd for up in harness.gateway.cluster.up.values() for osd in up} == {2}
-
-
-def test_on_ends_a_pause() -> None:
-    harness = drained()
-    harness.balancer.switch_off()
-    assert not harness.balancer.drains.is_running
-    harness.balancer.switch_on(False)
-    assert harness.balancer.drains.is_running
 
 
 @pytest.mark.parametrize("options", [{}, {"active": True, "from_buckets": "osd.1"},
@@ -109,21 +85,6 @@ def test_once_drain_rm_has_answered_no_shard_leaves_for_it(moment: str, options:
         assert run(harness).gateway.sent == []
 
 
-def test_a_plan_that_was_decided_on_before_drain_rm_is_not_taken_up() -> None:
-    harness = drained()
-    harness.round(60)
-    harness.jobs.run()
-    next_step = harness.balancer._automatic.next_step
-
-    def step(*given: Any) -> Any:
-        found = next_step(*given)
-        if found.plan is not None and harness.balancer.drains.status.drains.names:
-            harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
-        return found
-    harness.balancer._automatic.next_step = step   # type: ignore[method-assign]
-    assert run(harness).gateway.sent == []
-
-
 @pytest.mark.parametrize("active", [False, True])
 def test_shards_that_come_back_leave_again(active: bool) -> None:
     """Ten minutes after the last plan, however little space they take."""
@@ -137,23 +98,8 @@ def test_shards_that_come_back_leave_again(active: bool) -> None:
     assert len(harness.gateway.sent) == sent + 2
 
 
-def test_a_drain_whose_plan_cannot_be_sent_is_planned_for_every_ten_minutes() -> None:
-    harness = drained()
-    harness.gateway.refuses = set(harness.gateway.cluster.up)
-    made = []
-    plan = harness.planning.planner
-    harness.planning.planner = lambda *given, **named: made.append(1) or plan(*given, **named)
-    run(harness, 60)
-    assert 2 <= len(made) <= 8   # in an hour
-
-
 def outcomes(harness: Harness) -> Any:
     return [entry["outcome"] for entry in harness.balancer.status.history]
-
-
-def test_a_drain_that_has_emptied_its_osds_is_completed() -> None:
-    harness = run(drained())
-    assert outcomes(harness) == ["completed: osd.0 is empty"]
 
 
 def test_shards_that_were_moved_a_short_while_ago_wait_for_pg_cooldown() -> None:

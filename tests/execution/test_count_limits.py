@@ -5,11 +5,10 @@ from typing import Any, List
 
 from tests.execution.limits import limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
-from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.plan.model import PgChange
+
 
 def cluster() -> Cluster:
     """Ten PGs on osd.0, three on osd.1, none on osd.2; two of those on osd.1 by upmaps."""
@@ -53,15 +52,3 @@ def test_changes_that_drop_or_alter_items_go() -> None:
     assert len(batch([altered, home], max_upmap_items=0.1).send) == 2
     # and what was dropped makes room
     assert len(batch([home] + wanted(2), max_upmap_items=2).send) == 2
-
-
-def test_option_and_ceph_s_own_limits_reach_the_batch() -> None:
-    harness = Harness(uneven(pgs=12), max_upmap_items=0.25)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
-    harness.round(60)
-    assert len(harness.gateway.sent) == 3
-    harness = Harness(uneven(pgs=12))
-    harness.gateway.shards_an_osd = (4, 12)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
-    harness.round(60)
-    assert len(harness.gateway.sent) == 4

@@ -122,10 +122,3 @@ def test_of_several_targets_those_with_room_are_not_full() -> None:
     small = cluster().osd(2, used=89 * GIB)
     small.pg("1.1", [2, 3], 2 * GIB, acting=[0, 1], state="active+remapped+backfill_toofull")
     assert full_osds(small.snapshot()) == {2}
-
-
-def test_of_several_targets_one_without_statistics_may_be_full() -> None:
-    small = cluster().osd(2, used=50 * GIB)
-    small.without_statistics.append(3)
-    small.pg("1.1", [2, 3], 2 * GIB, acting=[0, 1], state="active+remapped+backfill_toofull")
-    assert full_osds(small.snapshot()) == {3}

@@ -9,13 +9,11 @@ from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
+from tests.support.few import few
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import PgRecord, Snapshot
-
-LIMIT = 32    # of 120 copies, at a ratio of 0.27
-MARGIN = 0.05
 
 
 class LateReports:
@@ -64,7 +62,7 @@ def plan_of_forty() -> Plan:
     return small_plan(0)._replace(changes=tuple(changes))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", few(range(8), 4))
 def test_true_count_never_passes_the_limit(seed: int) -> None:
     late = LateReports(seed)
     late.go_on()

@@ -1,20 +1,16 @@
 """OSDs on which shards take another size: the throttle, what is pending, plans and predictions."""
 from __future__ import annotations
 
-from typing import Callable
-
 import pytest
 from tests.execution.limits import limited
-from tests.snapshot.test_osd_factors import odd_cluster, small_objects
+from tests.snapshot.test_osd_factors import odd_cluster
 from tests.support.clusters.unit_cluster import Cluster, change_of
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.throttle_state import osd_traffic
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.plan.model import PgChange, plan_from_dict
-from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.plan.model import PgChange
 
 ODD, USUAL = 0, 5   # a shard of pool 1 takes four times as much on the one as on the other
 
@@ -50,34 +46,3 @@ def test_what_is_pending_counts_as_much_as_it_takes_there() -> None:
     stored = cluster.shard_bytes(change.pgid)
     assert osd.device_bytes(traffic.of(ODD).bytes_in) == pytest.approx(4 * stored, rel=0.02)
     assert traffic.of(7).leaving_bytes == pytest.approx(stored, rel=0.02)
-
-
-@pytest.mark.parametrize("made", [
-    odd_cluster, lambda: small_objects(4500, 0), lambda: small_objects(2000, 2500)])
-def test_a_plan_foretells_what_devices_will_have(made: Callable[[], Cluster]) -> None:
-    cluster = made()
-    snapshot = cluster.snapshot()
-    plan = make_plan(snapshot, PlanOptions())
-    assert plan.changes
-    for change in plan.changes:
-        cluster.up[change.pgid] = list(change.up_after)
-    for osd, (before, grown) in _grown(plan.changes, snapshot).items():
-        assert before + grown == pytest.approx(
-            cluster.used_bytes(osd) / cluster.sizes[osd], abs=0.004), osd
-    highest = max(cluster.used_bytes(osd) / cluster.sizes[osd] for osd in cluster.osds)
-    assert max(usage.max for usage in plan.after.classes.values()) == pytest.approx(
-        highest, abs=0.004)
-    assert highest < max(usage.max for usage in plan.before.classes.values())
-
-
-def _grown(changes, snapshot):  # type: ignore[no-untyped-def]
-    def by(osd):  # type: ignore[no-untyped-def]
-        return sum((1 if osd.id in change.up_after else -1) * change.bytes_on(osd.id)
-                   for change in changes if osd.id in {*change.up_before} ^ {*change.up_after})
-    return {osd.id: (osd.utilization, by(osd) / osd.size_bytes) for osd in snapshot.osds.values()}
-
-
-def test_sizes_of_changes_survive_the_store() -> None:
-    plan = make_plan(odd_cluster().snapshot(), PlanOptions())
-    assert any(change.uneven for change in plan.changes)
-    assert plan_from_dict(plan.to_dict()).changes == plan.changes

@@ -1,7 +1,7 @@
 """Our own account of what is on its way, the monitor's result, and a plan's progress."""
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
@@ -11,7 +11,6 @@ from equilibrium_mgr.execution.outcomes import DroppedChange
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate, verify_batch
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.gateway.gateway import UpmapReply
-from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.snapshot.model import Snapshot
 
 CHANGE = change_of("1.0", (0, 1), (2, 1), shard_bytes=3 * GIB, objects=10)
@@ -150,15 +149,6 @@ def test_report_that_counts_what_we_misplace(state: str, reported: int, unseen: 
     assert pending().uncounted_copies(after_sending(state, reported, True).snapshot()) == unseen
 
 
-def test_change_that_landed_earlier_than_it_was_seen() -> None:
-    """The map that shows the batch is of epoch 108; the PG has reported at 104."""
-    ours = pending()
-    ours.confirm([CHANGE], 108)
-    moving = after_sending("active+remapped+backfill_wait", 104, True)
-    assert ours.uncounted_copies(moving.snapshot()) == 0
-    assert ours.uncounted_copies(after_sending("active+clean", 104, True).snapshot()) == 10
-
-
 def snapshot_with_items() -> Cluster:
     return after_sending().pg("1.1", [0, 1])
 
@@ -174,35 +164,6 @@ def test_result_rests_on_the_map_not_on_the_answer() -> None:
         DroppedChange(OTHER, "the monitor dropped its upmap items"),
         DroppedChange(refused, "the monitor refused it: no such pg", is_refused=True)]
     assert result.unanswered == [silent]
-
-
-def test_rewritten_items_are_not_kept() -> None:
-    cluster = snapshot_with_items().pg("1.1", [2, 1], items=[(0, 2)])
-    result = verify_batch([UpmapReply(OTHER, 0, "")], cluster.snapshot())
-    assert [dropped.change for dropped in result.rejected] == [OTHER]
-
-
-def test_execution_counts_shards() -> None:
-    execution = Execution("p", [CHANGE, OTHER], 5.0)
-    assert (execution.planned_moves, execution.planned_bytes) == (3, 5 * GIB)
-    result = verify_batch([UpmapReply(CHANGE, 0, "")], snapshot_with_items().snapshot())
-    execution.apply(result)
-    assert (execution.sent_moves, execution.sent_bytes) == (1, 3 * GIB)
-    assert (execution.remaining_moves, execution.remaining_bytes) == (2, 2 * GIB)
-    execution.apply(ExecutionUpdate(done=[OTHER]))
-    assert (execution.done_moves, execution.remaining_moves, execution.dropped_moves) == (2, 0, 0)
-
-
-def test_execution_reports_what_was_dropped() -> None:
-    execution = Execution("p", [CHANGE, OTHER], 5.0)
-    execution.apply(ExecutionUpdate(dropped=[DroppedChange(CHANGE, "its pool or PG is gone")]))
-    result = verify_batch([UpmapReply(OTHER, 0, "")], snapshot_with_items().snapshot())
-    execution.apply(result)
-    assert execution.dropped_moves == 3
-    assert execution.wanted == []
-    assert execution.summary()["dropped"] == [
-        {"pgid": "1.0", "reason": "its pool or PG is gone"},
-        {"pgid": "1.1", "reason": "the monitor dropped its upmap items"}]
 
 
 def test_shards_of_a_dropped_change_that_move_count_as_sent() -> None:
@@ -221,38 +182,6 @@ def test_unanswered_change_is_tried_three_times() -> None:
         execution.apply(result)
     assert execution.wanted == []
     assert execution.dropped_moves == 2
-
-
-class Counted(PgChange):
-    """Counts how often changes are compared with one another."""
-
-    compared = 0
-
-    def __eq__(self, other: object) -> bool:
-        Counted.compared += 1
-        return tuple.__eq__(self, other)
-
-    __hash__ = PgChange.__hash__
-
-
-def large_plan(count: int) -> List[PgChange]:
-    return [Counted(*change_of(f"1.{ps:x}", (0, 1), (2, 1))) for ps in range(count)]
-
-
-@pytest.mark.parametrize("outcome", ["dropped", "done", "sent", "rejected", "unanswered"])
-def test_work_of_a_large_plan_grows_with_its_changes_not_with_their_square(outcome: str) -> None:
-    count = 2000
-    changes = large_plan(count)
-    execution, half = Execution("p", changes, 5.0), [Counted(*change) for change in changes[::2]]
-    dropped = [DroppedChange(change, "refused") for change in half]
-    update = {"dropped": ExecutionUpdate(dropped=dropped), "done": ExecutionUpdate(done=half),
-              "sent": ExecutionUpdate(sent=half), "rejected": ExecutionUpdate(rejected=dropped),
-              "unanswered": ExecutionUpdate(unanswered=half)}[outcome]
-    Counted.compared = 0
-    for _ in range(3 if outcome == "unanswered" else 1):
-        execution.apply(update)
-    assert len(execution.wanted) == count // 2
-    assert Counted.compared <= 10 * count
 
 
 def test_shards_of_no_bytes_are_removed_one_after_the_other() -> None:
@@ -292,3 +221,12 @@ def test_of_those_whose_former_osd_is_not_known_the_ones_that_it_sent_are_recall
     pending.sent_before = frozenset(sent_before)
     pending.restore_log_recovery(cluster.snapshot())
     assert pending.uncounted_copies(cluster.snapshot()) == copies
+
+
+def test_change_that_landed_earlier_than_it_was_seen() -> None:
+    """The map that shows the batch is of epoch 108; the PG has reported at 104."""
+    ours = pending()
+    ours.confirm([CHANGE], 108)
+    moving = after_sending("active+remapped+backfill_wait", 104, True)
+    assert ours.uncounted_copies(moving.snapshot()) == 0
+    assert ours.uncounted_copies(after_sending("active+clean", 104, True).snapshot()) == 10

@@ -1,7 +1,7 @@
 """What OSDs took, held against what was believed of the shards that came."""
 from __future__ import annotations
 
-from typing import Dict, Mapping, Sequence
+from typing import Mapping, Sequence
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -91,13 +91,6 @@ def test_pools_that_brought_much_are_concerned(of_second: int, stopped: set) -> 
     assert {m.pool for m in found.mispredictions} == set(found.bytes_per_object) == stopped
 
 
-def test_what_was_measured_is_no_excess_again() -> None:
-    measured: Dict[int, float] = {1: 2 * GIB / 1000}
-    story = Story().send("1.0", "1.2", measured=measured)
-    story.look(1100.0, 4 * GIB)
-    assert not story.check.has_unconfirmed_excess
-
-
 def test_an_osd_is_found_once_until_it_has_rested() -> None:
     story = Story().send("1.0")
     assert story.confirmed(4 * GIB).mispredictions
@@ -115,13 +108,6 @@ def test_what_is_pending_is_waited_for() -> None:
         story.look(at, 0)
     story.pending = ()
     assert story.confirmed(4 * GIB, at=3100.0).mispredictions
-
-
-def test_an_osd_that_has_stopped_reporting_is_not_judged() -> None:
-    story = Story().send("1.0")
-    silent = story.snapshot(1100.0, 4 * GIB)._replace(stale_osds=frozenset([TARGET]))
-    story.check.observe(silent, ())
-    assert not story.check.has_unconfirmed_excess
 
 
 def test_an_osd_that_falls_silent_after_an_excess_holds_nothing_up() -> None:

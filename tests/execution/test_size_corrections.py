@@ -27,18 +27,6 @@ def test_a_pool_is_stopped_and_the_reason_says_what_helps() -> None:
     assert "'ceph equilibrium on'" in reason
 
 
-def test_what_is_measured_again_adds_up() -> None:
-    made = corrections(FOUND)
-    made.add(Findings((FOUND,), {7: 20.0}))
-    assert made.bytes_per_object == {7: 120.0}
-
-
-def test_the_worst_osd_is_named() -> None:
-    worse = FOUND._replace(osd=5, measured_bytes=300 * MIB)
-    assert corrections(FOUND, worse).stopped[7].osd == 5
-    assert corrections(worse, FOUND).stopped[7].osd == 5
-
-
 def test_an_operator_lets_pools_go_on_with_the_measured_size() -> None:
     made = corrections(FOUND)
     made.resume(1000.0)
@@ -49,19 +37,6 @@ def test_a_plan_lets_no_pool_go_on_but_its_own() -> None:
     made = corrections(FOUND, FOUND._replace(pool=8))
     made.resume(1000.0, frozenset({8, 9}))
     assert set(made.stopped) == {7} and set(made.bytes_per_object) == {7, 8}
-
-
-def test_readers_keep_what_they_have() -> None:
-    made = corrections(FOUND)
-    stopped, added = made.stopped, made.bytes_per_object
-    made.add(Findings((FOUND._replace(pool=8),), {8: 1.0}))
-    assert set(stopped) == {7} and set(added) == {7}
-
-
-def test_pools_that_are_gone_are_forgotten() -> None:
-    made = corrections(FOUND)
-    made.prune(frozenset((1, 2)), 1000.0)
-    assert made.stopped == {} and made.bytes_per_object == {}
 
 
 def test_another_mgr_takes_it_over() -> None:
@@ -79,13 +54,6 @@ def test_what_cannot_be_understood_is_left_out(dump: Any) -> None:
     made = SizeCorrections()
     made.restore(dump)
     assert made.stopped == {} and made.bytes_per_object == {}
-
-
-def test_no_size_of_the_store_is_beyond_all_numbers() -> None:
-    """Times a PG's objects it was infinite, and no look at the cluster succeeded again."""
-    corrections = SizeCorrections()
-    corrections.restore({"bytes_per_object": {"1": 1e308, "2": 5.0, "3": float("nan")}})
-    assert corrections.bytes_per_object == {2: 5.0}
 
 
 def test_what_was_measured_is_believed_for_a_week() -> None:
@@ -106,3 +74,15 @@ def test_a_stopped_pool_goes_on_with_its_size_however_late() -> None:
     assert made.bytes_per_object == {7: 100.0}
     made.prune(frozenset({7}), FOUND.found_at + 30 * DAY)
     assert made.bytes_per_object == {}
+
+
+def test_pools_that_are_gone_are_forgotten() -> None:
+    made = corrections(FOUND)
+    made.prune(frozenset((1, 2)), 1000.0)
+    assert made.stopped == {} and made.bytes_per_object == {}
+
+
+def test_what_is_measured_again_adds_up() -> None:
+    made = corrections(FOUND)
+    made.add(Findings((FOUND,), {7: 20.0}))
+    assert made.bytes_per_object == {7: 120.0}

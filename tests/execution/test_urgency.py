@@ -37,25 +37,6 @@ def test_what_relieves_the_fullest_comes_first_and_no_more_than_it_takes() -> No
     assert rest == [c.pgid for c in plan() if c.pgid not in ranked.urgent]
 
 
-def test_what_is_under_way_counts_as_relief() -> None:
-    made = cluster()
-    for pgid in ("1.2", "1.6"):
-        made.pg(pgid, [6], num_bytes=2 * GIB, acting=[2])
-    snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
-    assert [pgid for pgid, osd in ranked.urgent.items() if osd == 2] == ["1.a"]
-
-
-def test_most_relief_per_byte_goes_first() -> None:
-    """1.0 moves two shards and only one of them leaves the overfull OSD."""
-    made = Cluster(hosts(8)).pool(1, size=2).osd(2, used=86 * GIB)
-    made.pg("1.0", [2, 1], num_bytes=2 * GIB).pg("1.1", [2, 1], num_bytes=2 * GIB)
-    changes = [change_of("1.0", (2, 1), (4, 5)), change_of("1.1", (2, 1), (4, 1))]
-    snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), changes)
-    assert ranked.urgent == {"1.1": 2}
-
-
 def test_shards_without_data_relieve_nothing() -> None:
     """Else all that leave an overfull OSD would be urgent, before what frees space there."""
     made = cluster().pg("1.2", [2], num_bytes=0).pg("1.6", [2], num_bytes=0)
@@ -110,3 +91,22 @@ def test_the_rest_goes_on_where_relief_is_not_held_up_by_the_throttle() -> None:
     decision = next_batch(made.snapshot(), plan(), FREE, {})
     assert {change.pgid for change in decision.send} == {
         "1.0", "1.1", "1.4", "1.5", "1.8", "1.9", "1.c", "1.d"}
+
+
+def test_what_is_under_way_counts_as_relief() -> None:
+    made = cluster()
+    for pgid in ("1.2", "1.6"):
+        made.pg(pgid, [6], num_bytes=2 * GIB, acting=[2])
+    snapshot = made.snapshot()
+    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
+    assert [pgid for pgid, osd in ranked.urgent.items() if osd == 2] == ["1.a"]
+
+
+def test_most_relief_per_byte_goes_first() -> None:
+    """1.0 moves two shards and only one of them leaves the overfull OSD."""
+    made = Cluster(hosts(8)).pool(1, size=2).osd(2, used=86 * GIB)
+    made.pg("1.0", [2, 1], num_bytes=2 * GIB).pg("1.1", [2, 1], num_bytes=2 * GIB)
+    changes = [change_of("1.0", (2, 1), (4, 5)), change_of("1.1", (2, 1), (4, 1))]
+    snapshot = made.snapshot()
+    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), changes)
+    assert ranked.urgent == {"1.1": 2}

@@ -1,6 +1,6 @@
 """Situations of the simulated cluster, the reason that `explain` gives, and what it says to do.
 
-`pytest -s tests/explain/test_followed.py` prints the rows of the table.
+`pytest -s tests/explain/test_followed.py` prints what was seen.
 """
 from __future__ import annotations
 
@@ -189,15 +189,3 @@ def _do(session: Session, line: str) -> None:
         line = f"{OPTION}{words[1]} {words[2]}"
     rc, _, error = session.command(line)
     assert rc == 0, (line, error)
-
-
-def table(rows: Sequence[Tuple[Situation, Followed]]) -> str:
-    """For reports: one line a situation, in Markdown."""
-    lines = ["| situation | code | action | done in the simulator | then |",
-             "|---|---|---|---|---|"]
-    for situation, seen in rows:
-        done = "; ".join(seen.done) or "-"
-        lines.append(f"| {situation.name} | `{seen.code}` | {seen.action} | {done},"
-                     f" {situation.wait} | {seen.state}: {seen.code} → {seen.state_after}:"
-                     f" {seen.code_after} |")
-    return "\n".join(lines)

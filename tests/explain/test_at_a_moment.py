@@ -33,20 +33,3 @@ def test_the_first_status_after_an_outage_shows_it(tmp_path: Path) -> None:
     run(session, "sim run 20m", "sim osd up 5", "sim run 30s")
     assert ask(session, "status")["outage"] is None   # nor is one told that is over
     session.close()
-
-
-def test_no_ratio_is_advised_while_pg_num_goes_on(tmp_path: Path) -> None:
-    """And one is where nothing is copied any more: then the pg_num itself waits for that."""
-    session = open_cluster("random", 7, tmp_path)
-    run(session, "equilibrium on", "sim osd full-ratios 0.72 0.8 0.97", "sim pool pg_num ec 128",
-        "sim run 16m")
-    seen = set()
-    for _ in range(8):
-        run(session, "sim run 2m")
-        status = ask(session, "status")
-        if status["too_full"] and status["reason_code"] == "pg_num_changing":
-            is_copied = any(move["state"] == "backfilling" for move in ask(
-                session, "moves")["moves"])
-            seen.add((is_copied, "full-ratio" in status["action"]))
-    assert seen == {(True, False), (False, True)}
-    session.close()

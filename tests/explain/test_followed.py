@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 from _pytest.mark.structures import ParameterSet
-from tests.explain.followed import Situation, follow, table
+from tests.explain.followed import Situation, follow
 from tests.explain.situations import SITUATIONS
 
 from equilibrium_mgr.snapshot.reason_codes import NOTHING
@@ -34,7 +34,7 @@ def _case(situation: Situation) -> ParameterSet:
 @pytest.mark.parametrize("situation", list(map(_case, SITUATIONS)))
 def test_the_action_ends_the_reason(situation: Situation) -> None:
     seen = follow(situation)
-    print(table([(situation, seen)]).split("\n")[-1])
+    print(seen)
     assert seen.code == situation.code, seen
     assert seen.action != NOTHING and seen.ended, seen
     assert seen.action.startswith(situation.begins), seen

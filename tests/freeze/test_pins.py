@@ -8,6 +8,7 @@ from typing import Dict, Optional, Sequence, Tuple
 import pytest
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import EC_HOST_RULE, EC_PAIRS_IN_3_RACKS, HDD_HOSTS, SSD_FIRST
+from tests.support.few import few
 
 from equilibrium_mgr.freeze.freeze import Pin, pin_of
 from equilibrium_mgr.plan.model import moves_nothing
@@ -48,11 +49,6 @@ def test_replicated_pg_is_pinned_to_its_holders() -> None:
     assert found == Pin((3, 1, 4), ((0, 3), (2, 4)), 2, 0, None)
 
 
-def test_order_of_a_replicated_pg_costs_no_items() -> None:
-    found = pin(remapped(replicated(), up=[0, 1, 2], acting=[2, 5, 0]))
-    assert found == Pin((0, 5, 2), ((1, 5),), 1, 0, None)
-
-
 def test_present_items_are_replaced_by_those_from_the_raw_mapping() -> None:
     found = pin(remapped(replicated(), up=[0, 1, 7], acting=[3, 1, 2], items=[(2, 7)]))
     assert found == Pin((3, 1, 2), ((0, 3),), 1 + 1, 0, None)
@@ -68,31 +64,6 @@ def test_shards_of_an_erasure_coded_pg_are_pinned_position_by_position() -> None
     assert found == Pin((0, 4, 2, 5), ((1, 4), (3, 5)), 2, 0, None)
 
 
-def test_a_shard_stays_on_the_osd_that_crush_wants_for_another() -> None:
-    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[5, 0, 2, 3]))
-    assert found.up == (5, 0, 2, 3) and found.obstacle is None
-    assert apply_items((0, 1, 2, 3), found.items, lambda osd: False) == found.up
-
-
-def test_shards_in_a_circle_stay_where_another_shard_has_left_an_osd_of_crush() -> None:
-    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[1, 0, 2, 4]))
-    assert found == Pin((1, 0, 2, 4), ((3, 4), (0, 3), (1, 0), (3, 1)), 3, 0, None)
-    assert apply_items((0, 1, 2, 3), found.items, lambda osd: False) == found.up
-
-
-def test_of_shards_in_two_circles_one_goes_elsewhere_and_the_others_stay() -> None:
-    found = pin(remapped(erasure(5), up=[0, 1, 2, 3, 4], acting=[1, 0, 3, 2, 4]))
-    assert (found.shards, found.moving) == (3, 1)
-    assert sum(a != b for a, b in zip(found.up, (1, 0, 3, 2, 4))) == 1
-    assert apply_items((0, 1, 2, 3, 4), found.items, lambda osd: False) == found.up
-
-
-def test_no_more_pairs_than_shards_are_written() -> None:
-    """The monitor takes no more; by five pairs all four could stay."""
-    found = pin(remapped(erasure(), up=[0, 1, 2, 3], acting=[1, 0, 4, 5]))
-    assert (found.up, len(found.items), found.shards, found.moving) == ((1, 0, 4, 3), 4, 3, 1)
-
-
 def test_of_shards_in_a_circle_one_goes_elsewhere_and_the_others_stay() -> None:
     cluster = remapped(erasure(count=9), up=[0, 1, 2, 3], acting=[1, 0, 2, 3])
     for osd, gib in ((4, 40), (5, 30), (6, 20), (7, 10), (8, 5)):
@@ -104,13 +75,6 @@ def test_of_shards_in_a_circle_one_goes_elsewhere_and_the_others_stay() -> None:
     snapshot = cluster.snapshot()
     assert moves_nothing(snapshot.pgs["1.0"], found.up, positional=True)
     assert not moves_nothing(snapshot.pgs["1.0"], (0, 1, 2, 5), positional=True)
-
-
-def test_of_shards_in_a_circle_none_can_be_pinned_where_no_osd_is_outside() -> None:
-    found = pin(remapped(erasure(count=4), up=[0, 1, 2, 3], acting=[1, 0, 2, 3]))
-    assert (found.up, found.items) == ((0, 1, 2, 3), ())
-    assert (found.shards, found.moving) == (0, 2)
-    assert found.obstacle is not None and found.obstacle.code == codes.EXCHANGE
 
 
 def test_no_shard_goes_to_an_osd_that_it_would_make_too_full() -> None:
@@ -141,14 +105,6 @@ def test_missing_shard_is_recovered_and_the_others_are_pinned() -> None:
     assert found.obstacle is not None and found.obstacle.code == codes.DEGRADED
 
 
-def test_missing_copy_is_recovered_and_the_others_are_pinned() -> None:
-    cluster = remapped(replicated(), up=[0, 1, 2], acting=[3, 4],
-                       state="active+undersized+degraded+remapped+backfill_wait")
-    found = pin(cluster)
-    assert set(found.up) > {3, 4} and (found.shards, found.moving) == (2, 1)
-    assert found.obstacle is not None and found.obstacle.code == codes.DEGRADED
-
-
 def test_nothing_is_pinned_to_an_osd_that_is_out() -> None:
     found = pin(remapped(replicated().mark_out(3), up=[0, 1, 2], acting=[3, 4, 2]))
     assert set(found.up) & {3, 4} == {4} and (found.shards, found.moving) == (1, 1)
@@ -163,11 +119,6 @@ def test_an_osd_that_is_being_drained_keeps_what_it_has() -> None:
     assert found == Pin((4, 1, 2, 3), ((0, 4),), 1, 0, None)
 
 
-def test_an_osd_that_is_held_to_a_part_of_its_weight_keeps_what_it_has() -> None:
-    found = pin(remapped(replicated().osd(3, weight=0.5), up=[0, 1, 2], acting=[3, 1, 2]))
-    assert found == Pin((3, 1, 2), ((0, 3),), 1, 0, None)
-
-
 def test_nothing_is_pinned_to_an_osd_of_another_device_class() -> None:
     classes = {osd: "ssd" if osd == 3 else "hdd" for osd in range(8)}
     found = pin(remapped(replicated(rule=HDD_HOSTS, classes=classes), up=[0, 1, 2],
@@ -175,12 +126,6 @@ def test_nothing_is_pinned_to_an_osd_of_another_device_class() -> None:
     assert set(found.up) & {3, 4} == {4}
     assert _told(found.obstacle) == (
         codes.FAILURE_DOMAIN, "the CRUSH rule does not take the OSD that holds it")
-
-
-def test_nothing_is_pinned_to_an_osd_without_crush_weight() -> None:
-    found = pin(remapped(replicated(weights={3: 0.0}), up=[0, 1, 2], acting=[3, 1, 2]))
-    assert found.shards == 0 and found.obstacle is not None
-    assert found.obstacle.code == codes.FAILURE_DOMAIN
 
 
 def test_failure_domains_are_kept() -> None:
@@ -200,16 +145,6 @@ def test_copies_stay_in_their_part_of_a_rule_of_two_takes() -> None:
     assert found.up[0] == 1 and set(found.up[1:]) == {6, 7} and found.obstacle is None
 
 
-@pytest.mark.parametrize("up, acting, code", [
-    ([0, 1], [3, 4, 5], codes.DEGRADED),
-])
-def test_pg_without_an_osd_for_a_shard_is_left(up: Sequence[int], acting: Sequence[int],
-                                               code: str) -> None:
-    cluster = replicated().osd(2, up=0, state=["exists"])
-    found = pin(remapped(cluster, up, acting))
-    assert found.shards == 0 and found.obstacle is not None and found.obstacle.code == code
-
-
 def test_a_shard_is_pinned_only_to_an_osd_that_serves_it() -> None:
     """The PG was clean on 3, 1 and 4; what has happened since nobody has seen."""
     builder = SnapshotBuilder()
@@ -227,23 +162,6 @@ def test_pool_whose_rule_is_not_understood_is_left() -> None:
     found = pin(remapped(cluster, up=[0, 1, 2], acting=[3, 1, 2]))
     assert found.shards == 0 and found.obstacle is not None
     assert found.obstacle.code == codes.RULE_UNKNOWN
-
-
-def two_copies_in_each_of_two_racks() -> Cluster:
-    racks = {"root default": {f"rack r{r}": {
-        f"host h{r}{h}": [4 * r + 2 * h, 4 * r + 2 * h + 1] for h in range(2)} for r in range(3)}}
-    rule = "take default; choose firstn 2 rack; choose firstn 2 osd; emit"
-    return Cluster(racks, {0: rule}).pool(1, size=4)
-
-
-def test_pg_that_an_old_item_wants_where_its_rule_does_not_is_pinned_to_where_that_does() -> None:
-    """Three copies in one rack: the monitor keeps an item that leads to it."""
-    up, items = [0, 1, 4, 2], [(5, 2)]
-    found = pin(remapped(two_copies_in_each_of_two_racks(), up, [0, 3, 4, 6], items))
-    assert (sorted(found.up), found.shards, found.moving) == ([0, 3, 4, 6], 2, 0)
-    found = pin(remapped(two_copies_in_each_of_two_racks(), up, [0, 3, 1, 4], items))
-    assert found.shards == 0 and found.obstacle is not None   # the same again
-    assert found.obstacle.code == codes.FAILURE_DOMAIN
 
 
 def test_an_osd_that_crush_has_chosen_twice_is_left() -> None:
@@ -275,13 +193,7 @@ def test_pg_that_somebody_has_placed_in_full_is_left() -> None:
     assert found.obstacle.code == codes.IMMOVABLE
 
 
-def test_what_no_osd_has_reported_does_not_hinder() -> None:
-    cluster = remapped(replicated(), up=[0, 1, 2], acting=[3, 1, 2])
-    cluster.without_statistics = [0, 3]
-    assert pin(cluster).shards == 1
-
-
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(range(40), 10))
 def test_no_larger_part_of_an_erasure_coded_pg_can_be_pinned(seed: int) -> None:
     """Against all parts, on racks of which each has a pair of shards."""
     rng = random.Random(seed)
@@ -333,3 +245,9 @@ def _expressible(raw: Tuple[int, ...], wanted: Tuple[int, ...]) -> bool:
             last = goes.pop(last)
         pairs += last == first
     return bool(ends or not pairs) and pairs <= len(raw)
+
+
+def test_nothing_is_pinned_to_an_osd_without_crush_weight() -> None:
+    found = pin(remapped(replicated(weights={3: 0.0}), up=[0, 1, 2], acting=[3, 1, 2]))
+    assert found.shards == 0 and found.obstacle is not None
+    assert found.obstacle.code == codes.FAILURE_DOMAIN

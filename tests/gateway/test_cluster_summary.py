@@ -43,10 +43,6 @@ def test_osd_under_two_roots_counts_once() -> None:
     assert osds[0].crush_weight == 2.0
 
 
-def test_osd_that_does_not_exist_is_left_out() -> None:
-    assert not summarized([node(0, exists=0)], [], [])
-
-
 def test_pools_with_their_states() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=2).pool(2, size=3)
     cluster.pg("1.0", [0, 1], num_bytes=GIB, objects=10).pg("2.0", [0, 1, 2], num_bytes=5 * GIB)

@@ -3,11 +3,8 @@ from __future__ import annotations
 
 import errno
 import logging
-import socket
 import threading
-from contextlib import closing
-from http.client import HTTPException
-from typing import Any, Callable, Iterator, List
+from typing import Any, Iterator, List
 
 import pytest
 
@@ -51,39 +48,6 @@ def test_off_by_default_and_again(served: Served) -> None:
     assert threading.active_count() == threads
     with pytest.raises(OSError):
         get(port)
-
-
-def test_the_same_options_change_nothing(served: Served) -> None:
-    port = free_port()
-    for _ in range(3):
-        served.endpoint.apply("127.0.0.1", port)
-    assert served.uris == [f"http://127.0.0.1:{port}/"]
-
-
-def test_another_port_or_address_at_once(served: Served) -> None:
-    first, second = free_port(), free_port()
-    served.endpoint.apply("127.0.0.1", first)
-    served.endpoint.apply("127.0.0.1", second)
-    assert get(second).status == 200
-    with pytest.raises(OSError):
-        get(first)
-    served.endpoint.apply("::1", second)
-    assert served.uris[-1] == f"http://[::1]:{second}/"
-    assert get(second, host="[::1]").status == 200
-
-
-def test_a_port_in_use_is_told_once_and_tried_again(
-        served: Served, caplog: pytest.LogCaptureFixture) -> None:
-    with closing(socket.socket()) as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        for _ in range(3):
-            served.endpoint.apply("::", port)
-        assert served.endpoint.failure == "Address already in use"
-        assert [record.levelname for record in caplog.records] == ["ERROR"]
-    served.endpoint.apply("::", port)
-    assert served.endpoint.failure is None and get(port).status == 200
 
 
 @pytest.mark.parametrize("address", ["", "203.0.113.5", "fe80::1%nowhere"])
@@ -138,25 +102,3 @@ def test_nothing_listens_after_stop(served: Served) -> None:
     served.endpoint.apply("127.0.0.1", port)
     with pytest.raises(OSError):
         get(port)
-
-
-def test_stop_while_clients_come(served: Served) -> None:
-    port = free_port()
-    served.endpoint.apply("127.0.0.1", port)
-    stop: Callable[[], None] = served.endpoint.stop
-    ends = threading.Event()
-
-    def scrape() -> None:
-        while not ends.is_set():
-            try:
-                get(port, seconds=2.0).read()
-            except (OSError, HTTPException):
-                pass
-    clients = [threading.Thread(target=scrape) for _ in range(4)]
-    for client in clients:
-        client.start()
-    stop()
-    ends.set()
-    for client in clients:
-        client.join(10.0)
-    assert not [t for t in threading.enumerate() if "process_request" in t.name]

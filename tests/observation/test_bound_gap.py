@@ -48,20 +48,6 @@ def test_one_mean_shard_is_allowed(here: Any, there: Any, above: float, excess: 
     assert (found.osd, found.device_class) == (0, "hdd") or above == 0.0
 
 
-def test_less_than_one_point_is_nothing() -> None:
-    """Shards of a tenth of a point: half a point above the bound is near enough, two are not."""
-    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1)
-    for osd in (0, 1):
-        cluster.osd(osd, size=1000 * GIB)
-    for ps in range(110):
-        cluster.pg(f"1.{ps:x}", [0 if ps < 60 else 1], GIB)
-    near = only(view_of(cluster))
-    assert near.above == pytest.approx(0.005) and near.excess == pytest.approx(-0.005)
-    for ps in range(110, 140):
-        cluster.pg(f"1.{ps:x}", [0], GIB)
-    assert only(view_of(cluster)).excess == pytest.approx(0.02 - 0.01)
-
-
 def test_classes_by_themselves() -> None:
     cluster = Cluster(hosts(1, 4), RULES, classes={2: "ssd", 3: "ssd"})
     cluster.pool(1, size=1, rule=0).pool(2, size=1, rule=1)
@@ -76,15 +62,3 @@ def test_classes_by_themselves() -> None:
     gaps = bound_gaps(view, view.utilization_bounds, frozenset(("hdd",)))
     assert [gap.device_class for gap in gaps] == [
         "hdd"]
-
-
-def test_no_bound_no_distance() -> None:
-    view = shards([5] * 4)
-    assert bound_gaps(view, None, None) == []
-    assert bound_gaps(view._replace(classes_soon={}), view.utilization_bounds,
-                     None) == []
-
-
-def test_hardly_below_the_bound_is_no_negative_distance() -> None:
-    distance = BoundGap(-0.01, -1e-9, 3, "hdd")
-    assert distance.sentence().endswith(" is 0.0 points above the bound")

@@ -2,16 +2,7 @@
 from __future__ import annotations
 
 from tests.support.fakes import Harness
-from tests.support.rounds import idle, kept, uneven
-
-
-def test_nothing_is_read_while_nothing_happens() -> None:
-    harness = idle(uneven())
-    full_readings = harness.gateway.full_readings
-    for _ in range(120):
-        harness.now += 60
-        harness.balancer.round()
-    assert harness.balancer.state == "balanced" and harness.gateway.full_readings == full_readings
+from tests.support.rounds import kept, uneven
 
 
 def test_summary_is_enough_until_budget_becomes_free() -> None:

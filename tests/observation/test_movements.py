@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Container, List, Optional, Sequence, Tuple
 
 import pytest
-from tests.support.clusters.unit_cluster import NONE, Cluster, change_of, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
@@ -46,11 +46,6 @@ def ours(moved: Tuple[int, ...] = (2, 1)) -> PendingMoves:
 def moved_by_item(state: str = FILLING, uncopied: float = 0.25) -> Cluster:
     return pool_of_two().pg("1.0", [2, 1], 8 * GIB, items=[(0, 2)], acting=[0, 1], state=state,
                             uncopied_ratio=uncopied)
-
-
-def test_nothing_moves() -> None:
-    view = view_of(pool_of_two().pg("1.0", [0, 1]).snapshot())
-    assert view.movements == () and view.moving == MovingTotals()
 
 
 def test_a_shard_that_a_plan_moves() -> None:
@@ -120,12 +115,6 @@ def test_a_lost_copy_is_recovered_from_no_osd() -> None:
     assert routes(found(lost)) == [(None, 3, RECOVERY)]
 
 
-def test_an_undersized_pg_without_a_target_moves_nothing() -> None:
-    lost = pool_of_two().osd(0, up=0, state=["exists"])
-    lost.pg("1.0", [1], objects=10, state="active+undersized+degraded")
-    assert routes(found(lost)) == []
-
-
 def test_a_shard_of_ours_is_ours_again_when_its_source_comes_back() -> None:
     lost = pool_of_two().osd(0, up=0, state=["exists"])
     lost.pg("1.0", [2, 1], items=[(0, 2)], acting=[1], objects=10,
@@ -174,24 +163,10 @@ def test_erasure_coded_shards_move_position_by_position() -> None:
     assert {shard.bytes for shard in found(swapped)} == {2 * GIB}
 
 
-def test_erasure_coded_pg_with_holes() -> None:
-    """Position 0 is restored on another OSD, position 2 has nowhere to go."""
-    holes = erasure_coded().osd(0, up=0, state=["exists"]).mark_out(0)
-    holes.osd(2, up=0, state=["exists"])
-    holes.pg("2.0", [6, 1, NONE, 3], acting=[NONE, 1, NONE, 3], objects=10,
-             state="active+undersized+degraded+remapped+backfill_wait")
-    assert routes(found(holes)) == [(None, 6, RECOVERY)]
-
-
 def test_two_shards_of_a_replicated_pg_are_paired_by_its_items() -> None:
     both = Cluster(hosts(8)).pool(1, size=3).pg(
         "1.0", [4, 5, 2], items=[(1, 4), (0, 5)], acting=[0, 1, 2], state=FILLING)
     assert sorted(routes(found(both))) == [(0, 5, UPMAP), (1, 4, UPMAP)]
-
-
-def test_totals_count_ours_and_others_apart() -> None:
-    cluster = moved_by_item().pg("1.1", [3, 1], GIB, acting=[0, 1], state=WAITING)
-    assert view_of(cluster.snapshot(), ours()).moving == MovingTotals(1, 2 * GIB, 1, 0, 1, GIB)
 
 
 @pytest.mark.parametrize("state, told", [

@@ -90,12 +90,3 @@ def test_screens_and_health_name_it() -> None:
     checks = health_checks(harness.balancer.status, harness.now, False)
     check = checks["MGR_EQUILIBRIUM_TOOFULL"]
     assert check["count"] == 1 and "osd.0 is too full" in check["detail"][0]
-
-
-def test_fullest_osd_as_it_is_now_beside_what_it_will_be() -> None:
-    harness = stuck()
-    answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
-                           harness.now)
-    hdd, = answer.data["classes"]
-    assert (hdd["max_utilization"], hdd["fullest_osd"]) == (pytest.approx(0.96), 0)
-    assert hdd["soon_max_utilization"] < hdd["max_utilization"]

@@ -6,9 +6,10 @@ from typing import Optional, Sequence
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
+from tests.support.few import few
 
 from equilibrium_mgr.observation.movements import (
-    CRUSH, PLAN, RECOVERY, Movement, Rate, RateMeter, TransferRates, time_left)
+    CRUSH, PLAN, Movement, Rate, RateMeter, TransferRates, time_left)
 from equilibrium_mgr.snapshot.model import Snapshot
 
 #: 1.0 to 1.7 have arrived at osd.0 to osd.7.
@@ -44,17 +45,6 @@ def test_one_observation_measures_nothing() -> None:
     rates = measured([shard(0, 8)])
     assert rates == TransferRates()
     assert time_left(rates, [shard(0, 8)], {}) is None
-
-
-def test_two_observations_are_enough() -> None:
-    rates = measured([shard(0, 8)], [shard(0, 6)])
-    assert per_second(rates.by_osd[0]) == pytest.approx(0.02)
-    left = time_left(rates, [shard(0, 6)], {})
-    assert left is not None and left.osd == 0 and left.seconds == pytest.approx(300.0)
-
-
-def test_what_is_gone_has_arrived() -> None:
-    assert per_second(measured([shard(0, 8)], []).ours_now) == pytest.approx(0.08)
 
 
 def test_what_was_sent_elsewhere_has_not_arrived() -> None:
@@ -96,11 +86,6 @@ def test_a_limit_of_the_whole_cluster_counts_where_it_is_the_slower() -> None:
     assert left is not None and left.osd is None and left.seconds == pytest.approx(600.0)
 
 
-def test_nothing_left_takes_no_time() -> None:
-    left = time_left(measured([shard(0, 8)], []), [shard(1, 8, CRUSH)], {})
-    assert left is not None and left.seconds == 0.0
-
-
 def test_where_nothing_arrives_any_more_it_stands_still() -> None:
     """As while statistics stand still: nothing may count down on frozen figures."""
     stands = [shard(0, 6)]
@@ -114,15 +99,6 @@ def test_the_range_is_from_the_rate_of_now_to_half_as_much_again() -> None:
                      [shard(0, 7), shard(1, 7)], {1: 13 * GIB})
     assert left is not None
     assert (left.least, left.most) == pytest.approx((27 / 0.02, 1.5 * left.seconds))
-
-
-def test_osds_that_wait_for_their_turn_do_not_make_the_time_longer() -> None:
-    """Most targets of an expansion have got next to nothing yet."""
-    waiting = [shard(number, 7.9999, CRUSH) for number in range(1, 6)]
-    rates = measured([shard(0, 8, CRUSH), *(shard(n, 8, CRUSH) for n in range(1, 6))],
-                     [shard(0, 6, CRUSH), *waiting])
-    left = time_left(rates, waiting, {1: 8 * GIB})
-    assert left is not None and left.seconds == pytest.approx(800.0, rel=0.01)
 
 
 def test_a_clock_that_was_set_back_measures_nothing() -> None:
@@ -149,7 +125,7 @@ def after_an_hour_of_arrivals(days: float, resting: Sequence[Movement]) -> Trans
     return meter.rates
 
 
-@pytest.mark.parametrize("days", [0.1, 0.5, 1.0, 5.0, 15.5, 31.0])
+@pytest.mark.parametrize("days", few([0.5, 31.0, 0.1, 1.0, 5.0, 15.5], 2))
 @pytest.mark.parametrize("stuck", [True, False])
 def test_what_was_measured_long_ago_makes_no_endless_estimate(days: float, stuck: bool) -> None:
     resting = [shard(1, 8, target=0)] if stuck else []
@@ -158,17 +134,3 @@ def test_what_was_measured_long_ago_makes_no_endless_estimate(days: float, stuck
     left = time_left(rates, flying, {3: GIB})
     assert left is None or left.seconds < 366 * 86400.0
     assert rates.ours.bytes == 0.0 or rates.ours.bytes >= 1.0
-
-
-def test_others_that_arrive_do_not_stretch_the_estimate_of_ours_after_a_rest() -> None:
-    meter, now, rest = RateMeter(), 1000.0, 800_000.0
-    meter.observe(at(now), [shard(0, 8)])
-    meter.observe(at(now + 60.0), [])
-    for _ in range(144):   # a day in which a lost OSD recovers
-        now, rest = now + 600.0, rest - 60.0
-        meter.observe(at(now), [shard(7, rest, RECOVERY)])
-    for _ in range(2):
-        now, rest = now + 60.0, rest - 6.0
-        meter.observe(at(now), [shard(2, 6), shard(7, rest, RECOVERY)])
-    left = time_left(meter.rates, [shard(2, 6), shard(7, rest, RECOVERY)], {})
-    assert left is not None and left.seconds == pytest.approx(60.0, rel=0.1)

@@ -51,13 +51,6 @@ def test_big_plan_is_split_below_the_monitor_s_limit() -> None:
     assert PlanStore(kv).get("big") == BIG
 
 
-def test_head_is_written_last() -> None:
-    kv = KeyValueStore()
-    PlanStore(kv).put("big", BIG, 5.0)
-    keys = [key for key, _ in kv.writes]
-    assert keys[-1].endswith("/head") and not any(key.endswith("/head") for key in keys[:-1])
-
-
 def test_replacement_is_whole_at_every_moment() -> None:
     """A mgr that dies between any two writes leaves the old plan or the new one."""
     kv = KeyValueStore()
@@ -112,18 +105,6 @@ def test_parts_of_an_interrupted_write_are_removed(writes: int) -> None:
     assert kv.values == {"other": "x"}
 
 
-def test_interrupted_replacement_keeps_the_old_plan() -> None:
-    kv = KeyValueStore()
-    old = plan_of([change_of("1.0", [0], [1])])
-    PlanStore(kv).put("p", old, 1.0)
-    interrupted(kv, "p", BIG, 2)
-    plan_store = PlanStore(kv)
-    plan_store.tidy()
-    assert len(keys_of(kv, "p")) == 2 and plan_store.get("p") == old
-    plan_store.put("p", BIG, 3.0)
-    assert PlanStore(kv).get("p") == BIG
-
-
 def shelf_with(kv: KeyValueStore, *names: str) -> Dict[str, str]:
     """Puts plans and returns the key of each one's head."""
     plan_store = PlanStore(kv)
@@ -176,17 +157,6 @@ def test_remove_forgets_at_once_and_tidy_cleans() -> None:
     assert keys_of(kv, "p") == [] and set(PlanStore(kv).heads()) == {"q"}
 
 
-def test_removed_and_made_again() -> None:
-    kv = KeyValueStore()
-    plan_store = PlanStore(kv)
-    plan_store.put("p", BIG, 1.0)
-    plan_store.remove("p")
-    again = plan_of([change_of("1.0", [0], [1])])
-    plan_store.put("p", again, 2.0)
-    plan_store.tidy()
-    assert plan_store.get("p") == again and len(keys_of(kv, "p")) == 2
-
-
 def test_removal_of_an_interrupted_tidy_is_done_later() -> None:
     """The mgr dies while it takes a removed plan out: what is left is no plan with lost parts."""
     kv = KeyValueStore()
@@ -227,20 +197,6 @@ def test_tidy_leaves_the_parts_of_a_plan_that_is_being_written() -> None:
     assert len(calls) > 3
     plan_store.tidy()
     assert PlanStore(kv).get("p") == BIG
-
-
-def test_tidy_goes_on_behind_a_plan_that_is_being_written() -> None:
-    kv = KeyValueStore({"plan/z/part/1/0": "left over"})
-    plan_store = PlanStore(kv)
-
-    def tidy_once(_key: str) -> None:
-        kv.before_write = lambda _key: None
-        plan_store.tidy()
-    kv.before_write = tidy_once
-    interrupted_parts = keys_of(kv, "z")
-    plan_store.put("a", plan_of([change_of("1.0", [0], [1])]), 1.0)
-    plan_store.tidy()
-    assert interrupted_parts and keys_of(kv, "z") == [] and len(keys_of(kv, "a")) == 2
 
 
 def test_tidy_is_idle_when_nothing_has_changed() -> None:

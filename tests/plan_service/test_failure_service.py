@@ -10,8 +10,7 @@ from tests.support.fakes import FakeGateway
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.store import PlanStore
-from equilibrium_mgr.plan_service.failure_service import (
-    MAX_ANSWERS, FailureQuestion, FailureService)
+from equilibrium_mgr.plan_service.failure_service import FailureQuestion, FailureService
 from equilibrium_mgr.runtime.time_slice import give_way
 from equilibrium_mgr.what_if.failure import Failure
 from mgr_stub.host.module_host import InlineJobs
@@ -66,20 +65,6 @@ def test_a_job_computes_and_who_asks_does_not_wait() -> None:
     assert jobs.pending == []
 
 
-def test_it_tells_for_how_long_a_job_waits() -> None:
-    jobs = HeldJobs()
-    case = Case(jobs)
-    seen: List[float] = []
-    case.while_mapping = lambda: seen.append(case.service.queued_seconds(HOST))
-    assert case.service.queued_seconds(HOST) == 0.0
-    case.service.ask(HOST)
-    case.now += 90.0
-    case.service.ask(HOST)
-    assert case.service.queued_seconds(HOST) == 90.0
-    jobs.run()
-    assert seen == [0.0] and case.service.queued_seconds(HOST) == 0.0
-
-
 def test_the_worst_failure_maps_for_each_domain() -> None:
     case = Case(InlineJobs())
     answer = case.service.ask(FailureQuestion(None))
@@ -127,30 +112,3 @@ def test_a_failed_job_is_told_once_and_tried_again() -> None:
     assert case.service.pop_reason(HOST) is None
     case.gateway.not_ready = ""
     assert case.service.ask(HOST) is not None and case.service.pop_reason(HOST) is None
-
-
-def test_shutdown_ends_the_job() -> None:
-    case = Case(InlineJobs())
-    case.service.stop()
-    assert case.service.ask(HOST) is None and case.service.pop_reason(HOST) is None
-
-
-def test_the_newest_answers_are_kept() -> None:
-    case = Case(InlineJobs())
-    questions = [FailureQuestion(Failure(f"f{number}", "", frozenset({0})))
-                 for number in range(MAX_ANSWERS + 1)]
-    for question in questions:
-        assert case.service.ask(question) is not None
-    assert case.service.known(questions[0]) is None
-    assert case.service.known(questions[1]) is not None
-
-
-def test_the_worst_of_all_is_not_computed_again() -> None:
-    """It takes minutes where there are many, in which the map changes always."""
-    case = Case(InlineJobs())
-
-    def another_epoch() -> None:
-        case.gateway.cluster.epoch += 1
-    case.while_mapping = another_epoch
-    answer = case.service.ask(FailureQuestion(None))
-    assert answer is not None and answer.epoch == 100 and len(case.asked) == 4

@@ -80,17 +80,6 @@ def test_a_plan_cancelled_while_it_is_written_does_not_stay(mocker: Any) -> None
     assert harness.plan_store.heads() == {}
 
 
-@pytest.mark.full
-def test_failures_are_not_kept_for_ever(mocker: Any) -> None:
-    harness = Harness(random_cluster(1))
-    mocker.patch.object(harness.planning, "planner", side_effect=KeyError("osd.7"))
-    for number in range(150):
-        harness.planning.submit_named(f"p{number}", OPTIONS, 10.0)
-        harness.jobs.run()
-    failed = [number for number in range(150) if harness.planning.last_failure(f"p{number}")]
-    assert 10 <= len(failed) <= 100 and failed[-1] == 149
-
-
 def test_an_automatic_plan_is_made_before_named_ones_that_wait(mocker: Any) -> None:
     harness = Harness(random_cluster(1))
     planner = Planner(harness)

@@ -3,27 +3,16 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
 
-import pytest
 from tests.plan_service.kept_plans import plan_as_kept
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.fakes import Harness, KeyValueStore
-from tests.support.few import few
 
-from equilibrium_mgr.plan.aim_comparison import MAX_COMPARISONS, AimComparison
+from equilibrium_mgr.plan.aim_comparison import AimComparison
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.runtime.time_slice import TimeSlice, give_way
 
 OPTIONS = PlanOptions()
-
-
-def set_clock(harness: Harness, monotonic: Callable[[], float]) -> List[float]:
-    """Has the service use a clock; returns the sleeps in which it gives way, in seconds."""
-    sleeps: List[float] = []
-    harness.planning.monotonic = monotonic
-    harness.planning.time_slice = lambda: TimeSlice(monotonic, sleeps.append)
-    return sleeps
 
 
 def open_harness() -> Harness:
@@ -74,14 +63,6 @@ def test_a_plan_waits_until_remapped_pgs_show_whether_they_move() -> None:
     assert set(harness.plan_store.heads()) == {"p"}
 
 
-def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:
-    harness = open_harness()
-    harness.gateway.unsettled = [20.0] * 99
-    harness.planning.submit_named("p", OPTIONS, 10.0)
-    harness.jobs.run()
-    assert len(harness.jobs.waited) == 3 and set(harness.plan_store.heads()) == {"p"}
-
-
 def test_a_plan_that_waits_makes_do_with_what_it_has_when_the_mgr_is_not_ready() -> None:
     harness = open_harness()
     harness.gateway.unsettled = [20.0]
@@ -101,24 +82,6 @@ def test_time_limit_ends_the_plan_with_what_it_has() -> None:
     harness.jobs.run()
     plan = harness.plan_store.get("p")
     assert plan.moves == () and plan.stop_reason == "the time limit is reached"
-
-
-def test_progress_tells_the_moves_so_far(mocker: Any) -> None:
-    harness = open_harness()
-    seen: List[int] = []
-
-    def slow(snapshot: Any, options: Any) -> Plan:
-        assert give_way() and not sleeps       # not yet worth a pause
-        for moves in (3, 8):
-            now.append(now[-1] + 1.0)
-            assert give_way(moves)
-            seen.append(harness.planning.plans_in_progress()["p"].moves)
-        return make_plan(snapshot, options)
-    now, sleeps = [50.0], set_clock(harness, lambda: now[-1])
-    harness.planning.planner = slow
-    harness.planning.submit_named("p", OPTIONS, 100.0)
-    harness.jobs.run()
-    assert seen == [3, 8] and len(sleeps) == 2     # others get the interpreter
 
 
 # -- comparisons ---------------------------------------------------------------------------------
@@ -186,18 +149,6 @@ def test_comparison_has_the_limits_that_the_plan_had(mocker: Any) -> None:
     assert planner.asked == [LIMITED._replace(aim="space"), LIMITED._replace(aim="least-motion")]
 
 
-def test_figures_are_those_of_the_plan_that_would_be_made() -> None:
-    harness = harness_with_plan()
-    compare(harness)
-    harness.jobs.run()
-    figures = compare(harness).aims["space"]
-    plan = make_plan(random_cluster(1).snapshot(), LIMITED._replace(aim="space"))
-    assert plan.moves and plan.before.room is not None and plan.after.room is not None
-    assert (figures.room_gain_bytes, figures.bytes, figures.moves, figures.osdmap_epoch) == (
-        plan.after.room.bytes - plan.before.room.bytes, plan.bytes, len(plan.moves), plan.epoch)
-    assert figures.classes == {name: usage.max for name, usage in plan.after.classes.items()}
-
-
 def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
     first = harness_with_plan()
     harness = Harness(random_cluster(1), kv=KeyValueStore(first.kv.values))
@@ -233,32 +184,6 @@ def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
     assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
 
 
-@pytest.mark.parametrize("how", few(
-    ["forgotten", "replaced", "to be replaced", "pushed out"], 3))
-def test_comparison_that_nobody_can_ask_for_is_given_up(mocker: Any, how: str) -> None:
-    harness = harness_with_plan()
-    planner = Planner(harness)
-    compare(harness)
-    if how == "forgotten":
-        harness.planning.forget("p")
-    elif how == "to be replaced":
-        harness.planning.submit_named("p", OPTIONS, 10.0)
-        del harness.jobs.waiting[1:]
-    elif how == "replaced":
-        job = harness.jobs.waiting.pop()
-        add_plan(harness, "p")
-        harness.jobs.waiting.append(job)
-    else:
-        job = harness.jobs.waiting.pop()
-        for number in range(MAX_COMPARISONS):
-            add_plan(harness, f"q{number}", OPTIONS._replace(max_moves=1))
-            compare(harness, f"q{number}")
-        harness.jobs.waiting = [job]
-    planner.asked = []
-    harness.jobs.run()
-    assert planner.asked == []
-
-
 def test_new_plan_of_a_name_is_compared_anew(mocker: Any) -> None:
     harness = harness_with_plan()
     compare(harness)
@@ -270,21 +195,9 @@ def test_new_plan_of_a_name_is_compared_anew(mocker: Any) -> None:
     assert planner.asked == [OPTIONS._replace(aim="even"), OPTIONS._replace(aim="least-motion")]
 
 
-def test_plan_that_fails_to_be_made_again_leaves_the_old_one_s_limits(mocker: Any) -> None:
-    harness = harness_with_plan()
-    planner = Planner(harness, "space")
-    add_plan(harness, "p", OPTIONS)
-    assert harness.planning.last_failure("p")
-    planner.failing, planner.asked = (), []
-    assert compare(harness).options_known
+def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:
+    harness = open_harness()
+    harness.gateway.unsettled = [20.0] * 99
+    harness.planning.submit_named("p", OPTIONS, 10.0)
     harness.jobs.run()
-    assert planner.asked[0] == LIMITED._replace(aim="space")
-
-
-def test_shutdown_ends_a_comparison(mocker: Any) -> None:
-    harness = harness_with_plan()
-    planner = Planner(harness)
-    comparison = compare(harness)
-    planner.meanwhile = harness.planning.stop
-    assert harness.jobs.run() == 1 and len(planner.asked) == 1
-    assert states(comparison) == {"space": "planning", "least-motion": "planning"}
+    assert len(harness.jobs.waited) == 3 and set(harness.plan_store.heads()) == {"p"}

@@ -45,12 +45,6 @@ def test_lowered_weights_are_why_a_pool_is_not_near_a_bound_that_does_not_count_
     assert "its bound counts the whole size of 2 OSDs whose weights are lowered" in text
 
 
-def test_without_lowered_weights_nothing_is_said_of_them() -> None:
-    data, text = evaluation(fill(Cluster(hosts(4)).pool(1, size=2), 1, [[0, 1], [2, 3]] * 20))
-    assert data["distance"]["classes"][0]["held_osds"] == 0
-    assert "weights" not in text and "by sizes alone" not in text
-
-
 def test_a_plan_below_a_bound_that_keeps_weights_is_explained() -> None:
     row = {"planned_max_utilization": 0.88, "bound_utilization": 0.92, "proven_utilization": 0.64,
            "moved_bytes": 10, "least_moved_bytes": 5, "held_osds": 1}

@@ -14,11 +14,6 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.outcomes import Rejection
 
 
-def test_cluster_at_its_bound() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB)
-    assert "osd.0, the fullest there, is at 10.00%, as low as can be" in said(cluster)
-
-
 def test_counters_by_reason() -> None:
     cluster = giant().mark_out(1).osd(2, up=0)
     cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 3]}, {"pgid": "1.1", "osds": [0, 3]}]
@@ -56,15 +51,6 @@ def test_limits_that_the_operator_has_set() -> None:
     assert not any("limited" in sentence for sentence in said(giant()))
 
 
-def test_long_lists_of_names_are_cut_short() -> None:
-    cluster = Cluster(hosts(1))
-    for number in range(12):
-        cluster.pool(number, size=1, name=f"p{number:02}")
-    limited = next(s for s in said(cluster, pool_ids=",".join(map(str, range(12))))
-                   if "limited to pools" in s)
-    assert limited.endswith("p08, p09 and 2 more")
-
-
 def test_cluster_without_data() -> None:
     empty = facts(Cluster(hosts(2)))
     assert empty["sets"] == []
@@ -85,23 +71,6 @@ def test_cluster_whose_bound_cannot_be_computed() -> None:
 
 
 # -- an OSD ----------------------------------------------------------------------------------------
-
-def test_osd_that_could_be_fuller_and_limits_nobody() -> None:
-    data = facts(giant(), "osd.2")
-    assert data["limited_pools"] == [] and data["utilization"] == 0.0
-    assert data["sentences"][1].endswith("at 20.00%, 20.0 points higher than now")
-    assert data["sentences"][-1] == "it limits the free space of no pool that holds data"
-    giant_host = facts(giant(), "osd.3")
-    assert giant_host["reachable"] == pytest.approx(60 / 900)
-    assert giant_host["sentences"][1].endswith("it would be at 6.67%")
-    assert not any("stand at this bound" in s for s in giant_host["sentences"])
-
-
-def test_all_osds_at_the_bound_is_worth_no_sentence() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB)
-    data = facts(cluster, "osd.0")
-    assert data["set"]["binding"]["osds"] == [0, 1]
-    assert not any("stand at this bound" in sentence for sentence in data["sentences"])
 
 
 def test_osd_with_transfers() -> None:
@@ -136,12 +105,6 @@ def test_osd_that_no_pool_may_use() -> None:
     assert "no pool that holds data may use it" in said(cluster.pg("1.0", [0], GIB), "1")
 
 
-def test_empty_pools_are_limited_by_nobody() -> None:
-    cluster = giant().pool(2, size=1, name="empty").pg("2.0", [0], 0)
-    assert facts(cluster, "empty")["limiting_osd"] == 0
-    assert facts(cluster, "osd.0")["limited_pools"] == ["rbd"]
-
-
 # -- a pool ----------------------------------------------------------------------------------------
 
 
@@ -152,12 +115,6 @@ def test_unknown_names(what: str) -> None:
     status = harness.balancer.status
     assert status.view is not None
     assert explained(harness, what) is None
-
-
-def test_pool_named_as_a_number() -> None:
-    cluster = giant().pool(2, size=1, name="3").pg("2.0", [1], GIB)
-    assert facts(cluster, "3")["pool"] == "3" and facts(cluster, "osd.3")["osd"] == 3
-    assert facts(cluster, "2")["osd"] == 2
 
 
 def test_a_rejection_whose_wait_is_over_is_none_any_more() -> None:

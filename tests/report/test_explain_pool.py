@@ -48,26 +48,6 @@ def test_pool_with_ec_optimizations() -> None:
     assert "allow_ec_optimizations" not in str(said(cluster, "pool1"))
 
 
-def test_pool_whose_omap_nobody_has_measured() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [0, 1], objects=9).pg("1.1", [0, 1], num_bytes=0, objects=9)
-    assert ("1 of its 2 PGs cannot be moved: its omap has not been measured; a deep scrub tells"
-            in said(cluster, "pool1"))
-
-
-def test_pool_that_cannot_be_moved_at_all() -> None:
-    cluster = giant().pool(1, size=2, name="rbd", pg_num_target=64, pg_num=60)
-    data = facts(cluster, "rbd")
-    assert data["immovable"] == "pg_num of the pool is changing"
-    assert "none of its PGs can be moved: pg_num of the pool is changing" in data["sentences"]
-    assert sum("moved" in sentence for sentence in data["sentences"]) == 1
-
-
-def test_pool_whose_rule_is_not_there() -> None:
-    data = facts(giant().pool(1, size=2, name="rbd", rule=7), "rbd")
-    assert data["failure_domains"] == [] and "rule" in data["immovable"]
-
-
 def test_pool_that_waits_and_one_that_is_left_alone() -> None:
     cluster = giant().pool(2, size=1, name="other").pg("2.0", [1], GIB)
     cluster.pg_status = {"pgs_by_pool_state": [
@@ -79,15 +59,8 @@ def test_pool_that_waits_and_one_that_is_left_alone() -> None:
     assert facts(cluster, "rbd", pool_ids="1")["excluded"] is False
 
 
-def test_pool_without_pgs_on_osds_with_statistics() -> None:
-    cluster = giant()
-    cluster.without_statistics += [0, 1, 2, 3]
-    data = facts(cluster, "rbd")
-    assert data["limiting_osd"] is None
-    assert "no OSD with statistics holds any of it" in data["sentences"]
-
-
 # -- a PG ------------------------------------------------------------------------------------------
+
 
 def test_pg_with_upmap_items_on_its_way() -> None:
     cluster = giant().pg("1.0", [2, 3], GIB, items=[(0, 2)], acting=[0, 3])
@@ -106,15 +79,6 @@ def test_pg_with_upmap_items_that_have_no_effect() -> None:
     assert data["raw"] == data["up"] == [0, 3] and data["immovable"] is None
     assert data["sentences"][2] == (
         "CRUSH itself places it so; its upmap items have no effect: osd.2 to osd.1")
-
-
-def test_pg_that_cannot_be_moved() -> None:
-    cluster = giant()
-    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [0, 3]}]
-    data = facts(cluster, "1.0")
-    assert data["immovable"] == "placed by a full pg-upmap"
-    assert "it cannot be moved: placed by a full pg-upmap" in data["sentences"]
-    assert not any("forbids" in sentence for sentence in data["sentences"])
 
 
 def test_pg_whose_primary_is_set() -> None:

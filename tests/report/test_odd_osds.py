@@ -2,64 +2,20 @@
 from __future__ import annotations
 
 import pytest
-from tests.report.explanations import looked_at
-from tests.snapshot.test_osd_factors import SIZE, odd_cluster
+from tests.snapshot.test_osd_factors import odd_cluster
 from tests.snapshot.test_position_ratios import optimized_cluster
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.units import GIB
 
-from equilibrium_mgr.drain.status import remaining_shards
-from equilibrium_mgr.plan.usage import share_utilizations
-from equilibrium_mgr.planner.refusal_census import RefusalCount
-from equilibrium_mgr.report.cluster.cluster_tables import held_json
-from equilibrium_mgr.report.explain.advice import numbers_of
-from equilibrium_mgr.report.explain.advice import ExplainContext
-from equilibrium_mgr.snapshot import reason_codes as codes
 from equilibrium_mgr.what_if.failure import Failure, placement
 from equilibrium_mgr.what_if.recovery import recover
 
 ODD = 0
 
 
-def weighed_down() -> Cluster:
-    """The odd OSD has half its CRUSH weight."""
-    cluster = odd_cluster()
-    for bucket in cluster.crush["buckets"]:
-        for item in bucket["items"]:
-            if item["id"] == ODD:
-                item["weight"] //= 2
-    return cluster
-
-
 def leave(cluster: Cluster, osd: int, free: int) -> None:
     """Makes an OSD so small that this is what it has below backfillfull."""
     cluster.osd(osd, size=int((cluster.used_bytes(osd) + free) / 0.9))
-
-
-def test_the_weight_that_gives_an_osd_its_whole_size_again() -> None:
-    harness = looked_at(weighed_down())
-    status = harness.balancer.status
-    assert status.view is not None
-    snapshot = status.view.snapshot
-    assert snapshot.osds[ODD].share == pytest.approx(0.5) and snapshot.osds[ODD].size_factor > 1.0
-    found = RefusalCount(codes.REWEIGHT, 1, 1, ("1.0", 5, ODD), {1: 1}, (ODD,))
-    numbers = numbers_of(codes.REWEIGHT, found, ExplainContext(
-        status.view, status, harness.settings(), now=harness.now))
-    assert (numbers["held_osd"], numbers["weight"]) == (ODD, f"{SIZE / (1 << 40):.5f}")
-
-
-def test_what_weights_leave_an_osd() -> None:
-    snapshot = weighed_down().snapshot()
-    held, = held_json(snapshot)
-    assert held["osd"] == ODD and held["most_bytes"] / (SIZE // 2) == pytest.approx(
-        share_utilizations(snapshot)[ODD], abs=0.001)
-
-
-def test_what_is_left_on_a_drained_osd() -> None:
-    cluster = odd_cluster()
-    left = remaining_shards(cluster.snapshot(), frozenset(range(8)))
-    for osd, found in left.items():
-        assert found.bytes == pytest.approx(cluster.used_bytes(osd), rel=0.01)
 
 
 def test_what_a_failure_has_copied_and_what_fits() -> None:

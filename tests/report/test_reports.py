@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.rules import OSD_RULE
@@ -12,13 +11,9 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now
-from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status import report_status
-
-PLAN: Plan = make_plan(random_cluster(1).snapshot())
 
 
 def uneven() -> Cluster:
@@ -56,33 +51,6 @@ def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
     harness.jobs.run()
     harness.round(60)
     assert health_checks(harness.balancer.status, harness.now, True) == {}
-
-
-def test_stuck_names_the_class_that_is_stuck() -> None:
-    """Class ssd is even; the reason must be about class hdd."""
-    rules = {0: "take default~hdd; choose firstn 0 osd; emit"}
-    cluster = Cluster(hosts(1, 4), rules, classes={2: "ssd", 3: "ssd"}).pool(1, size=1)
-    for ps in range(10):
-        cluster.pg(f"1.{ps:x}", [0], 5 * GIB)
-    cluster.extra["pg_upmap"] = [{"pgid": pgid, "osds": [0]} for pgid in cluster.up]
-    harness = Harness(cluster, active=True)
-    harness.round()
-    harness.jobs.run()
-    assert harness.round() == "stuck"
-    assert "osd.0" in harness.balancer.reason and "hdd" in harness.balancer.reason
-
-
-def test_bytes_in_flight_before_ceph_notices() -> None:
-    harness = Harness(uneven())
-    plan = make_plan(uneven().snapshot())
-    harness.plan_store.put("p", plan, 1.0)
-    harness.balancer.execute("p", plan)
-    harness.round()
-    harness.gateway.cluster.acting.clear()
-    harness.round(1)
-    moving = report_status(harness.balancer.status, harness.planning, harness.settings(),
-                           harness.now).data["moving"]
-    assert (moving["shards"], moving["bytes"]) == (len(plan.moves), plan.bytes)
 
 
 def test_no_health_check_for_a_module_at_rest() -> None:

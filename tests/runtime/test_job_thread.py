@@ -30,27 +30,6 @@ def test_jobs_run_in_order_in_another_thread() -> None:
     assert len(set(threads)) == 1 and threads[0] != threading.get_ident()
 
 
-def test_jobs_submitted_at_once_by_two_threads_run_in_one() -> None:
-    for _ in range(50):
-        jobs, both = JobThread(LOG), threading.Barrier(2)
-        threads: List[int] = []
-
-        def submit(jobs: JobThread = jobs, both: threading.Barrier = both,
-                   threads: List[int] = threads) -> None:
-            both.wait(PATIENCE)
-            jobs.submit("job", lambda: threads.append(threading.get_ident()))
-        others = [threading.Thread(target=submit) for _ in range(2)]
-        for thread in others:
-            thread.start()
-        for thread in others:
-            thread.join(PATIENCE)
-        done = threading.Event()
-        jobs.submit("last", done.set)
-        assert done.wait(PATIENCE)
-        jobs.stop()
-        assert len(threads) == 2 and len(set(threads)) == 1
-
-
 def test_a_waiting_job_goes_on_when_the_thread_is_stopped() -> None:
     jobs, begun = JobThread(LOG), threading.Event()
     answers: List[bool] = []
@@ -64,26 +43,6 @@ def test_a_waiting_job_goes_on_when_the_thread_is_stopped() -> None:
     assert answers == [False]
 
 
-def test_failing_job_does_not_end_the_thread() -> None:
-    jobs, done = JobThread(LOG), threading.Event()
-
-    def fail() -> None:
-        raise RuntimeError("no")
-    jobs.submit("bad", fail)
-    jobs.submit("good", done.set)
-    assert done.wait(PATIENCE)
-    jobs.stop()
-
-
-def test_stop_without_a_job_and_after_a_stop() -> None:
-    jobs, done = JobThread(LOG), threading.Event()
-    jobs.stop()
-    jobs.submit("job", done.set)
-    assert done.wait(PATIENCE)
-    jobs.stop()
-    jobs.stop()
-
-
 def test_stop_does_not_wait_for_ever() -> None:
     jobs, go, running = JobThread(LOG), threading.Event(), threading.Event()
 
@@ -95,20 +54,6 @@ def test_stop_does_not_wait_for_ever() -> None:
     jobs.stop(timeout=0.05)
     assert not go.is_set()
     go.set()
-
-
-def test_run_pending_does_not_wait_in_a_mgr() -> None:
-    jobs, go, done = JobThread(LOG), threading.Event(), threading.Event()
-
-    def slow() -> None:
-        go.wait(PATIENCE)
-        done.set()
-    jobs.submit("slow", slow)
-    jobs.run_pending()
-    assert not done.is_set()
-    go.set()
-    assert done.wait(PATIENCE)
-    jobs.stop()
 
 
 def test_run_pending_runs_what_is_pending_in_the_simulation() -> None:
@@ -141,3 +86,14 @@ def test_the_first_goes_before_what_waits() -> None:
     assert done.wait(PATIENCE)
     jobs.stop()
     assert order == ["first", "a", "b"]
+
+
+def test_failing_job_does_not_end_the_thread() -> None:
+    jobs, done = JobThread(LOG), threading.Event()
+
+    def fail() -> None:
+        raise RuntimeError("no")
+    jobs.submit("bad", fail)
+    jobs.submit("good", done.set)
+    assert done.wait(PATIENCE)
+    jobs.stop()

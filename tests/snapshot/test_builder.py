@@ -4,11 +4,9 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
-from tests.support.clusters.unit_cluster import NONE, OSD_BYTES, Cluster, hosts
+from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import HOST_RULE
 from tests.support.units import GIB, TIB
-
-from equilibrium_mgr.snapshot.model import shard_changes
 
 
 def test_osd_without_statistics_is_no_target_and_no_crash() -> None:
@@ -32,11 +30,6 @@ def test_kb_figures_serve_where_there_is_no_statfs() -> None:
     osds = build_snapshot(reading._replace(osd_stats=stats)).osds
     assert (osds[0].size_bytes, osds[0].used_bytes) == (2048 * 1024, 512 * 1024)
     assert osds[1].used_bytes == 0
-
-
-def test_classless_osds_are_called_none() -> None:
-    snapshot = Cluster(hosts(2), classes={1: ""}).pool(1, size=2).pg("1.0", [0, 1]).snapshot()
-    assert [snapshot.osds[o].device_class for o in (0, 1)] == ["hdd", "none"]
 
 
 @pytest.mark.parametrize("fields, obstacle", [
@@ -76,42 +69,6 @@ def test_replicated_members_in_another_order_move_nothing() -> None:
                for o in cluster.snapshot().osds.values())
 
 
-def test_erasure_coded_positions_move() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=3, k=2)
-    cluster.pg("1.0", [1, 0, 2], num_bytes=2 * GIB, acting=[0, 1, 2])
-    osds = cluster.snapshot().osds
-    assert [osds[o].inbound_bytes for o in range(3)] == [GIB, GIB, 0]
-    assert [osds[o].outbound_bytes for o in range(3)] == [GIB, GIB, 0]
-
-
-def test_shard_changes_pair_by_pair() -> None:
-    assert shard_changes((0, 1, 2), (0, 3, 2), True) == ((3,), (1,))
-    assert shard_changes((0, 1, 2), (2, 0, 3), False) == ((3,), (1,))
-    assert shard_changes((0, 1), (1, 0), False) == ((), ())
-
-
-def test_target_bytes_are_never_negative() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [0, 1], num_bytes=8 * GIB, acting=[2, 1]).osd(2, used=GIB)
-    assert cluster.snapshot().osds[2].target_bytes >= 0
-
-
-def test_figures_of_the_map() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2, name="rbd").pg("1.0", [0, 1], objects=50)
-    cluster.extra.update(flags="sortbitwise,norebalance", backfillfull_ratio=0.8)
-    snapshot = cluster.snapshot()
-    assert snapshot.epoch == 100 and snapshot.backfillfull_ratio == 0.8
-    assert "norebalance" in snapshot.flags
-    assert snapshot.object_copies == 100 and snapshot.misplaced_copies == 0
-
-
-def test_misplaced_copies_come_from_pg_status() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], objects=50)
-    cluster.pg_status = {"misplaced_objects": 30, "misplaced_total": 120}
-    snapshot = cluster.snapshot()
-    assert (snapshot.misplaced_copies, snapshot.object_copies) == (30, 120)
-
-
 def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
     """OSDs take a backfillfull ratio below nearfull for nearfull."""
     cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
@@ -120,34 +77,11 @@ def test_ratios_that_are_unset_have_ceph_s_defaults() -> None:
     assert (snapshot.full_ratio, snapshot.backfillfull_ratio) == (0.95, 0.85)
 
 
-def test_empty_cluster() -> None:
-    snapshot = Cluster(hosts(1)).snapshot()
-    assert snapshot.pgs == {} and snapshot.misplaced_copies == snapshot.object_copies == 0
-
-
-def test_pool_states_by_pg() -> None:
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1])
-    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
-        {"state_name": "active+clean", "count": 5},
-        {"state_name": "active+undersized+degraded", "count": 2},
-        {"state_name": "active+undersized", "count": 1},
-        {"state_name": "active+remapped+backfilling", "count": 4},
-        {"state_name": "peering", "count": 3}, {"state_name": "unknown", "count": 1}]}]}
-    states = cluster.snapshot().pool_states[1]
-    assert (states.inactive, states.degraded) == (4, 3)
-
-
 def test_one_rule_of_many_pools_is_understood_per_size() -> None:
     cluster = Cluster(hosts(4), {0: HOST_RULE}).pool(1, size=2).pool(2, size=3)
     cluster.pg("1.0", [0, 1]).pg("2.0", [0, 1, 2])
     pools = cluster.snapshot().pools
     assert [pools[p].rule.size for p in (1, 2)] == [2, 3]  # type: ignore[union-attr]
-
-
-def test_in_flight_pgs() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], acting=[2, 1]).pg("1.1", [2, 3])
-    assert set(cluster.snapshot().in_flight()) == {"1.0"}
-    assert cluster.sizes[0] == OSD_BYTES
 
 
 def test_a_down_osd_degrades_its_pools_before_pg_status_says_so() -> None:
@@ -166,3 +100,11 @@ def test_what_pg_status_says_of_a_down_osd_is_not_counted_twice() -> None:
         {"state_name": "peering", "count": 1}]}]}
     states = cluster.snapshot().pool_states[1]
     assert (states.inactive, states.degraded) == (1, 2)
+
+
+def test_erasure_coded_positions_move() -> None:
+    cluster = Cluster(hosts(4)).pool(1, size=3, k=2)
+    cluster.pg("1.0", [1, 0, 2], num_bytes=2 * GIB, acting=[0, 1, 2])
+    osds = cluster.snapshot().osds
+    assert [osds[o].inbound_bytes for o in range(3)] == [GIB, GIB, 0]
+    assert [osds[o].outbound_bytes for o in range(3)] == [GIB, GIB, 0]

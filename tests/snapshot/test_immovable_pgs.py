@@ -129,34 +129,8 @@ def test_shard_on_the_osd_that_another_has_left_does_not_hinder() -> None:
     assert cluster.snapshot().pgs["1.0"].raw == (0, 1, 2)
 
 
-def test_dead_items_do_not_hinder() -> None:
-    cluster = one_pg(size=2).pg("1.0", [0, 1], items=[(0, 1)])
-    assert reasons(cluster) == {} and cluster.snapshot().pgs["1.0"].raw == (0, 1)
-
-
 def test_pg_of_a_pool_that_is_gone() -> None:
     cluster = one_pg().pg("1.0", [0, 1]).pg("9.0", [0, 1])
     snapshot = cluster.snapshot()
     assert set(snapshot.pgs) == {"1.0"}
     assert dict(snapshot.skipped) == {}
-
-
-def test_statistics_of_a_pool_that_is_gone() -> None:
-    cluster = one_pg().pg("1.0", [0, 1]).pg("9.0", [0, 1])
-    del cluster.up["9.0"]
-    assert set(cluster.snapshot().pgs) == {"1.0"}
-
-
-def test_choose_args_do_not_disturb() -> None:
-    """Weight-sets change what CRUSH prefers, not what a rule allows."""
-    cluster = one_pg().pg("1.0", [0, 1])
-    before = cluster.snapshot()
-    cluster.crush["choose_args"] = {"-1": [{"bucket_id": -1, "weight_set": [[1, 2, 3, 4]]}]}
-    after = cluster.snapshot()
-    assert after.pgs == before.pgs and after.osds == before.osds
-
-
-def test_reasons_are_counted_per_pg() -> None:
-    cluster = one_pg().pg("1.0", [0]).pg("1.1", [1]).pg("1.2", [0, 1])
-    cluster.pool(2, size=2, tier_of=1).pg("2.0", [0, 1])
-    assert reasons(cluster) == {"a shard has no OSD": 2, "the pool is a cache tier": 1}

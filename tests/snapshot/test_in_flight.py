@@ -6,7 +6,6 @@ from typing import Dict, Tuple
 import pytest
 from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
-from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -35,19 +34,6 @@ def test_in_flight_is_what_the_history_of_events_says(seed: int) -> None:
         assert shards_in_flight(snapshot) == (lives.coming(), lives.leaving())
         ways |= {life.way for life in lives.lives if life.phase == MOVING}
     assert ways == {BACKFILL, ASYNC, IN_PLACE}
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_bytes_that_leave_are_those_of_the_shards(seed: int) -> None:
-    lives, builder = Lives(seed), SnapshotBuilder()
-    builder.build(lives.reading())
-    for _ in range(20):
-        lives.step()
-        snapshot = builder.build(lives.reading())
-        leaving = sum(osd.outbound_bytes for osd in snapshot.osds.values())
-        moving = snapshot.in_flight().values()
-        assert leaving == sum(
-            pg.shard_bytes * len(snapshot.transfers(pg)[0]) for pg in moving)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -105,16 +91,6 @@ LOG_RECOVERY = [("active+recovering+undersized+remapped", (6, 2)),
 
 
 @pytest.mark.parametrize("state, acting", LOG_RECOVERY)
-def test_log_recovery_is_a_move(state: str, acting: Tuple[int, ...]) -> None:
-    cluster, builder = watched()
-    moved(cluster.osd(3, used=0), "1.0", (6, 2, 3), state, 101, acting)
-    snapshot = builder.build(cluster.reading())
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), (1,))
-    assert (snapshot.osds[3].inbound_bytes, snapshot.osds[1].outbound_bytes) == (GIB, GIB)
-    assert all(state.degraded == 0 for state in snapshot.pool_states.values())
-
-
-@pytest.mark.parametrize("state, acting", LOG_RECOVERY)
 def test_a_pg_whose_source_goes_down_meanwhile_is_short_of_copies(
         state: str, acting: Tuple[int, ...]) -> None:
     cluster, builder = watched()
@@ -136,20 +112,6 @@ def test_a_fallen_osd_is_filled_anew_by_another() -> None:
     moved(cluster, "1.0", (6, 2, 3), "active+recovering+undersized+degraded+remapped", 101, (6, 2))
     snapshot = builder.build(cluster.reading())
     assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), ())
-    assert snapshot.pool_states[1].degraded == 1
-
-
-def test_an_osd_that_was_down_and_comes_back_gains_nothing() -> None:
-    cluster, builder = watched()
-    cluster.osd(1, up=0, state=["exists"])
-    moved(cluster, "1.0", (6, 2), "active+undersized+degraded", 101)
-    snapshot = builder.build(cluster.reading())
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((), ())
-    assert snapshot.pool_states[1].degraded == 1
-    cluster.osd(1, up=1, up_from=102, state=["exists", "up"])
-    moved(cluster, "1.0", (6, 2, 1), "active+recovering+degraded", 102)
-    snapshot = builder.build(cluster.reading())
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((), ())
     assert snapshot.pool_states[1].degraded == 1
 
 
@@ -177,20 +139,6 @@ def test_what_was_degraded_before_it_is_looked_at_is_degraded(state: str) -> Non
 
 
 @pytest.mark.parametrize("erasure", [False, True])
-def test_a_new_mgr_learns_where_a_shard_leaves_once_nothing_is_degraded(erasure: bool) -> None:
-    """A PG that waits for recovery by its log looks as if it had lost a copy; when that has begun,
-    Ceph counts the old member's copies, and the upmap item tells who that is."""
-    cluster, builder = Cluster(hosts(8)).pool(1, size=3, k=2 if erasure else 0), SnapshotBuilder()
-    cluster.pg("1.0", [6, 2, 3], acting=[6, 2, NONE] if erasure else [6, 2], items=[(1, 3)],
-               state="active+recovery_wait+undersized+degraded+remapped", reported=101)
-    builder.build(cluster.reading())
-    cluster.records["1.0"] = cluster.records["1.0"]._replace(
-        state="active+recovering+undersized+remapped", reported_epoch=102)
-    snapshot = builder.build(cluster.reading())
-    assert snapshot.transfers(snapshot.pgs["1.0"]) == ((3,), (1,))
-
-
-@pytest.mark.parametrize("erasure", [False, True])
 @pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("state", ["active+undersized+degraded+remapped+backfill_wait",
                                    "active+recovery_wait+undersized+degraded+remapped",
@@ -214,15 +162,6 @@ def test_what_becomes_degraded_where_it_is_is_degraded() -> None:
     cluster.records["1.0"] = cluster.records["1.0"]._replace(
         state="active+recovering+degraded", reported_epoch=110)
     assert builder.build(cluster.reading()).pool_states[1].degraded == 1
-
-
-def test_a_clean_report_of_before_does_not_end_a_move() -> None:
-    cluster, builder = watched()
-    moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
-    assert builder.build(cluster.reading()).in_flight()
-    assert builder.build(cluster.reading()._replace(taken_at=1500.0)).in_flight()
-    moved(cluster, "1.0", (6, 2, 3), "active+clean", 101)
-    assert not builder.build(cluster.reading()).in_flight()
 
 
 def test_a_report_between_two_readings_is_believed_when_the_pg_must_have_peered() -> None:
@@ -322,22 +261,6 @@ def test_what_moves_since_a_moment_ago_is_on_its_way_though_nobody_looked_for_lo
     cluster, builder = watched()
     moved(cluster, "1.0", (6, 2, 3), "active+clean", 100)
     assert builder.build(cluster.reading()._replace(taken_at=4600.0)).in_flight()
-
-
-def test_a_pool_that_shares_osds_is_not_blocked_by_a_move() -> None:
-    from equilibrium_mgr.execution.guards import blocked_pool_reasons
-    cluster, builder = watched()
-    cluster.pool(2, size=2).pg("2.0", [0, 5])
-    builder.build(cluster.reading())
-    moved(cluster, "1.0", (6, 2, 3), "active+recovery_wait+degraded", 101)
-    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
-        {"state_name": "active+recovery_wait+degraded", "count": 1}]}]}
-    assert blocked_pool_reasons(builder.build(cluster.reading())) == {}
-
-
-def test_members_in_another_order_move_nothing() -> None:
-    cluster = Cluster(hosts(8)).pool(1, size=3).pg("1.0", [6, 2, 1], acting=[2, 6, 1])
-    assert not build_snapshot(cluster.reading()).in_flight()
 
 
 def test_a_failed_reading_does_not_disturb_the_memory() -> None:

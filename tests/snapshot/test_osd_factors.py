@@ -13,10 +13,10 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.sizes.osd_factors import (
-    NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors, fit_size_factors)
+    NO_FACTORS, OsdFactors, fit_osd_factors, fit_size_factors)
 
 OSDS = 8
 SIZE = 100 * GIB
@@ -42,11 +42,6 @@ def two_pools(small: float, large: float, odd: int = 3) -> Dict[Tuple[int, int],
             for pool, (ratio, factor) in usual.items() for osd in range(OSDS)}
 
 
-def test_osds_of_one_kind_have_no_factors() -> None:
-    rng = random.Random(1)
-    assert fitted({(1, osd): 1.2 * rng.uniform(0.97, 1.03) for osd in range(OSDS)}) == NO_FACTORS
-
-
 def test_osds_that_all_differ_have_no_factors() -> None:
     """A spread without kinds is that of the data, not of the OSDs."""
     assert fitted({(1, osd): 1.0 + 0.1 * osd for osd in range(OSDS)}) == NO_FACTORS
@@ -64,26 +59,11 @@ def test_a_larger_min_alloc_size(odd: int) -> None:
         (5.33 * 1.23 + 1.004) / 2.234, rel=0.01)
 
 
-def test_most_osds_are_the_usual_ones() -> None:
-    found = fitted(two_pools(5.33, 1.0, 6))
-    assert set(found.osds) == {6, 7}
-    assert found.of_shard(1, 7) == pytest.approx(1 / 5.33, abs=0.001)
-
-
-def test_what_is_too_little_tells_nothing() -> None:
-    assert fitted(two_pools(5.33, 1.0), stored=GIB // 100) == NO_FACTORS
-
-
 def test_a_factor_stays_while_it_is_as_good() -> None:
     first = fitted(two_pools(5.33, 1.0))
     assert fitted(two_pools(5.40, 1.0), first).allocation == first.allocation
     assert fitted(two_pools(7.0, 1.0), first).of_shard(1, 0) == pytest.approx(7.0, abs=0.01)
     assert fitted(two_pools(1.0, 1.0), first) == NO_FACTORS
-
-
-def test_ratios_add_up_exactly() -> None:
-    ratios = [exact_ratio(value) for value in (0.333, 1.777, 5.331, 0.0019)]
-    assert sum(ratios) == sum(reversed(ratios)) == sum(sorted(ratios))
 
 
 def odd_cluster(seed: int = 1) -> Cluster:
@@ -147,38 +127,6 @@ def test_metadata_and_omap_take_what_they_take_anywhere(per_object: int, omap: i
     assert snapshot.pools[1].is_uniform   # the OSD's own factor says it all
 
 
-def test_metadata_that_becomes_more() -> None:
-    builder, cluster = SnapshotBuilder(), small_objects(900, 0)
-    before = builder.build(cluster.reading()).osds[0].size_factor
-    cluster.bytes_per_object = 9000
-    later = cluster.reading()._replace(taken_at=1700.0)
-    full = builder.build(later)
-    assert full.osds == build_snapshot(later).osds
-    assert full.osds[0].size_factor < 0.9 * before
-    devices_hold(cluster, full)
-
-
-def test_metadata_of_a_pool_beside_one_without() -> None:
-    """The OSD's factor is that of its mean shard; each pool's own is beside it."""
-    cluster = small_objects(0, 4500).pool(2, size=3)
-    rng = random.Random(4)
-    for ps in range(24):
-        cluster.pg(f"2.{ps:x}", rng.sample(range(OSDS), 3), num_bytes=GIB // 4, objects=64)
-    cluster.taken_ratios.update({(2, osd): 5.333 for osd in range(3)})
-    cluster.store_stats[2] = {"allocated": sum(
-        row["allocated"] for row in cluster.pool_statfs() if row["poolid"] == 2)}
-    snapshot = cluster.snapshot()
-    devices_hold(cluster, snapshot)
-    assert snapshot.pools[1].osd_ratios[0] < 1.0 < snapshot.pools[2].osd_ratios[0]
-
-
-def test_the_usual_osds_have_plain_bytes() -> None:
-    snapshot = odd_cluster().snapshot()
-    assert {osd.id for osd in snapshot.osds.values() if osd.size_factor != 1.0} == {0, 1, 2}
-    assert all(osd.size_bytes == SIZE for osd in snapshot.osds.values() if osd.id > 2)
-    assert all(not set(pool.osd_ratios) - {0, 1, 2} for pool in snapshot.pools.values())
-
-
 def test_what_comes_and_goes_is_as_large_as_there() -> None:
     cluster = odd_cluster()
     source, target = 7, 0
@@ -193,26 +141,6 @@ def test_what_comes_and_goes_is_as_large_as_there() -> None:
     there, here = snapshot.osds[target], snapshot.osds[source]
     assert there.device_bytes(there.inbound_bytes) == pytest.approx(4.0 * stored, rel=0.01)
     assert here.device_bytes(here.outbound_bytes) == pytest.approx(stored, rel=0.01)
-
-
-def test_an_osd_that_becomes_a_usual_one() -> None:
-    builder, cluster = SnapshotBuilder(), odd_cluster()
-    assert builder.build(cluster.reading()).osds[0].size_factor > 1.0
-    cluster.taken_ratios = {key: 1.0 for key in cluster.taken_ratios}
-    del cluster.store_stats[1], cluster.store_stats[2]
-    assert builder.build(cluster.reading()).osds[0].size_factor == 1.0
-
-
-def test_osds_that_report_for_the_first_time() -> None:
-    """After a failover OSDs report one after the other: their factors are not waited for."""
-    builder, cluster = SnapshotBuilder(), odd_cluster()
-    cluster.without_statistics = [0, 1]
-    assert builder.build(cluster.reading()).osds[2].size_factor > 1.0
-    cluster.without_statistics = []
-    osds = builder.build(cluster.reading()._replace(taken_at=1005.0)).osds
-    fresh = cluster.snapshot().osds
-    assert osds[0].size_factor == pytest.approx(fresh[0].size_factor, rel=0.03)
-    assert osds[0].size_factor > 1.0
 
 
 _GARBLED = {"nothing allocated": {"allocated": 4096}, "nothing stored": {"data_stored": 1},
@@ -240,15 +168,3 @@ def test_garbled_figures_of_an_osd_say_nothing_of_it(osd: int, garbled: Dict[str
     later = builder.build(cluster.reading()._replace(taken_at=1700.0))
     assert all(
         later.osds[number].size_factor == expected[number].size_factor for number in expected)
-
-
-def test_an_osd_that_was_out() -> None:
-    """The mgr has zeros for it; once it is in again its factor is not waited for."""
-    builder, cluster = SnapshotBuilder(), odd_cluster()
-    expected = builder.build(cluster.reading()).osds[0].size_factor
-    reading = cluster.reading()
-    zeros = [{**stats, "statfs": {"total": 0, "available": 0}, "kb": 0, "kb_used": 0}
-             if stats["osd"] == 0 else stats for stats in reading.osd_stats]
-    assert builder.build(reading._replace(osd_stats=zeros, taken_at=1010.0)).osds[
-        0].size_factor == 1.0
-    assert builder.build(reading._replace(taken_at=1020.0)).osds[0].size_factor == expected > 1.0

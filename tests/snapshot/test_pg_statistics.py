@@ -51,40 +51,11 @@ def test_growth_of_the_pool_scales_its_pgs() -> None:
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(12, 150), (8, 150)]
 
 
-def test_full_reading_starts_growth_anew() -> None:
-    reader = Reader([pg_stat("1.0", 6)], [pool_stat(1, 6)])
-    reader.statistics.read_full([pg_stat("1.0", 12)], [pool_stat(1, 12)])
-    assert reader.read({"1.0": progress()}, [pool_stat(1, 12)])["1.0"].num_objects == 12
-
-
-def test_pg_that_no_full_reading_saw_gets_the_mean() -> None:
-    reader = Reader([pg_stat("1.0", 10, 8)], [pool_stat(1, 10, 8)])
-    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 20, 16)])
-    assert (now["1.1"].num_objects, now["1.1"].omap_bytes) == (10, 8)
-
-
-def test_pgs_that_were_merged_since_the_full_reading_have_the_mean() -> None:
-    reader = Reader([pg_stat(f"1.{n:x}", 10, 8) for n in range(4)], [pool_stat(1, 40, 32)])
-    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 40, 32)])
-    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(20, 16), (20, 16)]
-
-
 def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
     reader = Reader([pg_stat(f"1.{n:x}", 20, 8) for n in range(2)], [pool_stat(1, 40, 16)])
     now = reader.read({"1.0": progress(500), "1.1": progress(1000), "1.2": progress(500)},
                       [pool_stat(1, 40, 16)])
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(10, 4), (20, 8), (10, 4)]
-
-
-def test_pgs_without_bytes_share_what_there_is() -> None:
-    reader = Reader([], [])
-    now = reader.read({"1.0": progress(0), "1.1": progress(0)}, [pool_stat(1, 10, 8)])
-    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(5, 4), (5, 4)]
-
-
-def test_empty_pool_that_fills_up_is_not_empty() -> None:
-    reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
-    assert reader.read({"1.0": progress()}, [pool_stat(1, 100)])["1.0"].num_objects == 100
 
 
 def test_pool_of_few_objects_that_is_filled_is_shared_out_anew() -> None:
@@ -94,31 +65,11 @@ def test_pool_of_few_objects_that_is_filled_is_shared_out_anew() -> None:
     assert [record.num_objects for record in now.values()] == [500, 500]
 
 
-def test_pool_that_had_no_statistics_at_the_full_reading() -> None:
-    """What the pool has now is what its PG has now."""
-    reader = Reader([pg_stat("1.0", 10, 8)], [])
-    record = reader.read({"1.0": progress()}, [pool_stat(1, 70, 70)])["1.0"]
-    assert (record.num_objects, record.omap_bytes) == (70, 70)
-
-
-def test_pool_without_statistics() -> None:
-    """Its PG has bytes, so that it has objects."""
-    reader = Reader([], [])
-    assert reader.read({"3.0": progress(200)})["3.0"] == PgRecord(
-        200, 1, 0, "active+clean", 1.0, 5)
-
-
 def test_log_recovery_without_a_pg_temp_lowers_what_is_to_come() -> None:
     reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
     found = [reader.read({"1.0": progress(1000, recovered, state="active+recovering+degraded")})
              ["1.0"].uncopied_ratio for recovered in (5000, 5250, 6000)]
     assert found == [1.0, 0.75, 0.0]
-
-
-def test_negative_figures_become_zero() -> None:
-    reader = Reader([pg_stat("1.0", -4, -9)], [pool_stat(1, -4, -9)])
-    record = reader.read({"1.0": progress(-100)})["1.0"]
-    assert (record.num_bytes, record.num_objects, record.omap_bytes) == (0, 0, 0)
 
 
 def moving(reader: Reader, recovered: int) -> float:
@@ -139,13 +90,6 @@ def test_counter_that_went_back_does_not_add_to_what_is_to_come() -> None:
     reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
     moving(reader, 500)
     assert moving(reader, 100) == 1.0
-
-
-def test_what_came_before_the_transfer_was_seen_counts() -> None:
-    """The counter as of the reading before the PG had a pg_temp is where it began."""
-    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
-    reader.read({"1.0": progress(1000, 5000)})
-    assert moving(reader, 5400) == 0.6
 
 
 def test_full_reading_tells_how_far_a_transfer_is() -> None:
@@ -182,34 +126,6 @@ def test_a_moment_of_peering_does_not_begin_a_transfer_anew() -> None:
                progress(1000, 20, state="peering"),
                progress(0, 0, state="unknown", reported_epoch=0)):
         assert reader.read({"1.0": pg}, up=(2, 1))["1.0"].uncopied_ratio == 0.25
-
-
-def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
-    """Seen on 20.2.4: its new primary has not reported; then its counter reads 0."""
-    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
-    reader.read({"1.0": progress(1000, 9000)})
-    reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})
-    assert moving(reader, 9000) == 1.0
-    assert moving(reader, 9500) == 0.5
-
-
-def test_empty_pg_in_flight() -> None:
-    reader = Reader([pg_stat("1.0", 0)], [pool_stat(1, 0)])
-    record = reader.read({"1.0": progress(0)}, moving={"1.0"})["1.0"]
-    assert 0.0 <= record.uncopied_ratio <= 1.0
-
-
-def test_a_second_movement_of_a_pg_begins_anew() -> None:
-    """It was never seen at rest between the two: what came before went to other OSDs."""
-    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
-    reader.read({"1.0": progress()}, up=(0, 1))
-    moving: Dict[str, Any] = {"state": "active+remapped+backfilling"}
-    first = reader.read({"1.0": progress(recovered=800, **moving)}, moving={"1.0"}, up=(0, 2))
-    assert first["1.0"].uncopied_ratio == pytest.approx(0.2)
-    second = reader.read({"1.0": progress(recovered=900, **moving)}, moving={"1.0"}, up=(0, 3))
-    assert second["1.0"].uncopied_ratio == 1.0
-    later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
-    assert later["1.0"].uncopied_ratio == pytest.approx(0.5)
 
 
 _MOVES: Dict[str, Any] = {"state": "active+remapped+backfilling"}
@@ -258,3 +174,32 @@ def test_copies_that_no_osd_has_are_still_to_come(misplaced: int, degraded: int,
     stat = pg_stat("1.0", 10, up=(2, 1), acting=(1,), num_objects_misplaced=misplaced,
                    num_objects_degraded=degraded)
     assert moving(Reader([stat], [pool_stat(1, 10)]), 0) == pytest.approx(uncopied_ratio)
+
+
+def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
+    """Seen on 20.2.4: its new primary has not reported; then its counter reads 0."""
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    reader.read({"1.0": progress(1000, 9000)})
+    reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})
+    assert moving(reader, 9000) == 1.0
+    assert moving(reader, 9500) == 0.5
+
+
+def test_a_second_movement_of_a_pg_begins_anew() -> None:
+    """It was never seen at rest between the two: what came before went to other OSDs."""
+    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
+    reader.read({"1.0": progress()}, up=(0, 1))
+    moving: Dict[str, Any] = {"state": "active+remapped+backfilling"}
+    first = reader.read({"1.0": progress(recovered=800, **moving)}, moving={"1.0"}, up=(0, 2))
+    assert first["1.0"].uncopied_ratio == pytest.approx(0.2)
+    second = reader.read({"1.0": progress(recovered=900, **moving)}, moving={"1.0"}, up=(0, 3))
+    assert second["1.0"].uncopied_ratio == 1.0
+    later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
+    assert later["1.0"].uncopied_ratio == pytest.approx(0.5)
+
+
+def test_what_came_before_the_transfer_was_seen_counts() -> None:
+    """The counter as of the reading before the PG had a pg_temp is where it began."""
+    reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
+    reader.read({"1.0": progress(1000, 5000)})
+    assert moving(reader, 5400) == 0.6

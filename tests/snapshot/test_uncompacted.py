@@ -8,8 +8,6 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
 
 OMAP = 4 * GIB
@@ -65,51 +63,6 @@ def test_what_has_left_counts_as_leaving() -> None:
         assert [osds[osd].uncompacted_bytes for osd in (1, 2)] == [0, 0]
 
 
-def test_what_data_takes_more_is_free_at_once() -> None:
-    """Allocation units that small objects do not fill are of the device, not of RocksDB."""
-    cluster, builder = moved(data=GIB)
-    for _ in range(5):
-        osds = builder.build(cluster.reading()).osds
-        assert osds[0].uncompacted_bytes == pytest.approx(3 * OMAP, rel=0.02)
-
-
-def test_omap_of_pgs_that_were_never_scrubbed_is_found_within_some_looks() -> None:
-    """Their part of the pool's figure is too large as long as that counts both copies."""
-    cluster, builder = moved()
-    for pgid, record in list(cluster.records.items()):
-        cluster.records[pgid] = record._replace(omap_bytes=0)
-    levels = [builder.build(cluster.reading()).osds[0].target_bytes / OMAP for _ in range(7)]
-    assert all(1.8 < level < 6.0 for level in levels)
-    assert levels[-1] == pytest.approx(3.0, rel=0.03)
-
-
-def test_what_is_only_believed_to_have_arrived_has_left_as_well() -> None:
-    """Seen on 16.2.15: reports of small PGs that moved at once are older than the map read then."""
-    cluster, builder = omap_cluster(), SnapshotBuilder()
-    builder.build(cluster.reading())
-    cluster.epoch, cluster.up = 105, dict(cluster.up)
-    cluster.pg("1.0", [2], num_bytes=0, objects=1000, omap=OMAP, items=[(0, 2)], reported=103)
-    for seconds in (0.0, 30.0, 60.0, 500.0):
-        osds = builder.build(cluster.reading()._replace(taken_at=1000.0 + seconds)).osds
-        if seconds:
-            assert osds[0].uncompacted_bytes == OMAP
-
-
-def test_no_more_is_taken_from_an_osd_that_has_yet_to_give_it_back() -> None:
-    cluster, builder = moved()
-    for _ in range(3):
-        plan = make_plan(builder.build(cluster.reading()), PlanOptions(aim="even"))
-        assert plan.moves == ()
-
-
-def test_sizes_of_shards_stay_what_they_are() -> None:
-    """Their pool's figure counts what no PG holds any more."""
-    cluster, builder = moved()
-    builder.build(cluster.reading())
-    sizes = [pg.shard_bytes for pg in builder.build(cluster.reading()).pgs.values()]
-    assert sizes == pytest.approx([OMAP] * PGS, rel=0.01)
-
-
 @pytest.mark.parametrize("given_back", [1, 2, 3])
 def test_what_the_osd_has_given_back_is_not_expected_any_more(given_back: int) -> None:
     cluster, builder = moved()
@@ -122,13 +75,6 @@ def test_what_the_osd_has_given_back_is_not_expected_any_more(given_back: int) -
     assert osd.uncompacted_bytes <= (3 - given_back) * OMAP * 1.01
 
 
-def test_growth_is_not_taken_for_what_has_left() -> None:
-    cluster, builder = moved(1)
-    report(cluster, 0, 60)
-    osd = builder.build(cluster.reading()).osds[0]
-    assert osd.uncompacted_bytes == OMAP
-
-
 @pytest.mark.parametrize("told", [False, True])
 def test_an_osd_that_tells_nothing_of_omap_is_believed(told: bool) -> None:
     """As one of Ceph 16 with all of it in write buffers; and a mgr that did not see it leave."""
@@ -137,75 +83,3 @@ def test_an_osd_that_tells_nothing_of_omap_is_believed(told: bool) -> None:
         cluster.omap_reported[0] = 0
     snapshot = build_snapshot(cluster.reading()) if told else builder.build(cluster.reading())
     assert snapshot.osds[0].target_bytes == 6 * OMAP
-
-
-def test_bytes_of_objects_are_free_at_once() -> None:
-    cluster, builder = omap_cluster(), SnapshotBuilder()
-    for ps in range(PGS):
-        cluster.pg(f"1.{ps:x}", [int(ps >= 6)], num_bytes=OMAP, objects=1000)
-    builder.build(cluster.reading())
-    cluster.pg("1.0", [2], num_bytes=OMAP, objects=1000, items=[(0, 2)], reported=102)
-    cluster.epoch = 102
-    assert not any(osd.uncompacted_bytes for osd in builder.build(cluster.reading()).osds.values())
-
-
-def expanded(told: bool, growth: float) -> Tuple[Cluster, SnapshotBuilder]:
-    """100 PGs on ten OSDs; two new OSDs have got two from each, and nothing is compacted yet."""
-    cluster, builder = Cluster(hosts(1, 12), {0: OSD_RULE}).pool(1, size=1), SnapshotBuilder()
-    for ps in range(100):
-        cluster.pg(f"1.{ps:x}", [ps % 10], num_bytes=0, objects=1000, omap=OMAP)
-    told_of(cluster, told, growth, 0)
-    builder.build(cluster.reading())
-    moves = {f"1.{ps:x}": (ps % 10, 10 + ps % 2) for ps in range(20)}
-    for pgid, (source, target) in moves.items():
-        cluster.pg(pgid, [target], num_bytes=0, objects=1000, omap=OMAP, items=[(source, target)],
-                   acting=[source], state="active+remapped+backfilling", reported=101)
-    cluster.epoch = 101
-    told_of(cluster, told, growth, 0)
-    builder.build(cluster.reading())
-    for pgid, (source, target) in moves.items():
-        del cluster.acting[pgid]
-        cluster.pg(pgid, [target], num_bytes=0, objects=1000, omap=OMAP, items=[(source, target)],
-                   reported=102)
-    cluster.epoch = 102
-    told_of(cluster, told, growth, 2)
-    return cluster, builder
-
-
-def told_of(cluster: Cluster, told: bool, growth: float, left_behind: int) -> None:
-    """What PGs and OSDs report. `told`: PGs were scrubbed, and have grown by `growth` since;
-    `left_behind`: shards that each of the old OSDs has yet to give back."""
-    for pgid, record in list(cluster.records.items()):
-        cluster.records[pgid] = record._replace(omap_bytes=OMAP if told else 0)
-    for osd in range(12):
-        shards = sum(cluster.acting.get(pgid, up)[0] == osd for pgid, up in cluster.up.items())
-        held = int((shards + (left_behind if osd < 10 else 0)) * growth * OMAP)
-        cluster.osd(osd, size=400 * GIB, used=held)
-        cluster.omap_reported[osd] = held
-    cluster.store_stats[1] = {"omap_allocated": sum(cluster.omap_reported.values())}
-
-
-@pytest.mark.parametrize("told, growth", [(False, 1.0), (True, 1.0), (True, 1.3)])
-def test_after_a_compaction_nothing_is_left_to_wait_for(told: bool, growth: float) -> None:
-    """What PGs hold is estimated from the same figure that the leftover is taken from: where most
-    OSDs have given some away, the two bore each other out for ever."""
-    cluster, builder = expanded(told, growth)
-    for _ in range(8):
-        before = builder.build(cluster.reading())
-    assert before.osds[0].uncompacted_bytes > OMAP
-    told_of(cluster, told, growth, 0)
-    for _ in range(8):
-        after = builder.build(cluster.reading())
-    assert [osd.uncompacted_bytes for osd in after.osds.values()] == [0] * 12
-    assert after.pgs["1.50"].shard_bytes == pytest.approx(growth * OMAP, rel=0.01)
-
-
-def test_what_is_on_its_way_to_an_osd_is_no_sign_that_it_has_given_anything_back() -> None:
-    cluster, builder = moved()
-    before = builder.build(cluster.reading()).osds[0].uncompacted_bytes
-    cluster.pg("1.7", [0], num_bytes=0, objects=1000, omap=OMAP, items=[(1, 0)], acting=[1],
-               state="active+remapped+backfilling", reported=103)
-    cluster.epoch = 103
-    for _ in range(3):
-        assert builder.build(cluster.reading()).osds[0].uncompacted_bytes == pytest.approx(
-            before, rel=0.01)

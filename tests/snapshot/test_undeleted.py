@@ -9,9 +9,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
 
 DATA = 4 * GIB
@@ -75,22 +73,6 @@ def test_what_has_left_counts_as_leaving_until_it_is_deleted(was_seen: bool) -> 
         assert [osds[osd].undeleted_bytes for osd in (1, 2, 3, 4)] == [0] * 4
 
 
-def test_no_more_is_taken_from_an_osd_that_is_still_deleting() -> None:
-    cluster, builder = moved()
-    for _ in range(3):
-        assert make_plan(look(builder, cluster), PlanOptions(aim="even")).moves == ()
-    assert make_plan(build_snapshot(cluster.reading()), PlanOptions(aim="even")).moves == (), (
-        "a mgr that did not see it leave knows by the OSD's PGs beyond those of the map")
-
-
-def test_sizes_of_shards_stay_what_they_are() -> None:
-    """Their pool's figure counts what no PG holds any more."""
-    cluster, builder = moved()
-    look(builder, cluster)
-    sizes = [pg.shard_bytes for pg in look(builder, cluster).pgs.values()]
-    assert sizes == pytest.approx([DATA] * sum(SHARDS), rel=0.01)
-
-
 def five_osds_alike() -> Tuple[Cluster, SnapshotBuilder]:
     """60 PGs of one copy each, and a builder that has seen them at rest."""
     cluster, builder = Cluster(hosts(1, 5), {0: OSD_RULE}).pool(1, size=1), SnapshotBuilder()
@@ -130,20 +112,3 @@ def test_where_all_osds_have_given_and_got_sizes_stay_what_they_are() -> None:
             [DATA] * 60, rel=0.01)
         assert [osd.undeleted_bytes / DATA for osd in snapshot.osds.values()] == pytest.approx(
             [left * (osd + 1) / 5 for osd in range(5)], abs=0.1)
-
-
-def test_sizes_stay_what_they_are_where_shards_arrive_at_one_look_after_the_other() -> None:
-    cluster, builder = five_osds_alike()
-    for turn in range(4):   # five more at each look, of which nothing is deleted
-        cluster.up, cluster.epoch = dict(cluster.up), cluster.epoch + 1
-        for ps in range(5 * turn, 5 * turn + 5):
-            cluster.pg(f"1.{ps:x}", [(ps + 1) % 5], num_bytes=DATA, objects=1000,
-                       items=[(ps % 5, (ps + 1) % 5)], reported=cluster.epoch)
-        for osd in range(5):
-            told(cluster, osd, 13 + turn, 13 + turn)
-        look(builder, cluster)
-    for _ in range(2):
-        snapshot = look(builder, cluster)
-    assert [pg.shard_bytes for pg in snapshot.pgs.values()] == pytest.approx([DATA] * 60, rel=0.01)
-    assert [osd.undeleted_bytes / DATA for osd in snapshot.osds.values()] == pytest.approx(
-        [4.0] * 5, abs=0.3)

@@ -9,8 +9,6 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
-from equilibrium_mgr.snapshot.builder import build_snapshot
-from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 
 BYTES_ONLY, OMAP_ONLY, MIXED, EMPTY = "bytes only", "omap only", "mixed", "empty"
@@ -116,15 +114,6 @@ def test_nothing_that_holds_data_is_taken_for_empty(seed: int) -> None:
             assert all(records[pgid].num_objects == 0 for pgid in pool.pgids)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_order_of_dictionaries_does_not_matter(seed: int) -> None:
-    one, other = TrueCluster(seed), TrueCluster(seed)
-    progress = other.progress()
-    keys = sorted(progress, key=lambda pgid: hash((seed, pgid)))
-    assert one.statistics.records(one.progress(), one.pool_stats(), {}, {}) == (
-        other.statistics.records({k: progress[k] for k in keys}, other.pool_stats()[::-1], {}, {}))
-
-
 def test_pgs_that_had_not_reported_take_as_much_as_others() -> None:
     """Half of a pool of omap is reported at the full reading, all of it later."""
     def full(count: int) -> List[Mapping[str, Any]]:
@@ -185,15 +174,6 @@ def test_only_what_holds_nothing_has_no_objects(num_bytes: int, omap: int, objec
     assert cluster.snapshot().pgs["1.0"].objects == least
 
 
-def test_what_late_osds_hold_does_not_shrink_the_others_shards() -> None:
-    """A pool's allocated bytes are those of the OSDs that have reported."""
-    cluster = Cluster(hosts(4)).pool(1, size=2)
-    cluster.pg("1.0", [0, 1], num_bytes=10 * GIB).pg("1.1", [2, 3], num_bytes=10 * GIB)
-    cluster.store_stats[1] = {"allocated": 20 * GIB}
-    cluster.without_statistics = [2, 3]
-    assert cluster.snapshot().pgs["1.0"].shard_bytes == 10 * GIB
-
-
 # -- omap ------------------------------------------------------------------------------------------
 
 
@@ -223,15 +203,6 @@ def test_omap_that_the_pool_tells_is_spread_over_its_pgs(scrubbed: int) -> None:
     for pg in snapshot.pgs.values():
         assert pg.shard_bytes == pytest.approx(pg.objects * 400_000, rel=0.001)
         assert pg.immovable is None
-
-
-def test_omap_that_has_grown_since_the_deep_scrubs() -> None:
-    cluster = omap_pool(16, allocated=True)
-    cluster.store_stats[1]["omap_allocated"] *= 2
-    for osd in cluster.used:
-        cluster.used[osd] *= 2
-    pg = cluster.snapshot().pgs["1.0"]
-    assert pg.shard_bytes == pytest.approx(pg.objects * 800_000, rel=0.001)
 
 
 def test_one_pg_without_a_deep_scrub_is_not_given_what_all_have_grown_by() -> None:
@@ -274,26 +245,6 @@ def test_omap_that_osds_tell_late_is_the_least_that_it_can_be(
     assert snapshot.skipped == ({reasons.OMAP_UNMEASURED: 16 - scrubbed} if late else {})
 
 
-def test_what_osds_tell_late_of_omap_still_counts() -> None:
-    """As less than nothing is known of it, and the fill limit sees it."""
-    cluster = omap_pool(0, allocated=True)
-    cluster.extra["require_osd_release"] = "pacific"
-    for pg in cluster.snapshot().pgs.values():
-        assert pg.shard_bytes == pytest.approx(pg.objects * 400_000, rel=0.001)
-
-
-def test_objects_with_omap_tell_more_than_bytes() -> None:
-    """Of 100 objects 90 have omap, though one of the others is large; and the other way round."""
-    cluster = Cluster(hosts(3)).pool(1, size=2)
-    for ps, with_omap in ((0, 90), (1, 2), (2, 0)):
-        cluster.pg(f"1.{ps:x}", [0, 1], num_bytes=0 if ps == 2 else 4 * MIB, objects=100)
-        cluster.records[f"1.{ps:x}"] = cluster.records[f"1.{ps:x}"]._replace(
-            omap_objects=with_omap)
-    snapshot: Snapshot = build_snapshot(cluster.reading())
-    assert [pg.immovable for pg in snapshot.pgs.values()] == [
-        reasons.OMAP_UNMEASURED, None, None]
-
-
 @pytest.mark.parametrize("release, unmeasured", [("pacific", [0, 1]), ("tentacle", [])])
 @pytest.mark.parametrize("told", [0, 100 * MIB])
 def test_a_part_of_the_objects_with_omap_is_enough_where_it_is_told_late(
@@ -314,11 +265,3 @@ def test_a_part_of_the_objects_with_omap_is_enough_where_it_is_told_late(
 def test_erasure_coded_pools_have_no_omap() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3, k=2).pg("1.0", [0, 1, 2], num_bytes=0, objects=9)
     assert cluster.snapshot().pgs["1.0"].immovable is None
-
-
-def test_the_fill_limit_sees_omap_that_no_pg_tells() -> None:
-    cluster = omap_pool(0, allocated=True)
-    cluster.acting["1.0"] = [osd for osd in range(6) if osd not in cluster.up["1.0"]]
-    snapshot = cluster.snapshot()
-    assert sum(osd.inbound_bytes for osd in snapshot.osds.values()) == pytest.approx(
-        3 * 400_000 * snapshot.pgs["1.0"].objects, rel=0.1)

@@ -62,17 +62,6 @@ def test_drain_of_all_but_few(drained: int) -> None:
         dict.fromkeys(range(drained), 0.3))
 
 
-def test_new_larger_osds_that_are_weighed_in_together() -> None:
-    """None of their size has its full weight yet; the others tell what a TiB weighs."""
-    sizes = [4.0] * 8 + [16.0] * 4
-    assert shares(snapshot_of(sizes, [4.0] * 8 + [1.6] * 4)) == dict.fromkeys(range(8, 12), 0.1)
-
-
-def test_more_new_osds_than_old_ones() -> None:
-    """By Ceph's convention the old ones have their size for a weight."""
-    assert shares(snapshot_of(ALIKE, [4.0] * 5 + [0.4] * 7)) == dict.fromkeys(range(5, 12), 0.1)
-
-
 @pytest.mark.parametrize("size, weight", [(4.0, 0.4), (4.0, 3.0), (8.0, 0.8), (8.0, 6.0)])
 def test_hardware_is_exchanged_by_steps(size: float, weight: float) -> None:
     """Many more new OSDs than old ones, all of them weighed in together."""

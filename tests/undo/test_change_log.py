@@ -5,7 +5,6 @@ import logging
 from typing import Any, List
 
 import pytest
-from tests.support.clusters.unit_cluster import plan_of
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import kept, small_plan, successor, uneven
 
@@ -49,24 +48,6 @@ def test_rows_are_read_again_as_they_were() -> None:
     rows = [row(number, "p" if number % 7 else "q") for number in range(700)]
     written(kv, [rows[:1], rows[1:300], rows[300:]])
     assert log_on(kv).rows() == rows
-
-
-def test_a_successor_adds_to_them() -> None:
-    kv = KeyValueStore()
-    rows = [row(number) for number in range(600)]
-    written(kv, [rows[:260]])
-    again, store = log_on(kv), BufferedKvStore(kv, LOG)
-    again._store = store
-    again.append(rows[260:], 1000.0)
-    store.flush()
-    assert log_on(kv).rows() == rows
-
-
-def test_a_batch_rewrites_the_newest_part_alone() -> None:
-    kv = KeyValueStore()
-    batches = [[row(10 * batch + number) for number in range(10)] for batch in range(100)]
-    written(kv, batches)
-    assert len(kv.writes) == 100 and len({key for key, _ in kv.writes}) == 4
 
 
 def test_the_oldest_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,15 +140,17 @@ def test_a_mgr_that_dies_in_its_first_batch_has_told_which_episode_it_was_of() -
     assert len(begun) > 3 and len(set(begun[1:])) == 1
 
 
-def test_an_episode_has_one_beginning_with_a_successor_too() -> None:
-    harness = Harness(uneven(), max_moves_per_round=2)
-    plan = kept(harness, plan=plan_of(small_plan().changes))
-    assert harness.balancer.execute("p", plan)
-    harness.round()
-    again = successor(harness)
-    again.round(60)
-    rows = again.balancer.changes().rows()
-    assert len(rows) == 4 and len({one.begun_at for one in rows}) == 1
+def test_of_which_plan_the_first_rows_were_dropped_is_known(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_log, "MOST_ROWS", 750)
+    kv = KeyValueStore()
+    batches = [[row(number, "old") for number in range(200)],
+               [row(number, "p") for number in range(200, 600)],
+               [row(number, "q") for number in range(600, 900)]]
+    for found in (written(kv, batches), log_on(kv)):
+        assert found.first_known == batches[1][50] and {one.plan for one in found.rows()} == {
+            "p", "q"}
+    assert written(KeyValueStore(), batches[:2]).first_known is None
 
 
 def test_what_was_not_sent_after_all_is_taken_out() -> None:
@@ -188,29 +171,12 @@ def test_what_was_not_sent_after_all_is_taken_out() -> None:
     assert log.rows() == [*earlier, batch[0]]
 
 
-def test_a_large_batch_that_was_kept_in_part_stands_as_it_is_in_all_parts() -> None:
+def test_a_successor_adds_to_them() -> None:
     kv = KeyValueStore()
-    store = BufferedKvStore(kv, LOG)
-    log, sent = ChangeLog(store), [row(number) for number in range(1000)]
-    log.append([row(4000)], 1000.0)
-    settled(log, [row(4000)], {})
-    log.append(sent, 1000.0)
-    settled(log, sent, {one.pgid: one.after[:1] for one in sent})
+    rows = [row(number) for number in range(600)]
+    written(kv, [rows[:260]])
+    again, store = log_on(kv), BufferedKvStore(kv, LOG)
+    again._store = store
+    again.append(rows[260:], 1000.0)
     store.flush()
-    expected = [row(4000), *(one._replace(after=one.after[:1]) for one in sent)]
-    assert log.rows() == expected and log_on(kv).rows() == expected
-    log.append([row(5000)], 1000.0)
-    assert log.rows() == [*expected, row(5000)]
-
-
-def test_of_which_plan_the_first_rows_were_dropped_is_known(
-        monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_log, "MOST_ROWS", 750)
-    kv = KeyValueStore()
-    batches = [[row(number, "old") for number in range(200)],
-               [row(number, "p") for number in range(200, 600)],
-               [row(number, "q") for number in range(600, 900)]]
-    for found in (written(kv, batches), log_on(kv)):
-        assert found.first_known == batches[1][50] and {one.plan for one in found.rows()} == {
-            "p", "q"}
-    assert written(KeyValueStore(), batches[:2]).first_known is None
+    assert log_on(kv).rows() == rows

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 import random
-from itertools import permutations
-from typing import Iterator, List, Sequence, Set, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 import pytest
 from tests.execution.limits import limited
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.few import few
 
 from equilibrium_mgr.execution.batch_selection import next_batch
 from equilibrium_mgr.execution.guards import PoolGuard
-from equilibrium_mgr.snapshot.upmap_items import apply_items, items_for, keep_raw_positions
+from equilibrium_mgr.snapshot.upmap_items import apply_items
 from equilibrium_mgr.upmap_cleanup import upmap_cleanup as why
 from equilibrium_mgr.upmap_cleanup.upmap_cleanup import cleanup_plan, find_needless
 
@@ -48,24 +48,11 @@ def test_each_kind_is_told(items: Items, keeps: Items, reasons: List[str]) -> No
     assert found.needless_pairs == len(items) - len(keeps) and found.pairs == len(items)
 
 
-def test_a_pair_without_motion_is_told_so() -> None:
-    needless, = find_needless(made(((0, 0), (1, 6))).snapshot()).needless
-    assert needless.reasons == (why.SAME,) and needless.pairs == ((0, 0),)
-
-
 def test_a_target_that_is_out_has_no_effect() -> None:
     cluster = made(((1, 6),))
     cluster.items["1.0"] = [(0, 9), (1, 6)]
     needless, = find_needless(cluster.mark_out(9).snapshot()).needless
     assert needless.reasons == (why.TARGET_GONE,) and needless.keeps == ((1, 6),)
-
-
-def test_what_belongs_to_no_pg_is_left_to_the_monitors() -> None:
-    cluster = made(())
-    cluster.items["7.3"] = [(0, 5)]
-    plan, not_cleaned, found = cleanup_plan(cluster.snapshot())
-    assert not plan.changes and not_cleaned == [("7.3", why.GONE)]
-    assert found.needless[0].pgid == "7.3"
 
 
 def test_what_cannot_be_told_is_left_alone() -> None:
@@ -75,14 +62,6 @@ def test_what_cannot_be_told_is_left_alone() -> None:
     plan, not_cleaned, _ = cleanup_plan(cluster.snapshot())
     assert not plan.changes
     assert not_cleaned == [("1.0", "its CRUSH mapping cannot be recovered from its upmap items")]
-
-
-def test_a_raw_mapping_behind_another_reason_is_not_relied_on() -> None:
-    """Of a PG of a cache tier it is not told, and all of its pairs would seem needless."""
-    cluster = made(((0, 5), (0, 6)))
-    cluster.pools[1]["tier_of"] = 3
-    cluster.up["1.0"] = [5, 6, 2]
-    assert not cleanup_plan(cluster.snapshot())[0].changes
 
 
 def test_a_placement_that_breaks_its_rule_keeps_its_pairs() -> None:
@@ -100,7 +79,7 @@ def all_items(size: int, rng: random.Random, osds: int) -> Iterator[Items]:
 
 
 @pytest.mark.parametrize("erasure", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), 1))
 def test_no_clean_up_changes_an_up_set(seed: int, erasure: bool) -> None:
     """And each can be sent whatever the limits, leaves no needless pair, and adds none."""
     rng = random.Random(seed)
@@ -124,50 +103,9 @@ def test_no_clean_up_changes_an_up_set(seed: int, erasure: bool) -> None:
     assert cleaned >= 50
 
 
-def fewest(raw: Sequence[int], wanted: Set[int], osds: int) -> int:
-    """The fewest pairs that lead to a set, by trying: each changes one OSD at most."""
-    sets: Set[Tuple[int, ...]] = {tuple(raw)}
-    for count in range(len(raw) + 1):
-        if any(set(one) == wanted for one in sets):
-            return count
-        sets = {one[:i] + (osd,) + one[i + 1:] for one in sets for i in range(len(raw))
-                for osd in range(osds) if osd not in one}
-    raise AssertionError(f"{wanted} cannot be reached")
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_plans_write_the_fewest_items(seed: int) -> None:
-    rng = random.Random(seed)
-    rule = Cluster(hosts(6)).pool(1, size=3).pg("1.0", [0, 1, 2]).snapshot().pools[1].rule
-    assert rule is not None
-    for _ in range(40):
-        raw = rng.sample(range(6), 3)
-        wanted = rng.sample(range(6), 3)
-        for order in permutations(wanted):
-            items = items_for(raw, keep_raw_positions(raw, order, rule))
-            assert set(apply_items(raw, items, lambda osd: False)) == set(wanted)
-            assert len(items) == fewest(raw, set(wanted), 6)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_so_they_do_where_positions_count(seed: int) -> None:
-    rng = random.Random(seed)
-    for _ in range(200):
-        raw, wanted = rng.sample(range(8), 4), rng.sample(range(8), 4)
-        try:
-            items = items_for(raw, wanted)
-        except ValueError:
-            continue
-        assert list(apply_items(raw, items, lambda osd: False)) == wanted
-        assert len(items) == sum(1 for a, b in zip(raw, wanted) if a != b) + circles(raw, wanted)
-
-
-def circles(raw: List[int], wanted: List[int]) -> int:
-    """Circles in which shards exchange their OSDs: each costs a pair more."""
-    found, left = 0, {a: b for a, b in zip(raw, wanted) if a != b}
-    while left:
-        first, last = left.popitem()
-        while last in left:
-            last = left.pop(last)
-        found += last == first
-    return found
+def test_a_raw_mapping_behind_another_reason_is_not_relied_on() -> None:
+    """Of a PG of a cache tier it is not told, and all of its pairs would seem needless."""
+    cluster = made(((0, 5), (0, 6)))
+    cluster.pools[1]["tier_of"] = 3
+    cluster.up["1.0"] = [5, 6, 2]
+    assert not cleanup_plan(cluster.snapshot())[0].changes

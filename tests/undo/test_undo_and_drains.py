@@ -52,21 +52,6 @@ def test_a_drain_of_others_begins_once_the_undo_is_done(undoing: Session) -> Non
     assert listed["safe_to_stop"] and listed["waits_for_plan"] is None
 
 
-def test_what_returns_nothing_to_a_drained_osd_is_taken_back(session: Session) -> None:
-    """Shards of the drained OSD have no other place; plan p is undone all the same."""
-    half_way(session)
-    moves = session.module.plan_store.get("p").moves
-    said(session, "equilibrium rm p")
-    said(session, "config set mgr mgr/equilibrium/fill_limit 0.01")
-    osd = min(set(range(12)) - {move.source for move in moves})
-    said(session, f"equilibrium drain add {osd}")
-    session.host.run_for(300.0)
-    assert asked(session, "status")["drains"]["stuck_shards"] > 0
-    assert asked(session, "undo p --dry-run")["pgs"] > 0
-    answer = asked(session, "undo p")
-    assert answer["plan"] == "undo-1" and answer["not_restored"] == []
-
-
 def test_what_returns_a_shard_to_a_drained_osd_stops_nothing(session: Session) -> None:
     """It is refused before the plan is stopped."""
     half_way(session)
@@ -74,20 +59,3 @@ def test_what_returns_a_shard_to_a_drained_osd_stops_nothing(session: Session) -
     said(session, f"equilibrium drain add {source}")
     assert refused(session, "undo p")[0] == errno.EPERM
     assert asked(session, "status")["execution"]["plan"] == "p"
-
-
-def test_the_option_waits_for_what_is_taken_back(session: Session) -> None:
-    """As `on` does; nothing else is sent until then, and `status` says so."""
-    half_way(session)
-    name = asked(session, "undo")["plan"]
-    said(session, "config set mgr mgr/equilibrium/active true")
-    sent = len(session.simulation.monitor.log)
-    for _ in range(4):
-        session.host.run_for(120.0)
-        execution = asked(session, "status")["execution"]
-        assert (execution["plan"], execution["kind"]) == (name, "undo")
-        plain = " ".join(said(session, "equilibrium status").split())
-        assert f"it begins once plan '{name}' is done, and may make again what" in plain
-    wanted = {change.pgid for change in session.module.plan_store.get(name).changes}
-    begun = {entry.command.get("pgid") for entry in session.simulation.monitor.log[sent:]}
-    assert begun <= wanted | {None}

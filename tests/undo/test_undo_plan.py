@@ -59,13 +59,6 @@ def test_each_pg_gets_the_pairs_that_it_had() -> None:
     assert result.not_restored == []
 
 
-def test_several_rows_are_taken_back_to_the_first() -> None:
-    cluster = arrived((0, 4))
-    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)]),
-            row("1.0", [(0, 3)], [(0, 4)])]
-    assert goals(undone(cluster, rows)) == [("1.0", ())]
-
-
 def test_what_the_monitor_never_kept_is_no_obstacle() -> None:
     rows = [row("1.0", [], [(0, 2)]), row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)])]
     assert goals(undone(arrived((0, 2)), rows)) == [("1.0", ())]
@@ -81,12 +74,6 @@ def test_a_later_plan_that_was_taken_back_is_no_obstacle() -> None:
     back = row("1.0", [(0, 4)], [(0, 3)], plan="undo-1", kind=UNDO)
     assert undone(arrived((0, 3)), [*rows[:2], between, back]).not_restored == [
         ("1.0", "plan 'undo-1' has changed it since")]
-
-
-def test_a_later_plan_that_has_not_changed_it_is_no_obstacle() -> None:
-    """It was stopped before it was sent, or the monitor has refused it."""
-    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)], plan="q")]
-    assert goals(undone(arrived((0, 2)), rows)) == [("1.0", ())]
 
 
 def test_a_plan_that_has_not_changed_it_has_nothing_to_take_back() -> None:
@@ -142,13 +129,6 @@ def test_what_is_not_legal_any_more() -> None:
     cluster = arrived((0, 2), cluster=Cluster(hosts(4, 2)).pool(1, size=2))
     reason = dict(undone(cluster, [row("1.0", [], [(0, 2)])]).not_restored)["1.0"]
     assert reason.startswith("no longer legal: ")
-
-
-def test_a_pg_that_must_not_be_moved() -> None:
-    cluster = arrived((0, 2))
-    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [2, 1]}]
-    assert undone(cluster, [row("1.0", [], [(0, 2)])]).not_restored == [
-        ("1.0", "placed by a full pg-upmap")]
 
 
 def test_a_primary_that_was_set_since_is_no_obstacle() -> None:
@@ -234,3 +214,23 @@ def test_nothing_returns_to_an_osd_that_is_being_drained() -> None:
         result = made(snapshot, rows, lambda one: True)
         assert not result.plan.changes
         assert [(why, why.osd) for _, why in result.not_restored] == [(DRAINED, 0)] * count
+
+
+def test_several_rows_are_taken_back_to_the_first() -> None:
+    cluster = arrived((0, 4))
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)]),
+            row("1.0", [(0, 3)], [(0, 4)])]
+    assert goals(undone(cluster, rows)) == [("1.0", ())]
+
+
+def test_a_later_plan_that_has_not_changed_it_is_no_obstacle() -> None:
+    """It was stopped before it was sent, or the monitor has refused it."""
+    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)], plan="q")]
+    assert goals(undone(arrived((0, 2)), rows)) == [("1.0", ())]
+
+
+def test_a_pg_that_must_not_be_moved() -> None:
+    cluster = arrived((0, 2))
+    cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": [2, 1]}]
+    assert undone(cluster, [row("1.0", [], [(0, 2)])]).not_restored == [
+        ("1.0", "placed by a full pg-upmap")]

@@ -18,7 +18,7 @@ from equilibrium_mgr.execution.throttle_state import ThrottleLimits
 from equilibrium_mgr.plan.model import FREEZE, UNDO, PgChange
 from mgr_stub.console.session import Session
 
-from .test_undo_commands import asked, half_way, items, refused, said, session
+from .test_undo_commands import asked, half_way, items, said, session, settle
 
 __all__ = ["session"]   # the fixture
 
@@ -88,20 +88,6 @@ def test_a_look_from_before_the_last_batch_is_not_acted_on(
     assert "older than what was sent last; a look has been started" in message
 
 
-def test_an_old_look_is_renewed_however_long_rounds_are(session: Session) -> None:
-    half_way(session)
-    said(session, "equilibrium rm p")
-    said(session, "config set mgr mgr/equilibrium/sleep_interval 3600")
-    session.host.run_for(1200.0)
-    for command in ("undo", "cancel", "upmap cleanup", "freeze"):
-        code, message = refused(session, command)
-        assert code == errno.EAGAIN and "a look has been started, try again" in message
-        session.host.run_for(1.0)
-        session.command(f"equilibrium {command} --dry-run")
-        assert session.command(f"equilibrium {command} --dry-run")[0] == 0
-        session.host.run_for(1200.0)
-
-
 def test_the_answer_says_of_when_it_is(session: Session) -> None:
     half_way(session)
     asked(session, "cancel --dry-run")   # has the cluster looked at
@@ -121,7 +107,7 @@ def test_a_cluster_at_rest_needs_no_new_look(session: Session) -> None:
     """An operator reads the dry run, and then goes on."""
     half_way(session)
     said(session, "equilibrium rm p")
-    session.host.run_for(86400.0)
+    settle(session)
     session.command("equilibrium undo --dry-run")
     session.host.run_for(1.0)
     shown = asked(session, "undo --dry-run")

@@ -120,22 +120,6 @@ def test_figures_leave_the_failed_osds_out() -> None:
     assert later.room is not None and later.room.limiting_osd == 3
 
 
-def test_the_worst_come_first_and_few_are_kept() -> None:
-    cluster = Cluster(hosts(8), {0: HOST_RULE}).pool(1, size=1)
-    for osd in range(8):
-        cluster.pg(f"1.{osd:x}", [osd], (osd + 1) * GIB)
-    placed = placement(cluster.snapshot())
-
-    def mapped(osds: Sequence[int], pgids: Sequence[str]) -> Mapping[str, Tuple[int, ...]]:
-        assert len(osds) == 1
-        return {pgid: ((osds[0] + 1) % 8,) for pgid in pgids}
-    found = worst_failures(placed, mapped)["host"]
-    assert found.failures == 8 and len(found.worst) == 5
-    assert all(one.lost == {1: 1} for one in found.worst)   # one copy
-    highest = [one.fullest[0] for one in found.worst]
-    assert highest == sorted(highest, key=lambda ratio: -(ratio or 0.0))
-
-
 def test_where_time_is_short_those_with_the_most_data_are_computed() -> None:
     cluster = Cluster(hosts(8), {0: HOST_RULE}).pool(1, size=2)
     for osd in range(7):

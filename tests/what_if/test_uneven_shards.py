@@ -69,15 +69,6 @@ def test_what_is_copied_is_as_large_as_it_is_where_it_goes() -> None:
     assert found.too_full == {"1.0"}   # 80 of 90 GiB: the empty shard of the other fits
 
 
-def test_bytes_are_those_of_the_device_that_they_go_to() -> None:
-    snapshot = Cluster(hosts(3)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB).snapshot()
-    osd = snapshot.osds[2]._replace(size_factor=2.0, size_bytes=50 * GIB,
-                                    device=(100 * GIB, 0))
-    snapshot = snapshot._replace(osds={**snapshot.osds, 2: osd})
-    found = recover(placement(snapshot), Failure("it", "osd", frozenset({0})), {"1.0": (2, 1)})
-    assert found.copied_bytes == 20 * GIB and found.fullest[0] == pytest.approx(0.2)
-
-
 def test_a_drained_osd_counts_in_all_figures() -> None:
     """CRUSH places on it what is recovered."""
     cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1], 10 * GIB).drain(3)

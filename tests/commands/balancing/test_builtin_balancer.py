@@ -9,7 +9,7 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.support.releases import RELEASES
 
-from ..asking import ask, count_commands, health, optimize, refused, run, state, upmap_items
+from ..asking import ask, count_commands, health, optimize, refused, run, state
 
 
 def with_builtin(session: Session) -> Session:
@@ -28,32 +28,18 @@ def beside(open_session: Callable[..., Session]) -> Session:
     return with_builtin(open_session(18))
 
 
-def test_execute_is_refused(beside_any: Session) -> None:
-    optimize(beside_any)
-    sent = count_commands(beside_any)
-    rc, text = refused(beside_any, "equilibrium execute p")
+def test_execute_is_refused(beside: Session) -> None:
+    optimize(beside)
+    sent = count_commands(beside)
+    rc, text = refused(beside, "equilibrium execute p")
     assert rc == -1 and "ceph balancer off" in text
-    run(beside_any, "sim run 20m")
-    assert sent == [] and state(beside_any) == "off"
-    run(beside_any, "balancer off", "equilibrium execute p", "sim run 299s")
+    run(beside, "sim run 20m")
+    assert sent == [] and state(beside) == "off"
+    run(beside, "balancer off", "equilibrium execute p", "sim run 299s")
     assert sent == []   # it may be sending its last batch still
-    assert "built-in balancer" in ask(beside_any, "status")["reason"]
-    run(beside_any, "sim run 62s")
+    assert "built-in balancer" in ask(beside, "status")["reason"]
+    run(beside, "sim run 62s")
     assert sent
-
-
-def test_one_that_has_been_off_for_long_is_not_waited_for(session: Session) -> None:
-    optimize(session)
-    sent = count_commands(session)
-    run(session, "equilibrium execute p")
-    assert sent
-
-
-def test_active_by_default(beside_any: Session) -> None:
-    """The option is unset on a fresh cluster, and the balancer on."""
-    optimize(beside_any)
-    run(beside_any, "config rm mgr mgr/balancer/active")
-    assert refused(beside_any, "equilibrium execute p")[0] == -1
 
 
 def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
@@ -75,36 +61,6 @@ def test_on_without_it_waits_for_nothing(session: Session) -> None:
     sent = count_commands(session)
     assert ask(session, "on")["builtin_balancer_switched_off"] is False
     assert sent
-
-
-def test_on_twice_keeps_the_wait(beside: Session) -> None:
-    run(beside, "equilibrium on")
-    sent = count_commands(beside)
-    run(beside, "sim run 2m", "equilibrium on", "sim run 2m", "equilibrium on")
-    assert sent == [] and state(beside) == "waiting"
-    run(beside, "sim run 3m")
-    assert sent
-
-
-def test_switched_on_in_the_middle(beside: Session) -> None:
-    """An execution stands still while the built-in balancer is on, and goes on afterwards."""
-    run(beside, "balancer off", "config set mgr mgr/equilibrium/max_misplaced_ratio 0.02")
-    plan = optimize(beside)
-    run(beside, "equilibrium execute p", "sim run 5m")
-    assert 0 < ask(beside, "status")["execution"]["sent_moves"] < len(plan["moves"])
-    run(beside, "balancer on")
-    sent = count_commands(beside)
-    run(beside, "sim run 1h")
-    assert sent == []
-    status = ask(beside, "status")
-    assert status["state"] == "blocked" and "ceph balancer off" in status["reason"]
-    assert status["builtin_balancer_active"] is True
-    conflict = health(beside)["MGR_EQUILIBRIUM_CONFLICT"]
-    assert "ceph balancer off" in "\n".join(conflict["detail"])
-    run(beside, "balancer off", "sim run 6m", "sim run idle")
-    assert sent and health(beside) == {}
-    assert upmap_items(beside) == plan["upmap_items"]
-    assert ask(beside, "status")["last_execution"]["outcome"] == "completed"
 
 
 def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
@@ -145,20 +101,6 @@ def test_in_mode_read_it_stays_on(beside_reads: Session) -> None:
     assert primaries(beside_reads) and health(beside_reads) == {}
     assert "built-in" not in run(beside_reads, "equilibrium status")
     assert run(beside_reads, "equilibrium off").splitlines() == ["automatic balancing is off"]
-
-
-def test_plans_outlive_the_primaries_that_it_sets(beside_reads: Session) -> None:
-    run(beside_reads, "balancer off", "equilibrium status", "sim run 1m")
-    plan = optimize(beside_reads)
-    run(beside_reads, "balancer on", "sim run 2m", "equilibrium eval p", "sim run 1m")
-    assert set(plan["predicted_up"]) & set(primaries(beside_reads))
-    evaluated = ask(beside_reads, "eval p")
-    assert evaluated["applicable_changes"] == evaluated["changes"] == len(plan["predicted_up"])
-    assert evaluated["is_outdated"] is False
-    assert ask(beside_reads, "report p")["outdated"] is False
-    run(beside_reads, "equilibrium execute p", "sim run idle")
-    assert upmap_items(beside_reads) == plan["upmap_items"]
-    assert ask(beside_reads, "status")["last_execution"]["outcome"] == "completed"
 
 
 def test_from_a_mode_that_moves_data_to_read_is_waited_for(beside: Session) -> None:

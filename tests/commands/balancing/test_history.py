@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List
 
-
 from equilibrium_mgr.report.history import report_history
 from equilibrium_mgr.runtime.formatting import WIDTH
 from mgr_stub.console.session import Session
@@ -28,11 +27,6 @@ def episodes(session: Session) -> List[Dict[str, Any]]:
 
 def maxima(told: Dict[str, Any], key: str) -> Dict[str, float]:
     return {figures["device_class"]: figures[key] for figures in told["classes"]}
-
-
-def test_before_the_first_move(session: Session) -> None:
-    assert episodes(session) == []
-    assert "nothing has been moved yet" in run(session, "equilibrium history")
 
 
 def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session) -> None:
@@ -74,17 +68,6 @@ def test_what_stands_as_the_result_is_what_osds_reported_and_no_forecast(session
     assert episodes(session) == [told]
 
 
-def test_next_episode_begins_while_data_of_the_last_one_moves(session: Session) -> None:
-    optimize(session)
-    optimize(session, "q")
-    run(session, "equilibrium execute p", "sim run 2m", "equilibrium off", "equilibrium execute q",
-        "sim run 2m")
-    stopped, under_way = episodes(session)
-    assert (stopped["outcome"], stopped["measured"]) == ("stopped", "interrupted")
-    assert under_way["outcome"] == "under way"
-    assert all(maxima(stopped, "max_after").values())
-
-
 def test_limit_shows_the_newest(session: Session) -> None:
     entries = [{"plan": f"p{i}", "started_at": 1e9 + i, "ended_at": 1e9 + i + 1,
                 "outcome": "completed"} for i in range(30)]
@@ -112,13 +95,3 @@ def test_garbled_entries_are_told_as_far_as_they_go() -> None:
     assert "1970-01-01 00:00" in answer.plain and "1h00m" in answer.plain
     assert "1 TiB" in answer.plain and "90.00 -> 75.00" in answer.plain
     assert json.dumps(answer.data)
-
-
-def test_many_classes_and_long_names_stay_within_the_screen() -> None:
-    classes = {f"class-{i:07}": 0.5 + i / 100 for i in range(5)}
-    entry = {"plan": "p" * 64, "automatic": False, "why": "because " * 40, "started_at": 1e9,
-             "ended_at": 1e9 + 99 * 3600, "outcome": "dropped: " + "what for " * 30, "plans": 1,
-             "moves": 123456, "bytes": 1 << 57, "max_before": classes, "max_predicted": classes,
-             "max_after": classes, "measured": "arrived", "measured_at": 2e9}
-    plain = report_history([entry], None, 2e9).plain
-    assert max(map(len, plain.split("\n"))) <= WIDTH, plain

@@ -8,12 +8,10 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import (
-    ask, count_commands, max_by_class, optimize, refused, run, state, up_sets, upmap_items)
+from ..asking import ask, count_commands, optimize, refused, run, state, up_sets, upmap_items
 
 
-def test_off_stops_an_execution(any_session: Session) -> None:
-    session = any_session
+def test_off_stops_an_execution(session: Session) -> None:
     run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.01")
     plan = optimize(session)
     run(session, "equilibrium execute p", "sim run 3m")
@@ -46,15 +44,6 @@ def test_the_rest_can_be_executed_later(session: Session) -> None:
     assert last["done_moves"] + last["sent_moves"] == len(plan["moves"])
 
 
-def test_off_twice(session: Session) -> None:
-    for _ in range(2):
-        assert ask(session, "off") == {
-            "active": False, "stopped_plan": None, "drain_paused": False}
-    assert "built-in" in run(session, "equilibrium off")
-    run(session, "balancer on")
-    assert "stays off" not in run(session, "equilibrium off")
-
-
 def test_one_execution_at_a_time(session: Session) -> None:
     optimize(session, "q")
     optimize(session)
@@ -63,22 +52,6 @@ def test_one_execution_at_a_time(session: Session) -> None:
     assert refused(session, "equilibrium execute p")[0] == -16
     assert refused(session, "equilibrium optimize p")[0] == -16
     assert ask(session, "reset") == {"removed": ["q"], "stopped_plan": None}
-
-
-def test_automatic_to_the_end(any_session: Session) -> None:
-    session = any_session
-    before = max_by_class(session)
-    assert ask(session, "on")["active"] is True
-    assert ask(session, "status")["active"] is True
-    run(session, "sim run idle")
-    assert state(session) == "balanced"
-    assert all(highest < before[name] - 0.1 for name, highest in max_by_class(session).items())
-    sent = count_commands(session)
-    epoch = session.cluster.map.epoch
-    run(session, "sim run 6h")
-    assert sent == [] and session.cluster.map.epoch == epoch and state(session) == "balanced"
-    assert ask(session, "ls") == {"plans": []}  # automatic plans are not kept
-    assert optimize(session)["moves"] == []
 
 
 def old_clients(demo_state: Dict[str, Any]) -> Dict[str, Any]:

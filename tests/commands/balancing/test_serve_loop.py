@@ -10,7 +10,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, count_commands, health, optimize, run, state, upmap_items
+from ..asking import ask, count_commands, health, optimize, run, state
 
 
 def boom(*_: Any, **__: Any) -> None:
@@ -28,8 +28,7 @@ def delays(session: Session, rounds: int) -> List[float]:
     return found
 
 
-def test_failing_rounds(any_session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = any_session
+def test_failing_rounds(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     run(session, "equilibrium on")
     sent = count_commands(session)
     with monkeypatch.context() as patch:
@@ -65,35 +64,6 @@ def test_a_look_that_is_still_owed_is_no_success(session: Session,
     monkeypatch.setattr(session.module.gateway, "snapshot", boom)
     assert delays(session, 4) == [15.0, 30.0, 60.0, 120.0]
     assert "MGR_EQUILIBRIUM_ERROR" in health(session)
-
-
-def test_statistics_that_are_not_ready(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(session, "equilibrium on")
-    get = session.mgr.get
-    with monkeypatch.context() as patch:
-        patch.setattr(session.mgr, "get", lambda name: {"pg_ready": False, "pgs": {}}
-                      if name == "pg_progress" else get(name))
-        session.module.balancer.require_observation()
-        run(session, "sim run 2m")
-        assert state(session) == "waiting" and health(session) == {}
-        assert "statistics" in ask(session, "status")["reason"]
-    run(session, "sim run idle")
-    assert state(session) == "balanced"
-
-
-def test_a_batch_that_fails_half_way(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The map cannot be read after a batch: nothing is lost, and nothing is sent twice at once."""
-    plan = optimize(session)
-    gateway = session.module.gateway
-    snapshot = gateway.snapshot
-    left = [snapshot, boom, boom]               # the look before the batch works
-    with monkeypatch.context() as patch:
-        patch.setattr(gateway, "snapshot", lambda: left.pop(0)() if left else snapshot())
-        run(session, "equilibrium execute p", "sim run 30m")
-    run(session, "sim run idle")
-    assert upmap_items(session) == plan["upmap_items"]
-    assert health(session) == {}
-    assert ask(session, "status")["last_execution"]["outcome"] == "completed"
 
 
 def test_shutdown_ends_the_real_loop(session: Session) -> None:

@@ -1,35 +1,13 @@
 """What `status` must hold for an operator, on a simulated cluster."""
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import List
+
+import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, by_class, optimize, run
-
-_COUNTS = ("planned_moves", "sent_moves", "done_moves", "dropped_moves", "remaining_moves")
-
-
-def counts(session: Session) -> Dict[str, Any]:
-    execution = ask(session, "status")["execution"]
-    return {key: execution[key] for key in _COUNTS}
-
-
-def test_after_a_failover_the_totals_are_the_same(any_session: Session) -> None:
-    session = any_session
-    run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 2")
-    optimize(session)
-    run(session, "equilibrium execute p", "sim run 6m")
-    before = counts(session)
-    assert before["sent_moves"] and before["remaining_moves"]
-    run(session, "sim failover", "sim run 1s")
-    assert counts(session) == before
-    run(session, "sim run 2m")
-    after = counts(session)
-    assert after["planned_moves"] == before["planned_moves"]
-    assert after["done_moves"] == before["done_moves"]
-    assert before["sent_moves"] <= after["sent_moves"]
-    assert sum(after[key] for key in _COUNTS[1:]) == after["planned_moves"]
+from ..asking import ask, by_class, run
 
 
 def test_a_lost_monitor_shows_within_one_round(session: Session) -> None:
@@ -59,3 +37,14 @@ def test_balanced_far_above_the_bound_says_what_is_left_out(session: Session) ->
     assert "pool_ids leaves out" in status["reason"]
     if status["state"] == "balanced":
         assert "above the bound of all pools" in status["reason"]
+
+
+@pytest.mark.parametrize("begin", [
+    [], ["equilibrium on", "sim osd down 3"]])
+def test_limit_in_force_is_shown_in_every_state(session: Session, begin: List[str]) -> None:
+    run(session, *begin, "sim run 20m")
+    ask(session, "status")                      # the last look that a poll may ask for a while
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.03", "sim run 61s")
+    assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.03
+    run(session, "config rm mgr mgr/equilibrium/max_misplaced_ratio", "sim run 61s")
+    assert ask(session, "status")["limits"]["max_misplaced_ratio"] == 0.05

@@ -1,8 +1,7 @@
 """How far an execution has come, and when it will be complete, against what then happens."""
 from __future__ import annotations
 
-import re
-from typing import Any, Callable, List, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional
 
 import pytest
 
@@ -65,29 +64,3 @@ def test_the_eta_is_within_0_5_to_2_of_the_truth_from_10_to_90_per_cent(
             least, most = progress.eta_range_at
             inside += least <= end <= most
     assert asked > 10 and inside >= 0.75 * asked
-
-
-@pytest.mark.parametrize("stop", ["sim flag set norebalance", "sim stats freeze 1h"])
-def test_no_time_is_left_where_nothing_moves(open_session: Callable[..., Session],
-                                             stop: str) -> None:
-    session = started(open_session)
-    run(session, "sim run 10m")
-    assert re.search(r"progress: .* \w+ to\s+\w+\s+left", run(session, "equilibrium status"))
-    run(session, stop, "sim run 3m")
-    progress = ask(session, "status")["progress"]
-    assert progress["eta_seconds"] is None is progress["bytes_per_second"]
-    text = " ".join(run(session, "equilibrium status").split())
-    assert f"no time left is known: {progress['eta_unknown_reason']}" in text and "/s" not in text
-
-
-@pytest.mark.full
-def test_bytes_done_have_arrived_and_are_not_merely_sent(
-        open_session: Callable[..., Session]) -> None:
-    session = started(open_session)
-    run(session, "sim run 2m")
-    progress: Any = session.module.balancer.status.progress
-    assert progress.summary["sent_bytes"] > 0.1 * progress.bytes_total
-    assert 0 < progress.bytes_done < 0.7 * progress.summary["sent_bytes"]
-    last = executed(session, 300)[-1].progress
-    assert last.bytes_total and last.bytes_done
-    assert 0.9 * last.bytes_total < last.bytes_done <= last.bytes_total

@@ -7,7 +7,6 @@ from typing import Any, Dict
 
 import pytest
 
-from equilibrium_mgr.runtime.formatting import WIDTH
 from mgr_stub.console.session import Session
 
 from ..asking import ask, count_commands, mark_out, optimize, refused, run, state
@@ -43,13 +42,6 @@ def test_from_ready_to_completed(session: Session) -> None:
     run(session, "sim failover", "sim run 5m")
     assert listed(session)["p"]["state"] == "completed"
     optimize(session)   # another one of this name
-    assert listed(session)["p"]["state"] == "ready"
-
-
-def test_own_moves_and_those_of_others_outdate_nothing(session: Session) -> None:
-    optimize(session)
-    optimize(session, "q")
-    run(session, "equilibrium execute q", "sim run 10m")
     assert listed(session)["p"]["state"] == "ready"
 
 
@@ -91,13 +83,6 @@ def test_rm_stops_a_plan_that_is_executed(session: Session) -> None:
     assert refused(session, "equilibrium rm p")[0] == -errno.ENOENT
 
 
-def test_rm_of_an_executed_plan_says_what_goes_on(session: Session) -> None:
-    optimize(session)
-    run(session, "equilibrium execute p", "sim run 1m")
-    said = run(session, "equilibrium rm p")
-    assert "nothing more of p is sent; what it has sent goes on" in said
-
-
 def test_automatic_balancing_goes_on_after_rm(session: Session) -> None:
     run(session, "config set mgr mgr/equilibrium/max_moves_per_round 3")
     optimize(session)
@@ -105,10 +90,3 @@ def test_automatic_balancing_goes_on_after_rm(session: Session) -> None:
     assert state(session) != "off"
     run(session, "sim run 5m")
     assert ask(session, "history")["episodes"][-1]["plan"] == "automatic"
-
-
-def test_long_names_stay_within_the_screen(session: Session) -> None:
-    name = "n" * 64
-    optimize(session, name)
-    plain = run(session, "equilibrium ls")
-    assert max(map(len, plain.split("\n"))) <= WIDTH

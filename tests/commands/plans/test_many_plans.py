@@ -29,14 +29,6 @@ def making(session: Session) -> Any:
     return {plan["plan"] for plan in ask(session, "ls")["plans"] if plan["state"] == "planning"}
 
 
-def wait_until(true: Callable[[], Any]) -> None:
-    for _ in range(600):
-        if true():
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError("not within 30 s")
-
-
 def test_few_plans_are_in_the_making_at_once(held: Session) -> None:
     answers = [held.command(f"equilibrium optimize q{number}")[0] for number in range(30)]
     accepted = answers.count(0)
@@ -51,16 +43,3 @@ def test_those_in_the_making_count_as_kept(held: Session, mocker: Any) -> None:
     run(held, *(f"equilibrium optimize q{number}" for number in range(3)))
     assert refused(held, "equilibrium optimize q3")[0] == -errno.ENOSPC
     assert refused(held, "equilibrium optimize q2")[0] == -errno.EAGAIN    # is being made already
-
-
-def test_a_plan_that_is_made_again_goes_with_the_one_that_is_kept(held: Session) -> None:
-    held.release.set()   # type: ignore[attr-defined]
-    run(held, "equilibrium optimize p")
-    wait_until(lambda: not held.module.plan_service.plans_in_progress())
-    again = threading.Event()
-    held.module.jobs.submit("hold", again.wait)
-    run(held, "equilibrium optimize p --replace", "equilibrium rm p")
-    again.set()
-    done = threading.Event()
-    held.module.jobs.submit("after", done.set)
-    assert done.wait(60) and ask(held, "ls")["plans"] == []

@@ -64,8 +64,8 @@ def test_osd_and_pool_of_one_number(session: Session) -> None:
     assert refused(session, "equilibrium explain pool/99")[0] == -2
 
 
-def test_help_names_what_can_be_given(any_session: Session) -> None:
-    handlers = any_session.host.handlers
+def test_help_names_what_can_be_given(session: Session) -> None:
+    handlers = session.host.handlers
     said = handlers["equilibrium optimize"].description
     for option in ("--max-moves", "--max-bytes", "--device-class", "--aim", "id"):
         assert option in said

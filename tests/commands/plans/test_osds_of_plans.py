@@ -25,10 +25,10 @@ def some_hosts(session: Session) -> list[str]:
 
 
 @pytest.mark.parametrize("style", ["--from {a} --from {b}", "--from={a},{b}", "--from {a},{b}"])
-def test_from(any_session: Session, style: str) -> None:
-    a, b = some_hosts(any_session)[:2]
-    plan = optimize(any_session, "p " + style.format(a=a, b=b))
-    assert plan["moves"] and hosts_of(any_session, plan, "from") <= {a, b}
+def test_from(session: Session, style: str) -> None:
+    a, b = some_hosts(session)[:2]
+    plan = optimize(session, "p " + style.format(a=a, b=b))
+    assert plan["moves"] and hosts_of(session, plan, "from") <= {a, b}
 
 
 def test_to_and_not(session: Session) -> None:
@@ -63,21 +63,6 @@ def test_what_an_option_spares_no_argument_gives_free(session: Session) -> None:
     assert plan["moves"]
     for end in ("from", "to"):
         assert not hosts_of(session, plan, end) & {a, b}
-
-
-def test_automatic_balancing(session: Session) -> None:
-    a = str(session.cluster.crush.host_of(ask(session, "osds")["osds"][0]["id"]))   # the fullest
-    b = next(host for host in some_hosts(session) if host != a)
-    run(session, f"config set mgr mgr/equilibrium/from_buckets {a}",
-        f"config set mgr mgr/equilibrium/not_buckets {b}", "equilibrium on", "sim run 12h")
-    moved = [pair for items in session.cluster.map.upmap_items.values() for pair in items]
-    crush = session.cluster.crush
-    assert moved and {crush.host_of(source) for source, _ in moved} == {a}
-    assert b not in {crush.host_of(target) for _, target in moved}
-    assert f"from {a}, not {b}" in run(session, "equilibrium status")
-    said = " ".join(ask(session, "status")["left_out"])
-    assert "from_buckets" in said and "not_buckets" in said
-    assert f"balancing is sparing: {b}" in run(session, "equilibrium explain")
 
 
 def test_eval_says_what_a_plan_is_limited_to(session: Session) -> None:

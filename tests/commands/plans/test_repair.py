@@ -49,17 +49,3 @@ def test_they_are_mended_and_nothing_else(broken: Session) -> None:
     assert set(items(broken)) <= set(BROKEN)
     assert ask(broken, "explain")["broken_pgs"] == []
     assert optimize(broken, "again --repair")["moves"] == []
-
-
-@pytest.mark.full
-def test_balancing_leaves_them_alone(broken: Session) -> None:
-    before = items(broken)
-    run(broken, "equilibrium on", "sim run 2h")
-    assert {pgid: items(broken)[pgid] for pgid in BROKEN} == before
-
-
-def test_a_plan_that_is_mended_by_hand_meanwhile_is_dropped(broken: Session) -> None:
-    optimize(broken, "mend --repair")
-    run(broken, "osd rm-pg-upmap-items 1.0", "sim run 1h", "equilibrium execute mend", "sim run 2h")
-    assert "1.0" not in items(broken)
-    assert ask(broken, "explain")["broken_pgs"] == []

@@ -12,7 +12,7 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.support.giving_way import give_way
 
-from ..asking import ask, count_commands, refused, run, state
+from ..asking import ask, count_commands, refused, run
 
 
 class SlowPlanner:
@@ -82,55 +82,6 @@ def test_the_plan_itself_gives_eagain(session: Session, planner: SlowPlanner) ->
     wait_until(lambda: not session.module.plan_service.plans_in_progress())
     assert ask(session, "show p")["moves"]
     assert [p["state"] for p in ask(session, "ls")["plans"]] == ["ready"]
-
-
-@pytest.mark.parametrize("line", ["rm p", "reset"])
-def test_it_can_be_cancelled(session: Session, planner: SlowPlanner, line: str) -> None:
-    plan_slowly(session, planner)
-    assert ask(session, line) == {"removed": ["p"], "stopped_plan": None}
-    assert ask(session, "ls")["plans"] == []
-    planner.let_go.set()
-    run(session, "equilibrium optimize q")
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    assert [plan["plan"] for plan in ask(session, "ls")["plans"]] == ["q"]
-    assert refused(session, "equilibrium show p")[0] == -2
-
-
-def test_an_old_plan_is_kept_until_the_new_one_is_made(
-        session: Session, planner: SlowPlanner) -> None:
-    planner.let_go.set()
-    run(session, "equilibrium optimize p --max-moves 3")
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    planner.let_go.clear()
-    plan_slowly(session, planner)
-    assert [p["state"] for p in ask(session, "ls")["plans"]] == ["planning"]
-    session.close()
-    assert len(session.module.plan_store.get("p").moves) == 3
-
-
-def test_shutdown_ends_it(session: Session, planner: SlowPlanner) -> None:
-    plan_slowly(session, planner)
-    worker = next(t for t in threading.enumerate() if t.name == "eq-jobs" and t.is_alive())
-    started = time.monotonic()
-    session.close()
-    worker.join(3)
-    assert not worker.is_alive() and time.monotonic() - started < 3
-    assert not [key for key in session.simulation.store.keys if "plan/p" in key]
-
-
-def test_off_while_an_automatic_plan_is_made(session: Session, planner: SlowPlanner) -> None:
-    sent = count_commands(session)
-    run(session, "equilibrium on")
-    assert planner.started.wait(10)
-    run(session, "equilibrium off")
-    planner.let_go.set()
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    run(session, "sim run 5m")
-    assert sent == [] and state(session) == "off"
-    run(session, "equilibrium on", "sim run 1s")
-    wait_until(lambda: not session.module.plan_service.plans_in_progress())
-    run(session, "sim run 2m")
-    assert sent
 
 
 def test_a_plan_that_fails(session: Session) -> None:

@@ -38,17 +38,6 @@ def page(session: Session, arguments: str = "") -> Page:
     return found
 
 
-def test_pages_of_all_releases(any_session: Session) -> None:
-    state = page(any_session)
-    assert "automatic balancing is off" in state.text and not state.table("PG", "SHARDS")
-    optimize(any_session)
-    plan = page(any_session, "p")
-    release = any_session.cluster.release
-    assert f"ceph version {release}." in plan.text and "equilibrium 0." in plan.text
-    assert "e9b1a2f0-0000-4000-8000-00000000d390" in plan.text   # the fsid of the demo
-    assert "UTC, osdmap epoch 42" in plan.text
-
-
 def check_classes(found: Page, classes: List[Dict[str, Any]], prefix: str) -> None:
     rows = {row["CLASS"]: row for row in found.table("CLASS", "%MAX")}
     assert set(rows) == {known["device_class"] for known in classes}
@@ -106,24 +95,6 @@ def test_figures_of_a_plan_are_those_of_eval(session: Session) -> None:
         (one["name"], one["value"], one["default"]) for one in status["options"]]
 
 
-def test_figures_of_the_cluster_are_those_of_eval_and_status(session: Session) -> None:
-    found = page(session)
-    check_classes(found, ask(session, "eval")["classes"], "")
-    run(session, "equilibrium on", "sim run 3m", "equilibrium eval", "sim run 5s")
-    found, known, status = page(session), ask(session, "eval"), ask(session, "status")
-    check_classes(found, known["classes"], "planned_")
-    check_pools(found, known["pools"])
-    moving, progress = status["moving"], status["progress"]
-    assert f"{moving['shards']} shards, {format_bytes(moving['bytes'])}, by equili" in found.text
-    assert (f"{format_duration(progress['eta_least_seconds'])} to"
-            f" {format_duration(progress['eta_most_seconds'])}") in found.text
-    assert f"{format_percent(status['misplaced_ratio'])}% now;" in found.text
-    run(session, "equilibrium off")
-    found, known = page(session), ask(session, "eval")
-    check_classes(found, known["classes"], "soon_")
-    assert f"{format_bytes(known['soon_room']['bytes'])} when what moves has" in found.text
-
-
 def test_the_moves_are_those_of_the_plan(session: Session) -> None:
     plan = optimize(session)
     found = page(session, "p")
@@ -155,28 +126,6 @@ def test_the_rollback_restores_what_each_pg_had(session: Session) -> None:
     assert upmap_items(session) == before
 
 
-def test_the_rollback_of_a_plan_that_was_carried_out(session: Session) -> None:
-    up = {pgid: list(osds) for pgid, osds in session.cluster.map.up.items()}
-    optimize(session, "p --max-moves 10")
-    run(session, "equilibrium execute p", "sim run 10m")
-    rollback = ask(session, "report p")["rollback"]
-    run(session, "equilibrium off", *rollback)
-    assert {pgid: list(osds) for pgid, osds in session.cluster.map.up.items()} == up
-    assert upmap_items(session) == {}
-
-
-def test_an_outdated_plan_says_so(session: Session) -> None:
-    optimize(session)
-    assert "outdated" not in page(session, "p").text
-    run(session, "sim osd out 3", "sim run 2m", "equilibrium eval", "sim run 5s")
-    found, known = page(session, "p"), ask(session, "eval p")
-    assert "The plan is outdated: it was made at osdmap epoch 42" in found.text
-    left = known["applicable_changes"]
-    assert 0 < left < known["changes"] and f" {left} are still to be moved" in found.text
-    assert len(found.table("PG", "SHARDS")) == left
-    assert ask(session, "report p")["outdated"] is True
-
-
 def test_a_plan_that_is_carried_out(session: Session) -> None:
     optimize(session)
     run(session, "equilibrium execute p", "sim run 5m", "equilibrium eval", "sim run 5s")
@@ -184,14 +133,6 @@ def test_a_plan_that_is_carried_out(session: Session) -> None:
     assert "The plan is being carried out" in text and "outdated" not in text
     assert f" {known['applicable_changes']} are still to be moved, and 0 are elsewhere" in text
     assert "THEN: when the plan under way is done." in page(session).text
-
-
-def test_a_plan_that_is_done(session: Session) -> None:
-    optimize(session)
-    run(session, "equilibrium execute p", "sim run 1d")
-    found = page(session, "p")
-    assert "Nothing of plan p is left to be moved: the fullest OSD of class" in found.text
-    assert not found.table("PG", "SHARDS") and "expected time" not in found.text
 
 
 @pytest.fixture

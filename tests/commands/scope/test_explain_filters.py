@@ -18,8 +18,6 @@ def row_of(answer: Dict[str, Any], code: str) -> Dict[str, Any]:
 
 
 @pytest.mark.parametrize("options, osd, named", [
-    (("from_buckets osd.6", "not_buckets nosuch"), 6, "not_buckets"),
-    (("from_buckets osd.6", "not_buckets osd.5"), 5, "from_buckets"),
     (("from_buckets osd.6,osd.5", "not_buckets osd.5"), 5, "not_buckets"),
     (("to_buckets osd.2", "not_buckets osd.9"), 6, "to_buckets")])
 def test_the_option_that_leaves_an_osd_out_is_named(

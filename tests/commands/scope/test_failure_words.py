@@ -7,6 +7,7 @@ import pytest
 from mgr_stub.console.session import Session
 
 from tests.commands.asking import ask, run
+from tests.support.few import few
 
 
 def test_what_cannot_recover_is_not_called_recovered(session: Session) -> None:
@@ -35,32 +36,7 @@ def test_what_is_down_or_degraded_already_is_told(session: Session) -> None:
     assert "osd.3 is down" in run(session, "equilibrium eval --worst-failure")
 
 
-def test_bytes_are_those_that_devices_have(session: Session) -> None:
-    """On half of the OSDs shards take 1.6 of what they take elsewhere."""
-    odd = [0, 5, 9, 14, 17]
-    run(session, f"sim osd allocation 1.6 {' '.join(map(str, odd))}", "sim run 15m",
-        "equilibrium eval", "sim run 1s")
-    now = {row["id"]: row for row in ask(session, "osds")["osds"]}
-    for row in ask(session, "eval --fail osd.6")["osds"]:
-        size = now[row["osd"]]["size_bytes"]
-        assert row["used_bytes"] / size == pytest.approx(row["utilization"], abs=1e-6)
-
-
-def test_stored_is_what_ceph_df_says(session: Session) -> None:
-    run(session, "sim write-omap cephfs_metadata 5G")
-    df = {row["name"]: row["stored"] for row in ask(session, "df")["pools"]}
-    for row in ask(session, "eval --fail osd.6")["pools"]:
-        assert row["stored"] == df[row["name"]], row["name"]
-
-
-def test_one_pg_is_one(session: Session) -> None:
-    run(session, "sim osd down 3 4 5 14 19", "sim run 30s", "equilibrium eval", "sim run 1s")
-    text = " ".join(run(session, "equilibrium eval --fail host1").split())
-    assert "1 PG left with too few shards to recover the data: fast" in text
-    assert "PGs more left without an OSD for some shards" in text
-
-
-@pytest.mark.parametrize("what", ["host0,host1", "osd.6,osd.14"])
+@pytest.mark.parametrize("what", few(["host0,host1", "osd.6,osd.14"], 1))
 def test_pgs_without_service_are_those_that_are_inactive(session: Session, what: str) -> None:
     data = ask(session, f"eval --fail {what}")
     text = " ".join(run(session, f"equilibrium eval --fail {what}").split())

@@ -19,7 +19,6 @@ def screen(session: Session, what: str = "status") -> str:
 
 @pytest.mark.parametrize("options, said", [
     (("not_buckets osd.3",), ["nothing leaves or goes to 1 of 24 OSDs (not_buckets)"]),
-    (("from_buckets osd.3,osd.6",), ["nothing leaves 22 of 24 OSDs (from_buckets)"]),
     (("to_buckets host0", "not_buckets osd.6"), [
         "nothing leaves 1 of 24 OSDs (not_buckets)",
         "nothing goes to 20 of 24 OSDs (to_buckets, not_buckets)"])])
@@ -27,15 +26,6 @@ def test_left_out_names_the_options_that_are_set(session: Session, options: Tupl
                                                  said: List[str]) -> None:
     run(session, *[_OPTION + option for option in options])
     assert ask(session, "status")["left_out"] == said
-
-
-def test_what_is_left_out_stands_once_on_the_screen(session: Session) -> None:
-    said = "nothing leaves 23 of 24 OSDs (from_buckets)"
-    run(session, _OPTION + "from_buckets osd.2")
-    assert screen(session).count(said) == 1
-    run(session, "equilibrium on", "sim run 10m")
-    assert ask(session, "status")["state"] == "stuck"
-    assert screen(session).count(said) == 1
 
 
 def test_a_spared_osd_drains_all_the_same_and_status_says_so(session: Session) -> None:
@@ -54,15 +44,6 @@ def test_status_counts_all_silent_osds_and_does_as_health_does(session: Session)
     assert "mgr fail" in status["action"] and "restart" not in status["action"]
     assert "(all 24 OSDs)" in screen(session)
     assert ask(session, "explain")["action"] == status["action"]
-
-
-def test_one_silent_osd_is_to_be_restarted(session: Session) -> None:
-    run(session, "equilibrium on", "sim run 5m", "sim stats hang 2h 12", "sim run 20m")
-    status = ask(session, "status")
-    assert status["stale_osds"] == [12]
-    for group in status["waiting"][:1]:
-        if group["code"] == "stale_statistics":
-            assert status["action"].startswith("restart osd.12")
 
 
 def test_a_paused_drain_says_what_is_left_and_how_to_go_on(session: Session) -> None:

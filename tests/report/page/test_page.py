@@ -64,15 +64,6 @@ def test_without_osds_or_data(cluster: Cluster, pools: List[str]) -> None:
     assert [row["POOL"] for row in found.table("POOL")] == pools
 
 
-def test_osds_without_class() -> None:
-    cluster = Cluster({"root default": [0, 1, 2]}, {0: OSD_RULE},
-                      dict.fromkeys(range(3), "")).pool(1, size=1)
-    for number in range(6):
-        cluster.pg(f"1.{number:x}", [0], num_bytes=5 * GIB)
-    found = page_of(cluster, make_plan(cluster.snapshot()))
-    assert [row["CLASS"] for row in found.table("CLASS", "%MAX", "THEN %MAX")] == ["none"]
-
-
 def test_what_is_left_out_and_the_options_that_differ() -> None:
     cluster = uneven().osd(5, up=0, state=["exists"]).pool(2, size=2)
     cluster.pg("2.0", [0, NONE], num_bytes=GIB, state="active+undersized+degraded")
@@ -105,16 +96,6 @@ def test_a_class_that_balancing_cannot_help() -> None:
     assert "Plan p moves nothing: the fullest OSD of class hdd is at 88.00%" in found.text
     assert "Balancing cannot bring class hdd below 88.00%" in found.text
     assert "add capacity" in found.text
-
-
-def test_the_urgent_limit_stands_where_it_is_in_force() -> None:
-    cluster = Cluster(hosts(2), {0: OSD_RULE}).pool(1, size=2)
-    for number in range(8):
-        cluster.pg(f"1.{number:x}", [0, 1], num_bytes=int(11.5 * GIB))
-    for ratio, said in ((0.0, False), (0.2, True)):
-        text = page_of(cluster, urgent_misplaced_ratio=ratio).text
-        assert "no move is sent that makes it more than 5.00%" in text
-        assert ("or 20.00% where it leaves an OSD above backfillfull" in text) == said
 
 
 def test_text_is_escaped_wherever_it_stands() -> None:
@@ -182,20 +163,3 @@ def test_names_of_any_length_leave_it_bounded() -> None:
     answer = answer_of(cluster.snapshot())
     assert len(answer.plain.encode()) <= MOST_BYTES
     assert "more rows left out; 'ceph equilibrium df' has all of them." in Page(answer.plain).text
-
-
-def test_a_narrow_screen_needs_no_scrolling_sideways() -> None:
-    """Nothing but the regions that scroll by themselves, and the drawings' insides, has a width of
-    its own."""
-    answer = answer_of(uneven().snapshot(), make_plan(uneven().snapshot()))
-    style = answer.plain.split("<style>")[1].split("</style>")[0]
-    assert not re.findall(r"(?<!max-)(?<!-)\bwidth:\s*\d+(?:\.\d+)?(?:px|em|ch|mm)", style)
-    assert all(float(least) <= 6 for least in re.findall(r"[{;]min-width:([\d.]+)em", style))
-    known = r"[{;]min-width:[\d.]+em|@media \(min-width:700px\)"
-    assert "min-width" not in re.sub(known, "", style)
-    assert re.search(r"svg\{[^}]*\bwidth:100%", style)
-    assert re.search(r"\.scroll\{overflow-x:auto", style)
-    outside = re.sub(r"<svg.*?</svg>", "", answer.plain.split("</style>")[1], flags=re.S)
-    assert "style=" not in outside and "width=" not in outside
-    assert outside.count("<table>") == outside.count('<div class="scroll"') == (
-        outside.count('tabindex="0"><table>')) > 2
