@@ -267,8 +267,10 @@ class AutoPlanner:
     def _stays_idle(self, idle: _IdleState, now: ClusterMark) -> bool:
         if self._retry.seconds_left(self._clock()) <= 0.0 or change_of(idle.mark, now):
             return False
-        self._is_doubtful = bool(data_change(idle.mark, now) or drift(idle.mark, now))
-        return not self._is_doubtful or self._is_paced(
+        change = data_change(idle.mark, now)
+        # what may be noise is looked at again, when that has been forgotten
+        self._is_doubtful = bool(change or drift(idle.mark, now._replace(noise=0.0)))
+        return not (change or drift(idle.mark, now)) or self._is_paced(
             max(pace_seconds(now.fullness), FULL_PACE_SECONDS))
 
     def _plan(self, snapshot: Snapshot, mark: ClusterMark, excluded: ExcludedPgs, generation: int,

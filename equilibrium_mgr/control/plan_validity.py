@@ -152,7 +152,8 @@ def data_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
 
 def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     """A change of what OSDs hold, at rest, by which a plan could gain min_gain that gained less
-    before, as a clause, or None. What comes to all OSDs of a class alike does not count."""
+    before, as a clause, or None: by a part of min_gain otherwise than most of the class, or by all
+    of it alike, as growth makes other moves worth their bytes."""
     if now.down_osds == then.down_osds and any(
             abs(shards - now.placed.get(pool, {}).get(osd, 0.0)) > max(
                 _SHARD, _PLACED_RATIO * shards)
@@ -168,7 +169,13 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     # what differs by more than noise of a full OSD counts, however much the others swing
     least = max(_GAIN_RATIO * max(then.min_gain, _LEAST_GAIN),
                 min(_UTILIZATION, _NOISE_RATIO * now.noise))
-    return _drift_clause(-osd, now.utilization, then) if worst > least else None
+    if worst > least:
+        return _drift_clause(-osd, now.utilization, then)
+    least = max(then.min_gain, _LEAST_GAIN, min(_UTILIZATION, _NOISE_RATIO * now.noise))
+    for changes in by_class.values():
+        if abs(median(changes.values())) > least:
+            return f"most OSDs are {'fuller' if median(changes.values()) > 0 else 'emptier'}"
+    return None
 
 
 def unplanned_change(then: ClusterMark, snapshot: Snapshot, traffic: OsdTraffic,
