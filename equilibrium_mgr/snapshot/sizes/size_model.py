@@ -93,7 +93,8 @@ class SizeModel:
         self._osds: Dict[int, _OsdSums] = {}
         self._residual: Dict[int, float] = {}          # OSD id → bytes of data
         self._last: Optional[Look] = None
-        self._came: Dict[Tuple[str, int], float] = {}  # (pgid, OSD) → seconds since the epoch
+        #: (pgid, OSD) → seconds since the epoch, and the osdmap's epoch
+        self._came: Dict[Tuple[str, int], Tuple[float, int]] = {}
         #: OSD → (when, pool id, bytes of data) of shards that have left it since it last deleted
         #: nothing
         self._left: Dict[int, List[Tuple[float, int, float]]] = {}
@@ -174,12 +175,14 @@ class SizeModel:
 
     def _note_changes(self, look: Look) -> None:
         """Notes what has come to OSDs and left them since the last look."""
-        now, last = look.reading.taken_at, self._last
-        self._came = {key: at for key, at in self._came.items()
-                      if 0.0 <= now - at < _REPORTED_SECONDS}
+        now, last, epoch = look.reading.taken_at, self._last, int(look.reading.osd_map["epoch"])
+        # until it is in the OSD's report, and the PG has told since whether it is whole there
+        self._came = {key: came for key, came in self._came.items()
+                      if 0.0 <= now - came[0] < _REPORTED_SECONDS
+                      or 0 < look.record(key[0]).reported_epoch < came[1]}
         self._last = look
         if last is None:   # what the last mgr had moved may not be reported yet
-            self._came = {(pgid, osd): now for pgid in look.reading.sent if pgid in look.reading.up
+            self._came = {(pgid, osd): (now, 0) for pgid in look.reading.sent if pgid in look.reading.up
                           for osd in look.acting_set(pgid)}
             return
         if last.reading.up is look.reading.up and last.acting == look.acting:
@@ -191,7 +194,7 @@ class SizeModel:
                 continue
             acting, old_acting = acting or up, old_acting or old_up
             for osd in set(acting).difference(old_acting):
-                self._came[pgid, osd] = now
+                self._came[pgid, osd] = now, epoch
                 if pgid in self._omap_left.get(osd, ()):   # it is there again
                     self._omap_left[osd].remove(pgid)
             for osd in {*acting, *up}.difference(old_acting, old_up, (NO_OSD,)):
