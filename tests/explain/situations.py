@@ -104,7 +104,7 @@ SITUATIONS = (
         "6h", begins="'ceph osd set-backfillfull-ratio 0.8"),
     Situation("what an OSD held finds no room, so near to full", "too_full", (
         "sim osd full-ratios 0.75 0.8 0.87", "sim osd lose 9", "equilibrium on", "sim run 30m"),
-        "12h", begins="delete data, or add OSDs: osd.0 ", is_outage=True),
+        "12h", begins="'ceph osd set-full-ratio 0.88'", is_outage=True),
     Situation("clients are stopped", "flag", ("equilibrium on", "osd set pause", "sim run 2m"),
               "5m", begins="'ceph osd unset pause'", is_outage=True),
     Situation("a host beside the racks", "degraded", (
