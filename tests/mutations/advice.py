@@ -15,8 +15,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "outage-unsaid",
         "OSDs that are down are said before all else", (
             Edit(_VIEW,
-                 "    found = {DOWN: [osd.id for osd in osds if not osd.up and not osd.destroyed],\n",
-                 "    found = {DOWN: [],\n"),),
+                 "        if not (osd.destroyed or (osd if reported is None else reported).up):\n",
+                 "        if False:\n"),),
         ("scenario:host_loss",)),
     Mutation(
         "stopped-writes-unsaid",

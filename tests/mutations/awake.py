@@ -57,5 +57,5 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(AUTO_PLANNER,
                  "_LONGEST_SETTLE_SECONDS = 60.0, 300.0\n",
                  "_LONGEST_SETTLE_SECONDS = 60.0, 86400.0\n"),),
-        ("scenarios/awake/test_waiting.py -k own",)),
+        ("scenarios/awake/test_waiting.py",)),
 )
