@@ -48,8 +48,10 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
     again, or cannot be, and where the plan could not be kept.
     """
     refuse_empty_name(plan)
-    balancer, executing, name = parts.balancer, parts.executing(), None
+    balancer, name = parts.balancer, None
+    # first: a new mgr goes on with what the last one was executing
     log, take = balancer.changes(), cancel_plan if kind == CANCEL else undo_plan
+    executing = parts.executing()
     scope = _scope(log, kind, plan, since, parts.clock())
     if parts.settings().active:
         raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"

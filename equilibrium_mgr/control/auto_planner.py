@@ -291,7 +291,7 @@ class AutoPlanner:
             return NextStep(_planning(f"{failed} at {format_deadline(now + left)}", left))
 
         def done(plan: Plan) -> None:
-            if is_for_drift:
+            if is_for_drift and plan.epoch == snapshot.epoch:   # else made from a newer one
                 plan = needed_part(plan, snapshot, mark.min_gain)
             with self._lock:
                 if generation != self._generation:

@@ -154,7 +154,7 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     """A change of what OSDs hold, at rest, by which a plan could gain min_gain that gained less
     before, as a clause, or None: by a part of min_gain otherwise than most of the class, or by all
     of it alike, as growth makes other moves worth their bytes."""
-    if now.down_osds == then.down_osds and any(
+    if now.down_osds == then.down_osds and now.placed != then.placed and any(
             abs(shards - now.placed.get(pool, {}).get(osd, 0.0)) > max(
                 _SHARD, _PLACED_RATIO * shards)
             for pool, placed in then.placed.items() for osd, shards in placed.items()):

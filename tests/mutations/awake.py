@@ -33,9 +33,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "idle-for-good",
         "a rest ends where a plan could gain by what has drifted since", (
             Edit(AUTO_PLANNER,
-                 "        self._is_doubtful = bool(data_change(idle.mark, now) or"
-                 " drift(idle.mark, now))\n",
-                 "        self._is_doubtful = bool(data_change(idle.mark, now))\n"),),
+                 "        self._is_doubtful = bool(change or"
+                 " drift(idle.mark, now._replace(noise=0.0)))\n"
+                 "        return not (change or drift(idle.mark, now)) or self._is_paced(\n",
+                 "        self._is_doubtful = bool(change)\n"
+                 "        return not change or self._is_paced(\n"),),
         ("scenarios/awake/test_drift.py --drift-streams 4",)),
     Mutation(
         "rests-until-all-have-cooled",

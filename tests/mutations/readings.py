@@ -143,7 +143,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-comes-is-there-at-once",
         "a shard that came within a minute may not be in its OSD's report yet", (
             Edit(SIZE_MODEL,
-                 "                self._came[pgid, osd] = now\n",
+                 "                self._came[pgid, osd] = now, epoch\n",
                  "                pass\n"),),
         ("snapshot/test_undeleted.py",)),
 )

@@ -26,8 +26,9 @@ from .osd_factors import (
     position_ratios)
 
 _PGS_A_PIECE, _OSDS_A_PIECE = 150, 30   # before it gives way again: about a millisecond
-#: Seconds after which an OSD has reported what has come to it, and the mgr has its figures.
-_REPORTED_SECONDS = 60.0
+#: Seconds after which an OSD has reported what has come to it, and the mgr has its figures; and
+#: after which a shard is taken for whole although its PG has not reported since.
+_REPORTED_SECONDS, _LATEST_SECONDS = 60.0, 43200.0
 #: Shards that left an OSD and may still be there: no more than these are remembered.
 _MOST_LEFT = 2000
 #: The report of an OSD may fall by no more than this ratio of omap that has left it: deletions are
@@ -93,7 +94,7 @@ class SizeModel:
         self._osds: Dict[int, _OsdSums] = {}
         self._residual: Dict[int, float] = {}          # OSD id → bytes of data
         self._last: Optional[Look] = None
-        #: (pgid, OSD) → seconds since the epoch, and the osdmap's epoch
+        #: (pgid, OSD) → seconds since the epoch, and the osdmap that the PG has to know
         self._came: Dict[Tuple[str, int], Tuple[float, int]] = {}
         #: OSD → (when, pool id, bytes of data) of shards that have left it since it last deleted
         #: nothing
@@ -176,10 +177,11 @@ class SizeModel:
     def _note_changes(self, look: Look) -> None:
         """Notes what has come to OSDs and left them since the last look."""
         now, last, epoch = look.reading.taken_at, self._last, int(look.reading.osd_map["epoch"])
-        # until it is in the OSD's report, and the PG has told since whether it is whole there
-        self._came = {key: came for key, came in self._came.items()
-                      if 0.0 <= now - came[0] < _REPORTED_SECONDS
-                      or 0 < look.record(key[0]).reported_epoch < came[1]}
+        # until it is in the OSD's report, and the PG has told since whether it is whole there; an
+        # idle one may have nothing to tell
+        self._came = {key: came for key, came in self._came.items() if 0.0 <= now - came[0] < (
+            _LATEST_SECONDS if 0 < look.record(key[0]).reported_epoch < came[1]
+            else _REPORTED_SECONDS)}
         self._last = look
         if last is None:   # what the last mgr had moved may not be reported yet
             self._came = {(pgid, osd): (now, 0) for pgid in look.reading.sent if pgid in look.reading.up
