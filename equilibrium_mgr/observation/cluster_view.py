@@ -9,6 +9,7 @@ PGs that Ceph holds up because an OSD is too full for them: which OSD, and what 
 from __future__ import annotations
 
 import math
+import re
 from functools import partial
 from typing import (
     Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
@@ -169,7 +170,8 @@ def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
     more = len(entries) - 1
     verb = "is" if more == 1 else "are"
     others = f"; {plural(more, 'more OSD')} {verb} too full" if more else ""
-    return f"{entries[0].sentence()}{others}; {reason}"
+    # what ends that is not what is to be done first
+    return re.sub(r"; run '[^']*'", "", f"{entries[0].sentence()}{others}; {reason}")
 
 
 def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:
