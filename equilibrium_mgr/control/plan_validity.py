@@ -173,8 +173,9 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
         return _drift_clause(-osd, now.utilization, then)
     least = max(then.min_gain, _LEAST_GAIN, min(_UTILIZATION, _NOISE_RATIO * now.noise))
     for changes in by_class.values():
-        if abs(median(changes.values())) > least:
-            return f"most OSDs are {'fuller' if median(changes.values()) > 0 else 'emptier'}"
+        middle = median(changes.values())
+        if abs(middle) > least:
+            return f"most OSDs are {'fuller' if middle > 0 else 'emptier'}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What an automatic plan is worth: room for a pool that holds data, not for one of some megabytes."""
+"""What an automatic plan is worth: room for a pool that holds data, not for one of megabytes."""
 from __future__ import annotations
 
 from typing import Optional

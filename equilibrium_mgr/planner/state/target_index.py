@@ -102,10 +102,6 @@ class SortedOsds:
         """Frees its entries; they are made again where they are asked for."""
         self._entries, self._keys, self._changes_seen = [], {}, -1
 
-    def key_of(self, osd: int) -> float:
-        """The key of an OSD of the list, as of the last call of `entries`."""
-        return self._keys[osd]
-
     def entries(self) -> List[TargetEntry]:
         """(key, OSD), the best first."""
         changed = self._placement.change_log

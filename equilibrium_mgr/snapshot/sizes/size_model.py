@@ -184,8 +184,8 @@ class SizeModel:
             else _REPORTED_SECONDS)}
         self._last = look
         if last is None:   # what the last mgr had moved may not be reported yet
-            self._came = {(pgid, osd): (now, 0) for pgid in look.reading.sent if pgid in look.reading.up
-                          for osd in look.acting_set(pgid)}
+            self._came = {(pgid, osd): (now, 0) for pgid in look.reading.sent
+                          if pgid in look.reading.up for osd in look.acting_set(pgid)}
             return
         if last.reading.up is look.reading.up and last.acting == look.acting:
             return

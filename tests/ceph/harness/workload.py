@@ -99,8 +99,9 @@ def usage_of(cluster: DaemonCluster) -> Usage:
 
 
 def settled_usage(cluster: DaemonCluster, seconds: float = 90.0, quiet: int = 8) -> Usage:
-    """Usage once no OSD holds a PG that it has to delete and none's has changed for `quiet` seconds:
-    BlueStore frees space with a delay, OSDs report every 5 s, and a busy machine deletes late."""
+    """Usage once no OSD holds a PG that it has to delete, and none's has changed for `quiet`
+    seconds: BlueStore frees space with a delay, OSDs report every 5 s, and a busy machine deletes
+    late."""
     seen: List[Usage] = []
 
     def settled() -> bool:
