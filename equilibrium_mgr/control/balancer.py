@@ -117,8 +117,8 @@ class Balancer:
         return self.status.reason
 
     @property
-    def totals(self) -> Optional[Totals]:
-        """Counters since the module first ran, as stored; None before a new mgr has read them."""
+    def totals(self) -> Totals:
+        """Counters since the mgr became active."""
         return self._journal.totals
 
     @property
@@ -169,7 +169,7 @@ class Balancer:
                     execution, episode, self.observer.view, current.code, self._clock(),
                     self._log),
                 last_execution=self._slot.last,
-                episode=episode.summary() if episode is not None else None,
+                episode=episode._asdict() if episode is not None else None,
                 history=self._journal.history.entries, rejected=self.dispatcher.rejected,
                 mispredicted=self.dispatcher.corrections.stopped, decided_on=self._decided_on,
                 drains=self.drains.status)
@@ -191,7 +191,7 @@ class Balancer:
         if not self._slot.start(Execution(name, plan.changes, self._clock(), plan.kind)):
             return False
         self._batch.end()   # its first one waits for none
-        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self._journal.record_execution(self._slot.plan_name, self._clock())
         self._journal.flush()
         self.publish()
         self.require_observation()
@@ -287,17 +287,14 @@ class Balancer:
         settings = self._settings()
         self._recover(settings)
         self._stop_count = self._slot.stop_count
-        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self._journal.record_execution(self._slot.plan_name, self._clock())
         try:
             self._plan_store.tidy()
             return self._decide(settings)
         finally:
-            current = self._current
-            self._journal.observe_state(current.state, current.code, current.reason, self._clock())
             self.publish()
             self._journal.observe_progress(self.status.progress_ratio())
-            self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
-            self._journal.record_rejected(self.dispatcher.rejected)
+            self._journal.record_execution(self._slot.plan_name, self._clock())
             self._journal.record_corrections(self.dispatcher.corrections.to_dict())
             self._journal.write()
 
@@ -311,7 +308,7 @@ class Balancer:
             found = self._journal.recover(now, settings.sleep_interval, settings.pg_cooldown)
             newest = {row.pgid: row for row in found.sent}
             self.dispatcher.restore(
-                found.rejected, {row.pgid: row.at for row in found.sent if row.shards},
+                {row.pgid: row.at for row in found.sent if row.shards},
                 {row.pgid: (row.at, row.epoch) for row in newest.values() if row.shards},
                 found.corrections)
             self.drains.replace(lambda _: drain_list_from_dict(found.drains), store=False)
@@ -323,7 +320,6 @@ class Balancer:
                 plan = None
             if plan is not None and found.plan is not None:
                 execution = Execution(found.plan, plan.changes, now, plan.kind)
-                execution.carried = found.counts
                 # the last mgr has recorded it where it has left an episode
                 execution.is_recorded = self._journal.episode is not None
                 if self._slot.start(execution):
@@ -539,7 +535,7 @@ class Balancer:
         """Sends the next batch where one may go. None where nothing is left to be waited for."""
         if execution.name:
             self._record(execution, command_of(execution.kind))
-        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self._journal.record_execution(self._slot.plan_name, self._clock())
         self.dispatcher.drop_stopped_pools(execution, snapshot)
         decision = self.dispatcher.choose(execution, snapshot, settings,
                                           self.observer.max_misplaced_ratio(snapshot, settings))

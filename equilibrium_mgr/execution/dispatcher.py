@@ -64,16 +64,15 @@ class UpmapDispatcher:
         self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
         self._restored_at = -inf   # seconds since the epoch
 
-    def restore(self, rejected: Items, moved: Mapping[str, float],
-                sent: Mapping[str, Tuple[float, int]], corrections: Mapping[str, Any]) -> None:
-        """Takes over from the last mgr: its rejected items, the PGs that it has `moved` lately
-        (pgid → when, the oldest first), those of them that it has not sent anything else since
-        (the same, with the epoch of the osdmap before), and what it measured of sizes."""
-        self.rejected = rejected
+    def restore(self, moved: Mapping[str, float], sent: Mapping[str, Tuple[float, int]],
+                corrections: Mapping[str, Any]) -> None:
+        """Takes over from the last mgr: the PGs that it has `moved` lately (pgid → when, the oldest
+        first), those of them that it has not sent anything else since (the same, with the epoch of
+        the osdmap before), and what it measured of sizes."""
         self.corrections.restore(corrections)
         self._gateway.set_measured(self.corrections.bytes_per_object)
         self._recovered = sent
-        self.cooldown.restore({pgid: at for pgid, at in moved.items() if pgid not in rejected})
+        self.cooldown.restore(moved)
         self.pending.sent_before = frozenset(moved)
         # what was sent longer ago is whole by now, or was degraded by something else since
         self._restored_at = self._clock()
@@ -228,7 +227,7 @@ class UpmapDispatcher:
             answers = self._gateway.collect_replies(handed_over, _SEND_TIMEOUT_SECONDS)
             snapshot = self._gateway.snapshot()
         except NotReady:   # as while a pool is created: what came of the batch shows later
-            execution.apply(ExecutionUpdate(unverified=batch))
+            execution.apply(ExecutionUpdate(unanswered=batch))
             raise
         result = verify_batch(answers, snapshot)
         self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
@@ -236,7 +235,7 @@ class UpmapDispatcher:
                        len(result.unanswered))
         execution.apply(result)
         self._account(execution, moving(batch, before), result, before, snapshot)
-        self._start_waits(result, before, now)
+        self._start_waits(result, before, snapshot, now)
         return SentBatch(snapshot, result.sent_moves, result.sent_bytes, batch)
 
     def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
@@ -274,8 +273,8 @@ class UpmapDispatcher:
             if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
                 self.pending.remove(change)
         for dropped in result.rejected:
-            if dropped.change.pgid in added:
-                self.pending.reduce(dropped.change, dropped.moving_shards)
+            if _is_as_before(dropped.change.pgid, before, snapshot):
+                self.pending.remove(dropped.change)
             self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
         kept = {change.pgid for change in result.sent}
         if kept & self.rejected.keys():
@@ -285,13 +284,15 @@ class UpmapDispatcher:
             self.rejected = with_rejected(self.rejected, result.rejected, map_mark(snapshot),
                                           self._clock())
 
-    def _start_waits(self, result: ExecutionUpdate, before: Snapshot, sent_at: float) -> None:
+    def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
+                     sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
         moved = moving(result.sent, before)
         self._prediction.expect(targets_of(moved), before, self.corrections.bytes_per_object)
         self.cooldown.start([change.pgid for change in moved]
                             + [dropped.change.pgid for dropped in result.rejected
-                               if dropped.moving_shards], sent_at)
+                               if not _is_as_before(dropped.change.pgid, before, snapshot)],
+                            sent_at)
         if result.sent:
             self.backoff.succeeded()
         else:  # a single rejection is the PG's, a whole batch of them the monitor's
@@ -302,6 +303,11 @@ def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
     """The changes that copy shards, with the PGs as they were in `before`."""
     return [change for change in batch for pg in (before.pgs[change.pgid],)
             if not moves_nothing(pg, change.up_after, before.pools[pg.pool].erasure)]
+
+
+def _is_as_before(pgid: str, before: Snapshot, now: Snapshot) -> bool:
+    """True where nothing has come of a change; else some of its shards may move."""
+    return before.upmap_items.get(pgid, ()) == now.upmap_items.get(pgid, ())
 
 
 def _is_disturbed(before: Snapshot, now: Snapshot) -> bool:

@@ -130,14 +130,6 @@ class PendingMoves:
         """Removes a change that the monitor did not accept."""
         self.entries.pop(change.pgid, None)
 
-    def reduce(self, change: PgChange, shards: int) -> None:
-        """Reduces the entry of a change to `shards` shards; removes it where that is 0."""
-        entry = self.entries.pop(change.pgid)
-        if shards:
-            self.entries[change.pgid] = entry._replace(
-                copies=entry.copies * shards // entry.shards, shards=shards,
-                bytes=entry.bytes * shards // entry.shards)
-
     def remove_arrived(self, snapshot: Snapshot) -> None:
         """Removes what has arrived or is gone."""
         for pgid, entry in list(self.entries.items()):

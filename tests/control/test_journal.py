@@ -11,9 +11,7 @@ from tests.support.fakes import KeyValueStore
 
 from equilibrium_mgr.control.history import MOST_ENTRIES, Episode, History, episode_from_dict
 from equilibrium_mgr.control.journal import Journal
-from equilibrium_mgr.execution.outcomes import (
-    DroppedChange, LIFTED_BY, MOST_ITEMS, from_dict, still_rejected, to_dict, with_rejected)
-from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY, REJECTED, BufferedKvStore
+from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY, BufferedKvStore
 
 LOG = logging.getLogger("test")
 
@@ -56,8 +54,8 @@ def test_what_cannot_be_read_counts_as_not_there(stored: str) -> None:
 
 
 PARTS: List[Any] = [
-    {}, {"plan": 5, "entries": 7, "groups": 7, "why": [], "packed": 3},
-    {"entries": ["x", 1, {}], "groups": [1, {}, {"pgids": 5}], "packed": "x"},
+    {}, {"plan": 5, "entries": 7, "why": [], "packed": 3},
+    {"entries": ["x", 1, {}], "packed": "x"},
     {"plan": "p", "max_before": []}]
 
 
@@ -65,10 +63,10 @@ PARTS: List[Any] = [
     json.dumps({"version": 1, **part}) for part in PARTS])
 def test_a_logbook_of_rubbish(stored: str) -> None:
     kv = KeyValueStore(dict.fromkeys(
-        ("execution", EPISODE, REJECTED, HISTORY, "changes/1"), stored))
+        ("execution", EPISODE, HISTORY, "changes/1"), stored))
     book = Journal(kv, LOG)
     recalled = book.recover(1000.0)
-    assert recalled.rejected == {} and recalled.sent == [] and book.episode is None
+    assert recalled.sent == [] and book.episode is None
     assert recalled.plan in (None, "p")
     book.begin_plan("", "a test", 1000.0, None)
     book.end("balanced", 1010.0, None)
@@ -86,34 +84,15 @@ def test_history_is_bounded() -> None:
     assert past.entries[-1]["started_at"] == 3.0 * MOST_ENTRIES - 1
 
 
-def rejected(pgid: str, reason: str) -> DroppedChange:
-    return DroppedChange(change_of(pgid, [0], [1]), reason)
-
-
-def test_rejections_come_back_and_hold_for_their_map() -> None:
-    items = with_rejected(with_rejected({}, [rejected("1.0", "dropped")], 5, 1000.0),
-                          [rejected("1.1", "refused"), rejected("1.2", "refused")], 6, 2000.0)
-    assert from_dict(json.loads(json.dumps(to_dict(items)))) == items
-    assert still_rejected(items, 6, {"1.0", "1.1"}) == {"1.1": ("refused", 6, 2000.0, 0)}
-    assert "CRUSH" in LIFTED_BY
-
-
-def test_rejections_that_cannot_be_read_are_skipped() -> None:
-    good = {"reason": "dropped", "mark": 5, "at": 1.0, "refusals": 0, "pgids": ["1.0"]}
-    bad = [{**good, "at": {}}, {"reason": "dropped", "mark": 5, "pgids": ["1.0"]}, 7]
-    assert from_dict({"groups": bad}) == {}
-    assert set(from_dict({"groups": [*bad, good]})) == {"1.0"}
-
-
 def test_episode_comes_back() -> None:
-    episode = Episode("p", "a test", 5.0, {"hdd": 0.9}, 1, 2, 3, ("flag",))
-    assert episode_from_dict(json.loads(json.dumps(episode.to_dict()))) == episode
+    episode = Episode("p", "a test", 5.0, {"hdd": 0.9}, 1, 2, 3, 0.5)
+    assert episode_from_dict(json.loads(json.dumps(episode._asdict()))) == episode
 
 
 @pytest.mark.parametrize("damage", [{"moves": "x"}, {"max_before": 5}, {"started_at": None},
                                     {"max_before": {"hdd": "full"}}])
 def test_damaged_episode(damage: Dict[str, Any]) -> None:
-    assert episode_from_dict(dict(Episode("p", "w", 5.0, {}).to_dict(), **damage)) is None
+    assert episode_from_dict(dict(Episode("p", "w", 5.0, {})._asdict(), **damage)) is None
 
 
 def book_of(kv: Optional[KeyValueStore] = None) -> Journal:
@@ -167,16 +146,3 @@ def test_automatic_plans_follow_one_another_in_one_episode() -> None:
     entry, = book.history.entries
     assert (entry["plans"], entry["moves"], entry["bytes"]) == (2, 7, 70)
     assert (entry["plan"], entry["outcome"]) == ("automatic", "balanced")
-
-
-def test_rejections_are_bounded() -> None:
-    items: Dict[str, Any] = {}
-    for ps in range(MOST_ITEMS + 500):
-        items = with_rejected(items, [rejected(f"4095.{1 << 20 | ps:x}",
-                                               f"because {ps} {'x' * 300}")], 1 << 31, 1e9)
-    assert len(items) == MOST_ITEMS
-    stored = json.dumps(to_dict(items))
-    assert 20000 < len(stored) < 65000
-    again = from_dict(json.loads(stored))
-    newest = f"4095.{1 << 20 | MOST_ITEMS + 499:x}"
-    assert again[newest] == items[newest] and set(again) <= set(items)

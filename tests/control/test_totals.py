@@ -1,13 +1,12 @@
-"""Totals outlive every mgr, and what has been shown of them never falls."""
+"""How episodes end: by a code, and once."""
 from __future__ import annotations
 
-import json
 import logging
 
 import pytest
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.history import OUTCOMES, Totals, outcome_code, totals_from_dict
+from equilibrium_mgr.control.history import outcome_code
 from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY
 
@@ -18,37 +17,6 @@ def successor(kv: KeyValueStore) -> Journal:
     journal = Journal(kv, LOG)
     journal.recover(1000.0)
     return journal
-
-
-def test_what_is_not_stored_is_not_shown() -> None:
-    """Else it would fall where the mgr is killed."""
-    kv = KeyValueStore()
-    journal = successor(kv)
-    journal.record_sent(3, 700)
-    assert journal.totals == Totals() == successor(kv).totals
-
-    def refuse(key: str) -> None:
-        raise RuntimeError(key)
-    kv.before_write = refuse
-    with pytest.raises(RuntimeError):
-        journal.write()
-    assert journal.totals == Totals() == successor(kv).totals
-    kv.before_write = lambda key: None
-    journal.write()
-    assert journal.totals == Totals(3, 700) == successor(kv).totals
-
-
-@pytest.mark.parametrize("stored", ["", "[]", "not json",
-                                    '{"version": 1, "moves": "x", "episodes": 7}',
-                                    '{"version": 1, "moves": -5, "bytes": null, "episodes":'
-                                    ' {"other": 3}}'])
-def test_totals_of_rubbish_count_from_zero(stored: str) -> None:
-    assert successor(KeyValueStore({"totals": stored})).totals == Totals()
-
-
-def test_totals_are_read_as_they_were_written() -> None:
-    totals = Totals(7, 1 << 60, dict.fromkeys(OUTCOMES, 3))
-    assert totals_from_dict(json.loads(json.dumps(totals.to_dict()))) == totals
 
 
 @pytest.mark.parametrize("outcome, code", [

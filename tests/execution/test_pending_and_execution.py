@@ -166,13 +166,6 @@ def test_result_rests_on_the_map_not_on_the_answer() -> None:
     assert result.unanswered == [silent]
 
 
-def test_shards_of_a_dropped_change_that_move_count_as_sent() -> None:
-    execution = Execution("p", [OTHER], 5.0)
-    execution.apply(ExecutionUpdate(rejected=[DroppedChange(OTHER, "in part", moving_shards=1)]))
-    assert (execution.sent_moves, execution.sent_bytes) == (1, GIB)
-    assert execution.dropped_moves == 1
-
-
 def test_unanswered_change_is_tried_three_times() -> None:
     execution = Execution("p", [OTHER], 5.0)
     for attempt in range(3):

@@ -46,7 +46,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no successor takes up what `off` has stopped", (
             Edit(JOURNAL,
                  "            self._store.put(EXECUTION, None)\n"
-                 "            self._flush()\n",
+                 "            self._store.flush()\n",
                  "            pass\n"),),
         ("threads/test_off_is_final.py",)),
     Mutation(

@@ -148,12 +148,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        for change in batch:\n"
                  "            self.entries[change.pgid] = "
                  "self.entries[change.pgid]._replace(epoch=epoch)\n",
-                 "        return\n"),
-            Edit(PENDING_MOVES,
-                 "        entry = self.entries.pop(change.pgid)\n"
-                 "        if shards:\n",
-                 "        entry = self.entries.pop(change.pgid, None)\n"
-                 "        if shards and entry:\n"),),
+                 "        return\n"),),
         ("scenario:limit_of_misplaced scenario:limit_of_a_round",)),
     Mutation(
         "arrives-at-once",

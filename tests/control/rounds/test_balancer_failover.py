@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 import pytest
-from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import Harness, KeyValueStore
 from tests.support.rounds import kept, small_plan, successor, uneven
 from tests.support.units import MIB
@@ -33,14 +32,6 @@ def killed_while_sending(harness: Harness, lands: bool) -> None:
     harness.kv.values = stored[0]  # what the dying process might still have written is not there
 
 
-@pytest.mark.parametrize("note", ['{"version": 1, "plan": "gone"}', "not json", "[]", "7",
-                                  '{"version": 1}'])
-def test_note_that_cannot_be_followed_is_forgotten(note: str) -> None:
-    harness = Harness(uneven(), kv=KeyValueStore({"execution": note}))
-    assert harness.round() == "off"
-    assert harness.balancer.execution is None and "execution" not in harness.kv.values
-
-
 @pytest.mark.parametrize("lands", [True, False])
 def test_kill_between_sending_and_looking(lands: bool) -> None:
     harness = Harness(uneven())
@@ -55,21 +46,17 @@ def test_kill_between_sending_and_looking(lands: bool) -> None:
         again.gateway.arrive()
         again.round(60)
     assert sorted(again.gateway.sent) == (["1.3"] if lands else ["1.0", "1.1", "1.2", "1.3"])
-    last = again.balancer.status.last_execution or {}
-    assert (last["sent_moves"], last["done_moves"]) == (4, 0) and last["outcome"] == "completed"
+    assert (again.balancer.status.last_execution or {})["outcome"] == "completed"
 
 
-def test_cooldown_rejections_history_and_episode_come_along() -> None:
-    harness = Harness(uneven(), pg_cooldown=3600, active=True, max_moves_per_round=1)
-    harness.gateway.drops = {"1.0"}
-    for _ in range(3):
-        harness.round(10)
-        harness.jobs.run()
-        harness.gateway.arrive()
+def test_the_episode_comes_along() -> None:
+    harness = Harness(uneven(), active=True, max_moves_per_round=1)
+    harness.round()
+    harness.jobs.run()
+    harness.round(10)
     assert harness.balancer.execution is not None and harness.balancer.status.episode is not None
     again = successor(harness)
     again.round(10)
-    assert again.balancer.status.rejected == harness.balancer.status.rejected
     assert again.balancer.status.episode == harness.balancer.status.episode
 
 
@@ -131,7 +118,7 @@ def test_every_key_is_written_once_a_round() -> None:
         harness.gateway.arrive()
     assert twice == ["episode"]
     assert {key for key, _ in harness.kv.writes} == {
-        "changes/1", "episode", "history", "rejected", "totals"}
+        "changes/1", "episode", "history"}
 
 
 def test_all_values_stay_within_their_bounds() -> None:
@@ -212,30 +199,6 @@ def test_batch_that_was_not_handed_over_starts_no_cooldown_of_a_successor() -> N
     again = successor(harness)
     again.round(10)
     assert again.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]
-
-
-def test_refused_change_has_no_cooldown_with_a_successor() -> None:
-    harness = Harness(uneven(), pg_cooldown=3600)
-    harness.gateway.refuses = {"1.0"}
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    again = successor(harness)
-    again.round(10)
-    assert "1.0" not in again.balancer.dispatcher.cooldown.moved
-    assert "1.1" in again.balancer.dispatcher.cooldown.moved
-
-
-def test_rejections_are_lifted_when_osds_go_out_or_come_in() -> None:
-    harness = Harness(uneven())
-    harness.gateway.drops = {"1.0"}
-    harness.balancer.execute("p", kept(harness, plan=plan_of([change_of("1.0", [0], [1]),
-                                                        change_of("1.1", [0], [1])])))
-    harness.round()
-    harness.round(60)
-    assert set(harness.balancer.status.rejected) == {"1.0"} and "rejected" in harness.kv.values
-    harness.gateway.cluster.osd(2, weight=0.5)
-    harness.round(60)
-    assert harness.balancer.status.rejected == {} and "rejected" not in harness.kv.values
 
 
 def test_episode_of_a_mgr_whose_successor_is_off_is_closed() -> None:

@@ -55,22 +55,3 @@ def test_map_that_cannot_be_read_after_a_batch() -> None:
     last = harness.balancer.status.last_execution
     assert last is not None
     assert last["outcome"] == "completed"
-
-
-def test_map_that_cannot_be_read_after_each_of_three_batches() -> None:
-    """The monitor has lost two of them and kept the third, which only the map tells: the change is
-    not dropped for want of answers."""
-    harness = Harness(uneven())
-    harness.balancer.execute("p", kept(harness))
-    for lost in (True, True, False):
-        harness.gateway.ignores = {f"1.{ps}" for ps in range(4)} if lost else set()
-        harness.gateway.before_answers = lambda: setattr(harness.gateway, "not_ready", "no map")
-        harness.round(700)
-        harness.gateway.not_ready, harness.gateway.before_answers = "", lambda: None
-    assert len(harness.gateway.batches) == 3
-    harness.round(60)
-    harness.gateway.arrive()
-    harness.round(60)
-    last = harness.balancer.status.last_execution
-    assert last is not None
-    assert (last["outcome"], last["done_moves"], last["dropped_moves"]) == ("completed", 4, 0)
