@@ -9,7 +9,7 @@ from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.guards import full_osds
-from ..execution.throttle_state import OsdTraffic
+from ..execution.throttle import OsdTraffic
 from ..execution.verdict import Verdict
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.change_detection import FULL_PACE_SECONDS, pace_seconds

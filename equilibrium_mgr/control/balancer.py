@@ -43,7 +43,7 @@ from .history import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
     SUPERSEDED, SWITCHED_OFF, Totals, because)
 from .journal import Journal
-from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, groups_of, progress_of
+from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
@@ -165,9 +165,8 @@ class Balancer:
                 deferred=current.waiting, waiting=groups_of(execution, current),
                 sent=dict(self.dispatcher.pending.entries), view=self.observer.view,
                 builtin_active=self.observer.builtin_active,
-                progress=None if execution is None else progress_of(
-                    execution, episode, self.observer.view, current.code, self._clock(),
-                    self._log),
+                progress=None if execution is None else execution_progress(
+                    execution, episode, self.observer.view, current.code, self._clock()),
                 last_execution=self._slot.last,
                 episode=episode._asdict() if episode is not None else None,
                 history=self._journal.history.entries, rejected=self.dispatcher.rejected,
@@ -428,7 +427,6 @@ class Balancer:
     def _observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         snapshot = self.observer.observe(summary)
         self.dispatcher.observe(snapshot)
-        self._guards.observe_items(snapshot.upmap_items)
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
             self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
@@ -610,7 +608,6 @@ class Balancer:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         execution.stall.end()
         self._journal.record_sent(sent.moves, sent.bytes)
-        self._guards.observe_items(sent.snapshot.upmap_items, are_ours=True)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         sending = sending._replace(text=execution.progress(decision))
         # no arrival is to be waited for where nothing moves, only the monitors' next map

@@ -10,7 +10,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..execution.throttle_state import OsdTraffic, predicted_utilization
+from ..execution.throttle import OsdTraffic, predicted_utilization
 from ..gateway.cluster_summary import Fullness
 from ..plan.model import PgChange, Plan, Usage
 from ..plan.options import PlanOptions

@@ -1,13 +1,11 @@
 """The status of the loop for other threads: an immutable value, replaced after each step."""
 from __future__ import annotations
 
-import logging
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
 from ..execution.outcomes import Items, WaitingGroup, held_group, recent, waiting_groups
 from ..execution.execution import Execution, ExecutionProgress
-from ..execution.guards import BUILTIN_ACTIVE, NO_CONNECTION
 from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
 from ..execution.verdict import Refusals, Verdict, WaitingChange
@@ -93,14 +91,6 @@ class BalancerStatus(NamedTuple):
         return now._as_of(summary) if wants_to_move else now
 
     def _as_of(self, summary: ClusterSummary) -> BalancerStatus:
-        if not summary.mon_connected and self.reason_code != codes.NO_MONITOR:
-            return self._held(BLOCKED, codes.NO_MONITOR, NO_CONNECTION)
-        if summary.builtin_active and self.reason_code not in (codes.CONFLICT, codes.NO_MONITOR):
-            return self._held(BLOCKED, codes.CONFLICT, BUILTIN_ACTIVE)
-        if self.reason_code == codes.CONFLICT and self.state == BLOCKED and (
-                not summary.builtin_active):
-            return self._held(WAITING, codes.CONFLICT, "the built-in balancer was active and is off"
-                              " now")
         if self.decided_on is None or self.state not in (BALANCED, STUCK):
             return self
         change = change_since(self.decided_on, summary)
@@ -141,16 +131,6 @@ def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[Waiting
     if sum(group.shards for group in groups) == left:
         return groups
     return (held_group(left, code, outcome.reason),) if left else ()
-
-
-def progress_of(execution: Execution, episode: Optional[Episode], view: Optional[ClusterView],
-                code: str, now: float, log: logging.Logger) -> ExecutionProgress:
-    """As execution_progress; it is only shown: neither a round nor `off` may fail for it."""
-    try:
-        return execution_progress(execution, episode, view, code, now)
-    except Exception:
-        log.exception("how far the execution has come cannot be computed")
-        return ExecutionProgress(execution.name, execution.summary())
 
 
 def execution_progress(execution: Execution, episode: Optional[Episode],

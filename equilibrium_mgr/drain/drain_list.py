@@ -4,7 +4,6 @@ OSDs by the names that operators use: 3, osd.3, or a bucket such as a host or a 
 """
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -17,7 +16,7 @@ from ..snapshot.model import Osd
 #: Notes that are kept, the newest; and bytes that a stored list may have beside them.
 _MOST_NOTES = 10
 _MOST_BYTES = MAX_VALUE_BYTES - 4096
-#: Letters of the digest of an OSD's uuid, which is stored instead of it: it takes less room.
+#: First letters of an OSD's uuid, which are stored instead of it: they take less room.
 _DISK_LETTERS = 6
 _UNKNOWN_DISK = "." * _DISK_LETTERS
 
@@ -28,7 +27,7 @@ class DrainList(NamedTuple):
     names: Mapping[int, str] = {}   # OSD id → the name that it was given by
     is_paused: bool = False         # by `off`, until `on` or `drain add`
     notes: Tuple[Tuple[float, str], ...] = ()   # (seconds since the epoch, what became of an OSD)
-    disks: Mapping[int, str] = {}   # OSD id → digest of its uuid, once that has been seen
+    disks: Mapping[int, str] = {}   # OSD id → begin of its uuid, once that has been seen
 
     @property
     def osds(self) -> FrozenSet[int]:
@@ -76,7 +75,7 @@ class DrainList(NamedTuple):
         """The list without OSDs that are destroyed or have another disk than when they were first
         seen, with a note of them: a new disk is to be filled. Knows the disks of all others."""
         found = {osd: osds[osd] for osd in self.osds if osd in osds}
-        disks = {osd: _digest(one.uuid) for osd, one in found.items() if one.uuid}
+        disks = {osd: one.uuid[:_DISK_LETTERS] for osd, one in found.items() if one.uuid}
         left = {osd: "has another disk now" for osd, disk in disks.items()
                 if self.disks.get(osd, disk) != disk}
         left.update((osd, "was destroyed") for osd, one in found.items() if one.destroyed)
@@ -106,10 +105,6 @@ def drain_list_from_dict(stored: Mapping[str, Any]) -> DrainList:
         return DrainList()
     return DrainList(names, bool(stored.get("paused")) and bool(names), notes,
                      _disks(sorted(names), str(stored.get("disks", ""))))
-
-
-def _digest(uuid: str) -> str:
-    return hashlib.sha256(uuid.encode()).hexdigest()[:_DISK_LETTERS]
 
 
 def _disks(osds: List[int], stored: str) -> Dict[int, str]:

@@ -16,9 +16,8 @@ from ..snapshot.look import untrusted_state
 from ..snapshot.reason_codes import COOLDOWN, FULL, LIMIT, REASONS
 from .outcomes import DroppedChange
 from .guards import PoolGuard
-from .throttle_state import (
-    Candidate, OsdTraffic, ThrottleLimits, ThrottleState, by_urgency, osd_traffic)
-from .throttle import deferral_of
+from .throttle import (
+    Candidate, OsdTraffic, ThrottleLimits, ThrottleState, by_urgency, deferral_of, osd_traffic)
 from .verdict import Verdict, WaitingChange
 
 _CHANGES_A_PIECE = 40   # about a millisecond

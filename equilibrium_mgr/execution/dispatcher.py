@@ -19,7 +19,7 @@ from .outcomes import (
     still_rejected, with_rejected)
 from .execution import Execution, ExecutionUpdate, verify_batch
 from .guards import InactivePools, PoolGuard, blocked_pools, cluster_guard, unsettled_pools
-from .throttle_state import OsdTraffic, ThrottleLimits, osd_traffic
+from .throttle import OsdTraffic, ThrottleLimits, osd_traffic
 from .pending_moves import PendingMoves
 from .size_check import PredictionCheck, SizeCorrections, sentence, targets_of
 
@@ -113,24 +113,13 @@ class UpmapDispatcher:
 
     def excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
         """PGs that an automatic plan must leave alone. PGs on OSDs above nearfull have no
-        cooldown."""
+        cooldown. Any thread may ask."""
         now = self._clock()
-        return self._excluded(snapshot, self.cooldown.cooling(now, settings.pg_cooldown),
-                              self.given_up.cooling(now, settings.max_wait))
-
-    def peek_excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
-        """The same for other threads: changes nothing."""
-        now = self._clock()
-        return self._excluded(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
-                              self.given_up.seconds_left(now, settings.max_wait))
-
-    def _excluded(self, snapshot: Snapshot, cooling: Mapping[str, float],
-                  given_up: Mapping[str, float]) -> ExcludedPgs:
-        rejected = held(self.rejected, self._clock())
-        found = excluded_pgs(snapshot, cooling, given_up, frozenset(rejected),
-                             self.corrections.stopped)
-        return found._replace(
-            seconds=found.seconds or retry_seconds(rejected, self._clock()))
+        rejected = held(self.rejected, now)
+        found = excluded_pgs(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
+                             self.given_up.seconds_left(now, settings.max_wait),
+                             frozenset(rejected), self.corrections.stopped)
+        return found._replace(seconds=found.seconds or retry_seconds(rejected, now))
 
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
@@ -145,7 +134,7 @@ class UpmapDispatcher:
             snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot),
             self.pending.entries.keys() - execution.unanswered.keys(),
             # who asks for an undo wants what has just been moved back
-            {} if execution.kind == UNDO else self.cooldown.cooling(
+            {} if execution.kind == UNDO else self.cooldown.seconds_left(
                 self._clock(), settings.pg_cooldown),
             self._gateway.max_pg_shards())
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),

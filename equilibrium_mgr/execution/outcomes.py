@@ -208,15 +208,8 @@ class Cooldown:
         """Takes over what the last mgr has sent: pgid → when."""
         self.moved = dict(sorted(moved.items(), key=lambda one: one[1])[-_MOST_PGS:])
 
-    def cooling(self, now: float, seconds: float) -> Dict[str, float]:
-        """pgid → seconds left, never more than `seconds`; forgets those whose cooldown is over."""
-        # a clock that was set back must not make the wait longer
-        self.moved = {pgid: min(at, now) for pgid, at in self.moved.items()
-                      if now - at < seconds}
-        return self.seconds_left(now, seconds)
-
     def seconds_left(self, now: float, seconds: float) -> Dict[str, float]:
-        """The same and forgets nothing: for threads that only read."""
+        """pgid → seconds left, never more than `seconds`, of PGs whose cooldown is not over."""
         return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()
                 if now - at < seconds}
 

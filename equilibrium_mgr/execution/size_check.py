@@ -205,26 +205,18 @@ class SizeCorrections:
                 "bytes_per_object": {str(p): v for p, v in self.bytes_per_object.items()}}
 
     def restore(self, dump: Mapping[str, Any]) -> None:
-        """Takes over what another mgr has kept, as far as it can be understood."""
-        stopped: Dict[int, Misprediction] = {}
-        rows, added = dump.get("stopped"), dump.get("bytes_per_object")
-        for row in rows if isinstance(rows, list) else ():
-            try:
-                pool, osd, predicted, measured, found_at = row
-                stopped[int(pool)] = Misprediction(
-                    int(pool), int(osd), int(predicted), int(measured), float(found_at))
-            except (TypeError, ValueError, OverflowError):
-                continue
-        per_object: Dict[int, float] = {}
-        for pool, value in added.items() if isinstance(added, dict) else ():
-            try:
-                if 0.0 < float(value) <= _MOST_PER_OBJECT:
-                    per_object[int(pool)] = float(value)
-            except (TypeError, ValueError, OverflowError):
-                continue
-        at = dump.get("measured_at")
-        self.measured_at = float(at) if isinstance(at, (int, float)) else 0.0
-        self.stopped, self.bytes_per_object = stopped, per_object
+        """Takes over what another mgr has kept; what cannot be understood counts as absent."""
+        try:
+            rows = [Misprediction(int(pool), int(osd), int(predicted), int(measured), float(at))
+                    for pool, osd, predicted, measured, at in dump.get("stopped", ())]
+            added = {int(pool): float(value)
+                     for pool, value in dump.get("bytes_per_object", {}).items()}
+            self.measured_at = float(dump.get("measured_at", 0.0))
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            return
+        self.stopped = {found.pool: found for found in rows}
+        self.bytes_per_object = {pool: value for pool, value in added.items()
+                                 if 0.0 < value <= _MOST_PER_OBJECT}
 
 
 def sentence(found: Misprediction, name: str) -> str:

@@ -7,8 +7,6 @@ import pytest
 from tests.support.fakes import FakeGateway, Harness
 from tests.support.rounds import kept, run_until_idle, successor, uneven
 
-from equilibrium_mgr.control import status
-
 
 def _fails(*_: Any) -> Any:
     raise ZeroDivisionError("a report")
@@ -18,16 +16,14 @@ def _executing(monkeypatch: pytest.MonkeyPatch, broken: str) -> Harness:
     if broken == "cluster log":
         monkeypatch.setattr(FakeGateway, "write_to_cluster_log", _fails)
     harness = Harness(uneven(), max_moves_per_round=1)
-    if broken == "progress":
-        monkeypatch.setattr(status, "execution_progress", _fails)
-    elif broken == "rates":
+    if broken == "rates":
         monkeypatch.setattr(harness.balancer.observer._meter, "observe", _fails)
     harness.balancer.execute("p", kept(harness))
     harness.round()
     return harness
 
 
-BROKEN = pytest.mark.parametrize("broken", ["cluster log", "progress", "rates"])
+BROKEN = pytest.mark.parametrize("broken", ["cluster log", "rates"])
 
 
 @BROKEN

@@ -8,7 +8,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.guards import PoolGuard
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits, osd_traffic
+from equilibrium_mgr.execution.throttle import ThrottleLimits, osd_traffic
 from equilibrium_mgr.snapshot import reason_codes as codes
 
 def decided(limits: ThrottleLimits = FREE, moves: int = 2, trouble: str = "") -> Decision:

@@ -10,7 +10,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.guards import PoolGuard
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits, osd_traffic
+from equilibrium_mgr.execution.throttle import ThrottleLimits, osd_traffic
 from equilibrium_mgr.plan.model import (
     BALANCE, CANCEL, CLEAN_UP, FREEZE, UNDO, PgChange, moves_nothing)
 

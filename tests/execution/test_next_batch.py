@@ -12,7 +12,7 @@ from tests.support.few import few
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.outcomes import DroppedChange
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.execution.throttle import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 
 

@@ -10,7 +10,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.guards import PoolGuard
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits, osd_traffic
+from equilibrium_mgr.execution.throttle import ThrottleLimits, osd_traffic
 from equilibrium_mgr.execution.pending_moves import PendingMove
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.planner.planner import make_plan

@@ -11,7 +11,7 @@ from tests.support.fakes import Harness
 from tests.support.units import GIB
 
 from equilibrium_mgr.execution.outcomes import waiting_groups
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.execution.throttle import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.report.explain.advice import help_for
 from equilibrium_mgr.report.explain.advice import ExplainContext

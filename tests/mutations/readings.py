@@ -54,8 +54,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rejected-again",
         "what the monitor dropped is not sent again", (
             Edit(DISPATCHER,
-                 "        rejected = held(self.rejected, self._clock())\n",
-                 "        rejected = held({}, self._clock())\n"),),
+                 "        rejected = held(self.rejected, now)\n",
+                 "        rejected = held({}, now)\n"),),
         ("scenario:mon_drops_items",)),
     Mutation(
         "no-backoff",

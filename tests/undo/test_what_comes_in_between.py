@@ -14,7 +14,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.execution.batch_selection import Decision, next_batch
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.execution.throttle import ThrottleLimits
 from equilibrium_mgr.plan.model import FREEZE, UNDO, PgChange
 from mgr_stub.console.session import Session
 

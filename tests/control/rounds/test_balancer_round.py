@@ -66,31 +66,6 @@ def test_single_move_above_the_limit_is_told() -> None:
     assert "1.0" in harness.balancer.reason and "limit" in harness.balancer.reason
 
 
-def test_foreign_upmaps_prolong_the_wait() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.round()
-    harness.balancer.switch_on(True)
-    assert harness.round(50) == "waiting"
-    harness.gateway.set_items("1.0", [0], [(0, 2)])
-    assert harness.round(5) == "waiting"
-    assert harness.round(50) == "waiting"   # 105 s after `on`: observed, and found so
-    assert harness.round(50) == "waiting" and harness.round(11) == "planning"
-
-
-def test_items_that_disappear_do_not_prolong_the_wait() -> None:
-    """As of a purged OSD or a deleted pool, whose items the monitor removes."""
-    harness = Harness(uneven(), active=True)
-    for ps in range(3):
-        harness.gateway.set_items(f"1.{ps}", [0], [(0, 2)])
-    harness.round()
-    harness.balancer.switch_on(True)
-    states = []
-    for ps in range(3):
-        harness.gateway.set_items(f"1.{ps}", [0], [])
-        states.append(harness.round(20.5))
-    assert states == ["waiting", "waiting", "planning"]
-
-
 def test_silent_monitor_does_not_hang_the_plan() -> None:
     harness = Harness(uneven())
     harness.gateway.ignores = {"1.0"}
