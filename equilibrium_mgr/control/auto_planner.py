@@ -86,7 +86,6 @@ class AutoPlanner:
         self._planned_at: Optional[float] = None
         self._is_doubtful = False   # whether the idle state's cluster has changed
         self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
-        self._failing = False
         self._submitted = False
         #: what the last plan that was free to drain has found no other place for
         self.stuck = StuckDrains()
@@ -128,7 +127,6 @@ class AutoPlanner:
             idle, generation = self._idle, self._generation
         if ready is not None:
             self._backoff.succeeded()
-            self._failing = False
             ready = self._valid(ready, mark, settings.sleep_interval)
         if ready is not None:
             asked = ready.mark.options
@@ -282,9 +280,8 @@ class AutoPlanner:
             return NextStep(settling)
         now, failure = self._clock(), self._plan_service.last_failure("")
         if failure is not None and self._submitted:
-            if self._failing:  # a first failure may be a passing one
-                self._backoff.failed(now)
-            self._failing, self._submitted = True, False
+            self._backoff.failed(now)
+            self._submitted = False
         failed = f"the last plan could not be made ({failure}); trying again"
         left = self._backoff.seconds_left(now)
         if left > 0.0:

@@ -169,7 +169,7 @@ class Balancer:
                     execution, episode, self.observer.view, current.code, self._clock()),
                 last_execution=self._slot.last,
                 episode=episode._asdict() if episode is not None else None,
-                history=self._journal.history.entries, rejected=self.dispatcher.rejected,
+                history=self._journal.history, rejected=self.dispatcher.rejected,
                 mispredicted=self.dispatcher.corrections.stopped, decided_on=self._decided_on,
                 drains=self.drains.status)
 
@@ -222,11 +222,7 @@ class Balancer:
         # first: no round that begins from here on takes a drain up
         self.drains.replace(lambda drains: drains.paused(True))
         execution = self._slot.stop(STOPPED_BY_OFF)
-        self._enter(IS_OFF, self._slot.stop_count)
-        self.publish()   # the store may take its time
-        self._journal.stop(SWITCHED_OFF if execution is None else STOPPED_BY_OFF, self._clock(),
-                           self.observer.view)
-        self.publish()
+        self._stopped(IS_OFF, SWITCHED_OFF if execution is None else STOPPED_BY_OFF)
         self._wake()
         return execution.name or None if execution is not None else None
 
@@ -234,15 +230,17 @@ class Balancer:
         """As `switch_off`, for one kept plan alone. None where it is not being executed."""
         self._recover(self._settings())
         execution = self._slot.stop(outcome, name)
-        if execution is None:
-            return None
-        self._enter(
-            _PLAN_STOPPED if self._settings().active else IS_OFF, self._slot.stop_count)
+        if execution is not None:
+            self._stopped(_PLAN_STOPPED if self._settings().active else IS_OFF, outcome)
+            self.require_observation()
+        return execution
+
+    def _stopped(self, state: Verdict, outcome: str) -> None:
+        """Enters the state after a command has stopped an execution, and stores that."""
+        self._enter(state, self._slot.stop_count)
         self.publish()   # the store may take its time
         self._journal.stop(outcome, self._clock(), self.observer.view)
         self.publish()
-        self.require_observation()
-        return execution
 
     def drain_status(self) -> DrainStatus:
         """How far drains are, once a new mgr has read the list of the last one."""

@@ -138,31 +138,12 @@ def outcome_reason(outcome: str) -> str:
 MOST_ENTRIES = 100
 
 
-class History:
-    """Entries are JSON-ready, see episode.Episode.entry."""
-
-    def __init__(self) -> None:
-        self.entries: List[Dict[str, Any]] = []
-
-    def add(self, entry: Mapping[str, Any]) -> None:
-        """Adds an entry; the oldest go where there are too many."""
-        self.entries = (self.entries + [dict(entry)])[-MOST_ENTRIES:]
-        while len(self.entries) > 1 and len(json.dumps(self.to_dict())) > MAX_LIST_BYTES:
-            self.entries = self.entries[1:]
-
-    def has(self, started_at: float) -> bool:
-        """True where the last entry is of the episode that began then."""
-        return bool(self.entries) and self.entries[-1].get("started_at") == started_at
-
-    def to_dict(self) -> Dict[str, Any]:
-        """A JSON-ready form for the key-value store."""
-        return {"entries": self.entries}
-
-    def restore(self, dump: Mapping[str, Any]) -> None:
-        """Takes over what another mgr has stored, as far as it can be understood."""
-        entries = dump.get("entries")
-        if isinstance(entries, list):
-            self.entries = [e for e in entries if isinstance(e, dict)][-MOST_ENTRIES:]
+def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The entries with one more; the oldest go where there are too many."""
+    grown = (entries + [entry])[-MOST_ENTRIES:]
+    while len(grown) > 1 and len(json.dumps(grown)) > MAX_LIST_BYTES:
+        grown = grown[1:]
+    return grown
 
 
 class Totals(NamedTuple):

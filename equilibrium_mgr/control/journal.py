@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..execution.dispatcher import SentBatch, moving
 from ..observation.cluster_view import ClusterView
@@ -17,8 +17,8 @@ from ..runtime.kv_store import (
 from ..snapshot.model import Snapshot
 from ..undo.change_log import ChangeLog, ChangeRow
 from .history import (
-    DROPPED, SUPERSEDED, Episode, History, Totals, because, begin, end_line, episode_from_dict,
-    outcome_code)
+    DROPPED, MOST_ENTRIES, SUPERSEDED, Episode, Totals, because, begin, end_line,
+    episode_from_dict, outcome_code, with_entry)
 
 
 #: Seconds after which a running execution is stored again, with the time.
@@ -52,7 +52,7 @@ class Journal:
         self.changes = ChangeLog(self._store)
         self._lock = threading.RLock()   # held while a value is written: one commit of a monitor
         self.totals = Totals()
-        self.history = History()
+        self.history: List[Dict[str, Any]] = []   # as Episode.entry; replaced whole
         self.episode: Optional[Episode] = None
         self._stored_start: Optional[float] = None   # of the episode that the store has
 
@@ -67,11 +67,14 @@ class Journal:
     def _recover(self, now: float, sleep_interval: float, cooldown: float) -> RecoveredState:
         plan, was_long_ago = _execution(self._store.read(EXECUTION) or {}, now, max(
             _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS))
-        self.history.restore(self._store.read(HISTORY) or {})
+        entries = (self._store.read(HISTORY) or {}).get("entries")
+        if isinstance(entries, list):
+            self.history = [one for one in entries if isinstance(one, dict)][-MOST_ENTRIES:]
         self.changes.restore()
         episode = self._store.read(EPISODE)
         self.episode = episode_from_dict(episode) if episode is not None else None
-        if self.episode is not None and self.history.has(self.episode.started_at):
+        if self.episode is not None and self.history and (
+                self.history[-1].get("started_at") == self.episode.started_at):
             self.episode = None   # the last mgr died between these two writes
             self._store.put(EPISODE, None)
         self._stored_start = None if self.episode is None else self.episode.started_at
@@ -105,9 +108,9 @@ class Journal:
         with self._lock:
             if self.episode is not None:
                 entry = self.episode.entry(outcome, now, view)
-                self.history.add(entry)
+                self.history = with_entry(self.history, entry)
                 self._write_line(end_line(entry))
-                self._store.put(HISTORY, self.history.to_dict())
+                self._store.put(HISTORY, {"entries": self.history})
                 self._store.put(EPISODE, None)
                 self.episode = None
                 code, ended = outcome_code(outcome), self.totals.episodes

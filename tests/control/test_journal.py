@@ -9,7 +9,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.history import MOST_ENTRIES, Episode, History, episode_from_dict
+from equilibrium_mgr.control.history import MOST_ENTRIES, Episode, episode_from_dict, with_entry
 from equilibrium_mgr.control.journal import Journal
 from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY, BufferedKvStore
 
@@ -75,13 +75,13 @@ def test_a_logbook_of_rubbish(stored: str) -> None:
 
 
 def test_history_is_bounded() -> None:
-    past = History()
+    past: List[Dict[str, Any]] = []
     for number in range(3 * MOST_ENTRIES):
-        past.add(Episode("", "x" * 300, float(number), {"hdd": 0.5}, 1, 2, 3).entry(
+        past = with_entry(past, Episode("", "x" * 300, float(number), {"hdd": 0.5}, 1, 2, 3).entry(
             "balanced" * 100, 1.0, None))
-    assert 0 < len(past.entries) <= MOST_ENTRIES
-    assert len(json.dumps(past.to_dict())) < 65000
-    assert past.entries[-1]["started_at"] == 3.0 * MOST_ENTRIES - 1
+    assert 0 < len(past) <= MOST_ENTRIES
+    assert len(json.dumps(past)) < 65000
+    assert past[-1]["started_at"] == 3.0 * MOST_ENTRIES - 1
 
 
 def test_episode_comes_back() -> None:
@@ -108,7 +108,7 @@ def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
     book.write()                                  # nothing says that p is still wanted
     again = book_of(KeyValueStore(kv.values))
     assert again.episode is None
-    assert [e["outcome"] for e in again.history.entries] == [
+    assert [e["outcome"] for e in again.history] == [
         "dropped: its execution had ended with the last mgr"]
 
 
@@ -133,7 +133,7 @@ def test_named_plan_begins_an_episode_of_its_own() -> None:
     book = book_of()
     book.begin_plan("", "why", 1000.0, None)
     book.begin_plan("p", "'ceph equilibrium execute'", 1100.0, None)
-    assert [e["outcome"] for e in book.history.entries] == ["superseded: by plan 'p'"]
+    assert [e["outcome"] for e in book.history] == ["superseded: by plan 'p'"]
     assert book.episode is not None and book.episode.plan == "p"
 
 
@@ -143,6 +143,6 @@ def test_automatic_plans_follow_one_another_in_one_episode() -> None:
         book.begin_plan("", "osd.0 is above nearfull", 1000.0, None)
         book.record_sent(moves, 10 * moves)
     book.end("balanced", 1600.0, None)
-    entry, = book.history.entries
+    entry, = book.history
     assert (entry["plans"], entry["moves"], entry["bytes"]) == (2, 7, 70)
     assert (entry["plan"], entry["outcome"]) == ("automatic", "balanced")

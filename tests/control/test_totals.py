@@ -51,8 +51,8 @@ def test_a_mgr_killed_while_it_ends_an_episode_leaves_one_entry() -> None:
     after = successor(kv)
     assert after.episode is None
     after.write()
-    assert [entry["moves"] for entry in after.history.entries] == [3]
-    assert EPISODE not in kv.values and after.history.entries[0]["outcome"] == "balanced"
+    assert [entry["moves"] for entry in after.history] == [3]
+    assert EPISODE not in kv.values and after.history[0]["outcome"] == "balanced"
     after.begin_plan("", "the next", 1100.0, None)
     after.end("balanced", 1110.0, None)
-    assert [entry["started_at"] for entry in after.history.entries] == [1000.0, 1100.0]
+    assert [entry["started_at"] for entry in after.history] == [1000.0, 1100.0]

@@ -82,6 +82,7 @@ def test_planner_that_fails_does_not_end_the_loop(mocker: Any) -> None:
     harness.jobs.run()
     assert harness.planning.plans_in_progress() == {} and harness.balancer.status.rejected == {}
     mocker.stop(broken)
+    assert harness.round(60) == "planning" and not harness.jobs.waiting   # in a minute
     assert harness.round(60) == "planning" and harness.jobs.run() == 1
     assert harness.round(60) == "moving"
 
