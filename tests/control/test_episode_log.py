@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from tests.support.fakes import Harness
-from tests.support.rounds import kept, run_until_idle, uneven
+from tests.support.rounds import run_until_idle, uneven
 
 
 def test_one_line_at_the_begin_and_one_at_the_end() -> None:
@@ -13,13 +13,3 @@ def test_one_line_at_the_begin_and_one_at_the_end() -> None:
     assert begin.startswith("equilibrium: automatic balancing begins: the fullest OSD of class hdd")
     assert end.startswith("equilibrium: automatic balancing completed after ")
     assert end.endswith(": 8 shards, 40 GiB sent (balanced)")
-
-
-def test_off_is_an_end() -> None:
-    harness = Harness(uneven(), max_moves_per_round=1)
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    harness.balancer.switch_off()
-    assert harness.gateway.cluster_log == [
-        "equilibrium: plan 'p' begins: 'ceph equilibrium execute'",
-        "equilibrium: plan 'p' stopped after 0s: 1 shard, 5 GiB sent (by 'ceph equilibrium off')"]

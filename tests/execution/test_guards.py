@@ -4,12 +4,18 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
-from tests.support.clusters.unit_cluster import Cluster, hosts
-from tests.support.units import GIB
 
 from equilibrium_mgr.execution.guards import (
-    blocked_pool_reasons, blocked_pools, cluster_guard, full_osds, unsettled_pools, upmap_refused)
+    blocked_pool_reasons,
+    blocked_pools,
+    cluster_guard,
+    full_osds,
+    unsettled_pools,
+    upmap_refused,
+)
 from equilibrium_mgr.snapshot import reason_codes as codes
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 
 def cluster(**extra: Any) -> Cluster:
@@ -61,12 +67,6 @@ def test_trouble_reaches_pools_on_the_same_osds_only(state: str, word: str) -> N
     troubled = blocked_pool_reasons(small.snapshot())
     assert set(troubled) == {1, 3}
     assert troubled[1] == troubled[3] == f"pool 'data' has 3 PGs {word}"
-
-
-def test_trouble_of_a_pool_that_is_gone_is_none() -> None:
-    small = two_classes()
-    small.pg_status = {"pgs_by_pool_state": [states(9, down=3)]}
-    assert blocked_pool_reasons(small.snapshot()) == {}
 
 
 def test_each_pool_waits_for_the_trouble_that_it_shares() -> None:

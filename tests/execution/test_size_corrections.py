@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.units import MIB
-
 from equilibrium_mgr.execution.size_check import Findings, Misprediction, SizeCorrections
+from tests.support.units import MIB
 
 DAY = 86400.0
 FOUND = Misprediction(pool=7, osd=3, predicted_bytes=9 * MIB, measured_bytes=264 * MIB,
@@ -74,15 +73,3 @@ def test_a_stopped_pool_goes_on_with_its_size_however_late() -> None:
     assert made.bytes_per_object == {7: 100.0}
     made.prune(frozenset({7}), FOUND.found_at + 30 * DAY)
     assert made.bytes_per_object == {}
-
-
-def test_pools_that_are_gone_are_forgotten() -> None:
-    made = corrections(FOUND)
-    made.prune(frozenset((1, 2)), 1000.0)
-    assert made.stopped == {} and made.bytes_per_object == {}
-
-
-def test_what_is_measured_again_adds_up() -> None:
-    made = corrections(FOUND)
-    made.add(Findings((FOUND,), {7: 20.0}))
-    assert made.bytes_per_object == {7: 120.0}

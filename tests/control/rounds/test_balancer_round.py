@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from tests.support.clusters.unit_cluster import change_of, plan_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
@@ -14,29 +15,6 @@ def test_not_ready_is_waiting() -> None:
     harness.gateway.not_ready = "the mgr has no osd_stats yet"
     assert harness.round() == "waiting"
     assert harness.balancer.reason == "the mgr has no osd_stats yet"
-
-
-def test_pending_moves_hold_the_budget_where_ceph_has_not_noticed() -> None:
-    """Right after the upmap acting still equals up and nothing is misplaced by pg_status."""
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    harness.gateway.cluster.acting.clear()
-    assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
-    assert harness.balancer.status.view is not None
-    assert harness.balancer.status.view.misplaced_ratio == 0.25
-
-
-def test_pending_moves_count_what_pgs_hold_now() -> None:
-    """The plan is old: it saw one object per PG where there are ten by now."""
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.27
-    old = plan_of([change_of(f"1.{ps:x}", [0], [1], objects=1) for ps in range(6)])
-    harness.balancer.execute("p", kept(harness, plan=old))
-    harness.round()
-    harness.gateway.cluster.acting.clear()           # Ceph has not noticed yet
-    assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
 
 
 def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
@@ -56,14 +34,6 @@ def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:
     harness.gateway.before_send_check = lambda: None
     cluster.acting.clear()                        # our PGs have not peered yet
     assert harness.round(1) == "moving" and len(harness.gateway.sent) == 3
-
-
-def test_single_move_above_the_limit_is_told() -> None:
-    harness = Harness(uneven())
-    harness.gateway.ratio = 0.01
-    harness.balancer.execute("p", kept(harness))
-    assert harness.round() == "moving" and harness.gateway.sent == ["1.0"]
-    assert "1.0" in harness.balancer.reason and "limit" in harness.balancer.reason
 
 
 def test_silent_monitor_does_not_hang_the_plan() -> None:
@@ -105,9 +75,3 @@ def test_what_turns_out_to_be_done_without_an_answer_cools_down(cooldown: int) -
     harness.balancer.execute("q", kept(harness, "q", plan_of([again])))
     harness.round(60)
     assert harness.gateway.sent == (["1.0"] if cooldown else ["1.0", "1.0"])
-
-
-def test_second_plan_is_refused_while_one_is_executed() -> None:
-    harness = Harness(uneven())
-    assert harness.balancer.execute("p", kept(harness))
-    assert not harness.balancer.execute("q", kept(harness, "q"))
