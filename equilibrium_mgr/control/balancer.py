@@ -554,7 +554,7 @@ class Balancer:
         self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
             self.observer.require_observation()
-        transient = any(why.is_transient for _, why in decision.waiting)
+        transient = any(why.seconds is not None for _, why in decision.waiting)   # they soon end
         leading = decision.leading
         assert leading is not None   # what is wanted and was not sent waits
         state = (self._throttled(snapshot) if leading.is_throttle

@@ -87,26 +87,18 @@ class BalancerStatus(NamedTuple):
         empty = summary.without_pgs if self.view is not None and _is_same_map(
             self.view.snapshot, summary) else frozenset()
         now = self._replace(drains=self.drains.as_of(summary.epoch, empty))
-        wants_to_move = self.state != OFF or self.progress is not None
-        return now._as_of(summary) if wants_to_move else now
-
-    def _as_of(self, summary: ClusterSummary) -> BalancerStatus:
-        if self.decided_on is None or self.state not in (BALANCED, STUCK):
-            return self
-        change = change_since(self.decided_on, summary)
+        change = None if self.decided_on is None or self.state not in (BALANCED, STUCK) else (
+            change_since(self.decided_on, summary))
         if change is None:
-            return self
-        since = "" if self.since_at is None else f" since {format_time(self.since_at)} UTC"
-        return self._held(WAITING, codes.SETTLING, f"{change}, which is looked at within ten"
-                          f" minutes; {self.state}{since} before that ({self.reason})")
-
-    def _held(self, state: str, code: str, reason: str) -> BalancerStatus:
-        """The status in another state, which has begun at an unknown moment."""
+            return now
         shards = sum(group.shards for group in self.waiting)
-        return self._replace(
-            state=state, reason_code=code, reason=reason, reason_numbers={}, refusals=None,
-            since_at=None,
-            waiting=(held_group(shards, code, reason),) if shards else ())
+        since = "" if self.since_at is None else f" since {format_time(self.since_at)} UTC"
+        reason = (f"{change}, which is looked at within ten minutes; {self.state}{since} before"
+                  f" that ({self.reason})")
+        return now._replace(
+            state=WAITING, reason_code=codes.SETTLING, reason=reason, reason_numbers={},
+            refusals=None, since_at=None,
+            waiting=(held_group(shards, codes.SETTLING, reason),) if shards else ())
 
 
 def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:

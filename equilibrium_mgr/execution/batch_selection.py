@@ -13,7 +13,7 @@ from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
 from ..snapshot.model import Osd, Pg, Snapshot
 from ..snapshot.look import untrusted_state
-from ..snapshot.reason_codes import COOLDOWN, FULL, LIMIT, REASONS
+from ..snapshot.reason_codes import FULL, LIMIT, REASONS
 from .outcomes import DroppedChange
 from .guards import PoolGuard
 from .throttle import (
@@ -55,11 +55,6 @@ class Decision(NamedTuple):
     def full(self) -> List[WaitingChange]:
         """The changes whose target is too full."""
         return [row for row in self.waiting if REASONS[row[1].code].kind == FULL]
-
-    @property
-    def is_cooling(self) -> bool:
-        """True where a change waits for pg_cooldown, which ends by itself."""
-        return any(deferral.code == COOLDOWN for _, deferral in self.waiting)
 
 
 def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleLimits,

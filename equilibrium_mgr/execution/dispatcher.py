@@ -13,15 +13,16 @@ from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pool, Snapshot, pool_of
+from ..snapshot.reason_codes import COOLDOWN
 from .batch_selection import Decision, next_batch
 from .outcomes import (
-    Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, retry_seconds,
-    still_rejected, with_rejected)
+    Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, still_rejected,
+    with_rejected)
 from .execution import Execution, ExecutionUpdate, verify_batch
 from .guards import InactivePools, PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .throttle import OsdTraffic, ThrottleLimits, osd_traffic
 from .pending_moves import PendingMoves
-from .size_check import PredictionCheck, SizeCorrections, sentence, targets_of
+from .size_check import PredictionCheck, SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
 #: Osdmaps that are read before a batch where one follows the other.
@@ -90,24 +91,19 @@ class UpmapDispatcher:
         self.pending.remove_arrived(snapshot)
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs,
                                        self._clock())
-        self._check_predictions(snapshot)
+        # pools whose shards took more than predicted are stopped; snapshots use what was measured
+        self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
+        findings = self._prediction.observe(snapshot, self.pending.entries)
+        if findings.mispredictions:
+            self.corrections.add(findings)
+        self._gateway.set_measured(self.corrections.bytes_per_object)
+        for found in findings.mispredictions:
+            self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
     @property
     def has_unconfirmed_excess(self) -> bool:
         """True where an OSD seems to have taken too much, which the next observation confirms."""
         return self._prediction.has_unconfirmed_excess
-
-    def _check_predictions(self, snapshot: Snapshot) -> None:
-        """Stops pools whose shards took more than predicted; snapshots use what was measured."""
-        self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
-        self._gateway.set_measured(self.corrections.bytes_per_object)
-        findings = self._prediction.observe(snapshot, self.pending.entries)
-        if not findings.mispredictions:
-            return
-        self.corrections.add(findings)
-        self._gateway.set_measured(self.corrections.bytes_per_object)
-        for found in findings.mispredictions:
-            self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
     # -- choosing ------------------------------------------------------------------------------
 
@@ -119,7 +115,8 @@ class UpmapDispatcher:
         found = excluded_pgs(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
                              self.given_up.seconds_left(now, settings.max_wait),
                              frozenset(rejected), self.corrections.stopped)
-        return found._replace(seconds=found.seconds or retry_seconds(rejected, now))
+        again = min((item.seconds_left(now) for item in rejected.values()), default=inf)
+        return found._replace(seconds=found.seconds or (0.0 if again == inf else again))
 
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
@@ -164,7 +161,7 @@ class UpmapDispatcher:
         """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds; automatic
         plans leave these PGs alone for as long."""
         now = self._clock()
-        if decision.is_cooling:   # which may be longer than max_wait
+        if any(why.code == COOLDOWN for _, why in decision.waiting):   # which may be longer than max_wait
             execution.stall.end()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)
@@ -277,7 +274,7 @@ class UpmapDispatcher:
                      sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
         moved = moving(result.sent, before)
-        self._prediction.expect(targets_of(moved), before, self.corrections.bytes_per_object)
+        self._prediction.expect(moved, before, self.corrections.bytes_per_object)
         self.cooldown.start([change.pgid for change in moved]
                             + [dropped.change.pgid for dropped in result.rejected
                                if not _is_as_before(dropped.change.pgid, before, snapshot)],

@@ -174,12 +174,6 @@ def held(items: Items, now: float) -> Items:
     return {pgid: item for pgid, item in items.items() if item.seconds_left(now) > 0.0}
 
 
-def retry_seconds(items: Items, now: float) -> float:
-    """Seconds until the first of them may be tried again; 0 where none may."""
-    left = min((item.seconds_left(now) for item in items.values()), default=math.inf)
-    return 0.0 if math.isinf(left) else left
-
-
 def recent(items: Items, now: float) -> Items:
     """Returns the rejections that are reported to an operator."""
     return {pgid: item for pgid, item in items.items() if now - item.at < RECENT_SECONDS}

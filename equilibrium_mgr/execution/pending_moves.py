@@ -159,13 +159,9 @@ class PendingMoves:
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""
-        return int(sum(entry.bytes * _uncopied_ratio(snapshot, pgid)
+        moving = snapshot.in_flight()
+        return int(sum(entry.bytes * (moving[pgid].uncopied_ratio if pgid in moving else 1.0)
                        for pgid, entry in list(self.entries.items())))
-
-
-def _uncopied_ratio(snapshot: Snapshot, pgid: str) -> float:
-    pg = snapshot.pgs.get(pgid)
-    return pg.uncopied_ratio if pg is not None and pg.is_moving else 1.0
 
 
 def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: bool) -> bool:

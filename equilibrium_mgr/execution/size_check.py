@@ -13,8 +13,7 @@ those of its plan.
 from __future__ import annotations
 
 from typing import (
-    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
-    Tuple)
+    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple)
 
 from ..plan.model import PgChange
 from ..runtime.formatting import format_bytes
@@ -73,21 +72,21 @@ class PredictionCheck:
         """True where another observation has to confirm that an OSD took too much."""
         return any(watch.since is not None for watch in self._watches.values())
 
-    def expect(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot,
+    def expect(self, batch: Iterable[PgChange], before: Snapshot,
                measured: Mapping[int, float]) -> None:
-        """Watches the targets of a batch. `targets_by_pg`: pgid → OSDs that gain a shard;
-        `measured`: pool id → bytes per object that are part of its size in `before`."""
-        for pgid, osds in targets_by_pg.items():
-            for number in osds:
-                osd = before.osds.get(number)
-                if osd is not None and osd.has_statistics and pgid in before.pgs:
+        """Watches the targets of a batch. `measured`: pool id → bytes per object that are part of
+        its size in `before`."""
+        for change in batch:
+            for number in set(change.up_after).difference(change.up_before):
+                osd, pg = before.osds.get(number), before.pgs.get(change.pgid)
+                if osd is not None and osd.has_statistics and pg is not None:
                     watch = self._watches.get(number)
                     if watch is None:
                         # below 0 where its shards are believed to be larger than they are, as
                         # long as it is not known that shards of a pool take less there
                         watch = self._watches[number] = _Watch(
                             max(0, osd.device_bytes(osd.residual_bytes)))
-                    watch.pgids[pgid] = measured.get(before.pgs[pgid].pool, 0.0)
+                    watch.pgids[change.pgid] = measured.get(pg.pool, 0.0)
                     watch.last_coming_at = before.taken_at
 
     def observe(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
@@ -134,12 +133,6 @@ class PredictionCheck:
                 part = excess * count / arrived / max(1, objects_of[pool])
                 per_object[pool] = max(per_object.get(pool, 0.0), part)
         return Findings(tuple(rows), per_object)
-
-
-def targets_of(changes: Iterable[PgChange]) -> Dict[str, Tuple[int, ...]]:
-    """pgid → OSDs that gain a shard."""
-    return {change.pgid: tuple(osd for osd in change.up_after if osd not in change.up_before)
-            for change in changes}
 
 
 #: Pools that are remembered; the oldest go first. A cluster has fewer pools of such a kind.

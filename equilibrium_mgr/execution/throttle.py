@@ -71,11 +71,10 @@ class OsdTraffic:
                                      bytes_out + int(size * uncopied_ratio), leaving + size,
                                      arrived)
 
-    def add_arrival(self, targets: SizedShards) -> None:
-        """Adds one PG that has arrived a moment ago."""
-        for osd, shard_bytes in targets:
-            load = self.of(osd)
-            self._loads[osd] = load._replace(arrived_bytes=load.arrived_bytes + shard_bytes)
+    def add_arrived(self, osd: int, size: int) -> None:
+        """Adds a shard that has arrived a moment ago."""
+        load = self.of(osd)
+        self._loads[osd] = load._replace(arrived_bytes=load.arrived_bytes + size)
 
 
 def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[PendingMove]:
@@ -95,8 +94,8 @@ def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
         found.add(*snapshot.sized_transfers(pg), pg.uncopied_ratio)
     for entry in unseen(snapshot, pending):
         found.add(entry.gains, entry.losses)
-    for arrival in arrivals:
-        found.add_arrival(arrival.gains)
+    for osd, size in chain.from_iterable([arrival.gains for arrival in arrivals]):
+        found.add_arrived(osd, size)
     return found
 
 
@@ -145,7 +144,10 @@ class ReliefReservation:
 def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
     """Ranks changes: urgent are as many as bring the OSDs below nearfull again, given what is in
     flight."""
-    overfull = _overfull(snapshot, traffic)
+    predicted = {osd: predicted_utilization(snapshot, traffic.of(osd), osd)
+                 for osd in snapshot.osds}
+    overfull = {osd: utilization for osd, utilization in predicted.items()
+                if utilization > snapshot.nearfull_ratio}
     if not overfull:
         return Ranked(list(wanted), {})
     leaving: Dict[int, List[Tuple[float, int, PgChange]]] = {osd: [] for osd in overfull}
@@ -168,14 +170,6 @@ def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChang
                 urgent[change.pgid] = osd
                 first.append(change)
     return Ranked(first + [change for change in wanted if change.pgid not in urgent], urgent)
-
-
-def _overfull(snapshot: Snapshot, traffic: OsdTraffic) -> Dict[int, float]:
-    """OSD → its utilization once everything has arrived, where that is above nearfull."""
-    predicted = {osd: predicted_utilization(snapshot, traffic.of(osd), osd)
-                 for osd in snapshot.osds}
-    return {osd: utilization for osd, utilization in predicted.items()
-            if utilization > snapshot.nearfull_ratio}
 
 
 def _losses(snapshot: Snapshot, change: PgChange) -> Tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Mapping, Sequence
 
 import pytest
-from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
@@ -32,7 +32,7 @@ class Story:
         self.pending: Sequence[str] = ()
 
     def send(self, *pgids: str, at: float = 1000.0, measured: Mapping[int, float] = {}) -> Story:
-        self.check.expect({pgid: (TARGET,) for pgid in pgids},
+        self.check.expect([change_of(pgid, self.cluster.up[pgid], [TARGET]) for pgid in pgids],
                           self.snapshot(at, 0), measured)
         for pgid in pgids:
             self.cluster.up[pgid] = [TARGET]

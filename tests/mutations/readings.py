@@ -68,8 +68,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-size-correction",
         "pools whose sizes were mispredicted are stopped", (
             Edit(DISPATCHER,
-                 "        if not findings.mispredictions:\n",
-                 "        if True:\n"),),
+                 "        if findings.mispredictions:\n",
+                 "        if False:\n"),),
         ("scenario:swelling",)),
     Mutation(
         "stopped-is-sent",
