@@ -302,25 +302,25 @@ class Balancer:
             if self._is_recovered:
                 return
             self._is_recovered, now = True, self._clock()
-            found = self._journal.recover(now, settings.sleep_interval, settings.pg_cooldown)
-            newest = {row.pgid: row for row in found.sent}
+            name, sent, corrections, drains = self._journal.recover(
+                now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(
-                {row.pgid: row.at for row in found.sent if row.shards},
-                {row.pgid: (row.at, row.epoch) for row in newest.values() if row.shards},
-                found.corrections)
-            self.drains.replace(lambda _: drain_list_from_dict(found.drains), store=False)
+                {row.pgid: row.at for row in sent if row.shards},
+                {row.pgid: (row.at, row.epoch)
+                 for row in {row.pgid: row for row in sent}.values() if row.shards}, corrections)
+            self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
             try:
-                plan = None if found.plan is None else self._plan_store.get(found.plan)
+                plan = None if name is None else self._plan_store.get(name)
             except (ValueError, KeyError) as error:  # BadPlan is a ValueError
                 self._log.warning("cannot go on with the execution of a plan: %s", error)
                 self._journal.end(because(DROPPED, "its plan is lost"), now, None)
                 plan = None
-            if plan is not None and found.plan is not None:
-                execution = Execution(found.plan, plan.changes, now, plan.kind)
+            if plan is not None and name is not None:
+                execution = Execution(name, plan.changes, now, plan.kind)
                 # the last mgr has recorded it where it has left an episode
                 execution.is_recorded = self._journal.episode is not None
                 if self._slot.start(execution):
-                    self._log.info("going on with the execution of plan %s", found.plan)
+                    self._log.info("going on with the execution of plan %s", name)
         self.publish()
 
     def _decide(self, settings: Settings) -> float:

@@ -1,30 +1,17 @@
 """The scope of balancing by the options, and values of options that match nothing."""
 from __future__ import annotations
 
-from typing import FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from ..execution.verdict import Verdict
 from ..observation.cluster_view import STUCK
 from ..plan.options import OsdFilter, PlanOptions
-from ..settings import Settings
+from ..settings import BadOption, Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 
 #: Names that a sentence shows before it only counts the rest.
 _SHOWN = 10
-
-
-class BadOption(NamedTuple):
-    """An option that does not do what was meant."""
-
-    option: str
-    value: str     # as it was given, or the part of it that is wrong
-    reason: str    # what is wrong with it, and what holds instead
-    is_all: bool = False   # nothing of the option's list is right
-
-    def sentence(self) -> str:
-        """For people."""
-        return f"{self.option} is '{self.value}': {self.reason}"
 
 
 #: Field of OsdFilter → the option that has its names, and what holds where a name is unknown.
@@ -40,7 +27,7 @@ def osd_filter(settings: Settings) -> OsdFilter:
 
 def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOption]:
     """Values that cannot be read, and names that match nothing where the cluster is known."""
-    found = [BadOption(*replaced) for replaced in settings.replaced]
+    found = list(settings.replaced)
     if snapshot is None:
         return found
     chosen = settings.pool_ids or frozenset()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..execution.dispatcher import SentBatch, moving
 from ..observation.cluster_view import ClusterView
@@ -30,16 +30,6 @@ _VOID_SECONDS = 86400.0
 _IN_FLIGHT_SECONDS = 6 * 3600.0
 
 
-class RecoveredState(NamedTuple):
-    """The stored state of the last mgr."""
-
-    plan: Optional[str]          # a named plan whose execution was under way
-    #: of the log: what was sent lately, or may have been, the oldest first
-    sent: Sequence[ChangeRow]
-    corrections: Mapping[str, Any] = {}   # what moves had shown of sizes
-    drains: Mapping[str, Any] = {}   # as DrainList.to_dict
-
-
 class Journal:
     """State for a successor. The serve thread ends each round with `write`; `off` and `execute`
     store before they answer. Every call takes one lock."""
@@ -56,36 +46,38 @@ class Journal:
         self.episode: Optional[Episode] = None
         self._stored_start: Optional[float] = None   # of the episode that the store has
 
-    def recover(self, now: float, sleep_interval: float = 0.0,
-                cooldown: float = 0.0) -> RecoveredState:
+    def recover(self, now: float, sleep_interval: float = 0.0, cooldown: float = 0.0) -> Tuple[
+            Optional[str], Sequence[ChangeRow], Mapping[str, Any], Mapping[str, Any]]:
         """Reads everything, once; what cannot be read counts as absent. The last mgr stored its
         state no more often than every `sleep_interval` seconds, and left PGs where they were for
-        `cooldown` seconds."""
-        with self._lock:
-            return self._recover(now, sleep_interval, cooldown)
+        `cooldown` seconds.
 
-    def _recover(self, now: float, sleep_interval: float, cooldown: float) -> RecoveredState:
-        plan, was_long_ago = _execution(self._store.read(EXECUTION) or {}, now, max(
-            _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS))
-        entries = (self._store.read(HISTORY) or {}).get("entries")
-        if isinstance(entries, list):
-            self.history = [one for one in entries if isinstance(one, dict)][-MOST_ENTRIES:]
-        self.changes.restore()
-        episode = self._store.read(EPISODE)
-        self.episode = episode_from_dict(episode) if episode is not None else None
-        if self.episode is not None and self.history and (
-                self.history[-1].get("started_at") == self.episode.started_at):
-            self.episode = None   # the last mgr died between these two writes
-            self._store.put(EPISODE, None)
-        self._stored_start = None if self.episode is None else self.episode.started_at
-        if was_long_ago:
-            self.end(because(DROPPED, "equilibrium has not run for more than a day"), now, None)
-        elif self.episode is not None and self.episode.plan != (plan or ""):
-            self.end(because(DROPPED, "its execution had ended with the last mgr"), now, None)
-        lately = now - max(cooldown, _IN_FLIGHT_SECONDS)
-        return RecoveredState(plan, [
-            row._replace(at=min(row.at, now)) for row in self.changes.rows(lately)
-            if row.at >= lately], self._store.read(MEASURED) or {}, self._store.read(DRAINS) or {})
+        Returns the name of a plan whose execution was under way, or None; the rows of the log that
+        were sent lately, or may have been, the oldest first; what moves had shown of sizes; and the
+        drains, as DrainList.to_dict.
+        """
+        with self._lock:
+            plan, was_long_ago = _execution(self._store.read(EXECUTION) or {}, now, max(
+                _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS))
+            entries = (self._store.read(HISTORY) or {}).get("entries")
+            if isinstance(entries, list):
+                self.history = [one for one in entries if isinstance(one, dict)][-MOST_ENTRIES:]
+            self.changes.restore()
+            episode = self._store.read(EPISODE)
+            self.episode = episode_from_dict(episode) if episode is not None else None
+            if self.episode is not None and self.history and (
+                    self.history[-1].get("started_at") == self.episode.started_at):
+                self.episode = None   # the last mgr died between these two writes
+                self._store.put(EPISODE, None)
+            self._stored_start = None if self.episode is None else self.episode.started_at
+            if was_long_ago:
+                self.end(because(DROPPED, "equilibrium has not run for more than a day"), now, None)
+            elif self.episode is not None and self.episode.plan != (plan or ""):
+                self.end(because(DROPPED, "its execution had ended with the last mgr"), now, None)
+            lately = now - max(cooldown, _IN_FLIGHT_SECONDS)
+            sent = [row._replace(at=min(row.at, now)) for row in self.changes.rows(lately)
+                    if row.at >= lately]
+            return plan, sent, self._store.read(MEASURED) or {}, self._store.read(DRAINS) or {}
 
     # -- the episode ---------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from ..snapshot import immovable_reasons, reason_codes as codes
 from ..snapshot.model import Osd, Pg, SizedShards, Snapshot, shard_changes
 from ..snapshot.operator_weights import held_sentence
 from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, full_osds
-from .pending_moves import Arrival, PendingMove
+from .pending_moves import PendingMove
 from .verdict import Verdict
 
 
@@ -86,7 +86,7 @@ def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[P
 
 
 def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
-                arrivals: Sequence[Arrival] = ()) -> OsdTraffic:
+                arrivals: Sequence[Tuple[float, SizedShards]] = ()) -> OsdTraffic:
     """OSD → what is in flight to and from it, by the snapshot and by pending moves that it does not
     show, and what has just arrived."""
     found = OsdTraffic()
@@ -94,7 +94,7 @@ def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
         found.add(*snapshot.sized_transfers(pg), pg.uncopied_ratio)
     for entry in unseen(snapshot, pending):
         found.add(entry.gains, entry.losses)
-    for osd, size in chain.from_iterable([arrival.gains for arrival in arrivals]):
+    for osd, size in chain.from_iterable([gains for _, gains in arrivals]):
         found.add_arrived(osd, size)
     return found
 
