@@ -29,7 +29,7 @@ from ..settings import Settings
 from ..snapshot import immovable_reasons, reason_codes as codes
 from ..snapshot.model import Osd, Pg, SizedShards, Snapshot, shard_changes
 from ..snapshot.operator_weights import held_sentence
-from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, full_osds
+from .guards import PoolGuard, full_osds
 from .pending_moves import PendingMove
 from .verdict import Verdict
 
@@ -348,8 +348,7 @@ def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Verd
     if guard is None or _is_relief(state, guard, candidate):
         return None
     return Verdict(codes.PG_NUM_CHANGING if guard.unsettled else codes.DEGRADED, guard.reason,
-                   {"pool_id": candidate.pg.pool},
-                   seconds=TRANSIENT_RECHECK_SECONDS if guard.transient else None)
+                   {"pool_id": candidate.pg.pool})
 
 
 def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
