@@ -105,7 +105,7 @@ class AutoPlanner:
         """True where an idle state has to be looked at again although nothing changes: it is not
         for good, or what has changed was too early."""
         return self._idle is not None and (
-            self._is_doubtful or self._retry.peek_seconds_left(self._clock()) <= 0.0)
+            self._is_doubtful or self._retry.seconds_left(self._clock()) <= 0.0)
 
     def reset(self) -> None:
         """Drops a plan that waits or is being made, and ends an idle state."""
@@ -172,8 +172,8 @@ class AutoPlanner:
     def _is_restless(self) -> bool:
         """True where the topology keeps changing, for longer than is waited for."""
         now = self._clock()
-        return (self._changing.peek_seconds_left(now) > 0.0
-                >= self._settling.peek_seconds_left(now))
+        return (self._changing.seconds_left(now) > 0.0
+                >= self._settling.seconds_left(now))
 
     def _is_paced(self, seconds: float = PACE_SECONDS) -> bool:
         """True while it is too early for another plan on account of data alone."""
@@ -244,7 +244,7 @@ class AutoPlanner:
             settings.min_gain, frozenset(pools), placed, noise), self._clock()
         if mark.unsettled != self._topology:
             if self._topology is not None:
-                if self._changing.peek_seconds_left(now) <= 0.0:   # the first in a while
+                if self._changing.seconds_left(now) <= 0.0:   # the first in a while
                     self._settling.begin(now, _LONGEST_SETTLE_SECONDS)
                 self._changing.begin(now, _LONGEST_SETTLE_SECONDS)
                 self.stuck = StuckDrains()   # there may be a place now
@@ -253,8 +253,8 @@ class AutoPlanner:
 
     def _wait_to_settle(self, change: str) -> Optional[Verdict]:
         now = self._clock()
-        left = min(self._settling.peek_seconds_left(now), SETTLE_SECONDS - (
-            _LONGEST_SETTLE_SECONDS - self._changing.peek_seconds_left(now)))
+        left = min(self._settling.seconds_left(now), SETTLE_SECONDS - (
+            _LONGEST_SETTLE_SECONDS - self._changing.seconds_left(now)))
         if self._is_restless() and self._planned_at is not None:
             left = PACE_SECONDS - max(0.0, now - self._planned_at)
         at = format_deadline(now + left)

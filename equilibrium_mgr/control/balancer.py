@@ -388,8 +388,8 @@ class Balancer:
     def _is_early(self) -> bool:
         """True where something has woken the loop before there is anything to do."""
         now = self._clock()
-        return max(self._round.peek_seconds_left(now),
-                   self._wait.peek_seconds_left(now)) > _TOLERANCE_SECONDS
+        return max(self._round.seconds_left(now),
+                   self._wait.seconds_left(now)) > _TOLERANCE_SECONDS
 
     def _stop_for(self, guard: Verdict, execution: Optional[Execution]) -> None:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
@@ -577,7 +577,7 @@ class Balancer:
         if self.dispatcher.has_unconfirmed_excess and not execution.is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
-        left = self._batch.peek_seconds_left(now)
+        left = self._batch.seconds_left(now)
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
         batch = self.dispatcher.still_allowed(

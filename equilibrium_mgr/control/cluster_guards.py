@@ -122,7 +122,7 @@ class ClusterGuards:
         if guard is not None:
             return guard._replace(state=BLOCKED)
         now = self._clock()
-        left = 0.0 if is_motionless else self._builtin_grace.peek_seconds_left(now)
+        left = 0.0 if is_motionless else self._builtin_grace.seconds_left(now)
         if left > 0.0:
             until = format_deadline(now + left)
             return Verdict(
@@ -135,7 +135,7 @@ class ClusterGuards:
         rounds that check no guard: an operator may switch it off by hand, and equilibrium on a
         moment later."""
         if not is_active and self._gateway.pop_builtin_was_active() and not (
-                self._builtin_grace.peek_seconds_left(self._clock())):
+                self._builtin_grace.seconds_left(self._clock())):
             self.begin_builtin_grace()
 
     def begin_builtin_grace(self) -> None:

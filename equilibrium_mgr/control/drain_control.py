@@ -80,8 +80,7 @@ class DrainControl:
         if not self.status.drains.names:
             return False
         before, now = self.status.drains.osds, self._clock()
-        self.replace(lambda drains: drains.without_gone(
-            frozenset(snapshot.osds), now).without_replaced(snapshot.osds, now))
+        self.replace(lambda drains: drains.without_gone(snapshot.osds, now))
         osds = self.status.drains.osds
         remaining = remaining_shards(snapshot, osds, [
             (pgid, entry.sources) for pgid, entry in list(pending.items())])

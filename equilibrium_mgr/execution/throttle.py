@@ -1,5 +1,5 @@
-"""What may go in one round: the limits, what is left of them while a batch is being chosen, and every
-reason for which a wanted change has to wait, as one list of checks.
+"""What may go in one round: the limits, what is left of them while a batch is being chosen, and
+every reason for which a wanted change has to wait, as one list of checks.
 
 Until a PG has peered its acting set still equals its up set, so the snapshot alone shows nothing of
 what was sent a moment ago. The pending moves do; `unseen` is the only place that puts both

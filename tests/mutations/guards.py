@@ -76,7 +76,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing while the built-in balancer may be finishing", (
             Edit(CLUSTER_GUARDS,
                  "        left = 0.0 if is_motionless else"
-                 " self._builtin_grace.peek_seconds_left(now)\n",
+                 " self._builtin_grace.seconds_left(now)\n",
                  "        left = 0.0\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
