@@ -24,8 +24,7 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .balancing_scope import automatic_options
 from .plan_validity import (
-    ClusterMark, change_of, data_change, drift, gain_reason, mark_of, needed_part,
-    topology_change, unplanned_change)
+    ClusterMark, change_of, data_change, drift, gain_reason, mark_of, topology_change, unplanned_change)
 
 #: Seconds for which a topology has to stay the same before it is planned for, as OSDs flap; and at
 #: most, of changes that are no further apart.
@@ -147,10 +146,7 @@ class AutoPlanner:
         if settling is not None and frozenset(snapshot.pools) <= frozenset(excluded.pools):
             if not full_osds(snapshot):
                 return settling
-        is_for_drift = (idle is not None and idle.searched_at is not None
-                        and not change_of(idle.mark, mark))
-        return self._plan(snapshot, mark, excluded, generation, settings.max_plan_seconds,
-                          is_for_drift)
+        return self._plan(snapshot, mark, excluded, generation, settings.max_plan_seconds)
 
     def _valid(self, ready: _MadePlan, now: ClusterMark,
                sleep_interval: float) -> Optional[_MadePlan]:
@@ -272,9 +268,9 @@ class AutoPlanner:
             max(pace_seconds(now.fullness), FULL_PACE_SECONDS))
 
     def _plan(self, snapshot: Snapshot, mark: ClusterMark, excluded: ExcludedPgs, generation: int,
-              max_seconds: float, is_for_drift: bool) -> NextStep:
+              max_seconds: float) -> NextStep:
         """Starts a plan in the job thread, where none is being made and none has to be waited
-        for. `is_for_drift`: what has drifted since the last plan moves, and no more."""
+        for."""
         settling = self._wait_to_settle("the cluster has just changed")
         if settling is not None:
             return NextStep(settling)
@@ -288,8 +284,6 @@ class AutoPlanner:
             return NextStep(_planning(f"{failed} at {format_deadline(now + left)}", left))
 
         def done(plan: Plan) -> None:
-            if is_for_drift and plan.epoch == snapshot.epoch:   # else made from a newer one
-                plan = needed_part(plan, snapshot, mark.min_gain)
             with self._lock:
                 if generation != self._generation:
                     return  # asked for before `off` or `on`

@@ -71,7 +71,8 @@ def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[Verdi
             return _stuck(codes.BAD_OPTION, "the option pool_ids names no pool that there is",
                           "pool_ids")
         if all(pool.immovable for pool in pools):
-            stay = named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools], _SHOWN)
+            stay = named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools],
+                         _SHOWN)
             return _stuck(codes.IMMOVABLE, f"of the pools in pool_ids, {stay}", "pool_ids")
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
         return _stuck(codes.BAD_OPTION, "the option device_classes names no class that an OSD has",
@@ -104,7 +105,8 @@ def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
     if settings.device_classes is not None:
         classes = _classes(snapshot) - settings.device_classes
         if classes:
-            found.append(f"device_classes leaves out the OSDs of class {named(sorted(classes), _SHOWN)}")
+            found.append("device_classes leaves out the OSDs of class"
+                         f" {named(sorted(classes), _SHOWN)}")
     scope, osds = osd_filter(settings).scope(snapshot.crush), set(snapshot.osds)
     stay, refuse = (osds - chosen if chosen is not None else set()
                     for chosen in (scope.sources, scope.targets))

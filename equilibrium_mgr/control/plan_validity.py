@@ -12,9 +12,9 @@ from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Se
 
 from ..execution.throttle import OsdTraffic, predicted_utilization
 from ..gateway.cluster_summary import Fullness
-from ..plan.model import PgChange, Plan, Usage
+from ..plan.model import PgChange, Plan
 from ..plan.options import PlanOptions
-from ..plan.usage import ShardCounts, bytes_beyond_share, usage_before_and_after
+from ..plan.usage import ShardCounts, bytes_beyond_share
 from ..runtime.formatting import format_bytes, format_percent
 from ..snapshot import immovable_reasons as reasons
 from ..snapshot.model import Pool, Snapshot, pool_of
@@ -257,35 +257,6 @@ def gain_reason(plan: Plan, snapshot: Snapshot, min_gain: float) -> Optional[str
             if gained >= max(min_gain * (was.stored_bytes + was.free_bytes), 1.0):
                 return f"pool {name} can have {format_bytes(gained)} more"
     return None if min_gain > 0.0 else "there are moves that improve the placement"
-
-
-def needed_part(plan: Plan, snapshot: Snapshot, min_gain: float) -> Plan:
-    """The first changes of a plan, up to where these gain `min_gain` (a ratio) and what is left
-    gains less: the rest would follow noise. Plans are useful wherever they are cut."""
-    low, needed = 1, plan
-    high = len(plan.changes)
-    while low < high:
-        count = (low + high) // 2
-        then, first = _usage_after(snapshot, plan.changes[:count]), {
-            change.pgid for change in plan.changes[:count]}
-        begun, rest = plan._replace(
-            after=then, changes=plan.changes[:count],
-            moves=tuple(move for move in plan.moves if move.pgid in first)), plan._replace(
-            before=then, changes=plan.changes[count:],
-            moves=tuple(move for move in plan.moves if move.pgid not in first))
-        if gain_reason(begun, snapshot, min_gain) and not gain_reason(rest, snapshot, min_gain):
-            high, needed = count, begun
-        else:
-            low = count + 1
-    return needed
-
-
-def _usage_after(snapshot: Snapshot, changes: Sequence[PgChange]) -> Usage:
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    for change in changes:
-        for osd in set(change.up_before).symmetric_difference(change.up_after) & used.keys():
-            used[osd] += change.bytes_on(osd) * (1 if osd in change.up_after else -1)
-    return usage_before_and_after(snapshot, used, changes)[1]
 
 
 def _is_small(pool: Pool, snapshot: Snapshot) -> bool:

@@ -160,7 +160,8 @@ class UpmapDispatcher:
         """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds; automatic
         plans leave these PGs alone for as long."""
         now = self._clock()
-        if any(why.code == COOLDOWN for _, why in decision.waiting):   # which may be longer than max_wait
+        # which may be longer than max_wait
+        if any(why.code == COOLDOWN for _, why in decision.waiting):
             execution.stall.end()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)
