@@ -13,7 +13,7 @@ from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
-from ..execution.batch_selection import Decision
+from ..execution.throttle import Decision
 from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution, ExecutionSlot, ExecutionUpdate

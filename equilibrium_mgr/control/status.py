@@ -116,13 +116,8 @@ def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[Waiting
     holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED, MOVING) and (
         outcome.code != codes.MOVING)
     code = outcome.code if holds_up else codes.NEXT_BATCH
-    groups = waiting_groups(execution.wanted, outcome.waiting, code,
-                            outcome.reason if holds_up else "")
-    # fewer are left where it has not been compared with the map yet
-    left = execution.remaining_moves
-    if sum(group.shards for group in groups) == left:
-        return groups
-    return (held_group(left, code, outcome.reason),) if left else ()
+    return waiting_groups(execution.wanted, outcome.waiting, code,
+                          outcome.reason if holds_up else "")
 
 
 def execution_progress(execution: Execution, episode: Optional[Episode],

@@ -14,13 +14,12 @@ from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pool, Snapshot, pool_of
 from ..snapshot.reason_codes import COOLDOWN
-from .batch_selection import Decision, next_batch
+from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, still_rejected,
     with_rejected)
 from .execution import Execution, ExecutionUpdate, verify_batch
 from .guards import PoolGuard, blocked_pools, cluster_guard, unsettled_pools
-from .throttle import OsdTraffic, ThrottleLimits, osd_traffic
 from .pending_moves import PendingMoves
 from .size_check import PredictionCheck, SizeCorrections, sentence
 

@@ -18,7 +18,7 @@ from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
 from ..snapshot.model import Snapshot
-from .batch_selection import Decision
+from .throttle import Decision
 from .outcomes import DroppedChange
 
 #: Two observations are no further apart during an execution, unless rounds are; where they seem

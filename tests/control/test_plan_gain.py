@@ -8,7 +8,7 @@ from tests.support.clusters.unit_cluster import single_copies
 from tests.support.plan_legality import ended_plan
 from tests.support.units import GIB, MIB
 
-from equilibrium_mgr.control.plan_validity import gain_reason
+from equilibrium_mgr.control.auto_planner import gain_reason
 from equilibrium_mgr.plan.model import PoolSpace, Usage
 from equilibrium_mgr.plan.options import PlanOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from equilibrium_mgr.control.balancing_scope import automatic_options
-from equilibrium_mgr.control.plan_validity import mark_of, topology_change
+from equilibrium_mgr.control.auto_planner import mark_of, topology_change
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.drain.drain_list import DrainList
 from equilibrium_mgr.drain.status import DrainStatus, Remaining

@@ -5,9 +5,8 @@ from typing import Any, List, Sequence
 
 import pytest
 
-from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch
 from equilibrium_mgr.execution.outcomes import DroppedChange
-from equilibrium_mgr.execution.throttle import ThrottleLimits
 from equilibrium_mgr.plan.model import PgChange
 from tests.execution.limits import FREE, limited, throttled, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts

@@ -5,10 +5,9 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 
-from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch, osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.execution.pending_moves import PendingMove
-from equilibrium_mgr.execution.throttle import ThrottleLimits, osd_traffic
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot import immovable_reasons as reasons

@@ -264,7 +264,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what cannot be judged is not moved", (
             Edit(THROTTLE,
                  "    if not immovable or (candidate.moves_nothing"
-                 " and immovable in immovable_reasons.OF_MOTION):\n",
+                 " and immovable in OF_MOTION):\n",
                  "    if True:\n"),),
         ("scenario:guard_execute scenario:guard_reports",)),
     Mutation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH_SELECTION, CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE,
+    CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE,
     UNDO_PLAN, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -19,7 +19,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "a-cancel-moves-data",
         "a plan that is to move nothing drops what would", (
-            Edit(BATCH_SELECTION,
+            Edit(THROTTLE,
                  "        if void is None and kind in MOTIONLESS and not"
                  " candidate.moves_nothing:\n",
                  "        if False:\n"),),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Tuple
 
-BATCH_SELECTION = "equilibrium_mgr/execution/batch_selection.py"
 THROTTLE = "equilibrium_mgr/execution/throttle.py"
 GUARDS = "equilibrium_mgr/execution/guards.py"
 CLUSTER_GUARDS = "equilibrium_mgr/control/cluster_guards.py"
