@@ -21,7 +21,7 @@ from .outcomes import (
 from .execution import Execution, ExecutionUpdate, verify_batch
 from .guards import PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .pending_moves import PendingMoves
-from .size_check import PredictionCheck, SizeCorrections, sentence
+from .size_check import SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
 #: Osdmaps that are read before a batch where one follows the other.
@@ -58,7 +58,6 @@ class UpmapDispatcher:
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
-        self._prediction = PredictionCheck()
         #: pgid → when the last mgr sent it, and the osdmap's epoch before that; None after a look
         self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
         self._restored_at = -inf   # seconds since the epoch
@@ -90,18 +89,15 @@ class UpmapDispatcher:
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs,
                                        self._clock())
         # pools whose shards took more than predicted are stopped; snapshots use what was measured
-        self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
-        findings = self._prediction.observe(snapshot, self.pending.entries)
-        if findings.mispredictions:
-            self.corrections.add(findings)
+        findings = self.corrections.observe(snapshot, self.pending.entries)
         self._gateway.set_measured(self.corrections.bytes_per_object)
-        for found in findings.mispredictions:
+        for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
     @property
     def has_unconfirmed_excess(self) -> bool:
         """True where an OSD seems to have taken too much, which the next observation confirms."""
-        return self._prediction.has_unconfirmed_excess
+        return self.corrections.has_unconfirmed_excess
 
     # -- choosing ------------------------------------------------------------------------------
 
@@ -274,7 +270,7 @@ class UpmapDispatcher:
                      sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
         moved = moving(result.sent, before)
-        self._prediction.expect(moved, before, self.corrections.bytes_per_object)
+        self.corrections.expect(moved, before)
         self.cooldown.start([change.pgid for change in moved]
                             + [dropped.change.pgid for dropped in result.rejected
                                if not _is_as_before(dropped.change.pgid, before, snapshot)],

@@ -67,8 +67,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-size-correction",
         "pools whose sizes were mispredicted are stopped", (
-            Edit(DISPATCHER,
-                 "        if findings.mispredictions:\n",
+            Edit("equilibrium_mgr/execution/size_check.py",
+                 "        if new:\n",
                  "        if False:\n"),),
         ("scenario:swelling",)),
     Mutation(
