@@ -12,10 +12,10 @@ from .commands.base import ModuleParts
 from .commands.report_commands import show_metrics
 from .compat import Registry
 from .control.balancer import Balancer
-from .control.balancing_scope import BadOption, bad_options
+from .control.balancing_scope import bad_options
 from .gateway.gateway import Gateway
 from .metrics_endpoint.endpoint import MetricsEndpoint
-from .settings import OPTIONS, OptionValues, Settings, read_settings
+from .settings import OPTIONS, BadOption, OptionValues, Settings, read_settings
 from .plan.store import PlanStore
 from .plan_service.failure_service import FailureService
 from .plan_service.plan_service import PlanService

@@ -166,12 +166,17 @@ LOCAL_OPTIONS = ("metrics_port", "metrics_addr")
 UNREADABLE_TIME = -1
 
 
-class Replaced(NamedTuple):
-    """An option whose value cannot be used."""
+class BadOption(NamedTuple):
+    """An option that does not do what was meant."""
 
     option: str
-    value: str     # as it was given
-    used: str      # what holds instead, in words
+    value: str     # as it was given, or the part of it that is wrong
+    reason: str    # what is wrong with it, and what holds instead
+    is_all: bool = False   # nothing of the option's list is right
+
+    def sentence(self) -> str:
+        """For people."""
+        return f"{self.option} is '{self.value}': {self.reason}"
 
 
 #: Most digits of a pool's id; Python refuses to read thousands of digits.
@@ -210,7 +215,7 @@ class Settings(NamedTuple):
     not_buckets: Optional[FrozenSet[str]]     # likewise; None: none is spared
     metrics_port: int                     # 0: no metrics by HTTP
     metrics_addr: str                     # an IP address; empty where it cannot be used
-    replaced: Tuple[Replaced, ...] = ()   # values that cannot be used
+    replaced: Tuple[BadOption, ...] = ()   # values that cannot be used
 
 
 def read_settings(option: Callable[[str], Any]) -> Settings:
@@ -230,12 +235,12 @@ _SCALARS = (str, int, float, bool, type(None))
 def _settings_of(*given: Any) -> Settings:
     """The settings of the values of OPTIONS, in their order."""
     values: Dict[str, Any] = {}
-    replaced: List[Replaced] = []
+    replaced: List[BadOption] = []
     for declared, value in zip(OPTIONS, given):
         name = declared["name"]
         values[name], used = _READERS.get(name, _value)(declared, value)
         if used is not None:
-            replaced.append(Replaced(name, str(value), used))
+            replaced.append(BadOption(name, str(value), used))
     return Settings(**values, replaced=tuple(replaced))
 
 

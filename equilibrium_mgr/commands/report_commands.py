@@ -48,7 +48,7 @@ def explain_what(parts: ModuleParts, what: Optional[str]) -> CommandAnswer:
     (view, age), settings = parts.required(), parts.settings()
     context = ExplainContext(
         view, parts.balancer.status, settings,
-        parts.balancer.dispatcher.peek_excluded(view.snapshot, settings),
+        parts.balancer.dispatcher.excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock())
     answer = explain(what, context, age)
     pool = parts.find_pool(what) if what and answer is None else None

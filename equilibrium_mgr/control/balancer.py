@@ -13,11 +13,10 @@ from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
-from ..execution.batch_selection import Decision
+from ..execution.throttle import Decision
 from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution, ExecutionSlot, ExecutionUpdate
-from ..execution.guards import TRANSIENT_RECHECK_SECONDS
 from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -43,7 +42,7 @@ from .history import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
     SUPERSEDED, SWITCHED_OFF, Totals, because)
 from .journal import Journal
-from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, groups_of, progress_of
+from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
@@ -51,6 +50,8 @@ _SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
 #: Changes that are sent at a time where most of them move nothing, which no limit of movement
 #: binds: the monitors put them into one map.
 _MOST_CHANGES = 1000
+#: Seconds after which a batch that was out of date is chosen again.
+_AGAIN_SECONDS = 10.0
 #: Seconds between two batches of a plan that moves nothing.
 _NEXT_SECONDS = 2.0
 #: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
@@ -117,8 +118,8 @@ class Balancer:
         return self.status.reason
 
     @property
-    def totals(self) -> Optional[Totals]:
-        """Counters since the module first ran, as stored; None before a new mgr has read them."""
+    def totals(self) -> Totals:
+        """Counters since the mgr became active."""
         return self._journal.totals
 
     @property
@@ -165,12 +166,11 @@ class Balancer:
                 deferred=current.waiting, waiting=groups_of(execution, current),
                 sent=dict(self.dispatcher.pending.entries), view=self.observer.view,
                 builtin_active=self.observer.builtin_active,
-                progress=None if execution is None else progress_of(
-                    execution, episode, self.observer.view, current.code, self._clock(),
-                    self._log),
+                progress=None if execution is None else execution_progress(
+                    execution, episode, self.observer.view, current.code, self._clock()),
                 last_execution=self._slot.last,
-                episode=episode.summary() if episode is not None else None,
-                history=self._journal.history.entries, rejected=self.dispatcher.rejected,
+                episode=episode._asdict() if episode is not None else None,
+                history=self._journal.history, rejected=self.dispatcher.rejected,
                 mispredicted=self.dispatcher.corrections.stopped, decided_on=self._decided_on,
                 drains=self.drains.status)
 
@@ -191,7 +191,7 @@ class Balancer:
         if not self._slot.start(Execution(name, plan.changes, self._clock(), plan.kind)):
             return False
         self._batch.end()   # its first one waits for none
-        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self._journal.record_execution(self._slot.plan_name, self._clock())
         self._journal.flush()
         self.publish()
         self.require_observation()
@@ -223,11 +223,7 @@ class Balancer:
         # first: no round that begins from here on takes a drain up
         self.drains.replace(lambda drains: drains.paused(True))
         execution = self._slot.stop(STOPPED_BY_OFF)
-        self._enter(IS_OFF, self._slot.stop_count)
-        self.publish()   # the store may take its time
-        self._journal.stop(SWITCHED_OFF if execution is None else STOPPED_BY_OFF, self._clock(),
-                           self.observer.view)
-        self.publish()
+        self._stopped(IS_OFF, SWITCHED_OFF if execution is None else STOPPED_BY_OFF)
         self._wake()
         return execution.name or None if execution is not None else None
 
@@ -235,15 +231,17 @@ class Balancer:
         """As `switch_off`, for one kept plan alone. None where it is not being executed."""
         self._recover(self._settings())
         execution = self._slot.stop(outcome, name)
-        if execution is None:
-            return None
-        self._enter(
-            _PLAN_STOPPED if self._settings().active else IS_OFF, self._slot.stop_count)
+        if execution is not None:
+            self._stopped(_PLAN_STOPPED if self._settings().active else IS_OFF, outcome)
+            self.require_observation()
+        return execution
+
+    def _stopped(self, state: Verdict, outcome: str) -> None:
+        """Enters the state after a command has stopped an execution, and stores that."""
+        self._enter(state, self._slot.stop_count)
         self.publish()   # the store may take its time
         self._journal.stop(outcome, self._clock(), self.observer.view)
         self.publish()
-        self.require_observation()
-        return execution
 
     def drain_status(self) -> DrainStatus:
         """How far drains are, once a new mgr has read the list of the last one."""
@@ -287,17 +285,14 @@ class Balancer:
         settings = self._settings()
         self._recover(settings)
         self._stop_count = self._slot.stop_count
-        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self._journal.record_execution(self._slot.plan_name, self._clock())
         try:
             self._plan_store.tidy()
             return self._decide(settings)
         finally:
-            current = self._current
-            self._journal.observe_state(current.state, current.code, current.reason, self._clock())
             self.publish()
             self._journal.observe_progress(self.status.progress_ratio())
-            self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
-            self._journal.record_rejected(self.dispatcher.rejected)
+            self._journal.record_execution(self._slot.plan_name, self._clock())
             self._journal.record_corrections(self.dispatcher.corrections.to_dict())
             self._journal.write()
 
@@ -308,26 +303,25 @@ class Balancer:
             if self._is_recovered:
                 return
             self._is_recovered, now = True, self._clock()
-            found = self._journal.recover(now, settings.sleep_interval, settings.pg_cooldown)
-            newest = {row.pgid: row for row in found.sent}
+            name, sent, corrections, drains = self._journal.recover(
+                now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(
-                found.rejected, {row.pgid: row.at for row in found.sent if row.shards},
-                {row.pgid: (row.at, row.epoch) for row in newest.values() if row.shards},
-                found.corrections)
-            self.drains.replace(lambda _: drain_list_from_dict(found.drains), store=False)
+                {row.pgid: row.at for row in sent if row.shards},
+                {row.pgid: (row.at, row.epoch)
+                 for row in {row.pgid: row for row in sent}.values() if row.shards}, corrections)
+            self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
             try:
-                plan = None if found.plan is None else self._plan_store.get(found.plan)
+                plan = None if name is None else self._plan_store.get(name)
             except (ValueError, KeyError) as error:  # BadPlan is a ValueError
                 self._log.warning("cannot go on with the execution of a plan: %s", error)
                 self._journal.end(because(DROPPED, "its plan is lost"), now, None)
                 plan = None
-            if plan is not None and found.plan is not None:
-                execution = Execution(found.plan, plan.changes, now, plan.kind)
-                execution.carried = found.counts
+            if plan is not None and name is not None:
+                execution = Execution(name, plan.changes, now, plan.kind)
                 # the last mgr has recorded it where it has left an episode
                 execution.is_recorded = self._journal.episode is not None
                 if self._slot.start(execution):
-                    self._log.info("going on with the execution of plan %s", found.plan)
+                    self._log.info("going on with the execution of plan %s", name)
         self.publish()
 
     def _decide(self, settings: Settings) -> float:
@@ -394,8 +388,8 @@ class Balancer:
     def _is_early(self) -> bool:
         """True where something has woken the loop before there is anything to do."""
         now = self._clock()
-        return max(self._round.peek_seconds_left(now),
-                   self._wait.peek_seconds_left(now)) > _TOLERANCE_SECONDS
+        return max(self._round.seconds_left(now),
+                   self._wait.seconds_left(now)) > _TOLERANCE_SECONDS
 
     def _stop_for(self, guard: Verdict, execution: Optional[Execution]) -> None:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
@@ -432,7 +426,6 @@ class Balancer:
     def _observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         snapshot = self.observer.observe(summary)
         self.dispatcher.observe(snapshot)
-        self._guards.observe_items(snapshot.upmap_items)
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
             self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
@@ -539,7 +532,7 @@ class Balancer:
         """Sends the next batch where one may go. None where nothing is left to be waited for."""
         if execution.name:
             self._record(execution, command_of(execution.kind))
-        self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
+        self._journal.record_execution(self._slot.plan_name, self._clock())
         self.dispatcher.drop_stopped_pools(execution, snapshot)
         decision = self.dispatcher.choose(execution, snapshot, settings,
                                           self.observer.max_misplaced_ratio(snapshot, settings))
@@ -562,13 +555,10 @@ class Balancer:
         self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
             self.observer.require_observation()
-        transient = any(why.is_transient for _, why in decision.waiting)
         leading = decision.leading
         assert leading is not None   # what is wanted and was not sent waits
-        state = (self._throttled(snapshot) if leading.is_throttle
-                 else WAITING if transient else BLOCKED)
-        return leading._replace(state=state, waiting=decision.waiting,
-                                seconds=TRANSIENT_RECHECK_SECONDS if transient else None)
+        state = self._throttled(snapshot) if leading.is_throttle else BLOCKED
+        return leading._replace(state=state, waiting=decision.waiting)
 
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
@@ -587,14 +577,14 @@ class Balancer:
         if self.dispatcher.has_unconfirmed_excess and not execution.is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
-        left = self._batch.peek_seconds_left(now)
+        left = self._batch.seconds_left(now)
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
         batch = self.dispatcher.still_allowed(
             decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)], before,
             execution.is_motionless)
         if not batch:
-            return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
+            return self._look_again(sending, _AGAIN_SECONDS)
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
         self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
 
@@ -611,10 +601,9 @@ class Balancer:
             self._wake()
             return outcome
         if not sent.handed_over:
-            return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
+            return self._look_again(sending, _AGAIN_SECONDS)
         execution.stall.end()
         self._journal.record_sent(sent.moves, sent.bytes)
-        self._guards.observe_items(sent.snapshot.upmap_items, are_ours=True)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         sending = sending._replace(text=execution.progress(decision))
         # no arrival is to be waited for where nothing moves, only the monitors' next map

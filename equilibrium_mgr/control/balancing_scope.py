@@ -1,30 +1,18 @@
 """The scope of balancing by the options, and values of options that match nothing."""
 from __future__ import annotations
 
-from typing import FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from ..execution.verdict import Verdict
 from ..observation.cluster_view import STUCK
 from ..plan.options import OsdFilter, PlanOptions
-from ..settings import Settings
+from ..runtime.formatting import named
+from ..settings import BadOption, Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 
 #: Names that a sentence shows before it only counts the rest.
 _SHOWN = 10
-
-
-class BadOption(NamedTuple):
-    """An option that does not do what was meant."""
-
-    option: str
-    value: str     # as it was given, or the part of it that is wrong
-    reason: str    # what is wrong with it, and what holds instead
-    is_all: bool = False   # nothing of the option's list is right
-
-    def sentence(self) -> str:
-        """For people."""
-        return f"{self.option} is '{self.value}': {self.reason}"
 
 
 #: Field of OsdFilter → the option that has its names, and what holds where a name is unknown.
@@ -40,7 +28,7 @@ def osd_filter(settings: Settings) -> OsdFilter:
 
 def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOption]:
     """Values that cannot be read, and names that match nothing where the cluster is known."""
-    found = [BadOption(*replaced) for replaced in settings.replaced]
+    found = list(settings.replaced)
     if snapshot is None:
         return found
     chosen = settings.pool_ids or frozenset()
@@ -49,7 +37,7 @@ def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOpt
                                chosen.isdisjoint(snapshot.pools)))
     if settings.device_classes is not None:
         classes = _classes(snapshot)
-        known = _named(sorted(classes))
+        known = named(sorted(classes), _SHOWN) or "none"
         found += [BadOption("device_classes", name,
                             f"no OSD has this device class; there are: {known}")
                   for name in sorted(settings.device_classes - classes)]
@@ -83,7 +71,8 @@ def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[Verdi
             return _stuck(codes.BAD_OPTION, "the option pool_ids names no pool that there is",
                           "pool_ids")
         if all(pool.immovable for pool in pools):
-            stay = _named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools])
+            stay = named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools],
+                         _SHOWN)
             return _stuck(codes.IMMOVABLE, f"of the pools in pool_ids, {stay}", "pool_ids")
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
         return _stuck(codes.BAD_OPTION, "the option device_classes names no class that an OSD has",
@@ -116,7 +105,8 @@ def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
     if settings.device_classes is not None:
         classes = _classes(snapshot) - settings.device_classes
         if classes:
-            found.append(f"device_classes leaves out the OSDs of class {_named(sorted(classes))}")
+            found.append("device_classes leaves out the OSDs of class"
+                         f" {named(sorted(classes), _SHOWN)}")
     scope, osds = osd_filter(settings).scope(snapshot.crush), set(snapshot.osds)
     stay, refuse = (osds - chosen if chosen is not None else set()
                     for chosen in (scope.sources, scope.targets))
@@ -137,12 +127,6 @@ def _given(settings: Settings, options: str) -> List[str]:
 
 def _classes(snapshot: Snapshot) -> Set[str]:
     return {osd.device_class for osd in snapshot.osds.values()}
-
-
-def _named(names: List[str]) -> str:
-    more = len(names) - _SHOWN
-    shown = ", ".join(names[:_SHOWN]) or "none"
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSet[str],

@@ -11,7 +11,7 @@ weekdays Monday to Friday it is open on Saturday until six and closed on Monday 
 from __future__ import annotations
 
 import time
-from typing import Callable, Mapping, NamedTuple, Optional, Union
+from typing import Callable, NamedTuple, Optional, Union
 
 from ..execution.execution import Execution
 from ..execution.guards import cluster_guard
@@ -23,7 +23,7 @@ from ..runtime.formatting import format_deadline, format_local
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import Snapshot, UpmapItems
+from ..snapshot.model import Snapshot
 
 
 DAY_MINUTES = 24 * 60
@@ -96,9 +96,7 @@ class ClusterGuards:
     """Made when the mgr becomes active, which is when `start_delay` begins.
 
     After the built-in balancer was switched off nothing is sent for one round of its own, as it
-    reads its option once a round and may send one more batch. Upmap items that somebody else adds
-    begin that wait anew. Items that disappear do not: the monitor removes those of a purged OSD or
-    a deleted pool by itself.
+    reads its option once a round and may send one more batch.
     """
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float]) -> None:
@@ -106,7 +104,6 @@ class ClusterGuards:
         self._clock = clock
         self._active_since = clock()
         self._builtin_grace = WaitTimer()
-        self._items: Optional[Mapping[str, UpmapItems]] = None   # of the last map
 
     def check(self, osd_map: Union[Snapshot, ClusterSummary], mon_connected: bool,
               builtin_active: bool, settings: Settings, execution: Optional[Execution],
@@ -125,7 +122,7 @@ class ClusterGuards:
         if guard is not None:
             return guard._replace(state=BLOCKED)
         now = self._clock()
-        left = 0.0 if is_motionless else self._builtin_grace.peek_seconds_left(now)
+        left = 0.0 if is_motionless else self._builtin_grace.seconds_left(now)
         if left > 0.0:
             until = format_deadline(now + left)
             return Verdict(
@@ -138,24 +135,12 @@ class ClusterGuards:
         rounds that check no guard: an operator may switch it off by hand, and equilibrium on a
         moment later."""
         if not is_active and self._gateway.pop_builtin_was_active() and not (
-                self._builtin_grace.peek_seconds_left(self._clock())):
+                self._builtin_grace.seconds_left(self._clock())):
             self.begin_builtin_grace()
 
     def begin_builtin_grace(self) -> None:
         """Begins the grace: a balancer that was just switched off may send one more batch."""
         self._builtin_grace.begin(self._clock(), self._gateway.builtin_balancer_sleep())
-
-    def observe_items(self, items: Mapping[str, UpmapItems], are_ours: bool = False) -> None:
-        """Takes in the upmap items of a newer map: the built-in balancer may have added some.
-        `are_ours`: they are those after a batch of our own."""
-        before = self._items
-        if not are_ours and self._builtin_grace.begun and before is not None:
-            if any(pairs != before.get(pgid) and not set(pairs) <= set(before.get(pgid, ()))
-                   for pgid, pairs in items.items()):
-                self.begin_builtin_grace()
-            else:
-                self._builtin_grace.seconds_left(self._clock())   # ends it where it is over
-        self._items = items
 
     def _start_delay(self, settings: Settings) -> Optional[Verdict]:
         now = self._clock()

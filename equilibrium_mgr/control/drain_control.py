@@ -22,7 +22,7 @@ from .history import COMPLETED, DROPPED, because
 from .journal import Journal
 
 
-#: Seconds after which the cluster is looked at again while shards wait for pg_cooldown alone.
+#: Seconds after which there is another plan while shards wait for pg_cooldown alone.
 _LOOK_SECONDS = 600.0
 #: Seconds after which what had no other place is tried again where it takes a plan of its own, for
 #: which balancing within its limits is interrupted.
@@ -48,10 +48,12 @@ class DrainControl:
     @property
     def has_work(self) -> bool:
         """True where shards may have to be sent on their way now."""
-        now = self._clock()
+        status, now = self.status, self._clock()
+        since = now - self._planned_at
         return self.is_running and (
-            self.status.has_work or self.status.has_cooled(now)
-            or bool(self.status.held) and not 0.0 <= now - self._planned_at < _RETRY_SECONDS)
+            status.has_work or status.cooling() > 0 and (
+                not 0.0 <= since < _LOOK_SECONDS or (status.cooling_until or 0.0) <= now)
+            or bool(status.held) and not 0.0 <= since < _RETRY_SECONDS)
 
     def replace(self, change: Callable[[DrainList], DrainList], store: bool = True) -> None:
         """Replaces the list, and has the journal store it; `store`: False for what it has found."""
@@ -78,8 +80,7 @@ class DrainControl:
         if not self.status.drains.names:
             return False
         before, now = self.status.drains.osds, self._clock()
-        self.replace(lambda drains: drains.without_gone(
-            frozenset(snapshot.osds), now).without_replaced(snapshot.osds, now))
+        self.replace(lambda drains: drains.without_gone(snapshot.osds, now))
         osds = self.status.drains.osds
         remaining = remaining_shards(snapshot, osds, [
             (pgid, entry.sources) for pgid, entry in list(pending.items())])
@@ -106,7 +107,6 @@ class DrainControl:
                     for _ in drained.intersection(snapshot.pgs[pgid].up)]
             self.status = self.status._replace(
                 stuck=tuple(one for one in stuck.shards if one.osd in drained),
-                cooling_now=len(left), cooling_next=now + min(left) if left else None,
                 cooling_until=now + max(left) if left else None)
 
     def drains_only(self, settings: Settings) -> bool:
@@ -128,11 +128,10 @@ class DrainControl:
         if stuck:
             return Verdict(codes.CANNOT_LEAVE, stuck,
                            {"osd": min(one.osd for one in self.status.held)}, STUCK)
-        until, first = self.status.cooling_until, self.status.cooling_next
-        if cooling and until is not None and first is not None:
-            seconds = min(max(1.0, first - self._clock()), _LOOK_SECONDS)
+        until = self.status.cooling_until
+        if cooling and until is not None:
             return Verdict(codes.COOLDOWN, cooling, {"until": format_deadline(until)}, WAITING,
-                           seconds)
+                           min(max(1.0, until - self._clock()), _LOOK_SECONDS))
         return Verdict(codes.SWITCHED_OFF,
                        f"automatic balancing is off; {self.status.result_sentence}", state=OFF)
 

@@ -8,21 +8,19 @@ The words for how executions and episodes end.
 An outcome is one of these words; where there is more to say it follows, as in 'dropped: its pool is
 gone'. Automatic balancing ends in an idle state, 'balanced' or 'stuck'.
 
-The lines of Ceph's cluster log: an episode begins, ends, or is blocked for long. No others.
+The lines of Ceph's cluster log: an episode begins, and ends. No others.
 
-The history: a bounded list of ended episodes, the newest last; and totals of all of them.
+The history: a bounded list of ended episodes, the newest last; and totals of them.
 """
 from __future__ import annotations
 
 import json
-import logging
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
-from ..observation.cluster_view import BALANCED, BLOCKED, STUCK, ClusterView
+from ..observation.cluster_view import BALANCED, STUCK, ClusterView
 from ..plan.usage import class_usage
 from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import MAX_LIST_BYTES
-from ..snapshot.reason_codes import NO_MONITOR
 
 
 AUTOMATIC = "automatic"   # instead of a plan's name
@@ -44,12 +42,7 @@ class Episode(NamedTuple):
     plans: int = 0
     moves: int = 0
     bytes: int = 0
-    logged: Tuple[str, ...] = ()    # reason codes of which the cluster log has a line
     progress: float = 0.0           # the highest that was shown, a ratio in whole per cent
-
-    def with_moves(self, moves: int, bytes_moved: int) -> Episode:
-        """The episode with more moves that the monitor has kept."""
-        return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved)
 
     def entry(self, outcome: str, now: float, view: Optional[ClusterView]) -> Dict[str, Any]:
         """The history's entry when it ends; JSON-ready. `view`: of the end, which predicts what
@@ -69,20 +62,28 @@ class Episode(NamedTuple):
                 "max_predicted": predicted, "max_after": after, "measured": measured,
                 "measured_at": None if view is None else view.snapshot.taken_at}
 
-    def summary(self) -> Dict[str, Any]:
-        """JSON-ready, for reports."""
-        dump = self._asdict()
-        del dump["logged"]
-        return dump
-
-    def to_dict(self) -> Dict[str, Any]:
-        """A JSON-ready form for the key-value store."""
-        return dict(self._asdict(), logged=list(self.logged))
+    def begin_line(self) -> str:
+        """For the cluster log, when it begins."""
+        return f"equilibrium: {_name(self.plan)} begins: {self.why}"
 
 
 def begin(plan: str, why: str, now: float, view: Optional[ClusterView]) -> Episode:
     """An episode that begins with a plan; `view` is of before its first move."""
     return Episode(plan, why[:_LONGEST_TEXT], now, _reported_maxima(view))
+
+
+def end_line(entry: Mapping[str, Any]) -> str:
+    """For the cluster log, when an episode has become an entry of the history."""
+    reason = outcome_reason(entry["outcome"])
+    return (f"equilibrium: {_name('' if entry['automatic'] else entry['plan'])}"
+            f" {outcome_code(entry['outcome'])} after"
+            f" {format_duration(max(0.0, entry['ended_at'] - entry['started_at']))}:"
+            f" {plural(entry['moves'], 'shard')}, {format_bytes(entry['bytes'])} sent"
+            + (f" ({reason})" if reason else ""))
+
+
+def _name(plan: str) -> str:
+    return f"plan '{plan}'" if plan else f"{AUTOMATIC} balancing"
 
 
 def _reported_maxima(view: Optional[ClusterView]) -> Dict[str, float]:
@@ -97,8 +98,7 @@ def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
         before = {str(name): float(ratio) for name, ratio in dump["max_before"].items()}
         return Episode(str(dump["plan"]), str(dump["why"])[:_LONGEST_TEXT],
                        float(dump["started_at"]), before, int(dump["plans"]), int(dump["moves"]),
-                       int(dump["bytes"]), tuple(map(str, dump["logged"])),
-                       min(1.0, max(0.0, float(dump["progress"]))))
+                       int(dump["bytes"]), min(1.0, max(0.0, float(dump["progress"]))))
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
@@ -135,130 +135,20 @@ def outcome_reason(outcome: str) -> str:
     return reason if word in OUTCOMES else outcome
 
 
-#: Seconds for which the same reason has to block an episode.
-_BLOCKED_SECONDS = 3600.0
-
-
-class EpisodeLog:
-    """Writes one line by `write`, which waits for nothing; where it fails, `log` has that, and the
-    episode goes on. Not thread-safe: the journal's lock."""
-
-    def __init__(self, write: Callable[[str], None], log: logging.Logger) -> None:
-        self._write_line = write
-        self._log = log
-        self._blocked: Optional[Tuple[str, float]] = None   # (reason code, since)
-
-    def begins(self, episode: Episode) -> None:
-        """An episode begins."""
-        self._blocked = None
-        self._write(f"equilibrium: {_name(episode.plan)} begins: {episode.why}")
-
-    def ends(self, entry: Mapping[str, Any]) -> None:
-        """An episode has become an entry of the history."""
-        self._blocked = None
-        outcome, reason = outcome_code(entry["outcome"]), outcome_reason(entry["outcome"])
-        self._write(
-            f"equilibrium: {_name('' if entry['automatic'] else entry['plan'])} {outcome} after"
-            f" {format_duration(max(0.0, entry['ended_at'] - entry['started_at']))}:"
-            f" {plural(entry['moves'], 'shard')}, {format_bytes(entry['bytes'])} sent"
-            + (f" ({reason})" if reason else ""))
-
-    def observe(self, episode: Optional[Episode], state: str, code: str, reason: str,
-                now: float) -> Optional[Episode]:
-        """After each round: the episode, marked where a line on what blocks it was written."""
-        # without a monitor there is neither a cluster log nor a store to mark the line in
-        if episode is None or state != BLOCKED or code == NO_MONITOR:
-            self._blocked = None
-            return episode
-        if self._blocked is None or self._blocked[0] != code or now < self._blocked[1]:
-            self._blocked = code, now
-        since = self._blocked[1]
-        if now - since < _BLOCKED_SECONDS or code in episode.logged:
-            return episode
-        self._write(f"equilibrium: {_name(episode.plan)} has been blocked for"
-                    f" {format_duration(now - since)}: {reason}")
-        return episode._replace(logged=episode.logged + (code,))
-
-    def _write(self, line: str) -> None:
-        try:
-            self._write_line(line)
-        except Exception:
-            self._log.exception("the cluster log does not take: %r", line)
-
-
-def _name(plan: str) -> str:
-    return f"plan '{plan}'" if plan else f"{AUTOMATIC} balancing"
-
-
 MOST_ENTRIES = 100
 
 
-class History:
-    """Entries are JSON-ready, see episode.Episode.entry."""
-
-    def __init__(self) -> None:
-        self.entries: List[Dict[str, Any]] = []
-
-    def add(self, entry: Mapping[str, Any]) -> None:
-        """Adds an entry; the oldest go where there are too many."""
-        self.entries = (self.entries + [dict(entry)])[-MOST_ENTRIES:]
-        while len(self.entries) > 1 and len(json.dumps(self.to_dict())) > MAX_LIST_BYTES:
-            self.entries = self.entries[1:]
-
-    def has(self, started_at: float) -> bool:
-        """True where the last entry is of the episode that began then."""
-        return bool(self.entries) and self.entries[-1].get("started_at") == started_at
-
-    def add_moves(self, started_at: float, moves: int, bytes_moved: int) -> bool:
-        """Adds moves that were kept after the last entry was made; False where that entry is of
-        another episode."""
-        if not self.has(started_at):
-            return False
-        last = self.entries[-1]
-        self.entries = self.entries[:-1] + [{**last, "moves": last["moves"] + moves,
-                                             "bytes": last["bytes"] + bytes_moved}]
-        return True
-
-    def to_dict(self) -> Dict[str, Any]:
-        """A JSON-ready form for the key-value store."""
-        return {"entries": self.entries}
-
-    def restore(self, dump: Mapping[str, Any]) -> None:
-        """Takes over what another mgr has stored, as far as it can be understood."""
-        entries = dump.get("entries")
-        if isinstance(entries, list):
-            self.entries = [e for e in entries if isinstance(e, dict)][-MOST_ENTRIES:]
+def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The entries with one more; the oldest go where there are too many."""
+    grown = (entries + [entry])[-MOST_ENTRIES:]
+    while len(grown) > 1 and len(json.dumps(grown)) > MAX_LIST_BYTES:
+        grown = grown[1:]
+    return grown
 
 
 class Totals(NamedTuple):
-    """Since the module first ran on the cluster: what the monitors have accepted, and how episodes
-    have ended. No field ever falls."""
+    """Since the mgr became active: what the monitors have accepted, and how episodes have ended."""
 
     moves: int = 0   # of shards
     bytes: int = 0   # of those shards
     episodes: Mapping[str, int] = {}   # by one of OUTCOMES
-
-    def with_moves(self, moves: int, bytes_moved: int) -> Totals:
-        """The totals after a batch."""
-        return self._replace(moves=self.moves + moves, bytes=self.bytes + bytes_moved)
-
-    def with_episode(self, outcome: str) -> Totals:
-        """The totals after an episode that has ended so; `outcome` is in words."""
-        code = outcome_code(outcome)
-        return self._replace(episodes={**self.episodes, code: self.episodes.get(code, 0) + 1})
-
-    def to_dict(self) -> Dict[str, Any]:
-        """A JSON-ready form for the key-value store."""
-        return {"moves": self.moves, "bytes": self.bytes, "episodes": dict(self.episodes)}
-
-
-def totals_from_dict(dump: Mapping[str, Any]) -> Totals:
-    """What another mgr has stored; what cannot be understood counts from 0."""
-    episodes = dump.get("episodes")
-    counts = episodes if isinstance(episodes, dict) else {}
-    return Totals(_count(dump.get("moves")), _count(dump.get("bytes")),
-                  {code: _count(counts[code]) for code in OUTCOMES if code in counts})
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0

@@ -1,13 +1,11 @@
 """The status of the loop for other threads: an immutable value, replaced after each step."""
 from __future__ import annotations
 
-import logging
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
 from ..execution.outcomes import Items, WaitingGroup, held_group, recent, waiting_groups
 from ..execution.execution import Execution, ExecutionProgress
-from ..execution.guards import BUILTIN_ACTIVE, NO_CONNECTION
 from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
 from ..execution.verdict import Refusals, Verdict, WaitingChange
@@ -89,34 +87,18 @@ class BalancerStatus(NamedTuple):
         empty = summary.without_pgs if self.view is not None and _is_same_map(
             self.view.snapshot, summary) else frozenset()
         now = self._replace(drains=self.drains.as_of(summary.epoch, empty))
-        wants_to_move = self.state != OFF or self.progress is not None
-        return now._as_of(summary) if wants_to_move else now
-
-    def _as_of(self, summary: ClusterSummary) -> BalancerStatus:
-        if not summary.mon_connected and self.reason_code != codes.NO_MONITOR:
-            return self._held(BLOCKED, codes.NO_MONITOR, NO_CONNECTION)
-        if summary.builtin_active and self.reason_code not in (codes.CONFLICT, codes.NO_MONITOR):
-            return self._held(BLOCKED, codes.CONFLICT, BUILTIN_ACTIVE)
-        if self.reason_code == codes.CONFLICT and self.state == BLOCKED and (
-                not summary.builtin_active):
-            return self._held(WAITING, codes.CONFLICT, "the built-in balancer was active and is off"
-                              " now")
-        if self.decided_on is None or self.state not in (BALANCED, STUCK):
-            return self
-        change = change_since(self.decided_on, summary)
+        change = None if self.decided_on is None or self.state not in (BALANCED, STUCK) else (
+            change_since(self.decided_on, summary))
         if change is None:
-            return self
-        since = "" if self.since_at is None else f" since {format_time(self.since_at)} UTC"
-        return self._held(WAITING, codes.SETTLING, f"{change}, which is looked at within ten"
-                          f" minutes; {self.state}{since} before that ({self.reason})")
-
-    def _held(self, state: str, code: str, reason: str) -> BalancerStatus:
-        """The status in another state, which has begun at an unknown moment."""
+            return now
         shards = sum(group.shards for group in self.waiting)
-        return self._replace(
-            state=state, reason_code=code, reason=reason, reason_numbers={}, refusals=None,
-            since_at=None,
-            waiting=(held_group(shards, code, reason),) if shards else ())
+        since = "" if self.since_at is None else f" since {format_time(self.since_at)} UTC"
+        reason = (f"{change}, which is looked at within ten minutes; {self.state}{since} before"
+                  f" that ({self.reason})")
+        return now._replace(
+            state=WAITING, reason_code=codes.SETTLING, reason=reason, reason_numbers={},
+            refusals=None, since_at=None,
+            waiting=(held_group(shards, codes.SETTLING, reason),) if shards else ())
 
 
 def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:
@@ -134,23 +116,8 @@ def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[Waiting
     holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED, MOVING) and (
         outcome.code != codes.MOVING)
     code = outcome.code if holds_up else codes.NEXT_BATCH
-    groups = waiting_groups(execution.wanted, outcome.waiting, code,
-                            outcome.reason if holds_up else "")
-    # fewer are left where it has not been compared with the map yet
-    left = execution.remaining_moves
-    if sum(group.shards for group in groups) == left:
-        return groups
-    return (held_group(left, code, outcome.reason),) if left else ()
-
-
-def progress_of(execution: Execution, episode: Optional[Episode], view: Optional[ClusterView],
-                code: str, now: float, log: logging.Logger) -> ExecutionProgress:
-    """As execution_progress; it is only shown: neither a round nor `off` may fail for it."""
-    try:
-        return execution_progress(execution, episode, view, code, now)
-    except Exception:
-        log.exception("how far the execution has come cannot be computed")
-        return ExecutionProgress(execution.name, execution.summary())
+    return waiting_groups(execution.wanted, outcome.waiting, code,
+                          outcome.reason if holds_up else "")
 
 
 def execution_progress(execution: Execution, episode: Optional[Episode],

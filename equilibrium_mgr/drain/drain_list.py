@@ -4,7 +4,6 @@ OSDs by the names that operators use: 3, osd.3, or a bucket such as a host or a 
 """
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -17,9 +16,8 @@ from ..snapshot.model import Osd
 #: Notes that are kept, the newest; and bytes that a stored list may have beside them.
 _MOST_NOTES = 10
 _MOST_BYTES = MAX_VALUE_BYTES - 4096
-#: Letters of the digest of an OSD's uuid, which is stored instead of it: it takes less room.
+#: First letters of an OSD's uuid, which are stored instead of it: they take less room.
 _DISK_LETTERS = 6
-_UNKNOWN_DISK = "." * _DISK_LETTERS
 
 
 class DrainList(NamedTuple):
@@ -28,7 +26,7 @@ class DrainList(NamedTuple):
     names: Mapping[int, str] = {}   # OSD id → the name that it was given by
     is_paused: bool = False         # by `off`, until `on` or `drain add`
     notes: Tuple[Tuple[float, str], ...] = ()   # (seconds since the epoch, what became of an OSD)
-    disks: Mapping[int, str] = {}   # OSD id → digest of its uuid, once that has been seen
+    disks: Mapping[int, str] = {}   # OSD id → begin of its uuid, once that has been seen
 
     @property
     def osds(self) -> FrozenSet[int]:
@@ -68,31 +66,25 @@ class DrainList(NamedTuple):
         """The list after `off` or `on`; without OSDs nothing can be paused."""
         return self._replace(is_paused=is_paused and bool(self.names))
 
-    def without_gone(self, present: FrozenSet[int], now: float) -> DrainList:
-        """The list without OSDs that no longer exist, with a note of them."""
-        return self._left({osd: "no longer exists" for osd in self.osds - present}, now)
-
-    def without_replaced(self, osds: Mapping[int, Osd], now: float) -> DrainList:
-        """The list without OSDs that are destroyed or have another disk than when they were first
-        seen, with a note of them: a new disk is to be filled. Knows the disks of all others."""
+    def without_gone(self, osds: Mapping[int, Osd], now: float) -> DrainList:
+        """The list without OSDs that no longer exist, are destroyed, or have another disk than when
+        they were first seen, with a note of them: a new disk is to be filled. Knows the disks of
+        all others."""
         found = {osd: osds[osd] for osd in self.osds if osd in osds}
-        disks = {osd: _digest(one.uuid) for osd, one in found.items() if one.uuid}
-        left = {osd: "has another disk now" for osd, disk in disks.items()
-                if self.disks.get(osd, disk) != disk}
-        left.update((osd, "was destroyed") for osd, one in found.items() if one.destroyed)
-        return self._replace(disks={**self.disks, **disks})._left(left, now)
-
-    def _left(self, why: Mapping[int, str], now: float) -> DrainList:
-        if not why:
-            return self
+        disks = {osd: one.uuid[:_DISK_LETTERS] for osd, one in found.items() if one.uuid}
+        why = {osd: "no longer exists" for osd in self.osds if osd not in osds}
+        why.update((osd, "has another disk now") for osd, disk in disks.items()
+                   if self.disks.get(osd, disk) != disk)
+        why.update((osd, "was destroyed") for osd, one in found.items() if one.destroyed)
         notes = tuple((now, f"osd.{osd} ({self.names[osd]}) {why[osd]} and has left the list")
                       for osd in sorted(why))
-        return self.without(frozenset(why))._replace(notes=(self.notes + notes)[-_MOST_NOTES:])
+        return self._replace(disks={**self.disks, **disks}, notes=(
+            self.notes + notes)[-_MOST_NOTES:]).without(frozenset(why))
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form, short where a bucket has many OSDs."""
         return {"osds": self.by_name(), "paused": self.is_paused,
-                "disks": "".join(self.disks.get(osd, _UNKNOWN_DISK) for osd in sorted(self.names)),
+                "disks": [self.disks.get(osd, "") for osd in sorted(self.names)],
                 "notes": [[int(at), note] for at, note in self.notes]}
 
 
@@ -102,23 +94,11 @@ def drain_list_from_dict(stored: Mapping[str, Any]) -> DrainList:
         names = {int(osd): str(name) for name, osds in stored.get("osds", {}).items()
                  for osd in osds}
         notes = tuple((float(at), str(note)) for at, note in stored.get("notes", []))
+        disks = {osd: str(disk) for osd, disk in zip(sorted(names), stored.get("disks", []))
+                 if disk}
     except (AttributeError, TypeError, ValueError):
         return DrainList()
-    return DrainList(names, bool(stored.get("paused")) and bool(names), notes,
-                     _disks(sorted(names), str(stored.get("disks", ""))))
-
-
-def _digest(uuid: str) -> str:
-    return hashlib.sha256(uuid.encode()).hexdigest()[:_DISK_LETTERS]
-
-
-def _disks(osds: List[int], stored: str) -> Dict[int, str]:
-    """None where they cannot be read."""
-    if len(stored) != len(osds) * _DISK_LETTERS:
-        return {}
-    found = {osd: stored[at * _DISK_LETTERS:(at + 1) * _DISK_LETTERS]
-             for at, osd in enumerate(osds)}
-    return {osd: disk for osd, disk in found.items() if disk != _UNKNOWN_DISK}
+    return DrainList(names, bool(stored.get("paused")) and bool(names), notes, disks)
 
 
 class UnknownName(ValueError):

@@ -105,9 +105,8 @@ class DrainStatus(NamedTuple):
     is_lacking: bool = True                    # whether some PG lacked a copy then, or might
     epoch: Optional[int] = None                # of the osdmap, at the last look
     is_old: bool = False                       # whether the osdmap has changed since
-    cooling_now: int = 0                       # shards of which pg_cooldown is not over
-    cooling_next: Optional[float] = None       # seconds since the epoch: the first of them ends
-    cooling_until: Optional[float] = None      # likewise: the last
+    #: seconds since the epoch: pg_cooldown of the last of its shards is over; None: of none
+    cooling_until: Optional[float] = None
 
     @property
     def empty_osds(self) -> FrozenSet[int]:
@@ -138,12 +137,6 @@ class DrainStatus(NamedTuple):
         """Shards of an OSD, or of all, that wait for pg_cooldown."""
         return sum(one.shards for one in self.stuck
                    if one.code == codes.COOLDOWN and osd in (None, one.osd))
-
-    def has_cooled(self, now: float) -> bool:
-        """True where a shard that the last plan had to leave for pg_cooldown may go now."""
-        return self.cooling() > 0 and (
-            self.cooling_now < self.cooling()
-            or self.cooling_next is None or now >= self.cooling_next)
 
     @property
     def cooling_sentence(self) -> str:

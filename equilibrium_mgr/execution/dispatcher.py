@@ -13,15 +13,15 @@ from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pool, Snapshot, pool_of
-from .batch_selection import Decision, next_batch
+from ..snapshot.reason_codes import COOLDOWN
+from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
 from .outcomes import (
-    Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, retry_seconds,
-    still_rejected, with_rejected)
+    Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, still_rejected,
+    with_rejected)
 from .execution import Execution, ExecutionUpdate, verify_batch
-from .guards import InactivePools, PoolGuard, blocked_pools, cluster_guard, unsettled_pools
-from .throttle_state import OsdTraffic, ThrottleLimits, osd_traffic
+from .guards import PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .pending_moves import PendingMoves
-from .size_check import PredictionCheck, SizeCorrections, sentence, targets_of
+from .size_check import SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
 #: Osdmaps that are read before a batch where one follows the other.
@@ -58,22 +58,19 @@ class UpmapDispatcher:
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
-        self._prediction = PredictionCheck()
-        self._inactive = InactivePools()
         #: pgid → when the last mgr sent it, and the osdmap's epoch before that; None after a look
         self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
         self._restored_at = -inf   # seconds since the epoch
 
-    def restore(self, rejected: Items, moved: Mapping[str, float],
-                sent: Mapping[str, Tuple[float, int]], corrections: Mapping[str, Any]) -> None:
-        """Takes over from the last mgr: its rejected items, the PGs that it has `moved` lately
-        (pgid → when, the oldest first), those of them that it has not sent anything else since
-        (the same, with the epoch of the osdmap before), and what it measured of sizes."""
-        self.rejected = rejected
+    def restore(self, moved: Mapping[str, float], sent: Mapping[str, Tuple[float, int]],
+                corrections: Mapping[str, Any]) -> None:
+        """Takes over from the last mgr: the PGs that it has `moved` lately (pgid → when, the oldest
+        first), those of them that it has not sent anything else since (the same, with the epoch of
+        the osdmap before), and what it measured of sizes."""
         self.corrections.restore(corrections)
         self._gateway.set_measured(self.corrections.bytes_per_object)
         self._recovered = sent
-        self.cooldown.restore({pgid: at for pgid, at in moved.items() if pgid not in rejected})
+        self.cooldown.restore(moved)
         self.pending.sent_before = frozenset(moved)
         # what was sent longer ago is whole by now, or was degraded by something else since
         self._restored_at = self._clock()
@@ -91,52 +88,34 @@ class UpmapDispatcher:
         self.pending.remove_arrived(snapshot)
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs,
                                        self._clock())
-        self._check_predictions(snapshot)
+        # pools whose shards took more than predicted are stopped; snapshots use what was measured
+        findings = self.corrections.observe(snapshot, self.pending.entries)
+        self._gateway.set_measured(self.corrections.bytes_per_object)
+        for found in findings:
+            self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
     @property
     def has_unconfirmed_excess(self) -> bool:
         """True where an OSD seems to have taken too much, which the next observation confirms."""
-        return self._prediction.has_unconfirmed_excess
-
-    def _check_predictions(self, snapshot: Snapshot) -> None:
-        """Stops pools whose shards took more than predicted; snapshots use what was measured."""
-        self.corrections.prune(frozenset(snapshot.pools), snapshot.taken_at)
-        self._gateway.set_measured(self.corrections.bytes_per_object)
-        findings = self._prediction.observe(snapshot, self.pending.entries)
-        if not findings.mispredictions:
-            return
-        self.corrections.add(findings)
-        self._gateway.set_measured(self.corrections.bytes_per_object)
-        for found in findings.mispredictions:
-            self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
+        return self.corrections.has_unconfirmed_excess
 
     # -- choosing ------------------------------------------------------------------------------
 
     def excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
         """PGs that an automatic plan must leave alone. PGs on OSDs above nearfull have no
-        cooldown."""
+        cooldown. Any thread may ask."""
         now = self._clock()
-        return self._excluded(snapshot, self.cooldown.cooling(now, settings.pg_cooldown),
-                              self.given_up.cooling(now, settings.max_wait))
-
-    def peek_excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
-        """The same for other threads: changes nothing."""
-        now = self._clock()
-        return self._excluded(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
-                              self.given_up.seconds_left(now, settings.max_wait))
-
-    def _excluded(self, snapshot: Snapshot, cooling: Mapping[str, float],
-                  given_up: Mapping[str, float]) -> ExcludedPgs:
-        rejected = held(self.rejected, self._clock())
-        found = excluded_pgs(snapshot, cooling, given_up, frozenset(rejected),
-                             self.corrections.stopped)
-        return found._replace(
-            seconds=found.seconds or retry_seconds(rejected, self._clock()))
+        rejected = held(self.rejected, now)
+        found = excluded_pgs(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
+                             self.given_up.seconds_left(now, settings.max_wait),
+                             frozenset(rejected), self.corrections.stopped)
+        again = min((item.seconds_left(now) for item in rejected.values()), default=inf)
+        return found._replace(seconds=found.seconds or (0.0 if again == inf else again))
 
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
         """Decides what of the execution may go now; changes nothing of it."""
-        blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
+        blocked = blocked_pools(snapshot)
         if not execution.name:
             blocked.update((pool, PoolGuard(reason, False, unsettled=True))
                            for pool, reason in unsettled_pools(snapshot).items()
@@ -146,7 +125,7 @@ class UpmapDispatcher:
             snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot),
             self.pending.entries.keys() - execution.unanswered.keys(),
             # who asks for an undo wants what has just been moved back
-            {} if execution.kind == UNDO else self.cooldown.cooling(
+            {} if execution.kind == UNDO else self.cooldown.seconds_left(
                 self._clock(), settings.pg_cooldown),
             self._gateway.max_pg_shards())
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
@@ -176,7 +155,8 @@ class UpmapDispatcher:
         """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds; automatic
         plans leave these PGs alone for as long."""
         now = self._clock()
-        if decision.is_cooling:   # which may be longer than max_wait
+        # which may be longer than max_wait
+        if any(why.code == COOLDOWN for _, why in decision.waiting):
             execution.stall.end()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)
@@ -228,7 +208,7 @@ class UpmapDispatcher:
             answers = self._gateway.collect_replies(handed_over, _SEND_TIMEOUT_SECONDS)
             snapshot = self._gateway.snapshot()
         except NotReady:   # as while a pool is created: what came of the batch shows later
-            execution.apply(ExecutionUpdate(unverified=batch))
+            execution.apply(ExecutionUpdate(unanswered=batch))
             raise
         result = verify_batch(answers, snapshot)
         self._log.info("sent upmaps of %d PGs at epoch %d: %d kept, %d rejected, %d unanswered",
@@ -236,7 +216,7 @@ class UpmapDispatcher:
                        len(result.unanswered))
         execution.apply(result)
         self._account(execution, moving(batch, before), result, before, snapshot)
-        self._start_waits(result, before, now)
+        self._start_waits(result, before, snapshot, now)
         return SentBatch(snapshot, result.sent_moves, result.sent_bytes, batch)
 
     def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
@@ -274,8 +254,9 @@ class UpmapDispatcher:
             if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
                 self.pending.remove(change)
         for dropped in result.rejected:
-            if dropped.change.pgid in added:
-                self.pending.reduce(dropped.change, dropped.moving_shards)
+            if dropped.change.pgid in added and _is_as_before(
+                    dropped.change.pgid, before, snapshot):
+                self.pending.remove(dropped.change)
             self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
         kept = {change.pgid for change in result.sent}
         if kept & self.rejected.keys():
@@ -285,13 +266,15 @@ class UpmapDispatcher:
             self.rejected = with_rejected(self.rejected, result.rejected, map_mark(snapshot),
                                           self._clock())
 
-    def _start_waits(self, result: ExecutionUpdate, before: Snapshot, sent_at: float) -> None:
+    def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
+                     sent_at: float) -> None:
         """Starts the cooldown of what was moved, and the backoff where nothing was."""
         moved = moving(result.sent, before)
-        self._prediction.expect(targets_of(moved), before, self.corrections.bytes_per_object)
+        self.corrections.expect(moved, before)
         self.cooldown.start([change.pgid for change in moved]
                             + [dropped.change.pgid for dropped in result.rejected
-                               if dropped.moving_shards], sent_at)
+                               if not _is_as_before(dropped.change.pgid, before, snapshot)],
+                            sent_at)
         if result.sent:
             self.backoff.succeeded()
         else:  # a single rejection is the PG's, a whole batch of them the monitor's
@@ -302,6 +285,11 @@ def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
     """The changes that copy shards, with the PGs as they were in `before`."""
     return [change for change in batch for pg in (before.pgs[change.pgid],)
             if not moves_nothing(pg, change.up_after, before.pools[pg.pool].erasure)]
+
+
+def _is_as_before(pgid: str, before: Snapshot, now: Snapshot) -> bool:
+    """True where nothing has come of a change; else some of its shards may move."""
+    return before.upmap_items.get(pgid, ()) == now.upmap_items.get(pgid, ())
 
 
 def _is_disturbed(before: Snapshot, now: Snapshot) -> bool:

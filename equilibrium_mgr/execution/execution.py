@@ -17,8 +17,8 @@ from typing import (
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
-from ..snapshot.model import Snapshot, shard_changes
-from .batch_selection import Decision
+from ..snapshot.model import Snapshot
+from .throttle import Decision
 from .outcomes import DroppedChange
 
 #: Two observations are no further apart during an execution, unless rounds are; where they seem
@@ -66,20 +66,16 @@ class ExecutionUpdate(NamedTuple):
     rejected: Sequence[DroppedChange] = ()   # the monitor has not kept their upmap items
     dropped: Sequence[DroppedChange] = ()    # for other reasons
     unanswered: Sequence[PgChange] = ()    # sent, without an answer; dropped after some attempts
-    unverified: Sequence[PgChange] = ()    # sent, and the map could not be read; they stay wanted
 
     @property
     def sent_moves(self) -> int:
-        """Shards that were sent on their way, those of rejected changes included."""
-        return (sum(change.shards for change in self.sent)
-                + sum(rejected.moving_shards for rejected in self.rejected))
+        """Shards that were sent on their way."""
+        return sum(change.shards for change in self.sent)
 
     @property
     def sent_bytes(self) -> int:
         """Bytes of these shards."""
-        return (sum(change.shards * change.shard_bytes for change in self.sent)
-                + sum(rejected.moving_shards * rejected.change.shard_bytes
-                      for rejected in self.rejected))
+        return sum(change.shards * change.shard_bytes for change in self.sent)
 
 
 def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> ExecutionUpdate:
@@ -102,20 +98,10 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> Execution
             # the monitor only ever shortens what it is sent
             superseded.append(DroppedChange(change, "somebody else has set other upmap items"))
         else:
-            moving = _shards_moving(snapshot, change)
             rejected.append(DroppedChange(
-                change, "the monitor kept its upmap items only in part" if moving
-                else "the monitor dropped its upmap items", moving))
+                change, "the monitor kept its upmap items only in part" if present
+                else "the monitor dropped its upmap items"))
     return ExecutionUpdate(sent=kept, rejected=rejected, dropped=superseded, unanswered=unanswered)
-
-
-def _shards_moving(snapshot: Snapshot, change: PgChange) -> int:
-    """Shards that move although the items that stand in the map are not those sent."""
-    pg = snapshot.pgs.get(change.pgid)
-    if pg is None or len(pg.up) != len(change.up_before):
-        return 0
-    erasure = snapshot.pools[pg.pool].erasure
-    return min(change.shards, len(shard_changes(change.up_before, pg.up, erasure)[0]))
 
 
 class ExecutionProgress(NamedTuple):
@@ -134,15 +120,6 @@ class ExecutionProgress(NamedTuple):
     def eta_seconds(self, now: float) -> Optional[float]:
         """Seconds from `now` until it is complete, at the rates so far; None where unknown."""
         return None if self.eta_at is None else max(0.0, self.eta_at - now)
-
-
-class CarriedCounts(NamedTuple):
-    """What the last mgr had counted of an execution: shards, and bytes of those sent."""
-
-    sent_moves: int
-    sent_bytes: int
-    done_moves: int
-    dropped_moves: int
 
 
 class Execution:
@@ -170,16 +147,17 @@ class Execution:
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
         self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
         self.is_compared = False  # whether its changes have been compared with the map
-        self.carried: Optional[CarriedCounts] = None   # shown until then; None for a new one
         self.is_recorded = False  # whether the episode under way counts it
         self.stall = Stall()      # used by the serve thread alone, as is `moved`
 
     def apply(self, update: ExecutionUpdate) -> None:
         """Applies the outcomes of changes, all of a round at once: one pass over a plan of 66,000
         changes is cheap, one pass per change is not."""
-        self._count_attempts([*update.unanswered, *update.unverified])
-        dropped = [*update.rejected, *update.dropped,
-                   *self._unanswered_too_often(update.unanswered)]
+        for change in update.unanswered:
+            self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
+        dropped = [*update.rejected, *update.dropped, *(
+            DroppedChange(change, f"no answer from the monitor in {_MAX_ATTEMPTS} attempts")
+            for change in update.unanswered if self.unanswered[change.pgid] >= _MAX_ATTEMPTS)]
         gone = {change.pgid: change.shards for change in chain(
             update.sent, update.done, (given_up.change for given_up in dropped))}
         if gone:
@@ -187,12 +165,11 @@ class Execution:
         self.changed_pgs += len(update.sent) + len(update.done)
         self.sent_moves += update.sent_moves
         self.sent_bytes += update.sent_bytes
-        self._count_done(update.done)
+        self.done_moves += sum(change.shards for change in update.done)
         for change in chain(update.sent, update.done):
             for osd in set(change.up_before) ^ set(change.up_after):
                 self.moved[osd] = self.moved.get(osd, 0) + change.bytes_on(osd)
-        self.dropped_moves += sum(given_up.change.shards - given_up.moving_shards
-                                  for given_up in dropped)
+        self.dropped_moves += sum(given_up.change.shards for given_up in dropped)
         left = max(0, _KEPT_DROPS - len(self.dropped))
         self.dropped += [(given_up.change.pgid, given_up.reason) for given_up in dropped[:left]]
 
@@ -208,35 +185,6 @@ class Execution:
         left.subtract(_bytes_by_target(removed))
         self.wanted_bytes = dict(+left)
 
-    def _count_done(self, changes: Sequence[PgChange]) -> None:
-        """Counts what was found in place: after a failover most of that was sent by the last
-        mgr."""
-        shards = sum(change.shards for change in changes)
-        sent = 0
-        if self.carried is not None and not self.is_compared:
-            sent = max(0, shards - self.carried.done_moves)
-            self.sent_moves += sent
-            self.sent_bytes += sum(change.shards * change.shard_bytes
-                                   for change in changes) * sent // max(1, shards)
-        self.done_moves += shards - sent
-
-    def counts(self) -> CarriedCounts:
-        """The counts so far, those of the last mgr until they have been compared with the map."""
-        if self.carried is not None and not self.is_compared:
-            return self.carried
-        return CarriedCounts(self.sent_moves, self.sent_bytes, self.done_moves,
-                             self.dropped_moves)
-
-    def _count_attempts(self, changes: Sequence[PgChange]) -> None:
-        for change in changes:
-            self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
-
-    def _unanswered_too_often(self, changes: Sequence[PgChange]) -> List[DroppedChange]:
-        """Returns the changes for which no more attempts are made. Only the map tells what came of
-        a change, so one whose map could not be read is not among them."""
-        return [DroppedChange(change, f"no answer from the monitor in {_MAX_ATTEMPTS} attempts")
-                for change in changes if self.unanswered[change.pgid] >= _MAX_ATTEMPTS]
-
     @property
     def is_motionless(self) -> bool:
         """True where nothing of it moves data (plan/model.py)."""
@@ -245,18 +193,7 @@ class Execution:
     @property
     def remaining_moves(self) -> int:
         """Shards that are still to be sent."""
-        if self.carried is not None and not self.is_compared:
-            counts = self.carried
-            return max(0, self.planned_moves - counts.sent_moves - counts.done_moves
-                       - counts.dropped_moves)
         return sum(change.shards for change in self.wanted)
-
-    @property
-    def remaining_bytes(self) -> int:
-        """Bytes of the shards that are still to be sent."""
-        if self.carried is not None and not self.is_compared:
-            return self.planned_bytes * self.remaining_moves // max(1, self.planned_moves)
-        return sum(change.shards * change.shard_bytes for change in self.wanted)
 
     def progress(self, decision: Decision) -> str:
         """One sentence for after a batch; names a change that is above a limit."""
@@ -272,14 +209,14 @@ class Execution:
 
     def summary(self) -> Dict[str, Any]:
         """JSON-ready figures for `status`."""
-        counts = self.counts()
         return {
             "plan": self.name or "automatic", "kind": self.kind, "started_at": self.started_at,
             "planned_pgs": self.planned_pgs, "remaining_pgs": len(self.wanted),
             "planned_moves": self.planned_moves, "planned_bytes": self.planned_bytes,
-            "sent_moves": counts.sent_moves, "sent_bytes": counts.sent_bytes,
-            "done_moves": counts.done_moves, "dropped_moves": counts.dropped_moves,
-            "remaining_moves": self.remaining_moves, "remaining_bytes": self.remaining_bytes,
+            "sent_moves": self.sent_moves, "sent_bytes": self.sent_bytes,
+            "done_moves": self.done_moves, "dropped_moves": self.dropped_moves,
+            "remaining_moves": self.remaining_moves, "remaining_bytes": sum(
+                change.shards * change.shard_bytes for change in self.wanted),
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
 
 
@@ -362,11 +299,6 @@ class ExecutionSlot:
         """The name of the plan that is being executed, or None."""
         execution = self.execution
         return execution.name if execution is not None and execution.name else None
-
-    def counts(self) -> Optional[CarriedCounts]:
-        """The counts of the execution, which a successor goes on with; None without one."""
-        execution = self.execution
-        return execution.counts() if execution is not None else None
 
     def _remember(self, execution: Execution, outcome: str) -> None:
         self._log.info("plan %s %s: %d of %d shards sent, %d dropped",

@@ -5,14 +5,13 @@ PGs whose upmap items the monitor did not keep: why, and until when they stay wh
 
 What the monitor dropped after it had said yes breaks a rule by its own judgment: that stands until
 the map changes. What it refused by an error may be taken later (a quorum, capabilities, a pool in
-the making), and is tried again, after a longer wait each time.
+the making), and is tried again some minutes later.
 
 PGs that were moved recently and stay where they are, so that nothing moves back; and all others
 that an automatic plan leaves alone.
 """
 from __future__ import annotations
 
-import json
 import math
 import zlib
 from collections import Counter
@@ -20,7 +19,6 @@ from typing import (
     Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..plan.model import PgChange
-from ..runtime.kv_store import MAX_LIST_BYTES
 from ..snapshot import reason_codes
 from ..snapshot.model import Snapshot
 from ..snapshot.reason_codes import NEXT_BATCH, REASONS
@@ -32,11 +30,10 @@ _LIMITS = ("max_shards", "max_moves", "max_ratio", "limit_ratio", "fill_limit_ra
 
 
 class DroppedChange(NamedTuple):
-    """A change that is given up; some of its shards may move all the same."""
+    """A change that is given up."""
 
     change: PgChange
     reason: str
-    moving_shards: int = 0
     is_refused: bool = False   # the monitor answered with an error
 
 
@@ -125,10 +122,9 @@ LIFTED_BY = "a change of the CRUSH map, or of which OSDs are in"
 MOST_ITEMS = 2000
 #: A rejection older than this is no longer reported; it holds all the same.
 RECENT_SECONDS = 3600.0
-#: Waits before a refused change is tried again. The longest is below RECENT_SECONDS: what is
-#: refused again and again is reported without a gap.
-_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 600.0, 3000.0
-_MOST_DOUBLINGS = 10
+#: Seconds after which a refused change is tried again; below RECENT_SECONDS: what is refused again
+#: and again is reported without a gap.
+_RETRY_SECONDS = 600.0
 _LONGEST_REASON = 200
 
 
@@ -138,15 +134,11 @@ class Rejection(NamedTuple):
     reason: str
     mark: int        # of the map that it holds for
     at: float        # seconds since the epoch
-    refusals: int = 0   # how often it was refused by an error; 0: it was dropped
+    is_refused: bool = False   # by an error; else the monitor dropped what it had taken
 
     def seconds_left(self, now: float) -> float:
         """Seconds until it is tried again while the map stays the same; infinite for never."""
-        if not self.refusals:
-            return math.inf
-        wait = min(_LONGEST_RETRY_SECONDS, _FIRST_RETRY_SECONDS
-                   * 2.0 ** min(_MOST_DOUBLINGS, self.refusals - 1))
-        return max(0.0, wait - max(0.0, now - self.at))
+        return max(0.0, _RETRY_SECONDS - max(0.0, now - self.at)) if self.is_refused else math.inf
 
 
 Items = Dict[str, Rejection]   # by pgid
@@ -164,10 +156,9 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: int,
     """The items with some more; of too many the oldest are forgotten."""
     grown = dict(items)
     for dropped in rejected:
-        before = grown.pop(dropped.change.pgid, None)  # the order tells which is the newest
-        refusals = 1 + (before.refusals if before is not None else 0) if dropped.is_refused else 0
+        grown.pop(dropped.change.pgid, None)  # the order tells which is the newest
         grown[dropped.change.pgid] = Rejection(dropped.reason[:_LONGEST_REASON], mark,
-                                               float(int(now)), refusals)
+                                               float(int(now)), dropped.is_refused)
     return dict(list(grown.items())[-MOST_ITEMS:])
 
 
@@ -175,7 +166,7 @@ def still_rejected(items: Items, mark: int, pgids: Container[str], now: float = 
     """Returns the rejections that hold for this map, of PGs that still exist; without those that
     could long have been tried again: no plan wants them."""
     return {pgid: item for pgid, item in items.items() if item.mark == mark and pgid in pgids
-            and not (item.refusals and now - item.at >= RECENT_SECONDS)}
+            and not (item.is_refused and now - item.at >= RECENT_SECONDS)}
 
 
 def held(items: Items, now: float) -> Items:
@@ -183,44 +174,9 @@ def held(items: Items, now: float) -> Items:
     return {pgid: item for pgid, item in items.items() if item.seconds_left(now) > 0.0}
 
 
-def retry_seconds(items: Items, now: float) -> float:
-    """Seconds until the first of them may be tried again; 0 where none may."""
-    left = min((item.seconds_left(now) for item in items.values()), default=math.inf)
-    return 0.0 if math.isinf(left) else left
-
-
 def recent(items: Items, now: float) -> Items:
     """Returns the rejections that are reported to an operator."""
     return {pgid: item for pgid, item in items.items() if now - item.at < RECENT_SECONDS}
-
-
-def to_dict(items: Items) -> Dict[str, Any]:
-    """Returns the newest items that fit into a stored value, by reason and mark."""
-    groups: Dict[Rejection, List[str]] = {}
-    size = 0
-    for pgid, item in reversed(list(items.items())):
-        size += len(json.dumps(pgid)) + 1
-        if item not in groups:
-            size += len(json.dumps(item)) + 50
-        if size > MAX_LIST_BYTES:
-            break
-        groups.setdefault(item, []).append(pgid)
-    return {"groups": [dict(item._asdict(), pgids=sorted(pgids))
-                       for item, pgids in sorted(groups.items())]}
-
-
-def from_dict(dump: Mapping[str, Any]) -> Items:
-    """The items that another mgr has stored, as far as they can be understood."""
-    items: Items = {}
-    groups = dump.get("groups")
-    for group in groups if isinstance(groups, list) else ():
-        try:
-            item = Rejection(str(group["reason"])[:_LONGEST_REASON], int(group["mark"]),
-                             float(group["at"]), int(group["refusals"]))
-            items.update((str(pgid), item) for pgid in group["pgids"])
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
-            continue
-    return dict(list(items.items())[:MOST_ITEMS])
 
 
 #: More PGs than this are not remembered.
@@ -246,15 +202,8 @@ class Cooldown:
         """Takes over what the last mgr has sent: pgid → when."""
         self.moved = dict(sorted(moved.items(), key=lambda one: one[1])[-_MOST_PGS:])
 
-    def cooling(self, now: float, seconds: float) -> Dict[str, float]:
-        """pgid → seconds left, never more than `seconds`; forgets those whose cooldown is over."""
-        # a clock that was set back must not make the wait longer
-        self.moved = {pgid: min(at, now) for pgid, at in self.moved.items()
-                      if now - at < seconds}
-        return self.seconds_left(now, seconds)
-
     def seconds_left(self, now: float, seconds: float) -> Dict[str, float]:
-        """The same and forgets nothing: for threads that only read."""
+        """pgid → seconds left, never more than `seconds`, of PGs whose cooldown is not over."""
         return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()
                 if now - at < seconds}
 

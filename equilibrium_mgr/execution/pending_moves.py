@@ -50,19 +50,14 @@ class PendingMove(NamedTuple):
         return tuple([osd for osd, _ in self.losses])
 
 
-class Arrival(NamedTuple):
-    """One PG that has arrived; its OSDs may not have reported how full they are now."""
-
-    gains: SizedShards
-    seen_at: float   # seconds since the epoch
-
-
 class PendingMoves:
     """Our moves by pgid until they are seen to arrive, and the arrivals of the last minute."""
 
     def __init__(self) -> None:
         self.entries: Dict[str, PendingMove] = {}
-        self.arrivals: List[Arrival] = []
+        #: (when it was seen, seconds since the epoch; what its OSDs gained): they may not have
+        #: reported how full they are now
+        self.arrivals: List[Tuple[float, SizedShards]] = []
         #: PGs that the last mgr had sent a while ago, or had in flight for longer
         self.sent_before: FrozenSet[str] = frozenset()
 
@@ -130,14 +125,6 @@ class PendingMoves:
         """Removes a change that the monitor did not accept."""
         self.entries.pop(change.pgid, None)
 
-    def reduce(self, change: PgChange, shards: int) -> None:
-        """Reduces the entry of a change to `shards` shards; removes it where that is 0."""
-        entry = self.entries.pop(change.pgid)
-        if shards:
-            self.entries[change.pgid] = entry._replace(
-                copies=entry.copies * shards // entry.shards, shards=shards,
-                bytes=entry.bytes * shards // entry.shards)
-
     def remove_arrived(self, snapshot: Snapshot) -> None:
         """Removes what has arrived or is gone."""
         for pgid, entry in list(self.entries.items()):
@@ -148,10 +135,10 @@ class PendingMoves:
         arrived = [pgid for pgid, entry in list(self.entries.items())
                    if _has_arrived(snapshot, pgid, entry)]
         now = snapshot.taken_at
-        self.arrivals = [a for a in self.arrivals if 0.0 <= now - a.seen_at < _REPORTED_SECONDS]
+        self.arrivals = [one for one in self.arrivals if 0.0 <= now - one[0] < _REPORTED_SECONDS]
         for pgid in arrived:
             entry = self.entries.pop(pgid)
-            self.arrivals.append(Arrival(entry.gains, now))
+            self.arrivals.append((now, entry.gains))
         for pgid, entry in list(self.entries.items()):
             if entry.heard_by < now:   # it is seen to move, like our own
                 self.entries[pgid] = entry._replace(heard_by=math.inf)
@@ -167,13 +154,9 @@ class PendingMoves:
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""
-        return int(sum(entry.bytes * _uncopied_ratio(snapshot, pgid)
+        moving = snapshot.in_flight()
+        return int(sum(entry.bytes * (moving[pgid].uncopied_ratio if pgid in moving else 1.0)
                        for pgid, entry in list(self.entries.items())))
-
-
-def _uncopied_ratio(snapshot: Snapshot, pgid: str) -> float:
-    pg = snapshot.pgs.get(pgid)
-    return pg.uncopied_ratio if pg is not None and pg.is_moving else 1.0
 
 
 def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: bool) -> bool:

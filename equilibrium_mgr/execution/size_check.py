@@ -13,8 +13,7 @@ those of its plan.
 from __future__ import annotations
 
 from typing import (
-    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
-    Tuple)
+    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional)
 
 from ..plan.model import PgChange
 from ..runtime.formatting import format_bytes
@@ -43,14 +42,6 @@ class Misprediction(NamedTuple):
     found_at: float        # seconds since the epoch
 
 
-class Findings(NamedTuple):
-    """The result of one check."""
-
-    mispredictions: Tuple[Misprediction, ...] = ()
-    #: pool id → bytes per object of a shard beyond what was believed
-    bytes_per_object: Mapping[int, float] = {}
-
-
 class _Watch:
     """Watches one OSD since shards were sent to it. Bytes are those of its device."""
 
@@ -60,86 +51,6 @@ class _Watch:
         self.last_coming_at = 0.0
         self.since: Optional[float] = None   # when an excess began to show
         self.has_found = False               # no other finding before it has rested
-
-
-class PredictionCheck:
-    """Kept by the serve thread."""
-
-    def __init__(self) -> None:
-        self._watches: Dict[int, _Watch] = {}
-
-    @property
-    def has_unconfirmed_excess(self) -> bool:
-        """True where another observation has to confirm that an OSD took too much."""
-        return any(watch.since is not None for watch in self._watches.values())
-
-    def expect(self, targets_by_pg: Mapping[str, Sequence[int]], before: Snapshot,
-               measured: Mapping[int, float]) -> None:
-        """Watches the targets of a batch. `targets_by_pg`: pgid → OSDs that gain a shard;
-        `measured`: pool id → bytes per object that are part of its size in `before`."""
-        for pgid, osds in targets_by_pg.items():
-            for number in osds:
-                osd = before.osds.get(number)
-                if osd is not None and osd.has_statistics and pgid in before.pgs:
-                    watch = self._watches.get(number)
-                    if watch is None:
-                        # below 0 where its shards are believed to be larger than they are, as
-                        # long as it is not known that shards of a pool take less there
-                        watch = self._watches[number] = _Watch(
-                            max(0, osd.device_bytes(osd.residual_bytes)))
-                    watch.pgids[pgid] = measured.get(before.pgs[pgid].pool, 0.0)
-                    watch.last_coming_at = before.taken_at
-
-    def observe(self, snapshot: Snapshot, pending: Collection[str]) -> Findings:
-        """Judges every watch; `pending` are PGs that have been sent and have not arrived."""
-        now, found = snapshot.taken_at, Findings()
-        for number, watch in sorted(self._watches.items()):
-            if any(pgid in pending for pgid in watch.pgids):
-                watch.last_coming_at = now
-            if number not in snapshot.osds or not (
-                    0.0 <= now - watch.last_coming_at < _SETTLE_SECONDS):
-                del self._watches[number]
-            elif (not watch.has_found and snapshot.osds[number].has_statistics
-                    and number not in snapshot.stale_osds):
-                found = self._judge(number, watch, snapshot, found)
-            else:   # what does not report confirms nothing
-                watch.since = None
-        return found
-
-    def _judge(self, number: int, watch: _Watch, snapshot: Snapshot, found: Findings) -> Findings:
-        osd, now = snapshot.osds[number], snapshot.taken_at
-        bytes_of: Dict[int, int] = {}      # by pool id, of what has arrived
-        objects_of: Dict[int, int] = {}
-        excess = float(osd.device_bytes(osd.least_residual_bytes) - watch.residual_bytes)
-        for pgid, measured in watch.pgids.items():
-            pg = snapshot.pgs.get(pgid)
-            if pg is not None and number in pg.up and number in pg.acting:
-                bytes_of[pg.pool] = bytes_of.get(pg.pool, 0) + osd.device_bytes(
-                    snapshot.shard_bytes(pg, number, pg.up))
-                objects_of[pg.pool] = objects_of.get(pg.pool, 0) + pg.objects
-                excess -= measured * pg.objects
-        arrived = sum(bytes_of.values())
-        if not arrived or excess <= max(_SIZE_RATIO * osd.device_size, _ARRIVED_RATIO * arrived):
-            watch.since = None
-            return found
-        watch.since = now if watch.since is None else min(now, watch.since)
-        if now - watch.since < _CONFIRM_SECONDS:
-            return found
-        watch.since, watch.has_found = None, True
-        rows: List[Misprediction] = list(found.mispredictions)
-        per_object = dict(found.bytes_per_object)
-        for pool, count in sorted(bytes_of.items()):
-            if count >= _CONCERNED_RATIO * arrived:
-                rows.append(Misprediction(pool, number, arrived, arrived + int(excess), now))
-                part = excess * count / arrived / max(1, objects_of[pool])
-                per_object[pool] = max(per_object.get(pool, 0.0), part)
-        return Findings(tuple(rows), per_object)
-
-
-def targets_of(changes: Iterable[PgChange]) -> Dict[str, Tuple[int, ...]]:
-    """pgid → OSDs that gain a shard."""
-    return {change.pgid: tuple(osd for osd in change.up_after if osd not in change.up_before)
-            for change in changes}
 
 
 #: Pools that are remembered; the oldest go first. A cluster has fewer pools of such a kind.
@@ -154,22 +65,93 @@ class SizeCorrections:
     """Both mappings are replaced whole: commands read them while the serve thread works."""
 
     def __init__(self) -> None:
+        self._watches: Dict[int, _Watch] = {}
         self.stopped: Mapping[int, Misprediction] = {}      # by pool id, the worst of each
-        self.bytes_per_object: Mapping[int, float] = {}     # by pool id, of each shard
+        #: pool id → bytes of each shard per object beyond what was believed
+        self.bytes_per_object: Mapping[int, float] = {}
         self.measured_at = 0.0   # the newest of them, seconds since the epoch
 
-    def add(self, findings: Findings) -> None:
-        """Stops the pools that were mispredicted, and adds what was measured to their shards."""
+    @property
+    def has_unconfirmed_excess(self) -> bool:
+        """True where another observation has to confirm that an OSD took too much."""
+        return any(watch.since is not None for watch in self._watches.values())
+
+    def expect(self, batch: Iterable[PgChange], before: Snapshot) -> None:
+        """Watches the targets of a batch; what was measured is part of the sizes in `before`."""
+        for change in batch:
+            for number in set(change.up_after).difference(change.up_before):
+                osd, pg = before.osds.get(number), before.pgs.get(change.pgid)
+                if osd is not None and osd.has_statistics and pg is not None:
+                    watch = self._watches.get(number)
+                    if watch is None:
+                        # below 0 where its shards are believed to be larger than they are, as
+                        # long as it is not known that shards of a pool take less there
+                        watch = self._watches[number] = _Watch(
+                            max(0, osd.device_bytes(osd.residual_bytes)))
+                    watch.pgids[change.pgid] = self.bytes_per_object.get(pg.pool, 0.0)
+                    watch.last_coming_at = before.taken_at
+
+    def observe(self, snapshot: Snapshot, pending: Collection[str]) -> List[Misprediction]:
+        """Judges every watch, stops the pools that were mispredicted, and adds what was measured to
+        their shards; returns what is new. `pending` are PGs that have been sent and have not
+        arrived."""
+        self._prune(frozenset(snapshot.pools), snapshot.taken_at)
+        now = snapshot.taken_at
+        new: Dict[Misprediction, float] = {}
+        for number, watch in sorted(self._watches.items()):
+            if any(pgid in pending for pgid in watch.pgids):
+                watch.last_coming_at = now
+            if number not in snapshot.osds or not (
+                    0.0 <= now - watch.last_coming_at < _SETTLE_SECONDS):
+                del self._watches[number]
+            elif (not watch.has_found and snapshot.osds[number].has_statistics
+                    and number not in snapshot.stale_osds):
+                new.update(self._judge(number, watch, snapshot))
+            else:   # what does not report confirms nothing
+                watch.since = None
+        if new:
+            self.add(new)
+        return list(new)
+
+    def _judge(self, number: int, watch: _Watch,
+               snapshot: Snapshot) -> Dict[Misprediction, float]:
+        """What is found of an OSD → bytes per object of the pool's shards that it explains."""
+        osd, now = snapshot.osds[number], snapshot.taken_at
+        bytes_of: Dict[int, int] = {}      # by pool id, of what has arrived
+        objects_of: Dict[int, int] = {}
+        excess = float(osd.device_bytes(osd.least_residual_bytes) - watch.residual_bytes)
+        for pgid, measured in watch.pgids.items():
+            pg = snapshot.pgs.get(pgid)
+            if pg is not None and number in pg.up and number in pg.acting:
+                bytes_of[pg.pool] = bytes_of.get(pg.pool, 0) + osd.device_bytes(
+                    snapshot.shard_bytes(pg, number, pg.up))
+                objects_of[pg.pool] = objects_of.get(pg.pool, 0) + pg.objects
+                excess -= measured * pg.objects
+        arrived = sum(bytes_of.values())
+        if not arrived or excess <= max(_SIZE_RATIO * osd.device_size, _ARRIVED_RATIO * arrived):
+            watch.since = None
+            return {}
+        watch.since = now if watch.since is None else min(now, watch.since)
+        if now - watch.since < _CONFIRM_SECONDS:
+            return {}
+        watch.since, watch.has_found = None, True
+        return {Misprediction(pool, number, arrived, arrived + int(excess), now):
+                excess * count / arrived / max(1, objects_of[pool])
+                for pool, count in sorted(bytes_of.items()) if count >= _CONCERNED_RATIO * arrived}
+
+    def add(self, findings: Mapping[Misprediction, float]) -> None:
+        """Stops pools, and adds what was measured to their shards: of several OSDs the most."""
         stopped = dict(self.stopped)
-        for found in findings.mispredictions:
+        per_object: Dict[int, float] = {}
+        for found, measured in findings.items():
             known = stopped.pop(found.pool, None)
             stopped[found.pool] = found if known is None or _excess(found) > _excess(
                 known) else known
+            per_object[found.pool] = max(per_object.get(found.pool, 0.0), measured)
         added = dict(self.bytes_per_object)
-        for pool, per_object in findings.bytes_per_object.items():
-            added[pool] = added.pop(pool, 0.0) + per_object
-        self.measured_at = max([self.measured_at]
-                               + [found.found_at for found in findings.mispredictions])
+        for pool, measured in per_object.items():
+            added[pool] = added.pop(pool, 0.0) + measured
+        self.measured_at = max([self.measured_at] + [found.found_at for found in findings])
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
 
@@ -181,7 +163,7 @@ class SizeCorrections:
         self.stopped = {} if pools is None else {
             pool: found for pool, found in self.stopped.items() if pool not in pools}
 
-    def prune(self, pools: FrozenSet[int], now: float) -> None:
+    def _prune(self, pools: FrozenSet[int], now: float) -> None:
         """Forgets deleted pools, whose ids are never used again, and sizes that were measured more
         than a week ago: a wrong one must not stay for ever, and a right one is measured again.
         Sizes of stopped pools stay, since the pools go on with them."""
@@ -205,26 +187,18 @@ class SizeCorrections:
                 "bytes_per_object": {str(p): v for p, v in self.bytes_per_object.items()}}
 
     def restore(self, dump: Mapping[str, Any]) -> None:
-        """Takes over what another mgr has kept, as far as it can be understood."""
-        stopped: Dict[int, Misprediction] = {}
-        rows, added = dump.get("stopped"), dump.get("bytes_per_object")
-        for row in rows if isinstance(rows, list) else ():
-            try:
-                pool, osd, predicted, measured, found_at = row
-                stopped[int(pool)] = Misprediction(
-                    int(pool), int(osd), int(predicted), int(measured), float(found_at))
-            except (TypeError, ValueError, OverflowError):
-                continue
-        per_object: Dict[int, float] = {}
-        for pool, value in added.items() if isinstance(added, dict) else ():
-            try:
-                if 0.0 < float(value) <= _MOST_PER_OBJECT:
-                    per_object[int(pool)] = float(value)
-            except (TypeError, ValueError, OverflowError):
-                continue
-        at = dump.get("measured_at")
-        self.measured_at = float(at) if isinstance(at, (int, float)) else 0.0
-        self.stopped, self.bytes_per_object = stopped, per_object
+        """Takes over what another mgr has kept; what cannot be understood counts as absent."""
+        try:
+            rows = [Misprediction(int(pool), int(osd), int(predicted), int(measured), float(at))
+                    for pool, osd, predicted, measured, at in dump.get("stopped", ())]
+            added = {int(pool): float(value)
+                     for pool, value in dump.get("bytes_per_object", {}).items()}
+            self.measured_at = float(dump.get("measured_at", 0.0))
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            return
+        self.stopped = {found.pool: found for found in rows}
+        self.bytes_per_object = {pool: value for pool, value in added.items()
+                                 if 0.0 < value <= _MOST_PER_OBJECT}
 
 
 def sentence(found: Misprediction, name: str) -> str:

@@ -61,10 +61,5 @@ class Verdict(NamedTuple):
         """True where a change waits for movement or time, and not for trouble to end."""
         return REASONS[self.code].kind in (LIMIT, FULL)
 
-    @property
-    def is_transient(self) -> bool:
-        """True where the reason most likely ends within seconds."""
-        return self.seconds is not None
-
 
 WaitingChange = Tuple[PgChange, Verdict]

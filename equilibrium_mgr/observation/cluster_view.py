@@ -15,7 +15,7 @@ from typing import (
     Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..execution.pending_moves import PendingMoves
-from ..execution.throttle_state import unseen
+from ..execution.throttle import unseen
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
 from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes, shard_weight

@@ -9,13 +9,14 @@ import json
 import logging
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
-from ..control.balancing_scope import BadOption, cures
+from ..control.balancing_scope import cures
 from ..control.status import BalancerStatus
 from ..execution.guards import CURE_BUILTIN
 from ..execution.size_check import sentence
 from ..observation.cluster_view import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, plural
 from ..runtime.kv_store import MAX_VALUE_BYTES, KeyValueStore
+from ..settings import BadOption
 from ..snapshot import reason_codes as codes
 from ..snapshot.reason_codes import BEST, NOTHING, REASONS, UNDECIDED, action
 

@@ -37,8 +37,8 @@ class KeyValueStore(Protocol):
         """Key → value of all keys that begin with a prefix."""
 
 
-EXECUTION, EPISODE, REJECTED, HISTORY, MEASURED, TOTALS, CHANGES, DRAINS = (
-    "execution", "episode", "rejected", "history", "measured", "totals", "changes", "drains")
+EXECUTION, EPISODE, HISTORY, MEASURED, CHANGES, DRAINS = (
+    "execution", "episode", "history", "measured", "changes", "drains")
 _VERSION = 1
 _LARGEST = 2.0 ** 63
 

@@ -21,28 +21,19 @@ class WaitTimer:
         """Begins a wait, in place of an earlier one."""
         self._began, self._seconds = now, seconds
 
-    @property
-    def begun(self) -> bool:
-        """True from `begin` until `seconds_left` has returned 0, or `end`."""
-        return self._began is not None
-
     def end(self) -> None:
         """Ends the wait."""
         self._began = None
 
     def seconds_left(self, now: float) -> float:
         """Seconds that are left, at most the whole wait; ends the wait where it is over."""
-        left = self.peek_seconds_left(now)
-        if left <= 0.0:
-            self._began = None
-        return left
-
-    def peek_seconds_left(self, now: float) -> float:
-        """As `seconds_left`, but does not end the wait."""
         if self._began is None:
             return 0.0
         self._began = min(self._began, now)
-        return max(0.0, self._seconds - (now - self._began))
+        left = max(0.0, self._seconds - (now - self._began))
+        if left <= 0.0:
+            self._began = None
+        return left
 
 
 _MOST_DOUBLINGS = 30

@@ -7,9 +7,9 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.control.plan_validity import (
+from equilibrium_mgr.control.auto_planner import (
     ClusterMark, data_change, drift, mark_of, topology_change, unplanned_change)
-from equilibrium_mgr.execution.throttle_state import osd_traffic
+from equilibrium_mgr.execution.throttle import osd_traffic
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.snapshot.model import Snapshot
 

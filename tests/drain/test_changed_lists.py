@@ -4,12 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
-from tests.support.few import few
 
-from equilibrium_mgr.drain.status import StopCheck
 from equilibrium_mgr.snapshot import reason_codes as codes
+from tests.support.fakes import Harness
+from tests.support.few import few
+from tests.support.rounds import kept, small_plan, uneven
 
 from .test_rounds import DRAIN, drained, run
 
@@ -35,19 +34,6 @@ def test_nothing_of_a_named_plan_goes_to_an_osd_once_drain_add_has_answered(mome
     assert harness.balancer.drains.status.drains.osds == frozenset((1,))
     assert sorted(harness.gateway.sent) == ["1.2", "1.3"]
     assert not any(1 in up for up in harness.gateway.cluster.up.values())
-
-
-def test_an_empty_osd_that_is_listed_anew_is_asked_about_at_once() -> None:
-    harness = run(drained())
-    for _ in range(2):
-        harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
-        harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
-        harness.round(1)
-        assert harness.balancer.drains.status.stop_check == StopCheck(True, "")
-    harness.balancer.change_drains(lambda drains: drains.with_osds({1: "osd.1"}))
-    harness.balancer.change_drains(lambda drains: drains.without(frozenset((1,))))
-    harness.round(1)
-    assert harness.balancer.drains.status.is_safe(0) is True
 
 
 def test_a_drain_that_begins_during_the_look_of_a_command_is_taken_up_at_once() -> None:

@@ -3,22 +3,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from tests.support.clusters.unit_cluster import Cluster, single_copies
-from tests.support.plan_legality import ended_plan
-
 from equilibrium_mgr.control.balancing_scope import automatic_options
-from equilibrium_mgr.control.plan_validity import gain_reason, mark_of, topology_change
+from equilibrium_mgr.control.auto_planner import mark_of, topology_change
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.drain.drain_list import DrainList
-from equilibrium_mgr.drain.status import DrainStatus, Remaining, StopCheck
+from equilibrium_mgr.drain.status import DrainStatus, Remaining
 from equilibrium_mgr.observation.cluster_view import STUCK
-from equilibrium_mgr.plan.model import BALANCE, DRAIN, StuckShards
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.report.operations import drain_list, drain_sentence
 from equilibrium_mgr.report.health import STUCK_SECONDS, health_checks
 from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot import reason_codes as codes
+from tests.support.clusters.unit_cluster import Cluster, single_copies
 
 ONE = DrainList().with_osds({3: "osd.3"})
 
@@ -43,36 +38,6 @@ def test_a_drain_is_for_all_pools_and_classes() -> None:
     assert options.drain_only and options.pool_ids is None and options.device_classes is None
     assert options.sources == frozenset((0, 2)) and options.targets == frozenset((0, 2))
     assert automatic_options(limited, snapshot, frozenset()).sources == frozenset((0,))
-
-
-def test_a_plan_that_drains_is_worth_making() -> None:
-    """However little it gains."""
-    snapshot = single_copies([1], [50], [50]).drain(0).snapshot()
-    plan = ended_plan(snapshot, PlanOptions(drain_only=True))
-    assert plan.kind == DRAIN and gain_reason(plan, snapshot, 0.9) == "osd.0 is being drained"
-    assert ended_plan(snapshot, PlanOptions()).kind == BALANCE
-
-
-@pytest.mark.parametrize("status, said", [
-    (DrainStatus(ONE), "osd.3: not looked at yet"),
-    (DrainStatus(ONE, {3: Remaining(4, 1 << 30, 1)}), "osd.3: 4 shards, 1 GiB left"),
-    (DrainStatus(ONE, {3: Remaining(4, 1 << 30)}, (StuckShards(3, "x", 3, 1, "1.0"),)),
-     "osd.3: 4 shards, 1 GiB left, of which 3 cannot leave"),
-    (DrainStatus(ONE, {3: Remaining()}),
-     "osd.3: no shard left; Ceph is asked whether it is safe to stop"),
-    (DrainStatus(ONE, {3: Remaining()}, (), StopCheck(True, "")),
-     "osd.3: no shard left, safe to stop"),
-    (DrainStatus(ONE, {3: Remaining()}, (), StopCheck(False, "1 pgs unknown")),
-     "osd.3: no shard left, not safe to stop: 1 pgs unknown")])
-def test_how_far_it_is_in_a_clause(status: DrainStatus, said: str) -> None:
-    assert drain_sentence(status) == said
-
-
-def test_nothing_is_safe_to_stop_before_ceph_has_said_so() -> None:
-    for check in (None, StopCheck(False, "no"), StopCheck(True, "")):
-        data = drain_list(BalancerStatus(drains=DrainStatus(ONE, {3: Remaining()}, (), check)),
-                          settings(), 0.0).data
-        assert data["safe_to_stop"] is (check is not None and check.is_safe)
 
 
 def test_what_cannot_leave_is_a_warning_even_while_off() -> None:

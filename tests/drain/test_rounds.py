@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from equilibrium_mgr.drain.status import StopCheck
 from tests.support.fakes import Harness
 from tests.support.rounds import uneven
 from tests.support.units import GIB
-
-from equilibrium_mgr.drain.status import StopCheck
 
 #: On osd.0 are twelve PGs, on the others none.
 DRAIN = {0: "osd.0"}
@@ -44,14 +44,6 @@ def test_it_is_not_safe_before_ceph_answers() -> None:
     assert run(harness).balancer.drains.status.stop_check is None
     harness.gateway.stop_answer = StopCheck(False, "1 pgs unknown")
     assert run(harness, 1).balancer.drains.status.stop_check == StopCheck(False, "1 pgs unknown")
-
-
-def test_nothing_of_a_batch_goes_once_the_drain_has_ended() -> None:
-    harness = run(drained(max_misplaced_ratio=0.1), 3)
-    sent = len(harness.gateway.sent)
-    harness.balancer.change_drains(lambda drains: drains.without(frozenset((0,))))
-    assert len(run(harness).gateway.sent) == sent
-    assert harness.balancer.state == "off"
 
 
 @pytest.mark.parametrize("options", [{}, {"active": True, "from_buckets": "osd.1"},

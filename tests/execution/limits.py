@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from equilibrium_mgr.execution.batch_selection import Decision
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
+from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits
 from equilibrium_mgr.settings import default_settings
 
 _NONE = ThrottleLimits(default_settings()._replace(

@@ -2,16 +2,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Optional
+from typing import Any
 
 import pytest
-from tests.support.fakes import Harness
-from tests.support.rounds import successor, uneven
-from tests.report.explanations import explained, says
-from tests.support.units import GIB
 
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status import report_status
+from tests.support.fakes import Harness
+from tests.support.rounds import successor, uneven
+from tests.support.units import GIB
 
 CODE = "MGR_EQUILIBRIUM_MISPREDICTED"
 
@@ -53,16 +52,6 @@ def status(harness: Harness) -> Any:
     return json.loads(json.dumps(answer.data))
 
 
-def test_pool_whose_shards_take_more_is_stopped() -> None:
-    harness = stopped()
-    assert set(harness.balancer.status.mispredicted) == {1}
-    assert len(harness.gateway.sent) == 2
-    for _ in range(20):
-        harness.round(600)
-        harness.jobs.run()
-    assert len(harness.gateway.sent) == 2
-
-
 def test_status_and_health_tell_by_how_much_and_what_helps() -> None:
     harness = stopped()
     told = status(harness)
@@ -82,13 +71,3 @@ def test_another_mgr_keeps_to_it() -> None:
     assert set(other.balancer.status.mispredicted) == {1}
     assert other.gateway.sent == []
     assert other.gateway.snapshot().pgs["1.0"].shard_bytes > 9 * GIB
-
-
-@pytest.mark.parametrize("what", [None, "pool1"])
-def test_explain_tells_it_too(what: Optional[str]) -> None:
-    harness = stopped()
-    status = harness.balancer.status
-    assert status.view is not None
-    answer = explained(harness, what)
-    assert answer is not None
-    assert says(answer.plain, "pool 'pool1' took 11 GiB", "ceph equilibrium on")

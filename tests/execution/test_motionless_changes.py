@@ -8,9 +8,8 @@ from tests.execution.limits import limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch, osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits, osd_traffic
 from equilibrium_mgr.plan.model import (
     BALANCE, CANCEL, CLEAN_UP, FREEZE, UNDO, PgChange, moves_nothing)
 

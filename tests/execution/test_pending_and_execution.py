@@ -4,14 +4,14 @@ from __future__ import annotations
 from typing import Tuple
 
 import pytest
-from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
-from tests.support.units import GIB
 
-from equilibrium_mgr.execution.outcomes import DroppedChange
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate, verify_batch
+from equilibrium_mgr.execution.outcomes import DroppedChange
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.gateway.gateway import UpmapReply
 from equilibrium_mgr.snapshot.model import Snapshot
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.support.units import GIB
 
 CHANGE = change_of("1.0", (0, 1), (2, 1), shard_bytes=3 * GIB, objects=10)
 OTHER = change_of("1.1", (0, 1), (2, 3), shard_bytes=GIB, objects=5)
@@ -63,18 +63,6 @@ def test_moving_pg_has_not_arrived_whatever_it_reported() -> None:
                   "active+recovering"):
         ours.remove_arrived(after_sending(state=state, reported=105).snapshot())
         assert set(ours.entries) == {"1.0"}
-
-
-def test_pg_that_is_gone_is_struck_out() -> None:
-    ours = pending()
-    ours.remove_arrived(Cluster(hosts(3)).snapshot())
-    assert ours.entries == {}
-
-
-def test_silent_pg_is_believed_in_the_end() -> None:
-    ours = pending(now=1000.0 - 3600.0)
-    ours.remove_arrived(after_sending(reported=100).snapshot())
-    assert ours.entries == {}
 
 
 def test_silent_pg_is_believed_in_time_though_the_clock_was_set_back() -> None:
@@ -164,13 +152,6 @@ def test_result_rests_on_the_map_not_on_the_answer() -> None:
         DroppedChange(OTHER, "the monitor dropped its upmap items"),
         DroppedChange(refused, "the monitor refused it: no such pg", is_refused=True)]
     assert result.unanswered == [silent]
-
-
-def test_shards_of_a_dropped_change_that_move_count_as_sent() -> None:
-    execution = Execution("p", [OTHER], 5.0)
-    execution.apply(ExecutionUpdate(rejected=[DroppedChange(OTHER, "in part", moving_shards=1)]))
-    assert (execution.sent_moves, execution.sent_bytes) == (1, GIB)
-    assert execution.dropped_moves == 1
 
 
 def test_unanswered_change_is_tried_three_times() -> None:

@@ -1,14 +1,14 @@
 """What OSDs took, held against what was believed of the shards that came."""
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from typing import List, Sequence
 
 import pytest
-from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.size_check import Findings, PredictionCheck
+from equilibrium_mgr.execution.size_check import Misprediction, SizeCorrections
 from equilibrium_mgr.snapshot.model import Snapshot
 
 TARGET = 2
@@ -28,12 +28,12 @@ class Story:
     """Moves PGs to osd.2, beside whose shards there is then as much as the test says."""
 
     def __init__(self) -> None:
-        self.cluster, self.check = cluster(), PredictionCheck()
+        self.cluster, self.check = cluster(), SizeCorrections()
         self.pending: Sequence[str] = ()
 
-    def send(self, *pgids: str, at: float = 1000.0, measured: Mapping[int, float] = {}) -> Story:
-        self.check.expect({pgid: (TARGET,) for pgid in pgids},
-                          self.snapshot(at, 0), measured)
+    def send(self, *pgids: str, at: float = 1000.0) -> Story:
+        self.check.expect([change_of(pgid, self.cluster.up[pgid], [TARGET]) for pgid in pgids],
+                          self.snapshot(at, 0))
         for pgid in pgids:
             self.cluster.up[pgid] = [TARGET]
         return self
@@ -44,21 +44,21 @@ class Story:
                 if number == TARGET else osd for number, osd in made.osds.items()}
         return made._replace(taken_at=at, osds=osds)
 
-    def look(self, at: float, beside: int) -> Findings:
+    def look(self, at: float, beside: int) -> List[Misprediction]:
         return self.check.observe(self.snapshot(at, beside), self.pending)
 
-    def confirmed(self, beside: int, at: float = 1100.0) -> Findings:
+    def confirmed(self, beside: int, at: float = 1100.0) -> List[Misprediction]:
         """What is found of an excess that lasts."""
-        assert not self.look(at, beside).mispredictions
+        assert not self.look(at, beside)
         return self.look(at + 95.0, beside)
 
 
 def test_an_excess_that_lasts_stops_the_pool_and_is_measured() -> None:
     story = Story().send("1.0", "1.2")
     found = story.confirmed(4 * GIB)
-    assert [(m.pool, m.osd, m.predicted_bytes, m.measured_bytes) for m in found.mispredictions] == [
+    assert [(m.pool, m.osd, m.predicted_bytes, m.measured_bytes) for m in found] == [
         (1, TARGET, 2 * GIB, 6 * GIB)]
-    assert found.bytes_per_object == {1: pytest.approx(2 * GIB / 1000)}
+    assert story.check.bytes_per_object == {1: pytest.approx(2 * GIB / 1000)}
 
 
 @pytest.mark.parametrize("pgs, beside", [(1, GIB // 2), (12, 2 * GIB), (1, -GIB)])
@@ -74,7 +74,7 @@ def test_a_single_report_is_not_believed() -> None:
     assert story.check.has_unconfirmed_excess
     story.look(1150.0, 0)
     assert not story.check.has_unconfirmed_excess
-    assert not story.look(1200.0, 4 * GIB).mispredictions
+    assert not story.look(1200.0, 4 * GIB)
 
 
 def test_what_has_not_arrived_explains_nothing() -> None:
@@ -88,17 +88,18 @@ def test_what_has_not_arrived_explains_nothing() -> None:
 def test_pools_that_brought_much_are_concerned(of_second: int, stopped: set) -> None:
     story = Story().send("1.0", "1.1", "1.2", "1.3", *[f"2.{ps}" for ps in range(of_second)])
     found = story.confirmed(6 * GIB)
-    assert {m.pool for m in found.mispredictions} == set(found.bytes_per_object) == stopped
+    assert {m.pool for m in found} == set(story.check.bytes_per_object) == stopped
 
 
 def test_an_osd_is_found_once_until_it_has_rested() -> None:
     story = Story().send("1.0")
-    assert story.confirmed(4 * GIB).mispredictions
+    assert story.confirmed(4 * GIB)
     story.look(1300.0, 8 * GIB)
     assert not story.check.has_unconfirmed_excess
     story.look(1700.0, 8 * GIB)   # ends the watch
+    story.check.bytes_per_object = {}
     story.send("1.2", at=1800.0)
-    assert story.confirmed(4 * GIB, at=1900.0).mispredictions
+    assert story.confirmed(4 * GIB, at=1900.0)
 
 
 def test_what_is_pending_is_waited_for() -> None:
@@ -107,7 +108,7 @@ def test_what_is_pending_is_waited_for() -> None:
     for at in range(1100, 3000, 300):
         story.look(at, 0)
     story.pending = ()
-    assert story.confirmed(4 * GIB, at=3100.0).mispredictions
+    assert story.confirmed(4 * GIB, at=3100.0)
 
 
 def test_an_osd_that_falls_silent_after_an_excess_holds_nothing_up() -> None:

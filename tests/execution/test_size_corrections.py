@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from equilibrium_mgr.execution.size_check import Misprediction, SizeCorrections
 from tests.support.units import MIB
-
-from equilibrium_mgr.execution.size_check import Findings, Misprediction, SizeCorrections
 
 DAY = 86400.0
 FOUND = Misprediction(pool=7, osd=3, predicted_bytes=9 * MIB, measured_bytes=264 * MIB,
@@ -17,7 +16,7 @@ FOUND = Misprediction(pool=7, osd=3, predicted_bytes=9 * MIB, measured_bytes=264
 
 def corrections(*found: Misprediction, per_object: float = 100.0) -> SizeCorrections:
     made = SizeCorrections()
-    made.add(Findings(found, {m.pool: per_object for m in found}))
+    made.add({one: per_object for one in found})
     return made
 
 
@@ -59,30 +58,18 @@ def test_what_cannot_be_understood_is_left_out(dump: Any) -> None:
 def test_what_was_measured_is_believed_for_a_week() -> None:
     made = corrections(FOUND)
     made.resume(FOUND.found_at)
-    made.prune(frozenset((7,)), FOUND.found_at + 6 * DAY)
+    made._prune(frozenset((7,)), FOUND.found_at + 6 * DAY)
     assert made.bytes_per_object == {7: 100.0}
-    made.prune(frozenset((7,)), FOUND.found_at + 8 * DAY)
+    made._prune(frozenset((7,)), FOUND.found_at + 8 * DAY)
     assert made.bytes_per_object == {}
 
 
 def test_a_stopped_pool_goes_on_with_its_size_however_late() -> None:
     """`on` says so, and the operator may be on holiday for more than a week."""
     made = corrections(FOUND)
-    made.prune(frozenset({7}), FOUND.found_at + 20 * DAY)
+    made._prune(frozenset({7}), FOUND.found_at + 20 * DAY)
     made.resume(FOUND.found_at + 20 * DAY)
-    made.prune(frozenset({7}), FOUND.found_at + 21 * DAY)
+    made._prune(frozenset({7}), FOUND.found_at + 21 * DAY)
     assert made.bytes_per_object == {7: 100.0}
-    made.prune(frozenset({7}), FOUND.found_at + 30 * DAY)
+    made._prune(frozenset({7}), FOUND.found_at + 30 * DAY)
     assert made.bytes_per_object == {}
-
-
-def test_pools_that_are_gone_are_forgotten() -> None:
-    made = corrections(FOUND)
-    made.prune(frozenset((1, 2)), 1000.0)
-    assert made.stopped == {} and made.bytes_per_object == {}
-
-
-def test_what_is_measured_again_adds_up() -> None:
-    made = corrections(FOUND)
-    made.add(Findings((FOUND,), {7: 20.0}))
-    assert made.bytes_per_object == {7: 120.0}

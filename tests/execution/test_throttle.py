@@ -4,17 +4,16 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
-from tests.execution.limits import FREE, limited, throttled, why
-from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
-from tests.support.units import GIB
 
-from equilibrium_mgr.execution.batch_selection import Decision, next_batch
+from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch, osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits, osd_traffic
 from equilibrium_mgr.execution.pending_moves import PendingMove
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
+from tests.execution.limits import FREE, limited, throttled, why
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.support.units import GIB
 
 Entries = Optional[Dict[str, PendingMove]]
 
@@ -86,24 +85,6 @@ def test_pgs_of_which_nobody_knows_the_good_copies_stay(state: str, reason: str)
                                    "active+clean+laggy"])
 def test_pgs_that_may_stay_so_for_long_do_not(state: str) -> None:
     assert sent(batch(pgs(1, state=state), wanted([2]))) == ["1.0"]
-
-
-@pytest.mark.parametrize("stale", [0, 2])
-def test_osds_without_recent_statistics(stale: int) -> None:
-    snapshot = pgs(1).snapshot()._replace(stale_osds=frozenset((stale,)))
-    decision = next_batch(snapshot, wanted([2]), FREE, {})
-    assert decision.send == [] and why(decision) == (
-        f"osd.{stale} has not reported its statistics for too long")
-
-
-def test_pg_that_was_moved_a_short_while_ago() -> None:
-    limits = limited(cooling={"1.0": 100.0})
-    decision = batch(pgs(2), wanted([2, 3]), limits)
-    assert sent(decision) == ["1.1"] and throttled(decision)
-    assert why(decision) == (
-        "pg 1.0 was moved a short while ago and stays until 1970-01-01 00:19 UTC (pg_cooldown)")
-    overfull = pgs(2).osd(0, used=86 * GIB)
-    assert sent(batch(overfull, wanted([2, 3]), limits)) == ["1.0", "1.1"]
 
 
 # -- relief ----------------------------------------------------------------------------------------

@@ -4,18 +4,13 @@ from __future__ import annotations
 from typing import Any, List
 
 import pytest
+
+from equilibrium_mgr.execution.throttle import ThrottleLimits
+from equilibrium_mgr.plan.model import PgChange
 from tests.execution.limits import limited
 from tests.execution.test_throttle import batch, pgs, sent, wanted
 from tests.support.clusters.unit_cluster import Cluster
-from tests.support.fakes import Harness
 from tests.support.units import GIB
-
-from equilibrium_mgr.execution.outcomes import waiting_groups
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
-from equilibrium_mgr.plan.model import PgChange
-from equilibrium_mgr.report.explain.advice import help_for
-from equilibrium_mgr.report.explain.advice import ExplainContext
-from equilibrium_mgr.snapshot import reason_codes as codes
 
 
 def limits(urgent_misplaced_ratio: float = 0.5, **fields: Any) -> ThrottleLimits:
@@ -55,19 +50,3 @@ def test_the_other_limits_of_a_round_do_not_undo_it() -> None:
     tight: Any = dict(max_moves_per_round=1, max_backfills_per_osd=1, max_transit_ratio=0.02)
     assert sent(batch(full(), changes(), limits(**tight))) == ALL[:4]
     assert sent(batch(full(), changes(), limits(0.0, **tight))) == ["1.0"]
-
-
-def test_what_waits_for_the_urgent_limit_says_so() -> None:
-    """Who raises max_misplaced_ratio instead has everything moved faster but this."""
-    decision = batch(full(), changes(), limits(0.043))
-    groups = waiting_groups(decision.later, decision.waiting, "", "")
-    urgent = next(group for group in groups if group.code == codes.MISPLACED_LIMIT)
-    assert (urgent.option, urgent.limit) == ("urgent_misplaced_ratio", 0.043)
-    assert urgent.waits_for == "for the urgent misplaced limit of 4.30%"
-    harness = Harness(full())
-    harness.look()
-    status = harness.balancer.status
-    assert status.view is not None
-    context = ExplainContext(status.view, status, harness.settings(), now=harness.now)
-    assert "'ceph config set mgr mgr/equilibrium/urgent_misplaced_ratio 0.086' is faster" in (
-        help_for(urgent.code, context, **urgent.figures()))

@@ -46,7 +46,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no successor takes up what `off` has stopped", (
             Edit(JOURNAL,
                  "            self._store.put(EXECUTION, None)\n"
-                 "            self._flush()\n",
+                 "            self._store.flush()\n",
                  "            pass\n"),),
         ("threads/test_off_is_final.py",)),
     Mutation(
@@ -76,7 +76,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing while the built-in balancer may be finishing", (
             Edit(CLUSTER_GUARDS,
                  "        left = 0.0 if is_motionless else"
-                 " self._builtin_grace.peek_seconds_left(now)\n",
+                 " self._builtin_grace.seconds_left(now)\n",
                  "        left = 0.0\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
@@ -264,7 +264,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what cannot be judged is not moved", (
             Edit(THROTTLE,
                  "    if not immovable or (candidate.moves_nothing"
-                 " and immovable in immovable_reasons.OF_MOTION):\n",
+                 " and immovable in OF_MOTION):\n",
                  "    if True:\n"),),
         ("scenario:guard_execute scenario:guard_reports",)),
     Mutation(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH_SELECTION, MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SIZE_MODEL,
-    SNAPSHOT_BUILDER, THROTTLE, UPMAP_CHECK, Edit, Mutation)
+    MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SIZE_MODEL, SNAPSHOT_BUILDER, THROTTLE,
+    UPMAP_CHECK, Edit, Mutation)
 
 #: The monitor is taken to keep whatever it is sent.
 _MONITOR_KEEPS_ALL = Edit(
@@ -21,27 +21,27 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-up-check",
         "another's move voids a change", (
-            Edit(BATCH_SELECTION,
-                 "    if immovable is None and not kinds.is_same_placement("
+            Edit(THROTTLE,
+                 "    if immovable is None and not is_same_placement("
                  "pg.up, change.up_before, pool.erasure):\n",
                  "    if False:\n"),),
         ("scenario:guard_execute",)),
     Mutation(
         "no-raw-nor-up-check",
         "what others have moved or CRUSH maps otherwise voids a change", (
-            Edit(BATCH_SELECTION,
-                 "    if immovable is None and not kinds.is_same_placement("
+            Edit(THROTTLE,
+                 "    if immovable is None and not is_same_placement("
                  "pg.raw, change.raw, pool.erasure):\n",
                  "    if False:\n"),
-            Edit(BATCH_SELECTION,
-                 "    if immovable is None and not kinds.is_same_placement("
+            Edit(THROTTLE,
+                 "    if immovable is None and not is_same_placement("
                  "pg.up, change.up_before, pool.erasure):\n",
                  "    if False:\n"),),
         ("scenario:guard_execute",)),
     Mutation(
         "no-legality-check",
         "what has become illegal is not sent", (
-            Edit(BATCH_SELECTION,
+            Edit(THROTTLE,
                  "    if broken:\n"
                  "        return f\"no longer legal",
                  "    if False:\n"
@@ -63,7 +63,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "rule.upmap_rejection(wanted) is "
                  "None\n",
                  "        return True\n"),
-            Edit(BATCH_SELECTION,
+            Edit(THROTTLE,
                  "    if broken:\n"
                  "        return f\"no longer legal",
                  "    if False:\n"
@@ -138,7 +138,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "nothing-is-mended",
         "what breaks its rule is mended by a plan that says so", (
-            Edit(BATCH_SELECTION,
+            Edit(THROTTLE,
                  "        if kind in (REPAIR, FREEZE) and pg.immovable in OF_RULE:\n",
                  "        if False:\n"),),
         ("commands/plans/test_repair.py",)),
@@ -161,9 +161,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if False:\n"),
             Edit(THROTTLE,
                  "    if not immovable or (candidate.moves_nothing"
-                 " and immovable in immovable_reasons.OF_MOTION):\n",
+                 " and immovable in OF_MOTION):\n",
                  "    if True:\n"),
-            Edit(BATCH_SELECTION,
+            Edit(THROTTLE,
                  "    return immovable if immovable not in TRANSIENT else None\n",
                  "    return None\n"),),
         ("scenario:guard_reports",)),
@@ -213,7 +213,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "held-pgs-stay-for-ever",
         "a rest ends when PGs may be moved again that somebody had held back", (
-            Edit("equilibrium_mgr/control/plan_validity.py",
+            Edit("equilibrium_mgr/control/auto_planner.py",
                  "    if now.held_pgs * 2 <= then.held_pgs and then.held_pgs:\n",
                  "    if False:\n"),),
         ("scenario:omap_freed",)),

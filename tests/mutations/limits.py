@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BALANCER, DISPATCHER, DRAIN_STATUS, IN_FLIGHT, OBSERVER, OPTIONS, OSD_TRAFFIC, PENDING_MOVES,
-    PLACEMENT_STATE, SNAPSHOT_BUILDER, SNAPSHOT_MODEL, THROTTLE, THROTTLE_STATE, Edit, Mutation)
+    BALANCER, DISPATCHER, DRAIN_STATUS, IN_FLIGHT, OBSERVER, OPTIONS, PENDING_MOVES,
+    PLACEMENT_STATE, SNAPSHOT_BUILDER, SNAPSHOT_MODEL, THROTTLE, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -18,13 +18,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "small-pools-are-reasons",
         "room for a pool of some megabytes moves no data", (
-            Edit("equilibrium_mgr/control/plan_validity.py",
+            Edit("equilibrium_mgr/control/auto_planner.py",
                  "if _is_small(pool, snapshot)}", "if False}"),),
         ("control/test_plan_gain.py",)),
     Mutation(
         "urgent-limit-for-all",
         "the urgent misplaced limit holds for OSDs above backfillfull alone", (
-            Edit(THROTTLE_STATE,
+            Edit(THROTTLE,
                  "osd.id if osd.reaches(self.snapshot.backfillfull_ratio) else None", "osd.id"),),
         ("scenario:urgent",)),
     Mutation(
@@ -61,14 +61,14 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "what-comes-is-not-counted",
         "what is on its way to a target counts for its fill limit", (
-            Edit(THROTTLE_STATE,
+            Edit(THROTTLE,
                  "        return (osd.used_bytes + load.bytes_in + load.arrived_bytes\n",
                  "        return (osd.used_bytes\n"),),
         ("scenario:fill_execute",)),
     Mutation(
         "what-landed-is-not-counted",
         "what has just arrived counts before the OSD reports it", (
-            Edit(THROTTLE_STATE,
+            Edit(THROTTLE,
                  "load.bytes_in + load.arrived_bytes\n",
                  "load.bytes_in\n"),),
         ("scenario:limit_of_fill_late",)),
@@ -148,12 +148,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        for change in batch:\n"
                  "            self.entries[change.pgid] = "
                  "self.entries[change.pgid]._replace(epoch=epoch)\n",
-                 "        return\n"),
-            Edit(PENDING_MOVES,
-                 "        entry = self.entries.pop(change.pgid)\n"
-                 "        if shards:\n",
-                 "        entry = self.entries.pop(change.pgid, None)\n"
-                 "        if shards and entry:\n"),),
+                 "        return\n"),),
         ("scenario:limit_of_misplaced scenario:limit_of_a_round",)),
     Mutation(
         "arrives-at-once",
@@ -215,7 +210,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "hidden-transit",
         "what was sent and does not show yet is in transit", (
-            Edit(OSD_TRAFFIC,
+            Edit(THROTTLE,
                  "        if pg is not None and not pg.is_moving:\n",
                  "        if False:\n"),),
         ("scenario:transit_after_death",)),

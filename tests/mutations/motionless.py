@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    BATCH_SELECTION, CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE, THROTTLE_STATE,
+    CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE,
     UNDO_PLAN, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -19,7 +19,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "a-cancel-moves-data",
         "a plan that is to move nothing drops what would", (
-            Edit(BATCH_SELECTION,
+            Edit(THROTTLE,
                  "        if void is None and kind in MOTIONLESS and not"
                  " candidate.moves_nothing:\n",
                  "        if False:\n"),),
@@ -49,7 +49,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "what-has-arrived-is-not-bound",
         "what an undo has found on its way is bound by all limits once it has arrived", (
-            Edit(THROTTLE_STATE,
+            Edit(THROTTLE,
                  "        if not is_motionless and change.shards < len(gains):\n",
                  "        if False:\n"),),
         ("undo/test_what_comes_in_between.py",)),

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Tuple
 
-BATCH_SELECTION = "equilibrium_mgr/execution/batch_selection.py"
 THROTTLE = "equilibrium_mgr/execution/throttle.py"
-THROTTLE_STATE = "equilibrium_mgr/execution/throttle_state.py"
 GUARDS = "equilibrium_mgr/execution/guards.py"
 CLUSTER_GUARDS = "equilibrium_mgr/control/cluster_guards.py"
 COOLDOWN = "equilibrium_mgr/execution/outcomes.py"
@@ -30,7 +28,6 @@ TOO_FULL = "equilibrium_mgr/observation/cluster_view.py"
 PLACEMENT_STATE = "equilibrium_mgr/planner/state/placement_state.py"
 UPMAP_CHECK = "equilibrium_mgr/crush/upmap_check.py"
 IN_FLIGHT = "equilibrium_mgr/snapshot/in_flight.py"
-OSD_TRAFFIC = "equilibrium_mgr/execution/throttle_state.py"
 OPTIONS = "equilibrium_mgr/plan/options.py"
 OBSERVER = "equilibrium_mgr/observation/observer.py"
 EXECUTION = "equilibrium_mgr/execution/execution.py"

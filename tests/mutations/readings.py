@@ -54,8 +54,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rejected-again",
         "what the monitor dropped is not sent again", (
             Edit(DISPATCHER,
-                 "        rejected = held(self.rejected, self._clock())\n",
-                 "        rejected = held({}, self._clock())\n"),),
+                 "        rejected = held(self.rejected, now)\n",
+                 "        rejected = held({}, now)\n"),),
         ("scenario:mon_drops_items",)),
     Mutation(
         "no-backoff",
@@ -67,9 +67,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "no-size-correction",
         "pools whose sizes were mispredicted are stopped", (
-            Edit(DISPATCHER,
-                 "        if not findings.mispredictions:\n",
-                 "        if True:\n"),),
+            Edit("equilibrium_mgr/execution/size_check.py",
+                 "        if new:\n",
+                 "        if False:\n"),),
         ("scenario:swelling",)),
     Mutation(
         "stopped-is-sent",

@@ -120,7 +120,7 @@ def test_unknown_names(what: str) -> None:
 def test_a_rejection_whose_wait_is_over_is_none_any_more() -> None:
     """The change would be sent again: nothing is held back for it."""
     harness = looked_at(giant())
-    refused = Rejection("denied", 1, harness.now - 700.0, refusals=1)   # tried again after 600 s
+    refused = Rejection("denied", 1, harness.now - 700.0, is_refused=True)   # tried again after 600 s
     recent = refused._replace(at=harness.now - 500.0)
     for item, count in ((refused, 0), (recent, 1)):
         data = answer_of(harness, rejected={"1.0": item}).data

@@ -5,10 +5,8 @@ import threading
 from functools import partial
 from typing import List
 
-from tests.support.fakes import LOG
-
 from equilibrium_mgr.runtime.job_thread import JobThread
-from mgr_stub.host.module_host import InlineJobs
+from tests.support.fakes import LOG
 
 PATIENCE = 10.0
 
@@ -41,31 +39,6 @@ def test_a_waiting_job_goes_on_when_the_thread_is_stopped() -> None:
     assert begun.wait(PATIENCE)
     jobs.stop()
     assert answers == [False]
-
-
-def test_stop_does_not_wait_for_ever() -> None:
-    jobs, go, running = JobThread(LOG), threading.Event(), threading.Event()
-
-    def endless() -> None:
-        running.set()
-        go.wait(PATIENCE)
-    jobs.submit("endless", endless)
-    assert running.wait(PATIENCE)
-    jobs.stop(timeout=0.05)
-    assert not go.is_set()
-    go.set()
-
-
-def test_run_pending_runs_what_is_pending_in_the_simulation() -> None:
-    jobs = InlineJobs()
-    ran: List[str] = []
-
-    def first() -> None:
-        ran.append("first")
-        jobs.submit("second", lambda: ran.append("second"))
-    jobs.submit("first", first)
-    jobs.run_pending()
-    assert ran == ["first", "second"] and jobs.pending == []
 
 
 def test_the_first_goes_before_what_waits() -> None:

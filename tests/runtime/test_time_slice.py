@@ -7,22 +7,29 @@ from pathlib import Path
 from typing import Iterator, List
 
 import pytest
-from mgr_stub.console.session import Session
-from tests.support.clusters.unit_cluster import single_copies
-from tests.support.fakes import LOG
-from tests.support.giving_way import Asked
 
 import equilibrium_mgr
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.metrics_endpoint.endpoint import MetricsEndpoint
 from equilibrium_mgr.observation.cluster_view import make_view
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
 from equilibrium_mgr.report.answer import CommandAnswer
+from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
 from equilibrium_mgr.runtime.job_thread import JobThread
 from equilibrium_mgr.runtime.time_slice import (
-    TimeSlice, give_way, giving_way, piecewise, release, sorted_piecewise, told_to_end)
+    TimeSlice,
+    give_way,
+    giving_way,
+    piecewise,
+    release,
+    sorted_piecewise,
+    told_to_end,
+)
 from equilibrium_mgr.snapshot.builder import build_snapshot
+from mgr_stub.console.session import Session
+from tests.support.clusters.unit_cluster import single_copies
+from tests.support.fakes import LOG
+from tests.support.giving_way import Asked
 
 PACKAGE = Path(equilibrium_mgr.__file__).parent
 
@@ -53,14 +60,6 @@ def test_yields_when_a_millisecond_has_passed() -> None:
 def test_a_thread_without_a_slice_goes_on() -> None:
     assert give_way() and give_way(5) and not told_to_end()
     assert list(piecewise(range(5), 2)) == [0, 1, 2, 3, 4]
-
-
-def test_the_slice_is_told_the_most_moves_so_far() -> None:
-    asked = Asked()
-    with giving_way(asked):
-        for moves in (0, 3, 0, 2, 4):
-            assert give_way(moves)
-    assert asked == [0, 3, 3, 3, 4]
 
 
 def test_a_slice_within_another_leaves_that_as_it_was() -> None:

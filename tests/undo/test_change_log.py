@@ -5,13 +5,13 @@ import logging
 from typing import Any, List
 
 import pytest
-from tests.support.fakes import Harness, KeyValueStore
-from tests.support.rounds import kept, small_plan, successor, uneven
 
 from equilibrium_mgr.plan.model import BALANCE, UNDO
 from equilibrium_mgr.runtime.kv_store import MAX_VALUE_BYTES, BufferedKvStore
 from equilibrium_mgr.undo import change_log
 from equilibrium_mgr.undo.change_log import ChangeLog, ChangeRow
+from tests.support.fakes import Harness, KeyValueStore
+from tests.support.rounds import kept, small_plan, successor, uneven
 
 LOG = logging.getLogger("test")
 
@@ -138,19 +138,6 @@ def test_a_mgr_that_dies_in_its_first_batch_has_told_which_episode_it_was_of() -
     assert harness.balancer.execute("p", plan)
     harness.round()
     assert len(begun) > 3 and len(set(begun[1:])) == 1
-
-
-def test_of_which_plan_the_first_rows_were_dropped_is_known(
-        monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_log, "MOST_ROWS", 750)
-    kv = KeyValueStore()
-    batches = [[row(number, "old") for number in range(200)],
-               [row(number, "p") for number in range(200, 600)],
-               [row(number, "q") for number in range(600, 900)]]
-    for found in (written(kv, batches), log_on(kv)):
-        assert found.first_known == batches[1][50] and {one.plan for one in found.rows()} == {
-            "p", "q"}
-    assert written(KeyValueStore(), batches[:2]).first_known is None
 
 
 def test_what_was_not_sent_after_all_is_taken_out() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Optional
 
 import pytest
+
+from equilibrium_mgr.plan.model import CANCEL, FREEZE, PgChange, Plan
 from tests.support.clusters.unit_cluster import Cluster, plan_of
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, successor, uneven
 from tests.support.units import GIB
-
-from equilibrium_mgr.plan.model import CANCEL, CLEAN_UP, FREEZE, UNDO, PgChange, Plan
 
 
 def back(count: int = 4, kind: str = CANCEL) -> Plan:
@@ -45,13 +45,6 @@ def test_flags_do_not_stop_it(flags: str) -> None:
     assert harness.gateway.cluster.items == {}
 
 
-def test_flags_stop_an_undo() -> None:
-    harness = under_way()
-    harness.gateway.cluster.extra["flags"] = "norebalance"
-    execute(harness, back(kind=UNDO))
-    assert harness.round(5) == "blocked" and harness.gateway.sent == []
-
-
 def test_neither_do_the_delay_of_a_new_mgr_nor_the_built_in_balancer() -> None:
     harness = under_way()
     again = successor(harness, start_delay=600)
@@ -81,18 +74,6 @@ def test_it_ends_at_once_and_waits_for_nothing_on_its_way() -> None:
     entry = harness.balancer.status.history[-1]
     assert entry["outcome"] == "completed" and entry["why"] == "'ceph equilibrium cancel'"
     assert entry["moves"] == 0
-
-
-def test_a_successor_goes_on_and_counts_nothing_of_it_as_misplaced() -> None:
-    harness = under_way()
-    execute(harness, back(kind=CLEAN_UP))
-    harness.gateway.cluster.extra["flags"] = "norebalance"
-    again = successor(harness)
-    again.round(5)
-    assert len(again.gateway.sent) == 4
-    last = successor(again)
-    last.round(5)
-    assert last.balancer.dispatcher.pending.entries == {}
 
 
 def test_one_that_has_moved_meanwhile_does_not_make_it_dropped() -> None:

@@ -9,7 +9,7 @@ from tests.execution.limits import limited
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
 
-from equilibrium_mgr.execution.batch_selection import next_batch
+from equilibrium_mgr.execution.throttle import next_batch
 from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.snapshot.upmap_items import apply_items
 from equilibrium_mgr.upmap_cleanup import upmap_cleanup as why

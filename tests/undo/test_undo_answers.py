@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, List
+from typing import Any
 
 import pytest
 
-from mgr_stub.console.session import Session
-from tests.support.few import few
 from equilibrium_mgr.commands import base as module_parts
 from equilibrium_mgr.undo.undo_plan import DRAINED
+from mgr_stub.console.session import Session
+from tests.support.few import few
 
 from .test_undo_commands import asked, half_way, refused, said, session, settle
 
@@ -47,47 +47,6 @@ def test_a_paused_drain_keeps_what_has_left(draining: Session) -> None:
     answer = asked(draining, "undo")
     assert answer["pgs"] == 0 and answer["plan"] is None and len(answer["not_restored"]) > 5
     assert {row["reason"] for row in answer["not_restored"]} == {DRAINED}
-
-
-def test_it_tells_what_comes_of_it(session: Session) -> None:
-    half_way(session)
-    said(session, "equilibrium rm p")
-    settle(session)
-    shown = asked(session, "undo --dry-run")
-    [row] = [row for row in shown["classes"] if row["device_class"] == "hdd"]
-    assert row["planned_max_utilization"] > row["max_utilization"]
-    plain = said(session, "equilibrium undo --dry-run")
-    assert (f"highest:     {100.0 * row['max_utilization']:.2f}% ->"
-            f" up to {100.0 * row['planned_max_utilization']:.2f}% (osd."
-            f"{row['planned_fullest_osd']}, class hdd)") in plain
-    nearfull = 0.85
-    for shown_row in shown["classes"]:
-        assert (f"class {shown_row['device_class']}), above nearfull" in plain) == (
-            shown_row["planned_max_utilization"] > nearfull)
-    assert "above nearfull" in plain
-
-
-@pytest.mark.parametrize("lead, action", [
-    (["drain add host1 14", "off"], "ceph equilibrium drain rm host1 osd.14"),
-    pytest.param(["drain add host1", "off", "drain rm host1"], "ceph equilibrium undo automatic",
-                 marks=pytest.mark.full)])
-def test_what_it_names_lets_the_rest_be_restored(
-        session: Session, lead: List[str], action: str) -> None:
-    half_way(session)
-    said(session, "sim backfill rate 1G")
-    settle(session)
-    for line in lead:
-        said(session, "equilibrium " + line)
-        session.host.run_for(600.0)
-    left = asked(session, "undo p --dry-run")["not_restored"]
-    plain = " ".join(said(session, "equilibrium undo p --dry-run").split())
-    assert left and f"'{action}' lets" in plain and len(plain) < 1500, plain
-    named = {row["pgid"] for row in left if row["action"] and row["action"][:21] == action[:21]}
-    assert named
-    said(session, action[5:])
-    settle(session)
-    again = asked(session, "undo p --dry-run")
-    assert not {row["pgid"] for row in again["not_restored"]} & named
 
 
 def test_without_room_for_its_plan_nothing_is_stopped(

@@ -8,7 +8,6 @@ from typing import Any, Dict, Iterator, Tuple
 import pytest
 
 from mgr_stub.console.session import Session
-from tests.support.few import few
 
 
 @pytest.fixture
@@ -77,15 +76,6 @@ def test_undo_restores_every_pair(session: Session) -> None:
     assert again["pgs"] == 0 and again["plan"] is None
 
 
-def test_what_waits_goes_at_once(session: Session) -> None:
-    half_way(session)
-    sent = len(session.simulation.monitor.log)
-    answer = asked(session, "undo")
-    session.host.run_for(1.0)
-    at_once = session.simulation.monitor.log[sent:]
-    assert len(at_once) >= answer["not_begun_pgs"] + answer["under_way_pgs"]
-
-
 def test_cancel_leaves_what_has_begun(session: Session) -> None:
     half_way(session)
     moving = {pg.pgid for pg in session.cluster.unclean.values()
@@ -101,27 +91,6 @@ def test_cancel_leaves_what_has_begun(session: Session) -> None:
     assert arrived <= moving
     history = asked(session, "history")["episodes"]
     assert history[0]["outcome"] == "stopped" and "cancel" in history[0]["outcome_reason"]
-
-
-@pytest.mark.parametrize("what", few(["undo", "cancel"], 1))
-def test_a_plan_that_comes_too_late_is_not_kept(session: Session, what: str,
-                                                monkeypatch: pytest.MonkeyPatch) -> None:
-    half_way(session)
-    asked(session, f"{what} --dry-run")
-    monkeypatch.setattr(session.module.balancer, "execute", lambda name, plan: False)
-    code, _, message = session.command(f"equilibrium {what}")
-    assert code == -errno.EBUSY and "another plan has just begun" in message
-    assert [plan["plan"] for plan in asked(session, "ls")["plans"]] == ["p"]
-
-
-def test_undo_of_a_span(session: Session) -> None:
-    before = half_way(session)
-    said(session, "equilibrium rm p")
-    session.host.run_for(3600.0)
-    assert asked(session, "undo --since 10m")["pgs"] == 0
-    assert asked(session, "undo --since 3h")["stopped_plan"] is None
-    settle(session)
-    assert items(session) == before
 
 
 def test_automatic_balancing_has_to_be_off(session: Session) -> None:
@@ -152,9 +121,3 @@ def test_bad_input(session: Session) -> None:
     for line, code, part in _BAD:
         found, message = refused(session, line)
         assert found == code and part in message, line
-
-
-def test_off_stops_an_undo(session: Session) -> None:
-    half_way(session)
-    asked(session, "undo")
-    assert asked(session, "off")["stopped_plan"] == "undo-1"

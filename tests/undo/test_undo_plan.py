@@ -4,13 +4,19 @@ from __future__ import annotations
 from typing import Iterable, List, Optional, Sequence, Tuple
 
 import pytest
-from tests.support.clusters.unit_cluster import Cluster, hosts
-from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import BALANCE, CANCEL, UNDO
 from equilibrium_mgr.undo.change_log import ChangeRow
 from equilibrium_mgr.undo.undo_plan import (
-    DRAINED, FOREIGN, GONE, REMAPPED, UndoResult, cancel_plan, undo_plan)
+    DRAINED,
+    FOREIGN,
+    REMAPPED,
+    UndoResult,
+    cancel_plan,
+    undo_plan,
+)
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 Items = Tuple[Tuple[int, int], ...]
 RAW = (0, 1)
@@ -83,12 +89,6 @@ def test_a_plan_that_has_not_changed_it_has_nothing_to_take_back() -> None:
     assert goals(undone(arrived((0, 3)), rows, "q")) == [("1.0", ())]
 
 
-def test_what_was_undone_is_not_undone_again() -> None:
-    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [], plan="undo-1", kind=UNDO)]
-    result = undone(arrived(), rows)
-    assert not result.plan.changes and not result.not_restored
-
-
 @pytest.mark.parametrize("present, rows", [
     (((0, 5),), [row("1.0", [], [(0, 2)])]),
     (((0, 4),), [row("1.0", [], [(0, 2)]), row("1.0", [(0, 3)], [(0, 4)])]),
@@ -114,21 +114,10 @@ def test_another_raw_mapping() -> None:
         ("1.0", REMAPPED)]
 
 
-def test_a_pg_that_is_gone() -> None:
-    assert undone(arrived(), [row("1.77", [], [(0, 2)])]).not_restored == [("1.77", GONE)]
-    assert undone(arrived(), [row("9.0", [], [(0, 2)])]).not_restored == [("9.0", GONE)]
-
-
 def test_a_target_that_is_out_takes_no_pair() -> None:
     cluster = arrived((0, 2)).mark_out(3)
     assert undone(cluster, [row("1.0", [(0, 3)], [(0, 2)])]).not_restored == [
         ("1.0", "an OSD that it would return to is out")]
-
-
-def test_what_is_not_legal_any_more() -> None:
-    cluster = arrived((0, 2), cluster=Cluster(hosts(4, 2)).pool(1, size=2))
-    reason = dict(undone(cluster, [row("1.0", [], [(0, 2)])]).not_restored)["1.0"]
-    assert reason.startswith("no longer legal: ")
 
 
 def test_a_primary_that_was_set_since_is_no_obstacle() -> None:
@@ -167,10 +156,6 @@ def test_cancel_leaves_what_is_being_copied(state: str, uncopied: float) -> None
     assert not cancelled(cluster, [row("1.0", [], [(0, 2)])]).plan.changes
 
 
-def test_cancel_never_moves_what_has_arrived() -> None:
-    assert not cancelled(arrived((0, 2)), [row("1.0", [], [(0, 2)])]).plan.changes
-
-
 def test_cancel_takes_back_what_waits() -> None:
     cluster = under_way("1.0", 2, Cluster(hosts(8)).pool(1, size=2))
     result = cancelled(cluster, [row("1.0", [], [(0, 2)])])
@@ -186,13 +171,6 @@ def test_cancel_takes_back_the_last_move_alone() -> None:
     rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)])]
     assert goals(cancelled(cluster, rows)) == [("1.0", ((0, 2),))]
     assert goals(undone(cluster, rows)) == [("1.0", ())]
-
-
-def test_cancel_goes_back_to_where_the_data_is() -> None:
-    """Neither of two moves has begun."""
-    cluster = under_way("1.0", 3, Cluster(hosts(8)).pool(1, size=2))
-    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)])]
-    assert goals(cancelled(cluster, rows)) == [("1.0", ())]
 
 
 def test_cancel_leaves_what_others_move() -> None:
@@ -214,19 +192,6 @@ def test_nothing_returns_to_an_osd_that_is_being_drained() -> None:
         result = made(snapshot, rows, lambda one: True)
         assert not result.plan.changes
         assert [(why, why.osd) for _, why in result.not_restored] == [(DRAINED, 0)] * count
-
-
-def test_several_rows_are_taken_back_to_the_first() -> None:
-    cluster = arrived((0, 4))
-    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)]),
-            row("1.0", [(0, 3)], [(0, 4)])]
-    assert goals(undone(cluster, rows)) == [("1.0", ())]
-
-
-def test_a_later_plan_that_has_not_changed_it_is_no_obstacle() -> None:
-    """It was stopped before it was sent, or the monitor has refused it."""
-    rows = [row("1.0", [], [(0, 2)]), row("1.0", [(0, 2)], [(0, 3)], plan="q")]
-    assert goals(undone(arrived((0, 2)), rows)) == [("1.0", ())]
 
 
 def test_a_pg_that_must_not_be_moved() -> None:

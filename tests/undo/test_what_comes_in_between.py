@@ -3,22 +3,20 @@ the answer says of when it is, and what has arrived moves back within the limits
 from __future__ import annotations
 
 import errno
-import json
 from typing import Any, List, Tuple
 
 import pytest
+
+from equilibrium_mgr.control.journal import Journal
+from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch
+from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate
+from equilibrium_mgr.plan.model import FREEZE, UNDO, PgChange
+from mgr_stub.console.session import Session
 from tests.execution.limits import FREE, limited
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.control.journal import Journal
-from equilibrium_mgr.execution.batch_selection import Decision, next_batch
-from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate
-from equilibrium_mgr.execution.throttle_state import ThrottleLimits
-from equilibrium_mgr.plan.model import FREEZE, UNDO, PgChange
-from mgr_stub.console.session import Session
-
-from .test_undo_commands import asked, half_way, items, said, session, settle
+from .test_undo_commands import items, said, session
 
 __all__ = ["session"]   # the fixture
 
@@ -86,31 +84,3 @@ def test_a_look_from_before_the_last_batch_is_not_acted_on(
     (code, _, message), = answers
     assert code == -errno.EAGAIN
     assert "older than what was sent last; a look has been started" in message
-
-
-def test_the_answer_says_of_when_it_is(session: Session) -> None:
-    half_way(session)
-    asked(session, "cancel --dry-run")   # has the cluster looked at
-    session.host.run_for(7.0)
-    answer = asked(session, "cancel --dry-run")
-    assert 0 < answer["age_seconds"] <= 60.0 and answer["osdmap_epoch"]
-    age = f"{int(answer['age_seconds'])}s ago; "
-    plain = " ".join(said(session, "equilibrium cancel --dry-run").split())
-    assert f"at most {answer['not_begun_pgs']} PGs of which nothing has been copied yet" in plain
-    assert f"looked at: {age}what has begun to be copied since then goes on" in plain
-    plain = " ".join(said(session, "equilibrium undo --dry-run").split())
-    assert f"looked at: {age}what has arrived since then moves back" in plain
-    assert "at most" not in plain
-
-
-def test_a_cluster_at_rest_needs_no_new_look(session: Session) -> None:
-    """An operator reads the dry run, and then goes on."""
-    half_way(session)
-    said(session, "equilibrium rm p")
-    settle(session)
-    session.command("equilibrium undo --dry-run")
-    session.host.run_for(1.0)
-    shown = asked(session, "undo --dry-run")
-    session.host.run_for(600.0)
-    answer = json.loads(said(session, "equilibrium undo --format json"))
-    assert answer["pgs"] == shown["pgs"] and answer["age_seconds"] >= 600.0

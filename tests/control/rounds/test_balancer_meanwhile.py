@@ -34,22 +34,3 @@ def test_execute_is_not_lost_to_an_automatic_plan() -> None:
     assert harness.gateway.sent == []
     harness.round()
     assert harness.gateway.sent == ["1.3"]
-
-
-def test_a_batch_counts_as_misplaced_while_its_answers_are_waited_for() -> None:
-    """That takes up to half a minute, in which `status` is asked as at any other time."""
-    harness = Harness(uneven(), active=True)
-    harness.round()
-    harness.jobs.run()
-    told = []
-
-    def status_meanwhile() -> None:
-        view = harness.balancer.status.view
-        assert view is not None
-        told.append((len(harness.gateway.sent), view.misplaced_ratio, view.uncounted_copies))
-    harness.gateway.before_answers = status_meanwhile
-    harness.round()
-    batch, ratio, unseen = told[0]
-    assert batch > 0
-    assert unseen == 10 * batch
-    assert ratio == unseen / 40

@@ -6,12 +6,12 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
-from tests.support.rounds import idle, run_until_idle, uneven
+from tests.support.rounds import idle, run_until_idle
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
-
 
 
 def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
@@ -36,12 +36,6 @@ def test_stuck_is_not_called_balanced() -> None:
         " it at 1970-01-01 00:.. UTC; 'ceph equilibrium explain' tells why",
         harness.balancer.reason)
     assert said is not None and 28.0 <= float(said.group(1)) <= 30.0
-
-
-def test_one_shard_that_cannot_be_split_is_nothing_to_be_stuck_at() -> None:
-    cluster = Cluster(hosts(1, 2), {0: OSD_RULE}).pool(1, size=1).pg("1.0", [0], 50 * GIB)
-    harness = idle(cluster)
-    assert harness.balancer.state == "balanced" and "25.0 points above" in harness.balancer.reason
 
 
 def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
@@ -72,16 +66,3 @@ def test_bound_that_cannot_be_computed_stops_nobody() -> None:
     assert (harness.balancer.state, harness.balancer.reason) == (
         "balanced", "no move improves the placement")
     assert harness.balancer.status.view is not None and harness.balancer.status.view.bounds == {}
-
-
-def test_new_aim_ends_the_rest() -> None:
-    harness = idle(uneven())
-    assert harness.balancer.state == "balanced"
-    harness.options["aim"] = "even"
-    assert harness.round(60) == "planning"
-    harness.jobs.run()
-    for _ in range(4):
-        harness.round(60)
-        harness.jobs.run()
-        harness.gateway.arrive()
-    assert harness.round(60) == "balanced" and harness.jobs.waiting == []

@@ -1,24 +1,9 @@
 """What the loop waits for: the start, the window, the monitor, and its own limits."""
 from __future__ import annotations
 
-import time
-from typing import Iterator
-
-import pytest
-from tests.support.clusters.unit_cluster import change_of, plan_of
+from equilibrium_mgr.runtime.formatting import format_deadline
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
-
-from equilibrium_mgr.runtime.formatting import format_deadline
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 def test_start_delay_is_over_in_time_though_the_clock_was_set_back() -> None:
@@ -26,26 +11,6 @@ def test_start_delay_is_over_in_time_though_the_clock_was_set_back() -> None:
     harness.balancer.execute("p", kept(harness))
     assert harness.round(-900) == "waiting"
     assert harness.round(61) == "moving"
-
-
-def test_window_that_closes_stops_automatic_moves_only() -> None:
-    harness = Harness(uneven(), active=True, max_moves_per_round=1, begin_time="0000",
-                      end_time="0020")
-    harness.round()
-    harness.jobs.run()
-    assert harness.round() == "moving"
-    harness.gateway.arrive()
-    harness.now = 1200.0
-    assert harness.round() == "waiting" and len(harness.gateway.sent) == 1
-    harness.balancer.execute("p", kept(harness, plan=plan_of([change_of("1.b", [0], [1])])))
-    assert harness.round() == "moving" and harness.gateway.sent[1:] == ["1.b"]
-
-
-def test_window_that_is_changed_counts_at_once() -> None:
-    harness = Harness(uneven(), active=True, begin_weekday=1, end_weekday=2)
-    assert harness.round() == "waiting" and "1970-01-05 00:00" in harness.balancer.reason
-    harness.options["end_weekday"] = 6
-    assert harness.round() == "planning"
 
 
 def test_monitor_that_takes_nothing_is_left_alone_for_longer_and_longer() -> None:
@@ -69,11 +34,3 @@ def test_monitor_that_takes_nothing_is_left_alone_for_longer_and_longer() -> Non
     harness.gateway.arrive()
     harness.round(60)
     assert harness.gateway.sent[-1] == "1.5"     # the back-off is forgotten
-
-
-def test_one_refusal_among_others_is_the_pg_s_own() -> None:
-    harness = Harness(uneven(), max_moves_per_round=2)
-    harness.gateway.refuses = {"1.0"}
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    assert harness.round(60) == "moving" and harness.gateway.sent == ["1.0", "1.1", "1.2", "1.3"]

@@ -5,6 +5,7 @@ import time
 from typing import Any, Callable, Dict
 
 import pytest
+
 from tests.support.fakes import Harness
 from tests.support.loop_driver import Loop
 from tests.support.rounds import kept, small_plan, uneven
@@ -94,26 +95,6 @@ def test_late_plan_is_taken_up_when_the_way_is_free(event: str) -> None:
         loop.run(125 if event == "builtin" else 61)   # whose last batch is waited for
         assert (harness.balancer.state, len(harness.jobs.waiting)) == (
             ("moving", 0) if same else ("planning", 1))
-
-
-@pytest.mark.parametrize("event", ["off", "option"])
-def test_plan_asked_for_before_off_is_void_after_on(event: str) -> None:
-    harness = planning()
-    _off(harness)
-    harness.options["active"] = True
-    harness.balancer.switch_on(False)
-    harness.jobs.run()
-    harness.round()
-    assert harness.gateway.sent == [] and harness.balancer.state == "planning"
-    assert len(harness.jobs.waiting) == 1
-
-
-def test_ready_plan_is_taken_up_at_once() -> None:
-    harness = planning()
-    loop = Loop(harness).run(10)
-    harness.jobs.run()
-    loop.run(1)
-    assert harness.balancer.state == "moving" and loop.batches_at == [harness.now - 1.0]
 
 
 @pytest.mark.parametrize("wake_every", [0.5, 7.0, 59.0])

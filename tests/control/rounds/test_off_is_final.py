@@ -1,17 +1,14 @@
 """Nothing is sent once `off` has answered, nor by a successor; with real threads."""
 from __future__ import annotations
 
-import gc
 import threading
 import time
-import weakref
 from typing import Any, Callable, Dict, List, Optional
 
 import pytest
-from tests.support.fakes import Harness, KeyValueStore
-from tests.support.rounds import idle, kept, small_plan, uneven
 
-from equilibrium_mgr.control.plan_validity import data_change
+from tests.support.fakes import Harness, KeyValueStore
+from tests.support.rounds import kept, small_plan, uneven
 
 #: Longer than any wait here can be where nothing is wrong.
 _SECONDS = 10.0
@@ -135,26 +132,3 @@ def test_off_waits_for_no_answer_of_a_monitor_to_upmaps() -> None:
     go_on.set()
     serve.join(_SECONDS)
     assert not serve.is_alive() and harness.balancer.state == "off"
-
-
-def test_off_while_resting_fails_no_round(mocker: Any) -> None:
-    harness = idle(uneven())
-
-    def interrupted(*arguments: Any) -> Any:
-        harness.balancer.switch_off()
-        return data_change(*arguments)
-    mocker.patch("equilibrium_mgr.control.auto_planner.data_change", side_effect=interrupted)
-    harness.round(60)
-    assert harness.balancer.state == "off"
-
-
-def test_an_execution_that_has_ended_is_freed() -> None:
-    """A plan of a large cluster has 100,000 changes."""
-    harness = Harness(uneven())
-    harness.balancer.execute("p", kept(harness))
-    harness.round()
-    ended = weakref.ref(harness.balancer.execution)
-    harness.balancer.switch_off()
-    harness.round(60)
-    gc.collect()
-    assert ended() is None

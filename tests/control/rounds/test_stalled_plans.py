@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any, List
 
 import pytest
-from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import make_plan
+from tests.support.fakes import Harness
+from tests.support.rounds import kept, small_plan, uneven
 
 SCRUBBED = "active+clean+scrubbing+deep"
 
@@ -34,19 +34,6 @@ def one_waits(**options: Any) -> Harness:
     harness.gateway.arrive()
     scrubbed(harness, plans[0].changes[-1].pgid)
     return harness
-
-
-def test_change_that_waits_for_ever_is_given_up_with_its_reason() -> None:
-    harness = one_waits(max_wait=1800)
-    for _ in range(28):
-        assert harness.round(60) == "blocked"
-    for _ in range(5):
-        harness.round(60)
-    last = harness.balancer.status.last_execution
-    assert last is not None and last["outcome"] == "completed"
-    dropped, = last["dropped"]
-    assert dropped["reason"] == (
-        f"waited longer than max_wait (1800 s): pg {dropped['pgid']} is being scrubbed")
 
 
 @pytest.mark.parametrize("arrives, gives_up", [(True, False), (False, True)])

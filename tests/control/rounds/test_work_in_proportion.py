@@ -4,13 +4,13 @@ from __future__ import annotations
 from typing import Any, Dict
 
 import pytest
+
+from equilibrium_mgr.runtime.job_thread import Counts
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.fakes import Harness
 from tests.support.loop_driver import Loop
-from tests.support.rounds import idle, kept, small_plan, uneven
+from tests.support.rounds import idle, uneven
 from tests.support.units import GIB
-
-from equilibrium_mgr.runtime.job_thread import Counts
 
 
 def epochs(cluster: Cluster) -> Any:
@@ -22,25 +22,6 @@ def epochs(cluster: Cluster) -> Any:
 
 def spent(harness: Harness, before: Counts) -> Counts:
     return Counts(*(b - a for a, b in zip(before, harness.gateway.counts)))
-
-
-def test_readers_get_one_look_each_and_nothing_goes_on_by_itself() -> None:
-    harness = Harness(uneven())
-    loop = Loop(harness).run(600)
-    for hour in range(3):
-        harness.balancer.request_observation()
-        harness.balancer.request_observation()
-        loop.run(3600, epochs(harness.gateway.cluster))
-        assert harness.gateway.counts.full_readings == hour + 1
-    assert harness.balancer.state == "off" and harness.balancer.status.view is not None
-
-
-def test_reader_s_look_that_fails_is_not_tried_again_by_itself() -> None:
-    harness = Harness(uneven())
-    harness.gateway.not_ready = "the mgr has not received the statistics of all PGs yet"
-    harness.balancer.request_observation()
-    Loop(harness).run(600)
-    assert harness.gateway.counts.full_readings == 1 and harness.balancer.state == "off"
 
 
 @pytest.mark.parametrize("period", [1, 3, 7])
@@ -76,21 +57,6 @@ def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
         cluster.records[pgid] = record._replace(omap_bytes=5 * GIB)
     Loop(harness).run(660)
     assert spent(harness, before).full_readings >= 1 and harness.balancer.state == "planning"
-
-
-def test_walk_that_nothing_lets_go_is_looked_at_every_ten_minutes() -> None:
-    """Its PGs are degraded for hours; that they still are stands in the summary."""
-    cluster = uneven()
-    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
-        {"state_name": "active+undersized+degraded", "count": 3}]}],
-        "degraded_objects": 30, "degraded_total": 120}
-    harness = Harness(cluster, max_wait=86_400)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
-    loop = Loop(harness).run(3 * 3600, epochs(cluster))
-    assert harness.balancer.state == "blocked" and harness.gateway.counts.full_readings <= 3 * 6 + 1
-    cluster.pg_status = {}
-    loop.run(61)
-    assert harness.balancer.state == "moving"
 
 
 @pytest.mark.parametrize("why", ["pg_num", "no reports"])
