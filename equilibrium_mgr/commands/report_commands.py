@@ -14,7 +14,7 @@ from ..plan_service.failure_service import FailureQuestion
 from ..report.answer import CommandAnswer, CommandError
 from ..report.cluster.cluster_tables import osd_figures, report_df, report_moves, report_osds
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
-from ..report.cluster.failures import report_failure, worst_line
+from ..report.cluster.failures import report_failure
 from ..report.explain.explain import explain
 from ..report.explain.advice import ExplainContext
 from ..report.history import report_history
@@ -50,12 +50,10 @@ def explain_what(parts: ModuleParts, what: Optional[str]) -> CommandAnswer:
         view, parts.balancer.status, settings,
         parts.balancer.dispatcher.peek_excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock())
-    answer = explain(what, context, age)
-    pool = parts.find_pool(what) if what and answer is None else None
-    if pool is not None:
-        answer = explain(pool, context, age)
-        if answer is None:
-            raise parts.outdated(f"pool '{pool}'{_NEWER}")
+    pool = parts.find_pool(what) if what else None
+    answer = explain(what, pool, context, age)
+    if answer is None and pool is not None:
+        raise parts.outdated(f"pool '{pool}'{_NEWER}")
     if answer is None:
         raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
     return answer
@@ -142,11 +140,7 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
     if option is None or plan is None:
         return evaluate_cluster(parts.look())
     if plan in parts.plan_store.heads() or plan in parts.plan_service.plans_in_progress():
-        answer = _plan(parts, plan, aims)
-        if plan == option and parts.find_pool(option) is not None:
-            return answer._replace(note=f"'{option}' is a plan and a pool; 'ceph equilibrium"
-                                   f" eval pool/{option}' shows the pool")
-        return answer
+        return _plan(parts, plan, aims)
     if parts.plan_service.last_failure(plan):
         parts.plan(plan)   # raises with the failure
     pool = parts.find_pool(option)
@@ -161,7 +155,7 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
 
 
 def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
-    plan, settings, known = parts.plan(name), parts.settings(), parts.failure_service.known
+    plan, settings = parts.plan(name), parts.settings()
     head, look = parts.plan_store.heads().get(name), parts.look(plan)
     comparison = None if not aims or plan.kind != BALANCE else parts.plan_service.compare(
         name, present_options(settings, parts.gateway), settings.max_plan_seconds)
@@ -169,10 +163,7 @@ def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,
         None if created is None else max(0.0, parts.clock() - created), name == parts.executing(),
-        aims, comparison, () if head is None else worst_line(
-            known(FailureQuestion(None)),
-            known(FailureQuestion(None, name, head.generation)), name),
-        parts.outdated_reason(name))
+        aims, comparison, parts.outdated_reason(name))
 
 
 def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],

@@ -26,7 +26,7 @@ from ..snapshot.reason_codes import REASONS, action
 from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
 from ..upmap_cleanup.upmap_cleanup import UpmapFindings
 from .answer import CommandAnswer, Row, render_table, rest_line
-from .explain.advice import state_action
+from .explain.advice import excluding_option, state_action
 
 
 NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"
@@ -83,9 +83,8 @@ def is_blocked(status: BalancerStatus) -> bool:
 
 def stuck_action(one: StuckShards, settings: Settings) -> str:
     """What lets the shards leave."""
-    option = "not_buckets" if settings.to_buckets is None else "to_buckets"
-    return action(one.code, {"osd": one.osd,
-                             **({"option": option} if one.code == codes.OSD_EXCLUDED else {})})
+    return action(one.code, {"osd": one.osd, "option": excluding_option(settings)
+                             if one.code == codes.OSD_EXCLUDED else None})
 
 
 def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:

@@ -16,14 +16,11 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.upmap_items import items_for
 from ..version import VERSION
-from .cluster.cluster_tables import format_known, format_osd, held_sentences
+from .cluster.cluster_tables import class_table, format_osd, held_sentences, pool_table
 from .answer import CommandAnswer
 from .status import window_text
 
 Markup = NewType("Markup", str)
-
-#: Of a table that is short but where names are extremely long.
-SHORT_BYTES = 20_000
 
 _PAGE = Template("""\
 <!DOCTYPE html>
@@ -75,8 +72,8 @@ _LEVELS = (("bound", _SIDE, "none"), ("nearfull", _SIDE + 128.0, "6 3"),
            ("backfillfull", _SIDE + 254.0, "2 3"))
 _MOST_CLASSES = 8
 
-#: Bytes of a table that may be long: with both of them the page stays below 500 kB.
-_POOLS_BYTES, _MOVES_BYTES = 100_000, 250_000
+#: Rows of a table: with that the page stays below 500 kB.
+_MOST_ROWS = 1000
 _CLASSES_NAMED = 3
 
 
@@ -135,6 +132,9 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
         aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
         about["plan"] = f"{facts.name}, {aim}, made at osdmap epoch {plan.epoch}"
     said, warned = _verdict(facts), _warnings(facts)
+    rooms = [f"{format_bytes(one['bytes'])} {at} ({format_osd(one['limiting_osd'])} is full first)"
+             for one, at in ((evaluation["room"], "now"), (room, when))
+             if one is not None and one["limiting_osd"] is not None]
     drawn = picture(evaluation["classes"], osds,
                     (snapshot.nearfull_ratio, snapshot.backfillfull_ratio), facts.prefix,
                     facts.when)
@@ -142,10 +142,19 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
         "Equilibrium: the cluster's state")
     parts = [definitions(about), paragraph(said, "verdict"),
              *[paragraph(text, "warning") for text in warned],
-             section("Before and after", *_before_and_after(facts), drawn,
+             section("Before and after", table(*class_table(evaluation["classes"]),
+                                               "ceph equilibrium status"),
+                     paragraph(f"Room if all pools grow alike: {', '.join(rooms) or 'unknown'}."),
+                     paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done."
+                               " %BOUND: the lowest maximum that the CRUSH rules allow.", "note"),
+                     drawn,
                      paragraph("OSDs of each device class by utilization: the higher a column, the"
                                " more OSDs. Each row has its own scale.", "note")),
-             section("Free space of pools", *_pools(facts)),
+             section("Free space of pools", table(
+                 *pool_table(evaluation["pools"]), f"ceph equilibrium df {facts.name}".strip()),
+                     paragraph("FREE: what fits into this pool alone until its first OSD is full."
+                               " Pools share their OSDs, so it cannot be had for all of them at"
+                               " once; a pool of little data may have less then.", "note")),
              section("What it costs", _costs(facts)),
              section("How to stop, and to go back", _ways_back(facts.name, rollback)),
              section("Options that differ from their defaults", _options(status)),
@@ -257,52 +266,9 @@ def _warnings(facts: _Facts) -> List[str]:
 
 # -- figures ---------------------------------------------------------------------------------------
 
-def _before_and_after(facts: _Facts) -> List[Markup]:
-    """What changes comes first: a narrow screen shows it without scrolling."""
-    evaluation, prefix = facts.evaluation, facts.prefix
-    head = ["CLASS", "%MAX", "THEN %MAX", "%BOUND", "%MEAN", "STDDEV", "THEN STDDEV", "OSDS",
-            "SIZE", "FULLEST", "THEN FULLEST"]
-    rows = [[row["device_class"], format_percent(row["max_utilization"]),
-             format_percent(row.get(f"{prefix}max_utilization")),
-             format_percent(row["bound_utilization"]), format_percent(row["utilization"]),
-             format_percent(row["stddev"]), format_percent(row.get(f"{prefix}stddev")),
-             str(row["osds"]), format_bytes(row["size_bytes"]), format_osd(row["fullest_osd"]),
-             format_osd(row.get(f"{prefix}fullest_osd"))] for row in evaluation["classes"]]
-    room = [f"{format_bytes(one['bytes'])} {when} ({format_osd(one['limiting_osd'])} is full first)"
-            for one, when in ((evaluation["room"], "now"), (facts.room_later, facts.when))
-            if one is not None and one["limiting_osd"] is not None]
-    then = f" THEN: {facts.when}." if prefix else ""
-    return [_compared(head, rows, bool(prefix), "ceph equilibrium status"),
-            paragraph(f"Room if all pools grow alike: {', '.join(room) or 'unknown'}."),
-            paragraph(f"%BOUND: the lowest maximum that the CRUSH rules allow.{then}", "note")]
-
-
-def _pools(facts: _Facts) -> List[Markup]:
-    head = ["POOL", "FREE", "THEN FREE", "STORED", "%USED", "LIMITED BY", "THEN LIMITED BY", "ID",
-            "PGS"]
-    rows = [[row["name"], format_known(row["free_bytes"]),
-             format_known(row.get("planned_free_bytes")), format_known(row["stored"]),
-             format_percent(row["percent_used"]), format_osd(row["limiting_osd"]),
-             format_osd(row.get("planned_limiting_osd")), str(row["id"]), str(row["pg_num"])]
-            for row in facts.evaluation["pools"]]
-    return [_compared(head, rows, facts.plan is not None,
-                      f"ceph equilibrium df {facts.name}".strip(), _POOLS_BYTES),
-            paragraph("FREE: what fits into this pool alone until its first OSD is full. Pools"
-                      " share their OSDs, so it cannot be had for all of them at once; a pool of"
-                      " little data may have less then.", "note")]
-
-
-def _compared(head: Sequence[str], rows: Sequence[Sequence[str]], has_later: bool, elsewhere: str,
-              most_bytes: int = SHORT_BYTES) -> Markup:
-    """The table, without the columns of later figures where there are none."""
-    kept = [place for place, title in enumerate(head) if has_later or not title.startswith("THEN")]
-    return table([head[place] for place in kept], [[row[place] for place in kept] for row in rows],
-                 1, elsewhere, most_bytes)
-
-
 def _costs(facts: _Facts) -> Markup:
     status, moving = facts.status, facts.status["moving"]
-    limits, progress = status["limits"], status["progress"]
+    limits = status["limits"]
     rows: Dict[str, str] = {}
     if facts.to_make:
         rows["still to be moved"] = (
@@ -315,22 +281,14 @@ def _costs(facts: _Facts) -> Markup:
         f" {by}"
         for whose, by in (("", "by equilibrium"), ("other_", "for other reasons"))
         if moving[f"{whose}shards"]]) or "nothing"
-    if progress is not None and progress["eta_seconds"] is not None:
-        rows["time left of what is under way"] = " to ".join([
-            format_duration(progress[key]) for key in ("eta_least_seconds", "eta_most_seconds")])
     rows["misplaced object copies"] = (
         f"{format_percent(status['misplaced_ratio'])}% now; no move is sent that makes it more than"
         f" {format_percent(limits['max_misplaced_ratio'])}%")
-    if limits["urgent_osds"]:
-        rows["misplaced object copies"] += (
-            f", or {format_percent(limits['urgent_misplaced_ratio'])}% where it leaves an OSD above"
-            " backfillfull")
     most = limits["max_backfills_per_osd"]
     rows["at a time"] = (f"up to {plural(most, 'shard')} to an OSD, and as many from it" if most
                          else "any number of shards to an OSD and from it")
     rows["time window"] = (
         (window_text(status["window"]) or "at any time") + "; 'execute' does not mind it")
-    rows["space meanwhile"] = "the old copy of a shard is deleted when the new one is complete"
     return definitions(rows)
 
 
@@ -353,9 +311,9 @@ def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
 def _options(status: Mapping[str, Any]) -> Markup:
     if not status["options"]:
         return paragraph("None: all of them have their defaults.")
-    return table(["OPTION", "VALUE", "DEFAULT"], [
+    return table("OPTION<|VALUE<|DEFAULT<", [
         [one["name"], one["value"] + (f" ({one['bad']})" if one["bad"] else ""), one["default"]]
-        for one in status["options"]], 3)
+        for one in status["options"]])
 
 
 def _left_out(facts: _Facts) -> Markup:
@@ -372,7 +330,7 @@ def _left_out(facts: _Facts) -> Markup:
         *held_sentences(facts.snapshot))]
     if not rows:
         return paragraph("Nothing: every PG may be moved, and every OSD may take shards.")
-    return table(["WHY", "COUNT"], rows, elsewhere="ceph equilibrium explain")
+    return table("WHY<|COUNT", rows, "ceph equilibrium explain")
 
 
 def _moves(facts: _Facts) -> List[Markup]:
@@ -389,8 +347,7 @@ def _moves(facts: _Facts) -> List[Markup]:
             for change in facts.to_make]
     summary = (f"{plural(facts.shards, 'shard')} of {plural(len(rows), 'PG')},"
                f" {format_bytes(facts.bytes)}")
-    moves_table = table(["PG", "SHARDS", "COMMAND", "SIZE"], rows, 3,
-                        f"ceph equilibrium show {facts.name}", _MOVES_BYTES)
+    moves_table = table("PG<|SHARDS<|COMMAND<|SIZE", rows, f"ceph equilibrium show {facts.name}")
     return [section("Moves", Markup(f"<details><summary>{escaped(summary)}</summary>\n"
                                     f"{moves_table}</details>"))]
 
@@ -493,26 +450,18 @@ def definitions(rows: Dict[str, str]) -> Markup:
                                     for term, text in rows.items()]) + "</dl>")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1,
-          elsewhere: str = "", most_bytes: int = SHORT_BYTES) -> Markup:
-    """A table that scrolls sideways where it is too wide. `texts`: columns from the left that are
-    no numbers. Rows beyond `most_bytes` are counted only; `elsewhere`: the command that has all."""
-    kinds = ["" if column < texts else ' class="n"' for column in range(len(head))]
-    titles = "".join([f'<th scope="col"{kind}>{escaped(title)}</th>'
-                      for kind, title in zip(kinds, head)])
-    body: List[str] = []
-    left = most_bytes
-    for row in rows:
-        cells = "".join([f"<td{kind}>{escaped(cell)}</td>"
-                         for kind, cell in zip(kinds[1:], row[1:])])
-        line = f'<tr><th scope="row">{escaped(row[0])}</th>{cells}</tr>'
-        left -= len(line.encode())
-        if left < 0:
-            break
-        body.append(line)
+def table(head: str, rows: Sequence[Sequence[str]], elsewhere: str = "") -> Markup:
+    """A table that scrolls sideways where it is too wide; `head` as `render_table` has it. Rows
+    beyond _MOST_ROWS are counted only; `elsewhere`: the command that has all."""
+    titles = head.split("|")
+    kinds = ["" if title.endswith("<") else ' class="n"' for title in titles]
+    top = "".join([f'<th scope="col"{kind}>{escaped(title.rstrip("<"))}</th>'
+                   for kind, title in zip(kinds, titles)])
+    body = [f'<tr><th scope="row">{escaped(row[0])}</th>' + "".join([
+        f"<td{kind}>{escaped(cell)}</td>" for kind, cell in zip(kinds[1:], row[1:])]) + "</tr>"
+        for row in rows[:_MOST_ROWS]]
     more = len(rows) - len(body)
-    rest = paragraph(f"{plural(more, 'more row')} left out"
-                     + (f"; '{elsewhere}' has all of them." if elsewhere else "."), "note")
+    rest = paragraph(f"{plural(more, 'more row')} left out; '{elsewhere}' has all of them.", "note")
     return Markup('<div class="scroll" role="region" tabindex="0"><table><thead><tr>'
-                  f"{titles}</tr></thead><tbody>\n" + "\n".join(body) + "</tbody></table></div>"
+                  f"{top}</tr></thead><tbody>\n" + "\n".join(body) + "</tbody></table></div>"
                   + (rest if more else ""))

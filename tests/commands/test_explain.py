@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict
 
 from mgr_stub.console.session import Session
 
-from equilibrium_mgr.runtime.formatting import format_bytes, format_percent
+from equilibrium_mgr.runtime.formatting import format_bytes
 
 from .asking import ask, optimize, refused, run
 
@@ -65,14 +65,6 @@ def test_figures_are_of_now_or_labelled_while_shards_move(session: Session) -> N
         later = format_bytes(data["soon_free_bytes"])
         if later != format_bytes(pool["free_bytes"]):
             assert f"({later} when all has arrived)" in data["what"]
-    osds = {osd["id"]: osd for osd in ask(session, "osds")["osds"]}
-    moving = ask(session, "moves")["moves"][0]
-    said = ask(session, "explain " + moving["pgid"])["sentences"]
-    target = osds[moving["target"]]
-    assert (f"osd.{target['id']}: {format_percent(target['utilization'])}%,"
-            f" {format_percent(target['soon_utilization'])}% when all has arrived") in said
-
-
 def test_an_old_view_is_renewed(session: Session) -> None:
     """Of a cluster at rest thrice an hour, however often somebody asks."""
     run(session, "sim run 5m")

@@ -24,7 +24,7 @@ from ...runtime.formatting import format_bytes, format_duration, format_percent,
 from ...snapshot.model import Snapshot, pg_number
 from ...snapshot.operator_weights import held_sentence
 from ..answer import (
-    CommandAnswer, CommandError, Row, SortKeys, limited_rows, render_table, rest_line,
+    CommandAnswer, CommandError, Row, SortKeys, Table, limited_rows, render_table, rest_line,
     sorted_rows)
 
 _USUAL_ORDER = "-use"   # fullest first
@@ -176,9 +176,9 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
     return rows
 
 
-def class_table(rows: Sequence[Dict[str, Any]]) -> str:
+def class_table(rows: Sequence[Dict[str, Any]]) -> Table:
     """One line for each dictionary of `class_rows`, in per cent."""
-    return render_table("CLASS<|OSDS|SIZE|%USE|%MAX|FULLEST|%MIN|STDDEV|%SOON|%PLAN|%BOUND", [[
+    return ("CLASS<|OSDS|SIZE|%USE|%MAX|FULLEST|%MIN|STDDEV|%SOON|%PLAN|%BOUND", [[
         row["device_class"], str(row["osds"]), format_bytes(row["size_bytes"]),
         format_percent(row["utilization"]), format_percent(row["max_utilization"]),
         f"osd.{row['fullest_osd']}", format_percent(row["min_utilization"]),
@@ -210,7 +210,7 @@ def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpa
     lines = [f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old",
              *room_lines(now.room, later, when)]
     if shown:
-        lines += ["", pool_table(shown)]
+        lines += ["", render_table(*pool_table(shown))]
     return CommandAnswer(data, "\n".join(
         lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
 
@@ -239,12 +239,12 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
     return sorted(rows, key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
 
 
-def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
+def pool_table(rows: Sequence[Dict[str, Any]]) -> Table:
     """One line for each row of `pool_rows`."""
-    return render_table("POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL", [[
+    return ("POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL", [[
         row["name"], str(row["id"]), str(row["pg_num"]), format_known(row["stored"]),
         format_percent(row["percent_used"]), format_known(row["free_bytes"]),
-        format_osd(row["limiting_osd"]), format_known(row["planned_free_bytes"]),
+        format_osd(row["limiting_osd"]), format_known(row.get("planned_free_bytes")),
         format_known(row["max_avail"])] for row in rows])
 
 

@@ -22,7 +22,7 @@ from ...observation.cluster_view import (
     RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import fullest_osds
 from ...plan.options import (
-    FILL_MARGIN, OsdFilter, PlanOptions, effective_fill_limit, raised_nearfull_ratio)
+    FILL_MARGIN, PlanOptions, effective_fill_limit, raised_nearfull_ratio)
 from ...planner.refusal_census import RefusalCensus, RefusalCount
 from ...runtime.formatting import (
     format_deadline, format_percent, format_time, named, plural)
@@ -416,7 +416,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
                        if chosen is not None and (left_out or not pools)
                        else {"option": "device_classes"})
     elif code == codes.OSD_EXCLUDED:
-        numbers["option"] = _excluding_option(found, context)
+        numbers["option"] = excluding_option(settings)
     elif code == codes.NEARFULL:
         numbers.update(needed=raised_nearfull_ratio(snapshot.backfillfull_ratio),
                        limit=snapshot.nearfull_ratio)
@@ -446,19 +446,10 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     return numbers
 
 
-def _excluding_option(found: Optional[RefusalCount], context: ExplainContext) -> str:
-    """The option that leaves out the source of the example, or else its target."""
-    settings, crush = context.settings, context.snapshot.crush
-    if found is None:
-        return "not_buckets" if settings.from_buckets is None else "from_buckets"
-    _, source, target = found.example
-    sources = context.plan_options().sources
-    is_source = sources is not None and source not in sources
-    chosen = (OsdFilter(sources=settings.from_buckets).scope(crush).sources if is_source
-              else OsdFilter(targets=settings.to_buckets).scope(crush).targets)
-    if chosen is None or (source if is_source else target) in chosen:
-        return "not_buckets"
-    return "from_buckets" if is_source else "to_buckets"
+def excluding_option(settings: Settings) -> str:
+    """The first filter that is set, by which OSDs are left out."""
+    return next((name for name in ("to_buckets", "not_buckets", "from_buckets")
+                 if getattr(settings, name) is not None), "not_buckets")
 
 
 def pool_counts(found: Mapping[int, int], snapshot: Snapshot) -> List[Row]:
