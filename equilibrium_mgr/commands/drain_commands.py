@@ -57,7 +57,7 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
                                f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
     balancer.change_drains(lambda drains: drains.with_osds(found))
     text = f"{_named(found)} being drained; 'ceph equilibrium drain ls' shows how far"
-    executing = parts.executing()
+    executing = parts.balancer.plan_name
     if executing is not None:
         text += (f"; it begins once plan '{executing}' is done ('ceph equilibrium rm"
                  f" {executing}' stops that)")

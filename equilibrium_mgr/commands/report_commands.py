@@ -24,7 +24,7 @@ from ..report.state_dump import dump_state
 from ..report.status import options_json, report_status
 from ..runtime.formatting import format_duration, plural
 from ..what_if.failure import find_failure
-from .base import ModuleParts, refuse_empty_name
+from .base import ModuleParts
 from .plan_commands import present_options
 
 
@@ -77,12 +77,11 @@ def show_history(parts: ModuleParts, limit: Optional[int]) -> CommandAnswer:
 
 def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
     """The page about the cluster, or about a kept plan."""
-    refuse_empty_name(plan)
     kept = parts.plan(plan) if plan is not None else None
     look = parts.look(kept)
     reading, epoch = parts.gateway.last_reading(), parts.gateway.epoch()
     evaluated = evaluate_cluster(look) if plan is None or kept is None else evaluate_plan(
-        plan, kept, look, epoch, is_executing=plan == parts.executing(),
+        plan, kept, look, epoch, is_executing=plan == parts.balancer.plan_name,
         outdated_reason=parts.outdated_reason(plan))
     return report_page(
         evaluated.data, show_status(parts).data, osd_figures(look.view, look.wanted),
@@ -130,24 +129,22 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
     """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
     pool/NAME); a plan goes before a pool. Or what failures lead to, of the first two. With
     `aims` a plan is compared with plans of the other aims."""
-    refuse_empty_name(option)
     plan = option[len(_PLAN_PREFIX):] if option and option.startswith(_PLAN_PREFIX) else option
-    if aims and (option is None or fail is not None or worst_failure):
+    is_plan = plan in parts.plan_store.heads() or plan in parts.plan_service.plans_in_progress()
+    if aims and (not is_plan or fail is not None or worst_failure):
         raise CommandError(errno.EINVAL, "--aims is for a plan, without --fail and"
                            " --worst-failure")
     if fail is not None or worst_failure:
         return _failure(parts, plan, fail, worst_failure)
     if option is None or plan is None:
         return evaluate_cluster(parts.look())
-    if plan in parts.plan_store.heads() or plan in parts.plan_service.plans_in_progress():
+    if is_plan:
         return _plan(parts, plan, aims)
     if parts.plan_service.last_failure(plan):
         parts.plan(plan)   # raises with the failure
     pool = parts.find_pool(option)
     if pool is None:
         raise CommandError(errno.ENOENT, f"'{option}' is neither a plan nor a pool")
-    if aims:
-        raise CommandError(errno.EINVAL, f"'{option}' is a pool; --aims is for a plan")
     look = parts.look()
     if pool not in look.view.usage.pools:
         raise parts.outdated(f"pool '{pool}'{_NEWER}")
@@ -162,7 +159,7 @@ def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
     created = head.created_at if head is not None else None
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,
-        None if created is None else max(0.0, parts.clock() - created), name == parts.executing(),
+        None if created is None else max(0.0, parts.clock() - created), name == parts.balancer.plan_name,
         aims, comparison, parts.outdated_reason(name))
 
 

@@ -18,7 +18,7 @@ from ..runtime.formatting import format_time, named, parse_span
 from ..undo.change_log import MOST_ROWS, ChangeLog, Chosen
 from ..undo.undo_plan import cancel_plan, undo_plan
 from ..upmap_cleanup.upmap_cleanup import cleanup_plan
-from .base import OLDEST_AT_REST_SECONDS, ModuleParts, refuse_empty_name, with_figures
+from .base import OLDEST_AT_REST_SECONDS, ModuleParts, with_figures
 
 
 #: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
@@ -47,11 +47,12 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
     something else is under way that would come in between, where what is taken back would be sent
     again, or cannot be, and where the plan could not be kept.
     """
-    refuse_empty_name(plan)
+    if plan is not None and not plan.strip():   # as a shell variable that is not set leaves it
+        raise CommandError(errno.EINVAL, "the name of the plan is empty")
     balancer, name = parts.balancer, None
     # first: a new mgr goes on with what the last one was executing
     log, take = balancer.changes(), cancel_plan if kind == CANCEL else undo_plan
-    executing = parts.executing()
+    executing = parts.balancer.plan_name
     scope = _scope(log, kind, plan, since, parts.clock())
     if parts.settings().active:
         raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
@@ -153,7 +154,7 @@ def list_upmaps(parts: ModuleParts) -> CommandAnswer:
 
 def clean_up(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
     """Removes what PGs can do without."""
-    executing = parts.executing()
+    executing = parts.balancer.plan_name
     if executing is not None and not dry_run:
         raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
                            f" equilibrium rm {executing}' stops it")

@@ -2,8 +2,7 @@
 
 An HTTP server for one text, which no client can hold up.
 
-A connection has so many seconds to send its request and take the answer, and is closed after one
-of them. Only so many are served at a time, others are closed at once. The server and each
+A connection is closed after its answer, or once it has been silent for some seconds. Only so many are served at a time, others are closed at once. The server and each
 connection have threads of their own.
 """
 from __future__ import annotations
@@ -12,17 +11,17 @@ import errno
 import logging
 import socket
 import threading
-import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import TCPServer, ThreadingMixIn
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Optional, Set, Tuple
 
 from ..runtime.time_slice import giving_way
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: For the request and the answer together.
-SECONDS = 10.0
+#: Of silence before a connection is closed.
+SECONDS = 5.0
 #: Served at the same time.
 MOST_CONNECTIONS = 16
 _POLL_SECONDS = 0.25
@@ -35,12 +34,10 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
 
     request_queue_size = 16
 
-    def __init__(self, address: str, port: int, render: Callable[[], str],
-                 seconds: float = SECONDS) -> None:
+    def __init__(self, address: str, port: int, render: Callable[[], str]) -> None:
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.render = render
-        self.seconds = seconds
-        self.open: Dict[socket.socket, float] = {}   # since when they are open
+        self.open: Set[socket.socket] = set()
         self._thread = threading.Thread(
             target=self.serve_forever, args=(_POLL_SECONDS,), name="equilibrium-metrics",
             daemon=True)
@@ -64,21 +61,16 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
             self.shutdown()
             self._thread.join()
         for connection in list(self.open):
-            _shut(connection)
+            with suppress(OSError):   # where the client has gone
+                connection.shutdown(socket.SHUT_RDWR)
         self.server_close()
-
-    def service_actions(self) -> None:
-        """Ends connections that take too long, several times a second."""
-        for connection, since in list(self.open.items()):
-            if time.monotonic() - since > self.seconds:
-                _shut(connection)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serves a connection in a thread of its own, where there is room."""
         if len(self.open) >= MOST_CONNECTIONS:
             self.shutdown_request(request)
             return
-        self.open[request] = time.monotonic()
+        self.open.add(request)
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -86,24 +78,16 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.open.pop(request, None)
+            self.open.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that is too slow, or goes away: nothing is logged for a request."""
 
 
-def _shut(connection: socket.socket) -> None:
-    """Ends a connection; its thread goes on at once, and ends too."""
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass   # the client has gone
-
-
 class _Handler(BaseHTTPRequestHandler):
     """One request; HTTP/1.0, so that the connection ends with it."""
 
-    protocol_version = "HTTP/1.0"
+    protocol_version, timeout = "HTTP/1.0", SECONDS
     server_version, sys_version = "equilibrium", ""
     server: MetricsServer
 

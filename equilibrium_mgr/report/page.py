@@ -200,13 +200,8 @@ def _verdict(facts: _Facts) -> str:
         return (f"The pools have room for {format_bytes(now['bytes'])} more data if they grow"
                 f" alike, until osd.{now['limiting_osd']} is full; {_maxima(facts)}; automatic"
                 f" balancing is {'on' if facts.status['active'] else 'off'}.")
-    if not facts.to_make:
-        what = (f"Nothing of plan {facts.name} is left to be moved" if plan.changes
-                else f"Plan {facts.name} moves nothing")
-        return f"{what}: {_maxima(facts)}."
     if not facts.shards:
-        return (f"Plan {facts.name} changes {plural(len(facts.to_make), 'PG')} and moves no data:"
-                f" {_maxima(facts)}.")
+        return f"Plan {facts.name} moves no data: {_maxima(facts)}."
     assert room is not None   # there is one with each plan
     time = f", in {_expected(facts)}" if evaluation["expected_seconds"] is not None else ""
     return (f"Plan {facts.name} moves {plural(facts.shards, 'shard')}, {format_bytes(facts.bytes)}"
@@ -250,9 +245,6 @@ def _warnings(facts: _Facts) -> List[str]:
                          f" newest is {facts.epoch}; {of_all}")
         if plan.stop_reason != CONVERGED:
             found.append(f"The plan was cut short: {plan.stop_reason}.")
-    if facts.evaluation.get("now", facts.evaluation)["look_started"]:
-        found.append("The figures are old, and the cluster is being read anew: write this page"
-                     " again in a minute.")
     nearfull = facts.snapshot.nearfull_ratio
     full = [row for row in facts.evaluation["classes"]
             if (row["bound_utilization"] or 0.0) >= nearfull > 0.0]

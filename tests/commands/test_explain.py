@@ -72,13 +72,3 @@ def test_an_old_view_is_renewed(session: Session) -> None:
     run(session, "sim run 20m")
     ask(session, "explain")
     assert ask(session, "explain")["snapshot_age_seconds"] < 60
-
-
-def test_shards_of_an_empty_pool_are_not_said_to_have_fuller_targets(session: Session) -> None:
-    """They are on the fullest OSD, and moving them evens out nothing."""
-    run(session, "sim pool create new pg_num=64 size=3", "sim run 2m")
-    refused(session, "equilibrium explain new")   # has the cluster looked at
-    run(session, "sim run 1m")
-    said = run(session, "equilibrium explain new")
-    assert "or the shard is empty" in said
-    assert "or the shard is empty" not in run(session, "equilibrium explain vms")

@@ -9,7 +9,6 @@ from tests.support.rules import OSD_RULE, SSD_FIRST
 from tests.support.units import GIB
 
 
-
 def test_failure_domains_in_words() -> None:
     def words(rule: str, size: int, tree: Any = None, **classes: Any) -> List[str]:
         cluster = Cluster(tree or hosts(4), {0: rule}, **classes).pool(1, size=size, name="p")
@@ -30,20 +29,6 @@ def test_pool_with_some_immovable_pgs() -> None:
     data = facts(cluster, "rbd")
     assert data["immovable_pgs"] == {"placed by a full pg-upmap": 3} and data["immovable"] is None
     assert "3 of its 60 PGs cannot be moved: placed by a full pg-upmap" in data["sentences"]
-
-
-def test_pool_with_ec_optimizations() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=3, k=2, flags_names="hashpspool,ec_optimizations",
-                                     nonprimary_shards="{1}").pg("1.0", [0, 1, 2])
-    sentence = ("with allow_ec_optimizations its shards may differ in size by their position; they"
-                " do not")
-    assert sentence in said(cluster, "pool1")
-    cluster.pools[1]["stripe_width"] = 2 << 16
-    cluster.records["1.0"] = cluster.records["1.0"]._replace(num_bytes=3000_000, num_objects=100)
-    assert ("with allow_ec_optimizations its shards differ in size by their position: 1.50, 0.00,"
-            " 1.50 of their mean") in said(cluster, "pool1")
-    cluster.pools[1].update(flags_names="hashpspool", nonprimary_shards="{}")
-    assert "allow_ec_optimizations" not in str(said(cluster, "pool1"))
 
 
 def test_pool_that_waits_and_one_that_is_left_alone() -> None:

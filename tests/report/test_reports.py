@@ -11,7 +11,6 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now
-from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status import report_status
 
@@ -78,29 +77,3 @@ def test_a_look_at_what_has_arrived_since_is_outdated(misplaced: int) -> None:
     answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
                            harness.now + 300.0, view, look_started=True)
     assert answer.data["look_outdated"] and "figures:     of 5m00s ago" in answer.plain
-
-
-def test_status_and_eval_show_what_osds_use_now() -> None:
-    """What has changed without an epoch and without a look; and that newer figures are coming."""
-    harness = Harness(uneven())
-    harness.look()
-    cluster = harness.gateway.cluster
-    cluster.osd(1, used=90 * GIB)
-    cluster.pg_status["misplaced_objects"] = 12
-    status = harness.balancer.status
-    assert status.view is not None
-    assert status.view.misplaced_ratio == 0.0
-    view = with_figures_of_now(status.view, harness.gateway.summary())
-    answer = report_status(status, harness.planning, harness.settings(),
-                           harness.now + 300.0, view, look_started=True)
-    hdd, = answer.data["classes"]
-    assert (hdd["fullest_osd"], hdd["max_utilization"]) == (1, pytest.approx(0.9))
-    assert hdd["used_bytes"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
-    assert answer.data["look_started"]
-    assert answer.data["misplaced_ratio"] == 12 / view.snapshot.object_copies
-    assert "figures:     of 5m00s ago but for %USE, %MAX and %MIN\n" in answer.plain
-    found = evaluate_cluster(Look(view, 300.0, {}, True))
-    assert found.plain.startswith(
-        "placement of osdmap e100, 5m00s old, as are pools, %SOON and %BOUND; %USE, %MAX\n"
-        "and %MIN are of now; a new look has been started\n")
-    assert found.data["classes"][0]["max_utilization"] == pytest.approx(0.9)

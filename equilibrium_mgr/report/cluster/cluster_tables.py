@@ -125,11 +125,8 @@ def held_sentences(snapshot: Snapshot) -> List[str]:
     """A sentence for each of the first OSDs, and one that counts the rest."""
     held = [osd for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
     sentences = [held_sentence(osd) for osd in held[:_HELD_SHOWN]]
-    if len(held) > _HELD_SHOWN:
-        more = len(held) - _HELD_SHOWN
-        verb = "is" if more == 1 else "are"
-        sentences.append(f"{plural(more, 'more OSD')} {verb} held to a share of the size")
-    return sentences
+    rest = rest_line(len(sentences), len(held), "OSD")
+    return sentences + ([f"{rest} are held to a share of the size"] if rest else [])
 
 
 def held_json(snapshot: Snapshot) -> List[Dict[str, Any]]:

@@ -277,9 +277,6 @@ def _aims(name: str, plan: Plan,
     notes = [f"{', '.join(planning)}: being planned; ask again"] if planning else []
     notes += [f"{aim}: could not be planned ({found.failure}); ask again"
               for aim, found in aims.items() if found.state == FAILED]
-    if comparison is not None and not comparison.options_known:
-        notes.append("this mgr does not know the limits that the plan was made with: the others"
-                     " have those of the present settings")
     rows = [{"aim": aim, "is_this_plan": aim == plan.aim, **found._asdict(),
              "classes": None if found.classes is None else [
                  {"device_class": title, "max_utilization": highest}

@@ -8,7 +8,7 @@ from ...plan.model import ClassUsage, Usage
 from ...plan_service.failure_service import FailureAnswer
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, named, plural, wrap)
-from ...what_if.recovery import Recovery, TypeFailures
+from ...what_if.failure import Recovery, TypeFailures
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import format_osd, room_json
 

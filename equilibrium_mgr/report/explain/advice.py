@@ -22,7 +22,7 @@ from ...observation.cluster_view import (
     RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import fullest_osds
 from ...plan.options import (
-    FILL_MARGIN, PlanOptions, effective_fill_limit, raised_nearfull_ratio)
+    FILL_MARGIN, effective_fill_limit, raised_nearfull_ratio)
 from ...planner.refusal_census import RefusalCensus, RefusalCount
 from ...runtime.formatting import (
     format_deadline, format_percent, format_time, named, plural)
@@ -64,11 +64,6 @@ class ExplainContext(NamedTuple):
         """The cluster as it was last observed."""
         return self.view.snapshot
 
-    def plan_options(self) -> PlanOptions:
-        """The options with which automatic balancing would plan now."""
-        return automatic_options(self.settings, self.snapshot, frozenset(self.rejected),
-                                 self.max_pg_shards)
-
     @property
     def rejected(self) -> Items:
         """What the monitor did not keep and is left alone for that now."""
@@ -87,11 +82,14 @@ class ExplainContext(NamedTuple):
         return self.status.state in (STUCK, BALANCED) and self.settings.active
 
     def census(self) -> Optional[RefusalCensus]:
-        """Counts refusals with these options; None where the bounds are not known."""
+        """Counts refusals with the options with which automatic balancing would plan now; None where
+        the bounds are not known."""
         bounds = self.view.utilization_bounds
         if bounds is None:
             return None
-        return RefusalCensus(self.snapshot, self.plan_options(), bounds, self.excluded.codes)
+        return RefusalCensus(self.snapshot, automatic_options(
+            self.settings, self.snapshot, frozenset(self.rejected), self.max_pg_shards), bounds,
+            self.excluded.codes)
 
 
 # -- what comes before balancing -------------------------------------------------------------------

@@ -32,7 +32,7 @@ from ...snapshot.operator_weights import held_sentence
 from ...snapshot.reason_codes import NOTHING, REASONS, action
 from ..answer import CommandAnswer, Row
 from ..cluster.cluster_tables import best_free, held_json, held_sentences
-from ..operations import is_blocked, stuck_action
+from ..operations import drain_sentence, is_blocked, stuck_action
 from .advice import (
     ExplainContext, find_outage, help_for, numbers_of, osd_outage, pool_counts, state_action,
     unused_hosts)
@@ -155,11 +155,6 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         f"{plural(block['shards'], 'shard')} of each PG under {block['take']}, at most "
         + " and ".join([f"{domain['most_shards']} per {domain['type']}"
                         for domain in block["domains"]] or ["1 per OSD"]) for block in domains]
-    if pool.is_optimized:
-        ratios = ", ".join([f"{ratio:.2f}" for ratio in pool.position_ratios])
-        sentences.append("with allow_ec_optimizations its shards "
-                         + (f"differ in size by their position: {ratios} of their mean" if ratios
-                            else "may differ in size by their position; they do not"))
     sentences += [f"{count} of its {len(pgs)} PGs cannot be moved: {reason}"
                   for reason, count in sorted(immovable.items()) if not pool.immovable]
     if excluded:
@@ -344,13 +339,10 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
 
 def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
     """Facts and sentences about each set of OSDs between which data can move."""
-    if view.utilization_bounds is None:
-        return [], ["how even the cluster could be is not known; the mgr log tells why"]
-    if not view.utilization_bounds.sets:
-        return [], ["no pool has data that could be placed otherwise"]
+    bounds = view.utilization_bounds
     found: List[Dict[str, Any]] = []
     sentences: List[str] = []
-    for osd_set in view.utilization_bounds.sets:
+    for osd_set in bounds.sets if bounds is not None else ():
         (most, first), (soon_most, soon_first) = (
             max((utilization, -osd) for osd, utilization in utilizations)
             for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
@@ -405,9 +397,6 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
         said = REASONS[found.code].counted or (
             "allowed, but gains less than min_gain, or than moving it costs" if context.is_settled
             else "allowed, and would be more even")
-        if found.code == codes.BALANCED and not all(
-                snapshot.pools[pool].stored_bytes for pool in found.pools):
-            said += ", or the shard is empty"
         pg = snapshot.pgs[found.example[0]]
         pool = snapshot.pools[pg.pool]
         domain = "the CRUSH rule does not allow it"
@@ -566,29 +555,18 @@ def _drained_reason(osd: int, what: str, context: ExplainContext) -> Explanation
     """Why an OSD that is being drained still has shards."""
     status, drains = context.status, context.status.drains
     left = drains.remaining.get(osd)
-    if osd in drains.down:
-        return _reason(what, codes.TARGET_UNAVAILABLE,
-                       f"it is being drained; {drains.down_sentence}", osd=osd)
-    if left is None or not left.shards:
-        rest = "" if left is None else ", and no shard is left"
-        return _reason(what, codes.BALANCED, f"it is being drained{rest}")
-    said = (f"it is being drained: {plural(left.shards, 'shard')}, {format_bytes(left.bytes)} left,"
-            f" {left.leaving} on their way")
-    if drains.drains.is_paused:
-        return Explanation(what, codes.SWITCHED_OFF, "'ceph equilibrium drain add"
-                           f" osd.{osd}' goes on", f"{said}; paused by 'ceph equilibrium off'")
-    if drains.cooling(osd):
-        said += f"; {drains.cooling_sentence}"
     stuck = sorted((one for one in drains.held if one.osd == osd), key=lambda one: -one.shards)
-    said += "".join(f"; {one.shards} cannot leave: {REASONS[one.code].stuck}, such as pg"
-                    f" {one.example}" for one in stuck)
+    said = f"it is being drained; {drain_sentence(drains)}"
+    if drains.drains.is_paused:
+        return Explanation(what, codes.SWITCHED_OFF, help_for(codes.SWITCHED_OFF, context), said)
     if is_blocked(status):
         return Explanation(what, status.reason_code,
                            state_action(status, context.view, context.settings, context.now),
                            f"{status.reason}; {said}")
-    if not stuck:
-        return _reason(what, codes.MOVING, said)
-    return Explanation(what, codes.CANNOT_LEAVE, stuck_action(stuck[0], context.settings), said)
+    if stuck:
+        return Explanation(what, codes.CANNOT_LEAVE, stuck_action(stuck[0], context.settings),
+                           f"{said}: {REASONS[stuck[0].code].stuck}, such as pg {stuck[0].example}")
+    return _reason(what, codes.MOVING if left is not None and left.shards else codes.BALANCED, said)
 
 
 def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[OsdSet],

@@ -10,18 +10,6 @@ from tests.commands.asking import ask, run
 from tests.support.few import few
 
 
-def test_what_cannot_recover_is_not_called_recovered(session: Session) -> None:
-    """Ceph stops filling OSDs at backfillfull: more is what would be needed."""
-    session.command("equilibrium eval --fail host0,host1,host2")
-    run(session, "sim run 1s")
-    data = ask(session, "eval --fail host0,host1,host2")
-    text = " ".join(run(session, "equilibrium eval --fail host0,host1,host2").split())
-    assert data["backfill_toofull_pgs"] > 0 and data["max_utilization"] > 0.9
-    assert "as if all could recover" in text and "once recovered" not in text
-    assert "would be needed: not all of it can recover" in text
-    assert "would wait for a target that has no room below backfillfull (90.00%)" in text
-
-
 def test_what_is_down_or_degraded_already_is_told(session: Session) -> None:
     """The figures have neither back: an operator is told what else may come."""
     run(session, "sim osd down 3", "sim run 30s", "equilibrium eval", "sim run 1s")

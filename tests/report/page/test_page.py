@@ -93,7 +93,7 @@ def test_a_class_that_balancing_cannot_help() -> None:
     for number in range(8):
         cluster.pg(f"1.{number:x}", [0, 1], num_bytes=11 * GIB)
     found = page_of(cluster, make_plan(cluster.snapshot()))
-    assert "Plan p moves nothing: the fullest OSD of class hdd is at 88.00%" in found.text
+    assert "Plan p moves no data: the fullest OSD of class hdd is at 88.00%" in found.text
     assert "Balancing cannot bring class hdd below 88.00%" in found.text
     assert "add capacity" in found.text
 
