@@ -169,8 +169,8 @@ class ModuleParts(NamedTuple):
     def progress(self, name: str) -> str:
         """How far a plan is that is being made."""
         progress = self.plan_service.plans_in_progress().get(name)
-        return (f"plan '{name}' is being made: {progress.moves if progress is not None else 0} moves"
-                " so far; try again")
+        moves = progress.moves if progress is not None else 0
+        return f"plan '{name}' is being made: {moves} moves so far; try again"
 
     def outdated_reason(self, name: str) -> Optional[str]:
         """Why a kept plan, or a part of it, is void; None for no reason that is known."""

@@ -159,8 +159,8 @@ def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
     created = head.created_at if head is not None else None
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,
-        None if created is None else max(0.0, parts.clock() - created), name == parts.balancer.plan_name,
-        aims, comparison, parts.outdated_reason(name))
+        None if created is None else max(0.0, parts.clock() - created),
+        name == parts.balancer.plan_name, aims, comparison, parts.outdated_reason(name))
 
 
 def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],

@@ -2,8 +2,9 @@
 
 An HTTP server for one text, which no client can hold up.
 
-A connection is closed after its answer, or once it has been silent for some seconds. Only so many are served at a time, others are closed at once. The server and each
-connection have threads of their own.
+A connection is closed after its answer, or once it has been silent for some seconds. Only so many
+are served at a time, others are closed at once. The server and each connection have threads of
+their own.
 """
 from __future__ import annotations
 

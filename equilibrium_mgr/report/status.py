@@ -116,7 +116,8 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             f" ({named(group['pgids'], _NAMED)}); until {LIFTED_BY}")
     if data["builtin_balancer_active"]:
         say("built-in:", "the built-in balancer is active")
-    return "\n".join(lines + (["", render_table(*class_table(data["classes"]))] if data["classes"] else []))
+    return "\n".join(lines + (
+        ["", render_table(*class_table(data["classes"]))] if data["classes"] else []))
 
 
 def _automatic(data: Data, settings: Settings) -> str:

@@ -217,7 +217,7 @@ def pgs_by_osd(placed: Placement) -> Dict[int, List[str]]:
     return found
 
 
-# -- the cluster once it has recovered --------------------------------------------------------------
+# -- the cluster once it has recovered -------------------------------------------------------------
 
 Arrival = Tuple[str, int]   # pgid, bytes of the shard that comes
 

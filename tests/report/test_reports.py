@@ -9,7 +9,6 @@ from tests.support.fakes import Harness
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status import report_status
@@ -20,20 +19,6 @@ def uneven() -> Cluster:
     for ps in range(4):
         cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
     return cluster
-
-
-def test_health_checks_in_the_mgr_s_shape() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.gateway.builtin = True
-    harness.round()
-    status = harness.balancer.status._replace(
-        rejected={f"1.{ps:x}": Rejection("dropped", 5, 1e9) for ps in range(50)})
-    checks = health_checks(status, harness.now, True, "KeyError: 'x'")
-    assert len(checks) == 3
-    for check in checks.values():
-        assert check["severity"] == "warning" and isinstance(check["detail"], list)
-        assert check["count"] >= 1 and len(check["detail"]) <= 20 and check["summary"]
-    assert checks["MGR_EQUILIBRIUM_APPLY_FAILED"]["count"] == 50
 
 
 def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:

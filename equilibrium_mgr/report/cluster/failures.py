@@ -131,8 +131,8 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, of_plan: Optional
                  f" {format_duration(age_seconds)} old", 0)
     down = [f"osd.{osd}" for osd in all_down if osd not in failed]
     if down:
-        lines += wrap("down:", f"{named(down, _MOST_DOWN)}, and in: their PGs count as they are now,"
-                      " short of a shard; name them as well to have them out")
+        lines += wrap("down:", f"{named(down, _MOST_DOWN)}, and in: their PGs count as they are"
+                      " now, short of a shard; name them as well to have them out")
     if answer.degraded_pgs:
         lines += wrap("degraded:", f"{plural(answer.degraded_pgs, 'PG')} now: if it failed"
                       " before they are whole, more could be lost")

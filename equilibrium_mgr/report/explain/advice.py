@@ -82,8 +82,8 @@ class ExplainContext(NamedTuple):
         return self.status.state in (STUCK, BALANCED) and self.settings.active
 
     def census(self) -> Optional[RefusalCensus]:
-        """Counts refusals with the options with which automatic balancing would plan now; None where
-        the bounds are not known."""
+        """Counts refusals with the options with which automatic balancing would plan now; None
+        where the bounds are not known."""
         bounds = self.view.utilization_bounds
         if bounds is None:
             return None

@@ -601,8 +601,10 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     """The reason for which a PG stays where it is: what holds it whatever is planned, what defers
     its planned moves, or what refuses any."""
     pool, pgid = context.snapshot.pools[pg.pool], pg.pgid
+    shards = [f"osd.{osd} {format_percent(utilization_now(osd, context.view))}%"
+              if osd in context.snapshot.osds else _osds([osd]) for osd in pg.up]
     what = (f"pg {pgid} of pool {pool.name}, {format_bytes(pg.shard_bytes)} a shard:"
-            f" {', '.join(_shard(osd, context) for osd in pg.up)}")
+            f" {', '.join(shards)}")
     for entry in context.view.too_full:
         if pgid in entry.pgids:
             return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
@@ -626,13 +628,6 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     if asked is None:
         return _reason(what, codes.NOT_READY, "how even the cluster could be is not known")
     return _of_census(what, asked.of_pg(pg, MOST_PAIRS), f"of pg {pgid}", context, None)
-
-
-def _shard(number: int, context: ExplainContext) -> str:
-    osd = context.snapshot.osds.get(number)
-    if osd is None or not osd.has_statistics:
-        return _osds([number])
-    return f"osd.{number} {format_percent(utilization_now(number, context.view))}%"
 
 
 def pg_num_advice_of(census: Census, osd_set: OsdSet, context: ExplainContext) -> List[Row]:

@@ -16,14 +16,6 @@ def listed(session: Session) -> Dict[str, Dict[str, Any]]:
     return {plan["plan"]: plan for plan in ask(session, "ls")["plans"]}
 
 
-def test_no_plans(session: Session) -> None:
-    assert ask(session, "ls") == {"plans": []}
-    assert "'ceph equilibrium optimize <name>' makes one" in run(session, "equilibrium ls")
-    assert "no plans" in run(session, "equilibrium reset")
-    assert "all pools are balanced" in run(session, "equilibrium pool ls")
-    assert ask(session, "pool ls") == {"pools": []}
-
-
 def test_from_ready_to_completed(session: Session) -> None:
     plan = optimize(session)
     assert listed(session)["p"]["state"] == "ready"
