@@ -35,15 +35,13 @@ def switch_on(parts: ModuleParts) -> CommandAnswer:
     drains = parts.balancer.drain_status().drains
     resumed = sorted(drains.osds) if drains.is_paused else []
     parts.balancer.switch_on(builtin_was_active)
-    sentences = ["automatic balancing is on"]
-    if resumed:
-        sentences.append(f"the drain of {named([f'osd.{osd}' for osd in resumed], _NAMED)} goes on"
-                         f" ('ceph equilibrium drain rm {' '.join(drains.by_name())}' ends it)")
-    if builtin_was_active:
-        sentences.append("the built-in balancer was switched off")
-    elif gateway.builtin_balancer_on():
-        sentences.append("the built-in balancer stays on: in mode"
-                         f" {gateway.builtin_balancer_mode()} it moves no data")
+    stays = not builtin_was_active and gateway.builtin_balancer_on()
+    sentences = ["automatic balancing is on", *[sentence for holds, sentence in (
+        (resumed, f"the drain of {named([f'osd.{osd}' for osd in resumed], _NAMED)} goes on"
+         f" ('ceph equilibrium drain rm {' '.join(drains.by_name())}' ends it)"),
+        (builtin_was_active, "the built-in balancer was switched off"),
+        (stays, "the built-in balancer stays on: in mode"
+         f" {gateway.builtin_balancer_mode()} it moves no data")) if holds]]
     return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active,
                           "resumed_drains": resumed}, _lines(sentences))
 
@@ -53,15 +51,13 @@ def switch_off(parts: ModuleParts) -> CommandAnswer:
     gateway = parts.gateway
     gateway.set_option("active", "false")
     stopped = parts.balancer.switch_off()
-    sentences = ["automatic balancing is off"]
     drains = parts.balancer.drains.status
-    if drains.drains.is_paused:
-        sentences.append(f"the drain of {drains.named} is paused ('ceph equilibrium drain add"
-                         f" {' '.join(drains.drains.by_name())}' goes on)")
-    if stopped:
-        sentences.append(f"the execution of plan '{stopped}' was stopped")
-    if not gateway.builtin_balancer_on() and gateway.builtin_balancer_runs():
-        sentences.append("the built-in balancer stays off ('ceph balancer on' brings it back)")
+    sentences = ["automatic balancing is off", *[sentence for holds, sentence in (
+        (drains.drains.is_paused, f"the drain of {drains.named} is paused ('ceph equilibrium drain"
+         f" add {' '.join(drains.drains.by_name())}' goes on)"),
+        (stopped, f"the execution of plan '{stopped}' was stopped"),
+        (not gateway.builtin_balancer_on() and gateway.builtin_balancer_runs(),
+         "the built-in balancer stays off ('ceph balancer on' brings it back)")) if holds]]
     return CommandAnswer({"active": False, "stopped_plan": stopped,
                           "drain_paused": drains.drains.is_paused}, _lines(sentences))
 
@@ -153,14 +149,13 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
             raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes shards back to"
                                f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
     balancer.change_drains(lambda drains: drains.with_osds(found))
-    text = f"{_being(found)} being drained; 'ceph equilibrium drain ls' shows how far"
     executing = parts.balancer.plan_name
-    if executing is not None:
-        text += (f"; it begins once plan '{executing}' is done ('ceph equilibrium rm"
-                 f" {executing}' stops that)")
-    if gateway.builtin_balancer_active():
-        text += ("; nothing is sent before 'ceph balancer off', since the built-in balancer is"
-                 " active")
+    text = "; ".join([clause for holds, clause in (
+        (True, f"{_being(found)} being drained; 'ceph equilibrium drain ls' shows how far"),
+        (executing, f"it begins once plan '{executing}' is done ('ceph equilibrium rm {executing}'"
+         " stops that)"),
+        (gateway.builtin_balancer_active(), "nothing is sent before 'ceph balancer off', since the"
+         " built-in balancer is active")) if holds])
     return CommandAnswer({"osds": sorted(found)}, "\n".join(wrap("", text, 0)))
 
 

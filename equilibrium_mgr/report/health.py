@@ -13,7 +13,6 @@ from ..execution.size_check import sentence
 from ..observation.cluster_view import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, plural
 from ..snapshot import reason_codes as codes
-from ..snapshot.reason_codes import BEST, NOTHING, REASONS, action
 
 #: Seconds after which an idle state above the bound is reported.
 STUCK_SECONDS = 3600.0
@@ -54,7 +53,7 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              f"shards of {plural(len(stopped), 'pool')} took more than was"
              " predicted; they are not moved any more", len(stopped),
              [sentence(why, names.get(pool, str(pool))) for pool, why in sorted(stopped.items())],
-             action(codes.MISPREDICTED, {}))
+             codes.action(codes.MISPREDICTED, {}))
     rejected: Dict[str, List[str]] = {}   # reason → PGs
     for pgid, item in status.recent_rejections(active, now).items():
         rejected.setdefault(item.reason, []).append(pgid)
@@ -65,7 +64,7 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              [f"{plural(len(pgids), 'upmap')}: {reason} (pg {named(sorted(pgids), _NAMED)})"
               for reason, pgids in sorted(rejected.items(),
                                           key=lambda group: (-len(group[1]), group[0]))],
-             action(codes.REJECTED, {}))
+             codes.action(codes.REJECTED, {}))
     if not (active or status.progress is not None or status.drains.drains.is_running):
         return checks   # nothing is to be moved
     if status.builtin_active:
@@ -85,9 +84,9 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              f"statistics of {plural(len(old), 'OSD')} are older than"
              f" {format_duration(STALE_SECONDS)}", len(old),
              [f"up and in, but silent: {named([f'osd.{osd}' for osd in old], _MOST_LINES)}"],
-             action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
+             codes.action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
     if stuck_since is not None and now - stuck_since >= STUCK_SECONDS:
-        cure = cure or action(status.reason_code, {})
+        cure = cure or codes.action(status.reason_code, {})
         if status.reason_code == codes.CANNOT_LEAVE:
             warn("MGR_EQUILIBRIUM_STUCK",
                  "shards cannot leave OSDs that are being drained", 1, [status.reason],
@@ -95,7 +94,7 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
         else:
             warn("MGR_EQUILIBRIUM_STUCK", "the placement has been far from its bound for"
                  f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved", 1,
-                 [status.reason], "'ceph equilibrium explain' tells why" if cure == NOTHING
+                 [status.reason], "'ceph equilibrium explain' tells why" if cure == codes.NOTHING
                  else cure)
     return checks
 
@@ -115,7 +114,7 @@ class HealthMonitor:
     def observe(self, status: BalancerStatus, now: float) -> None:
         """Before the conditions are decided: for how long the loop has been stuck. Making another
         plan does not end that."""
-        if status.state == STUCK and REASONS[status.reason_code].kind != BEST:
+        if status.state == STUCK and codes.REASONS[status.reason_code].kind != codes.BEST:
             self.stuck_since = min(now, self.stuck_since or now)
         elif status.state not in (PLANNING, WAITING):
             self.stuck_since = None

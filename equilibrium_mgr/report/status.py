@@ -23,7 +23,6 @@ from ..runtime.formatting import (
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from ..snapshot.reason_codes import NOTHING
 from .answer import CommandAnswer, render_table
 from .cluster.cluster_tables import class_rows, class_table
 from .explain.advice import find_outage, state_action, unused_hosts
@@ -47,7 +46,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         """A line of what says something."""
         lines.extend(wrap(label, text) if text else [])
     execution, outage, unusable = data["execution"], data["outage"], len(data["stale_osds"])
-    helps = "" if data["action"] in (None, NOTHING) else str(data["action"])
+    helps = "" if data["action"] in (None, codes.NOTHING) else str(data["action"])
     if outage is not None:
         say("cluster:", outage["sentence"])
         say("do:", helps)

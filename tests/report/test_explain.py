@@ -93,15 +93,3 @@ def test_osd_that_no_pool_may_use() -> None:
 
 
 # -- a pool ----------------------------------------------------------------------------------------
-
-
-def test_a_rejection_whose_wait_is_over_is_none_any_more() -> None:
-    """The change would be sent again: nothing is held back for it."""
-    harness = looked_at(giant())
-    refused = Rejection("denied", 1, harness.now - 700.0, refusals=1)   # tried again after 600 s
-    recent = refused._replace(at=harness.now - 500.0)
-    for item, count in ((refused, 0), (recent, 1)):
-        data = answer_of(harness, rejected={"1.0": item}).data
-        assert data["rejected_upmaps"] == count
-        of_pg = answer_of(harness, "1.0", rejected={"1.0": item}).data
-        assert (of_pg["reason_code"] == "rejected") == bool(count) == bool(of_pg["rejected"])

@@ -64,12 +64,9 @@ def report_osds(view: ClusterView, age_seconds: float, wanted: Optional[Sequence
         str(row["pgs"]), f"{row['moving_in']}+{row['waiting_in']}",
         f"{row['moving_out']}+{row['waiting_out']}"] for row in shown]),
         rest_line(len(shown), len(rows), "OSD")]
-    unusual: Dict[str, List[str]] = {}   # status of those not up, in and of full weight → OSDs
-    for row in sorted(shown, key=lambda row: int(row["id"])):
-        for status in row["status"]:
-            unusual.setdefault(status, []).append(f"osd.{row['id']}")
-    for status, osds in sorted(unusual.items()):
-        lines += wrap(f"{status}: ", ", ".join(osds), len(status) + 2)
+    for status in sorted({status for row in shown for status in row["status"]}):
+        lines += wrap(f"{status}: ", ", ".join([f"osd.{osd}" for osd in sorted(
+            int(row["id"]) for row in shown if status in row["status"])]), len(status) + 2)
     lines.append(f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old;"
                  " IN and OUT: shards moving + waiting")
     return CommandAnswer({"osdmap_epoch": view.snapshot.epoch,
@@ -102,13 +99,11 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
         now, soon, later = (
             None if count is None or not known or osd.size_bytes <= 0 else count / osd.size_bytes
             for count in (used, view.used_soon.get(number), planned.get(number)))
-        status = [] if osd.up else ["destroyed" if osd.destroyed else "down"]   # in Ceph's words
-        if not osd.is_in or osd.reweight <= 0.0:
-            status.append("out")
-        elif osd.reweight < 1.0:
-            status.append(f"reweight {osd.reweight:.4f}")
-        if number in view.snapshot.stale_osds:
-            status.append("no new statistics")
+        is_out = not osd.is_in or osd.reweight <= 0.0
+        status = [word for holds, word in (   # in Ceph's words
+            (not osd.up, "destroyed" if osd.destroyed else "down"), (is_out, "out"),
+            (not is_out and osd.reweight < 1.0, f"reweight {osd.reweight:.4f}"),
+            (number in view.snapshot.stale_osds, "no new statistics")) if holds]
         rows.append({
             "id": number, "device_class": osd.device_class, "host": osd.host,
             "size_bytes": osd.device_size if known else None,

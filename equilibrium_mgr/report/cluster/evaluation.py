@@ -317,20 +317,15 @@ def _index(value: float, step: int) -> int:
 
 def distance_lines(classes: Sequence[Row], pools: Sequence[Row]) -> List[str]:
     """For people: what is near its bound, and why the rest is not."""
-    near, far = [], []
-    for row in classes:
-        above = row["planned_max_utilization"] - row["bound_utilization"]
-        name = row["device_class"]
-        if row["is_near"]:
-            near.append(f"{name} (weights kept)" if row["held_osds"] else name)
-        else:
-            far.append(f"class {name} ({100 * above:.2f} points above): {row['reason']}")
-    for row in pools:
-        if row["is_near"]:
-            near.append(row["name"])
-        else:
-            part = 100.0 * row["planned_free_bytes"] / row["best_free_bytes"]
-            far.append(f"pool {row['name']} ({part:.1f}% of it): {row['reason']}")
+    rows = [(row, row["device_class"] + " (weights kept)" * bool(row["held_osds"]),
+             f"class {row['device_class']} ("
+             f"{100.0 * (row['planned_max_utilization'] - row['bound_utilization']):.2f} points"
+             " above)") for row in classes]
+    rows += [(row, row["name"], f"pool {row['name']} ("
+              f"{100.0 * row['planned_free_bytes'] / row['best_free_bytes']:.1f}% of it)")
+             for row in pools]
+    near = [name for row, name, _ in rows if row["is_near"]]
+    far = [f"{where}: {row['reason']}" for row, _, where in rows if not row["is_near"]]
     lines = wrap("near the bound: ", ", ".join(near), 2) if near else []
     for text in far[:_MOST_LINES]:
         lines += wrap("not near the bound: ", text, 2)

@@ -29,7 +29,6 @@ from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import OF_RULE, PG_NUM_CHANGING
 from ...snapshot.model import Osd, Pg, Pool, Snapshot, pool_of
 from ...snapshot.operator_weights import held_sentence
-from ...snapshot.reason_codes import NOTHING, REASONS, action
 from ..answer import CommandAnswer, Row
 from ..cluster.cluster_tables import best_free, held_json, held_sentences
 from ..operations import drain_sentence, is_blocked, stuck_action
@@ -157,10 +156,8 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
                         for domain in block["domains"]] or ["1 per OSD"]) for block in domains]
     sentences += [f"{count} of its {len(pgs)} PGs cannot be moved: {reason}"
                   for reason, count in sorted(immovable.items()) if not pool.immovable]
-    if excluded:
-        sentences.append("automatic balancing leaves it alone: it is limited to other pools"
-                         " ('ceph equilibrium pool ls')")
-    return data, sentences
+    return data, sentences + ["automatic balancing leaves it alone: it is limited to other pools"
+                              " ('ceph equilibrium pool ls')"] * excluded
 
 
 def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
@@ -188,8 +185,8 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     alone = f"; CRUSH alone would have it on {_osds(pg.raw)}" if raw_known else ""
     sentences = [f"its data is on {_osds(pg.holders)} and on its way"] if pg.is_moving else []
     sentences.append(f"it has upmap items: {shown}{alone}" if items else "it has no upmap items")
-    if primary is not None:
-        sentences.append(f"its primary is set to osd.{primary} (pg-upmap-primary)")
+    sentences += [f"its primary is set to osd.{primary} (pg-upmap-primary)"] * (
+        primary is not None)
     if pg.immovable in OF_RULE and pool.rule is not None:
         sentences.append("its placement is not one of its CRUSH rule:"
                          f" {pool.rule.violation(pg.up) or pool.rule.upmap_rejection(pg.up)}")
@@ -394,7 +391,7 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
     fill = effective_fill_limit(context.settings.fill_limit, snapshot.backfillfull_ratio)
     for found in census.counts:
         numbers = numbers_of(found.code, found, context)
-        said = REASONS[found.code].counted or (
+        said = codes.REASONS[found.code].counted or (
             "allowed, but gains less than min_gain, or than moving it costs" if context.is_settled
             else "allowed, and would be more even")
         pg = snapshot.pgs[found.example[0]]
@@ -413,7 +410,7 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
             "option": numbers.get("option"), "limit": numbers.get("limit"), "osd": None,
             "useful": found.useful, "pools": pool_counts(found.pools, snapshot)})
     code = census.reason_code
-    return Explanation(what, code, action(code, {}), text, rows, census)
+    return Explanation(what, code, codes.action(code, {}), text, rows, census)
 
 
 def _by_state(found: Explanation, context: ExplainContext) -> Explanation:
@@ -458,7 +455,7 @@ def cluster_reason(context: ExplainContext) -> Explanation:
 
 
 def _reason(what: str, code: str, text: str, **numbers: Any) -> Explanation:
-    return Explanation(what, code, action(code, numbers), text)
+    return Explanation(what, code, codes.action(code, numbers), text)
 
 
 def _filled(osd: Osd, context: ExplainContext) -> str:
@@ -474,7 +471,7 @@ def _filled(osd: Osd, context: ExplainContext) -> str:
 def _action_for(pg: Pg, context: ExplainContext) -> str:
     pool = context.snapshot.pools[pg.pool]
     held = pg.immovable or pool.immovable
-    return NOTHING if held is None else held.action(pg.pgid, pool.name)
+    return codes.NOTHING if held is None else held.action(pg.pgid, pool.name)
 
 
 def _of_census(what: str, census: Census, where: str, context: ExplainContext,
@@ -486,7 +483,7 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
     elif code == codes.MIN_GAIN and context.status.state not in (STUCK, BALANCED):
         return _by_state(found, context)
     elif code == codes.MIN_GAIN:   # of a drain: nothing else is moved
-        return found._replace(code=codes.SWITCHED_OFF, action=action(codes.SWITCHED_OFF, {}),
+        return found._replace(code=codes.SWITCHED_OFF, action=codes.action(codes.SWITCHED_OFF, {}),
                               text=f"automatic balancing is off; {found.text}")
     elif code == codes.BALANCED:
         return found
@@ -496,11 +493,11 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
     for one in advice:
         if one["figures"]["now_ratio"] - one["figures"]["then_ratio"] >= _WORTH_DOING:
             numbers.update(one["figures"])
-    helps = action(code, numbers)
+    helps = codes.action(code, numbers)
     if code == codes.IMMOVABLE and numbers.get("pgid"):
         helps = _action_for(context.snapshot.pgs[numbers["pgid"]], context)
     elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
-        helps = NOTHING   # the option is not the cause
+        helps = codes.NOTHING   # the option is not the cause
     return found._replace(code=code, action=helps, advice=advice)
 
 
@@ -565,7 +562,8 @@ def _drained_reason(osd: int, what: str, context: ExplainContext) -> Explanation
                            f"{status.reason}; {said}")
     if stuck:
         return Explanation(what, codes.CANNOT_LEAVE, stuck_action(stuck[0], context.settings),
-                           f"{said}: {REASONS[stuck[0].code].stuck}, such as pg {stuck[0].example}")
+                           f"{said}: {codes.REASONS[stuck[0].code].stuck}, such as pg"
+                           f" {stuck[0].example}")
     return _reason(what, codes.MOVING if left is not None and left.shards else codes.BALANCED, said)
 
 
@@ -602,7 +600,8 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     its planned moves, or what refuses any."""
     pool, pgid = context.snapshot.pools[pg.pool], pg.pgid
     shards = [f"osd.{osd} {format_percent(utilization_now(osd, context.view))}%"
-              if osd in context.snapshot.osds else _osds([osd]) for osd in pg.up]
+              if osd in context.snapshot.osds and context.snapshot.osds[osd].has_statistics
+              else _osds([osd]) for osd in pg.up]
     what = (f"pg {pgid} of pool {pool.name}, {format_bytes(pg.shard_bytes)} a shard:"
             f" {', '.join(shards)}")
     for entry in context.view.too_full:
