@@ -67,7 +67,7 @@ class Module(Commands, MgrModule):
         self._failure = ""
         self._health: Optional[Dict[str, Any]] = None
         self._progress = ProgressEvents(self.gateway.update_progress, self.gateway.end_progress)
-        self._monitor = HealthMonitor(self, self.log)
+        self._monitor = HealthMonitor()
 
     def settings(self) -> Settings:
         """The options in effect."""
@@ -133,8 +133,7 @@ class Module(Commands, MgrModule):
             "metrics_port", str(settings.metrics_port), f"no metrics are served: {failure}")]
 
     def _report_health(self) -> None:
-        """Sets the health checks where they are others, and stores them only then: storing waits
-        for the monitors."""
+        """Sets the health checks where they are others."""
         try:
             settings, status, now = self.settings(), self.balancer.status, self.clock()
             self._monitor.observe(status, now)
@@ -144,12 +143,10 @@ class Module(Commands, MgrModule):
                 self._failure or self.plan_service.last_failure("") or "",
                 bad_options(settings, snapshot) + self._unserved_metrics(settings),
                 self.gateway.silent_osds(STALE_SECONDS), self._monitor.stuck_since,
-                state_action(status, status.view, settings, now)),
-                status, settings.active)
+                state_action(status, status.view, settings, now)))
             if checks != self._health:
                 self.gateway.set_health_checks(checks)
                 self._health = checks
-            self._monitor.store()
         except Exception:
             self.log.exception("health checks of equilibrium cannot be reported")
 

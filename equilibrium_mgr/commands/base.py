@@ -151,11 +151,6 @@ class ModuleParts(NamedTuple):
 
     # -- kept plans
 
-    def executing(self) -> Optional[str]:
-        """Name of the kept plan that is being executed at this moment, or None. Commands decide by
-        it, so it is not the published status, which is of the loop's last step."""
-        return self.balancer.plan_name
-
     def plan(self, name: str) -> Plan:
         """A kept plan. Raises CommandError where it is being made, unknown or damaged."""
         if name in self.plan_service.plans_in_progress():
@@ -174,12 +169,8 @@ class ModuleParts(NamedTuple):
     def progress(self, name: str) -> str:
         """How far a plan is that is being made."""
         progress = self.plan_service.plans_in_progress().get(name)
-        if progress is None:
-            return f"plan '{name}' is nearly made; try again"
-        if not progress.running:
-            return f"plan '{name}' waits for another one that is being made; try again"
-        seconds = int(self.clock() - progress.started_at)
-        return f"plan '{name}' is being made: {progress.moves} moves so far, {seconds} s; try again"
+        moves = progress.moves if progress is not None else 0
+        return f"plan '{name}' is being made: {moves} moves so far; try again"
 
     def outdated_reason(self, name: str) -> Optional[str]:
         """Why a kept plan, or a part of it, is void; None for no reason that is known."""
@@ -214,13 +205,6 @@ class ModuleParts(NamedTuple):
         refused = upmap_refused(self.gateway.min_compat_client())
         if refused:
             raise CommandError(errno.EPERM, refused)
-
-
-def refuse_empty_name(plan: Optional[str]) -> None:
-    """Raises CommandError for an empty name, as a shell variable that is not set leaves it: without
-    a name a command is about other plans."""
-    if plan is not None and not plan.strip():
-        raise CommandError(errno.EINVAL, "the name of the plan is empty")
 
 
 def with_figures(plan: Plan, view: ClusterView) -> Plan:

@@ -98,7 +98,7 @@ def _refuse_name(parts: ModuleParts, name: str, replace: bool) -> None:
         raise CommandError(
             errno.EAGAIN, f"{len(in_progress)} plans are being made or wait for it; try again"
             " when one is there, or cancel one with 'ceph equilibrium rm'")
-    if name == parts.executing():
+    if name == parts.balancer.plan_name:
         raise CommandError(errno.EBUSY, f"plan '{name}' is being executed")
     if name in kept and not replace:
         raise CommandError(errno.EEXIST, f"plan '{name}' is kept already; use another name, or"
@@ -118,7 +118,7 @@ def dump(parts: ModuleParts, name: str) -> CommandAnswer:
 def list_all(parts: ModuleParts) -> CommandAnswer:
     """The plans that are kept or in the making."""
     return list_plans(parts.plan_store.heads().values(), parts.plan_service.plans_in_progress(),
-                      parts.executing(), parts.balancer.status.history, parts.summary())
+                      parts.balancer.plan_name, parts.balancer.status.history, parts.summary())
 
 
 def remove(parts: ModuleParts, names: List[str]) -> CommandAnswer:
@@ -146,7 +146,7 @@ def remove(parts: ModuleParts, names: List[str]) -> CommandAnswer:
 def reset(parts: ModuleParts) -> CommandAnswer:
     """As `remove`, of all plans but one that is being executed."""
     names = set(parts.plan_store.heads()).union(parts.plan_service.plans_in_progress())
-    return remove(parts, sorted(names - {parts.executing() or "", ""}))
+    return remove(parts, sorted(names - {parts.balancer.plan_name or "", ""}))
 
 
 def execute(parts: ModuleParts, name: str) -> CommandAnswer:
@@ -166,7 +166,7 @@ def execute(parts: ModuleParts, name: str) -> CommandAnswer:
                               "outdated_reason": None},
                              f"{name}: nothing to move")
     if not parts.balancer.execute(name, plan):
-        busy = parts.executing()
+        busy = parts.balancer.plan_name
         raise CommandError(errno.EBUSY, f"plan '{busy}' is being executed; 'ceph equilibrium rm"
                            f" {busy}' stops it")
     reason = parts.outdated_reason(name)

@@ -14,7 +14,7 @@ from ..plan_service.failure_service import FailureQuestion
 from ..report.answer import CommandAnswer, CommandError
 from ..report.cluster.cluster_tables import osd_figures, report_df, report_moves, report_osds
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
-from ..report.cluster.failures import report_failure, worst_line
+from ..report.cluster.failures import report_failure
 from ..report.explain.explain import explain
 from ..report.explain.advice import ExplainContext
 from ..report.history import report_history
@@ -24,7 +24,7 @@ from ..report.state_dump import dump_state
 from ..report.status import options_json, report_status
 from ..runtime.formatting import format_duration, plural
 from ..what_if.failure import find_failure
-from .base import ModuleParts, refuse_empty_name
+from .base import ModuleParts
 from .plan_commands import present_options
 
 
@@ -50,12 +50,10 @@ def explain_what(parts: ModuleParts, what: Optional[str]) -> CommandAnswer:
         view, parts.balancer.status, settings,
         parts.balancer.dispatcher.excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock())
-    answer = explain(what, context, age)
-    pool = parts.find_pool(what) if what and answer is None else None
-    if pool is not None:
-        answer = explain(pool, context, age)
-        if answer is None:
-            raise parts.outdated(f"pool '{pool}'{_NEWER}")
+    pool = parts.find_pool(what) if what else None
+    answer = explain(what, pool, context, age)
+    if answer is None and pool is not None:
+        raise parts.outdated(f"pool '{pool}'{_NEWER}")
     if answer is None:
         raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
     return answer
@@ -79,12 +77,11 @@ def show_history(parts: ModuleParts, limit: Optional[int]) -> CommandAnswer:
 
 def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
     """The page about the cluster, or about a kept plan."""
-    refuse_empty_name(plan)
     kept = parts.plan(plan) if plan is not None else None
     look = parts.look(kept)
     reading, epoch = parts.gateway.last_reading(), parts.gateway.epoch()
     evaluated = evaluate_cluster(look) if plan is None or kept is None else evaluate_plan(
-        plan, kept, look, epoch, is_executing=plan == parts.executing(),
+        plan, kept, look, epoch, is_executing=plan == parts.balancer.plan_name,
         outdated_reason=parts.outdated_reason(plan))
     return report_page(
         evaluated.data, show_status(parts).data, osd_figures(look.view, look.wanted),
@@ -132,28 +129,22 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
     """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
     pool/NAME); a plan goes before a pool. Or what failures lead to, of the first two. With
     `aims` a plan is compared with plans of the other aims."""
-    refuse_empty_name(option)
     plan = option[len(_PLAN_PREFIX):] if option and option.startswith(_PLAN_PREFIX) else option
-    if aims and (option is None or fail is not None or worst_failure):
+    is_plan = plan in parts.plan_store.heads() or plan in parts.plan_service.plans_in_progress()
+    if aims and (not is_plan or fail is not None or worst_failure):
         raise CommandError(errno.EINVAL, "--aims is for a plan, without --fail and"
                            " --worst-failure")
     if fail is not None or worst_failure:
         return _failure(parts, plan, fail, worst_failure)
     if option is None or plan is None:
         return evaluate_cluster(parts.look())
-    if plan in parts.plan_store.heads() or plan in parts.plan_service.plans_in_progress():
-        answer = _plan(parts, plan, aims)
-        if plan == option and parts.find_pool(option) is not None:
-            return answer._replace(note=f"'{option}' is a plan and a pool; 'ceph equilibrium"
-                                   f" eval pool/{option}' shows the pool")
-        return answer
+    if is_plan:
+        return _plan(parts, plan, aims)
     if parts.plan_service.last_failure(plan):
         parts.plan(plan)   # raises with the failure
     pool = parts.find_pool(option)
     if pool is None:
         raise CommandError(errno.ENOENT, f"'{option}' is neither a plan nor a pool")
-    if aims:
-        raise CommandError(errno.EINVAL, f"'{option}' is a pool; --aims is for a plan")
     look = parts.look()
     if pool not in look.view.usage.pools:
         raise parts.outdated(f"pool '{pool}'{_NEWER}")
@@ -161,18 +152,15 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
 
 
 def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
-    plan, settings, known = parts.plan(name), parts.settings(), parts.failure_service.known
+    plan, settings = parts.plan(name), parts.settings()
     head, look = parts.plan_store.heads().get(name), parts.look(plan)
     comparison = None if not aims or plan.kind != BALANCE else parts.plan_service.compare(
         name, present_options(settings, parts.gateway), settings.max_plan_seconds)
     created = head.created_at if head is not None else None
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,
-        None if created is None else max(0.0, parts.clock() - created), name == parts.executing(),
-        aims, comparison, () if head is None else worst_line(
-            known(FailureQuestion(None)),
-            known(FailureQuestion(None, name, head.generation)), name),
-        parts.outdated_reason(name))
+        None if created is None else max(0.0, parts.clock() - created),
+        name == parts.balancer.plan_name, aims, comparison, parts.outdated_reason(name))
 
 
 def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],

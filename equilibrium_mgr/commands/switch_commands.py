@@ -1,18 +1,19 @@
 """`on` and `off`, and `pool ls`, `pool add` and `pool rm`: the options active and pool_ids.
 
-`freeze`: pins what is remapped to where its data is.
+`drain add`, `drain rm` and `drain ls`. OSDs are given by id or name, or by a bucket above them.
 """
 from __future__ import annotations
 
 import errno
-from typing import FrozenSet, List
+from typing import Dict, FrozenSet, List
 
-from ..freeze.freeze import freeze
-from ..plan.model import FREEZE, TAKE_BACK, topology_mark, topology_of
+from ..drain.drain_list import UnknownName, osds_by_name
+from ..drain.status import rule_without_osds, weighed_osds
+from ..plan.model import TAKE_BACK
 from ..report.answer import CommandAnswer, CommandError
-from ..report.operations import report_freeze
-from ..runtime.formatting import named, wrap
-from .base import ModuleParts, with_figures
+from ..report.operations import drain_list
+from ..runtime.formatting import named, plural, wrap
+from .base import ModuleParts
 
 
 #: OSDs that are named in an answer.
@@ -34,15 +35,13 @@ def switch_on(parts: ModuleParts) -> CommandAnswer:
     drains = parts.balancer.drain_status().drains
     resumed = sorted(drains.osds) if drains.is_paused else []
     parts.balancer.switch_on(builtin_was_active)
-    sentences = ["automatic balancing is on"]
-    if resumed:
-        sentences.append(f"the drain of {named([f'osd.{osd}' for osd in resumed], _NAMED)} goes on"
-                         f" ('ceph equilibrium drain rm {' '.join(drains.by_name())}' ends it)")
-    if builtin_was_active:
-        sentences.append("the built-in balancer was switched off")
-    elif gateway.builtin_balancer_on():
-        sentences.append("the built-in balancer stays on: in mode"
-                         f" {gateway.builtin_balancer_mode()} it moves no data")
+    stays = not builtin_was_active and gateway.builtin_balancer_on()
+    sentences = ["automatic balancing is on", *[sentence for holds, sentence in (
+        (resumed, f"the drain of {named([f'osd.{osd}' for osd in resumed], _NAMED)} goes on"
+         f" ('ceph equilibrium drain rm {' '.join(drains.by_name())}' ends it)"),
+        (builtin_was_active, "the built-in balancer was switched off"),
+        (stays, "the built-in balancer stays on: in mode"
+         f" {gateway.builtin_balancer_mode()} it moves no data")) if holds]]
     return CommandAnswer({"active": True, "builtin_balancer_switched_off": builtin_was_active,
                           "resumed_drains": resumed}, _lines(sentences))
 
@@ -52,15 +51,13 @@ def switch_off(parts: ModuleParts) -> CommandAnswer:
     gateway = parts.gateway
     gateway.set_option("active", "false")
     stopped = parts.balancer.switch_off()
-    sentences = ["automatic balancing is off"]
     drains = parts.balancer.drains.status
-    if drains.drains.is_paused:
-        sentences.append(f"the drain of {drains.named} is paused ('ceph equilibrium drain add"
-                         f" {' '.join(drains.drains.by_name())}' goes on)")
-    if stopped:
-        sentences.append(f"the execution of plan '{stopped}' was stopped")
-    if not gateway.builtin_balancer_on() and gateway.builtin_balancer_runs():
-        sentences.append("the built-in balancer stays off ('ceph balancer on' brings it back)")
+    sentences = ["automatic balancing is off", *[sentence for holds, sentence in (
+        (drains.drains.is_paused, f"the drain of {drains.named} is paused ('ceph equilibrium drain"
+         f" add {' '.join(drains.drains.by_name())}' goes on)"),
+        (stopped, f"the execution of plan '{stopped}' was stopped"),
+        (not gateway.builtin_balancer_on() and gateway.builtin_balancer_runs(),
+         "the built-in balancer stays off ('ceph balancer on' brings it back)")) if holds]]
     return CommandAnswer({"active": False, "stopped_plan": stopped,
                           "drain_paused": drains.drains.is_paused}, _lines(sentences))
 
@@ -110,28 +107,86 @@ def _limit_to(parts: ModuleParts, chosen: FrozenSet[int]) -> CommandAnswer:
     return list_pools(parts)
 
 
-def pin(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
-    """Pins all remapped PGs as far as they can be, or only shows how far that is. Raises
-    CommandError where the newest view does not know of all that is remapped."""
-    execution = parts.balancer.execution
-    stops = "" if execution is None else f"; 'ceph equilibrium rm {execution.name}' stops it"
-    if execution is not None and execution.kind == FREEZE:
-        raise CommandError(errno.EAGAIN, f"plan '{execution.name}' is sending its pins; try"
-                           f" again in some seconds{stops}")
-    if not dry_run:
-        parts.refuse_old_clients()
-        if execution is not None and execution.name:
-            raise CommandError(errno.EBUSY, f"plan '{execution.name}' is being executed{stops}")
-    view, summary = parts.to_act_on(), parts.gateway.summary()
-    if topology_of(view.snapshot) != topology_mark(summary.crush_version, (
-            (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
-        raise parts.outdated("the cluster has changed since it was last looked at")
-    if view.snapshot.unsettled_seconds > 0.0:
-        raise parts.outdated("PGs have just been remapped, and do not show yet where their"
-                             " data is")
-    found, name = freeze(view.snapshot), None
-    if found.plan.changes and not dry_run:
-        name = parts.keep_and_execute(FREEZE, with_figures(found.plan, view))
-    drains = parts.balancer.drains.status.drains
-    return report_freeze(name, dry_run, found, view.snapshot, parts.settings().active,
-                         drains.osds if drains.is_running else frozenset())
+def list_drains(parts: ModuleParts) -> CommandAnswer:
+    """How far the drains are."""
+    parts.balancer.drain_status()   # a new mgr reads it first
+    parts.request_if_old()
+    _, status = parts.newest()
+    return drain_list(status, parts.settings(), parts.clock(), weighed_osds(
+        parts.gateway.crush()) if status.drains.empty_osds else frozenset())
+
+
+def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
+    """Begins to drain OSDs, and goes on with those that are on the list. Raises CommandError where
+    nothing would be left to take the data, where the list could not be stored, and while shards are
+    taken back to one of the OSDs: what would be left out of that is for the operator to decide on,
+    as it is where the drain is there first."""
+    parts.refuse_old_clients()
+    gateway, balancer, found = parts.gateway, parts.balancer, _osds(parts, names)
+    view, crush = balancer.status.view, gateway.crush()
+    wanted = balancer.drain_status().drains.with_osds(found)
+    usable = weighed_osds(crush).intersection(
+        osd for osd, one in gateway.summary().osds.items() if one.is_in)
+    if not usable - wanted.osds:
+        raise CommandError(errno.EINVAL, "no OSD would be left to take data; drain fewer")
+    rule = None if view is None else rule_without_osds(
+        wanted.osds, usable, crush, {pool.rule_id for pool in view.snapshot.pools.values()})
+    if rule is not None:
+        raise CommandError(errno.EINVAL, "no OSD would be left to take data of pools with the"
+                           f" CRUSH rule '{rule}'; drain fewer")
+    if not wanted.fits:
+        raise CommandError(errno.E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
+                           " be stored as being drained; drain a part of them first")
+    execution = balancer.execution
+    if execution is not None and execution.name and execution.kind in TAKE_BACK:
+        try:
+            changes = parts.plan_store.get(execution.name).changes
+        except (KeyError, ValueError):   # it has just been removed, which stops it
+            changes = ()
+        back = {osd for change in changes for osd in change.up_after
+                if osd in found and osd not in change.up_before}
+        if back:
+            raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes shards back to"
+                               f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
+    balancer.change_drains(lambda drains: drains.with_osds(found))
+    executing = parts.balancer.plan_name
+    text = "; ".join([clause for holds, clause in (
+        (True, f"{_being(found)} being drained; 'ceph equilibrium drain ls' shows how far"),
+        (executing, f"it begins once plan '{executing}' is done ('ceph equilibrium rm {executing}'"
+         " stops that)"),
+        (gateway.builtin_balancer_active(), "nothing is sent before 'ceph balancer off', since the"
+         " built-in balancer is active")) if holds])
+    return CommandAnswer({"osds": sorted(found)}, "\n".join(wrap("", text, 0)))
+
+
+def remove_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
+    """Ends the drain of OSDs."""
+    drains = parts.balancer.drain_status().drains
+    by_name = drains.by_name()
+    found = {osd: name for name in names for osd in by_name.get(name, ())}
+    found.update(_osds(parts, [name for name in names if name not in by_name]))
+    wanted = frozenset(found) & drains.osds
+    if not wanted:
+        raise CommandError(errno.ENOENT, "none of these OSDs is being drained;"
+                           " 'ceph equilibrium drain ls' lists those that are")
+    parts.balancer.change_drains(lambda drains: drains.without(wanted))
+    text = f"{_being({osd: found[osd] for osd in wanted})} no longer being drained; "
+    text += ("automatic balancing moves data back" if parts.settings().active else
+             "automatic balancing is off, so nothing moves back by itself ('ceph equilibrium"
+             " on' moves it)")
+    return CommandAnswer({"osds": sorted(wanted)}, "\n".join(wrap("", text, 0)))
+
+
+def _osds(parts: ModuleParts, names: List[str]) -> Dict[int, str]:
+    """OSD id → name. Raises CommandError for a name that nothing has."""
+    if not names:
+        return {}
+    try:
+        return osds_by_name(names, parts.gateway.crush(), parts.gateway.summary().osds)
+    except UnknownName as error:
+        raise CommandError(errno.ENOENT, str(error)) from error
+
+
+def _being(osds: Dict[int, str]) -> str:
+    names = [f"osd.{osd}" for osd in sorted(osds)]
+    return f"{names[0]} is" if len(names) == 1 else f"{plural(len(names), 'OSD')} are"

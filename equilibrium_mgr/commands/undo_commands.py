@@ -1,24 +1,26 @@
 """`undo` and `cancel`. They raise CommandError where there is nothing to take back, or it must not
 be now; with --dry-run where the command itself would.
 
-`upmap ls` and `upmap cleanup`.
+`upmap ls` and `upmap cleanup`, and `freeze`, which pins what is remapped to where its data is.
 """
 from __future__ import annotations
 
 import errno
-from typing import NamedTuple, Optional
+from typing import Optional, Tuple
 
 from ..control.history import AUTOMATIC, COMPLETED, STOPPED, because
 from ..execution.guards import CURE_BUILTIN
+from ..freeze.freeze import freeze
 from ..observation.cluster_view import ClusterView
-from ..plan.model import CANCEL, CLEAN_UP, DRAIN, UNDO, command_of
+from ..plan.model import (
+    CANCEL, CLEAN_UP, DRAIN, FREEZE, UNDO, command_of, topology_mark, topology_of)
 from ..report.answer import CommandAnswer, CommandError
-from ..report.operations import report_cleanup, report_undo, report_upmaps
+from ..report.operations import report_cleanup, report_freeze, report_undo, report_upmaps
 from ..runtime.formatting import format_time, named, parse_span
 from ..undo.change_log import MOST_ROWS, ChangeLog, Chosen
 from ..undo.undo_plan import cancel_plan, undo_plan
 from ..upmap_cleanup.upmap_cleanup import cleanup_plan
-from .base import OLDEST_AT_REST_SECONDS, ModuleParts, refuse_empty_name, with_figures
+from .base import OLDEST_AT_REST_SECONDS, ModuleParts, with_figures
 
 
 #: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
@@ -26,15 +28,6 @@ _NOT_LAST = (UNDO, CANCEL, CLEAN_UP)
 #: Names of drained OSDs that a sentence has before it only counts the rest.
 _MOST_NAMES = 3
 _DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
-
-
-class _Scope(NamedTuple):
-    """The rows of the log that a command is about."""
-
-    chosen: Chosen
-    title: str                 # "plan 'p'"
-    plan: Optional[str]        # whose execution it concerns; None: any
-    unknown: Optional[str] = None   # what of it the log has dropped
 
 
 def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optional[str],
@@ -47,23 +40,24 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
     something else is under way that would come in between, where what is taken back would be sent
     again, or cannot be, and where the plan could not be kept.
     """
-    refuse_empty_name(plan)
+    if plan is not None and not plan.strip():   # as a shell variable that is not set leaves it
+        raise CommandError(errno.EINVAL, "the name of the plan is empty")
     balancer, name = parts.balancer, None
     # first: a new mgr goes on with what the last one was executing
     log, take = balancer.changes(), cancel_plan if kind == CANCEL else undo_plan
-    executing = parts.executing()
-    scope = _scope(log, kind, plan, since, parts.clock())
+    executing = parts.balancer.plan_name
+    chosen, title, about, unknown = _scope(log, kind, plan, since, parts.clock())
     if parts.settings().active:
         raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
                            " again; run 'ceph equilibrium off' first")
-    if executing is not None and scope.plan not in (None, executing):
+    if executing is not None and about not in (None, executing):
         raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
                            f" equilibrium rm {executing}' stops it")
     parts.refuse_old_clients()
     drains = balancer.drains.status
     if drains.drains.is_running and (
             not drains.is_known or any(left.shards for left in drains.remaining.values())):
-        if take(_fresh_view(parts, kind, "").snapshot, log.rows(), scope.chosen).onto_drained:
+        if take(_fresh_view(parts, kind, "").snapshot, log.rows(), chosen).onto_drained:
             names, is_one = sorted(drains.drains.by_name()), len(drains.drains.osds) == 1
             raise CommandError(
                 errno.EPERM, f"{named(names, _MOST_NAMES)} {'is' if is_one else 'are'} being"
@@ -76,7 +70,7 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
         raise CommandError(errno.EAGAIN, f"{said}a batch is on its way to the monitors; try again"
                            " in some seconds")
     view = _fresh_view(parts, kind, said)
-    result = take(view.snapshot, log.rows(), scope.chosen)
+    result = take(view.snapshot, log.rows(), chosen)
     if kind == UNDO and result.plan.changes and parts.gateway.builtin_balancer_active():
         raise CommandError(errno.EPERM, f"{said}the built-in balancer is active; run"
                            f" '{CURE_BUILTIN}' first")
@@ -84,8 +78,8 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
         result = result._replace(plan=with_figures(result.plan, view))
         if not dry_run:
             name = parts.keep_and_execute(kind, result.plan)
-    return report_undo(kind, scope.title, name, stopped, dry_run, result, view.snapshot,
-                       balancer.drains.status.drains, scope.unknown, parts.age(view))
+    return report_undo(kind, title, name, stopped, dry_run, result, view.snapshot,
+                       balancer.drains.status.drains, unknown, parts.age(view))
 
 
 def _stop(parts: ModuleParts, executing: str, kind: str) -> Optional[str]:
@@ -110,9 +104,11 @@ def _fresh_view(parts: ModuleParts, kind: str, begin: str) -> ClusterView:
 
 
 def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
-           now: float) -> _Scope:
+           now: float) -> Tuple[Chosen, str, Optional[str], Optional[str]]:
     """Everything since a while ago, the last execution of a plan, or, without these, all that was
-    sent (`cancel`) or the last plan or episode that put data elsewhere."""
+    sent (`cancel`) or the last plan or episode that put data elsewhere: (the rows of the log, what
+    it is called, the plan whose execution it concerns, None for any, what of it the log has
+    dropped)."""
     first = log.first_known
     if since is not None:
         if plan is not None:
@@ -122,12 +118,11 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
             raise CommandError(errno.EINVAL, f"--since '{since}' is no span of time; write it like"
                                " 6h, 90m or 2d")
         begin = now - seconds
-        return _Scope(lambda row: row.at >= begin, f"all changes since {format_time(begin)} UTC",
-                      None, None if first is None or first.at < begin else
-                      f"what was changed before {format_time(first.at)} UTC is not known"
-                      f" {_DROPPED}")
+        return (lambda row: row.at >= begin, f"all changes since {format_time(begin)} UTC", None,
+                None if first is None or first.at < begin else
+                f"what was changed before {format_time(first.at)} UTC is not known {_DROPPED}")
     if plan is None and kind == CANCEL:
-        return _Scope(lambda row: True, "what was sent", None)
+        return (lambda row: True, "what was sent", None, None)
     last = next((row for row in reversed(log.rows()) if (
         row.kind not in _NOT_LAST if plan is None
         else row.plan == ("" if plan == AUTOMATIC else plan))), None)
@@ -139,9 +134,9 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
     title = f"plan '{name}'" if name else (
         f"{'draining' if last.kind == DRAIN else 'automatic balancing'} of"
         f" {format_time(begun_at)} UTC")
-    return _Scope(lambda row: (row.plan, row.begun_at) == (name, begun_at), title, name,
-                  f"its beginning is not known {_DROPPED}" if first is not None and (
-                      first.plan, first.begun_at) == (name, begun_at) else None)
+    return (lambda row: (row.plan, row.begun_at) == (name, begun_at), title, name,
+            f"its beginning is not known {_DROPPED}" if first is not None and (
+                first.plan, first.begun_at) == (name, begun_at) else None)
 
 
 def list_upmaps(parts: ModuleParts) -> CommandAnswer:
@@ -153,7 +148,7 @@ def list_upmaps(parts: ModuleParts) -> CommandAnswer:
 
 def clean_up(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
     """Removes what PGs can do without."""
-    executing = parts.executing()
+    executing = parts.balancer.plan_name
     if executing is not None and not dry_run:
         raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
                            f" equilibrium rm {executing}' stops it")
@@ -163,3 +158,30 @@ def clean_up(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
         parts.refuse_old_clients()
         name = parts.keep_and_execute(CLEAN_UP, with_figures(plan, view))
     return report_cleanup(name, dry_run, plan, not_cleaned, found)
+
+
+def pin(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
+    """Pins all remapped PGs as far as they can be, or only shows how far that is. Raises
+    CommandError where the newest view does not know of all that is remapped."""
+    execution = parts.balancer.execution
+    stops = "" if execution is None else f"; 'ceph equilibrium rm {execution.name}' stops it"
+    if execution is not None and execution.kind == FREEZE:
+        raise CommandError(errno.EAGAIN, f"plan '{execution.name}' is sending its pins; try"
+                           f" again in some seconds{stops}")
+    if not dry_run:
+        parts.refuse_old_clients()
+        if execution is not None and execution.name:
+            raise CommandError(errno.EBUSY, f"plan '{execution.name}' is being executed{stops}")
+    view, summary = parts.to_act_on(), parts.gateway.summary()
+    if topology_of(view.snapshot) != topology_mark(summary.crush_version, (
+            (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
+        raise parts.outdated("the cluster has changed since it was last looked at")
+    if view.snapshot.unsettled_seconds > 0.0:
+        raise parts.outdated("PGs have just been remapped, and do not show yet where their"
+                             " data is")
+    found, name = freeze(view.snapshot), None
+    if found.plan.changes and not dry_run:
+        name = parts.keep_and_execute(FREEZE, with_figures(found.plan, view))
+    drains = parts.balancer.drains.status.drains
+    return report_freeze(name, dry_run, found, view.snapshot, parts.settings().active,
+                         drains.osds if drains.is_running else frozenset())

@@ -13,9 +13,9 @@ from ..plan.store import PlanStore
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
-from ..what_if.failure import Failure, Placement, pgs_by_osd, placement
-from ..what_if.recovery import (
-    Recovery, TypeFailures, recovery_from, usage_of, worst_failures)
+from ..what_if.failure import (
+    Failure, Placement, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
+    worst_failures)
 
 #: Answers that are kept.
 MAX_ANSWERS = 16

@@ -23,7 +23,6 @@ class CommandAnswer(NamedTuple):
 
     data: Any
     plain: str
-    note: str = ""    # for stderr, although the command succeeded
 
 
 class CommandError(Exception):
@@ -45,7 +44,7 @@ def run_command(command: Callable[[], CommandAnswer], output_format: str,
         answer = command()
         text = answer.plain if output_format == "plain" else json.dumps(
             answer.data, sort_keys=True, indent=4 if output_format == "json-pretty" else None)
-        return 0, text + "\n" if text else "", answer.note
+        return 0, text + "\n" if text else "", ""
     except CommandError as error:
         return error.errno, "", " ".join(error.sentence.split())
     except NotReady as not_ready:
@@ -60,35 +59,24 @@ def run_command(command: Callable[[], CommandAnswer], output_format: str,
 Row = Dict[str, Any]   # JSON-ready, one a line
 #: Name of a sort key → what to compare; None for a row in which that is unknown.
 SortKeys = Mapping[str, Callable[[Row], Any]]
-
-_CUT = ".."
-#: Characters that are left of a name, however narrow its column has to be.
-_LEAST_NAME = 6
+#: The titles with | between, a < behind those of names, and the cells.
+Table = Tuple[str, Sequence[Sequence[str]]]
 
 
 def render_table(head: str, rows: Sequence[Sequence[str]], width: int = WIDTH) -> str:
     """The table, two spaces between columns, an empty cell for what is unknown.
 
     `head`: the titles with | between. A < behind a title marks names: these are aligned to the
-    left, numbers to the right. A table that is too wide has one space between columns, and its
-    names are cut where that is not enough.
+    left, numbers to the right. A table that is too wide has one space between columns.
     """
     titles = head.split("|")
     names = [i for i, title in enumerate(titles) if title.endswith("<")]
     lines: List[Sequence[str]] = [[title.rstrip("<") for title in titles], *rows]
-    least = list(map(len, lines[0]))
     widths = [max([len(line[i]) for line in lines]) for i in range(len(titles))]
     gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= width else " "
-    while names and sum(widths) > width - len(gap) * (len(widths) - 1):
-        widest = max(names, key=lambda i: widths[i])
-        if widths[widest] <= max(_LEAST_NAME, least[widest]):
-            break
-        widths[widest] -= 1
-    cut = [[text if len(text) <= size else text[:size - len(_CUT)] + _CUT
-            for text, size in zip(line, widths)] for line in lines]
     return "\n".join([gap.join([
         text.ljust(widths[i]) if i in names else text.rjust(widths[i])
-        for i, text in enumerate(line)]).rstrip() for line in cut])
+        for i, text in enumerate(line)]).rstrip() for line in lines])
 
 
 def sorted_rows(rows: Sequence[Row], wanted: str, keys: SortKeys) -> List[Row]:

@@ -1,12 +1,9 @@
 """Health checks: a few stable codes, one line a reason, and last the command that helps.
 
-One is raised once its condition has held for two rounds, and cleared after two without. What is
-raised is stored: a new mgr goes on with it, and clears nothing that it cannot judge yet.
+One is raised once its condition has held for two rounds, and cleared after two without.
 """
 from __future__ import annotations
 
-import json
-import logging
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..control.balancing_scope import cures
@@ -15,12 +12,9 @@ from ..execution.guards import CURE_BUILTIN
 from ..execution.size_check import sentence
 from ..observation.cluster_view import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, plural
-from ..runtime.kv_store import MAX_VALUE_BYTES, KeyValueStore
 from ..settings import BadOption
 from ..snapshot import reason_codes as codes
-from ..snapshot.reason_codes import BEST, NOTHING, REASONS, UNDECIDED, action
 
-PREFIX = "MGR_EQUILIBRIUM_"
 #: Seconds after which an idle state above the bound is reported.
 STUCK_SECONDS = 3600.0
 #: Seconds after which the statistics of an OSD are called old.
@@ -60,7 +54,7 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              f"shards of {plural(len(stopped), 'pool')} took more than was"
              " predicted; they are not moved any more", len(stopped),
              [sentence(why, names.get(pool, str(pool))) for pool, why in sorted(stopped.items())],
-             action(codes.MISPREDICTED, {}))
+             codes.action(codes.MISPREDICTED, {}))
     rejected: Dict[str, List[str]] = {}   # reason → PGs
     for pgid, item in status.recent_rejections(active, now).items():
         rejected.setdefault(item.reason, []).append(pgid)
@@ -71,7 +65,7 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              [f"{plural(len(pgids), 'upmap')}: {reason} (pg {named(sorted(pgids), _NAMED)})"
               for reason, pgids in sorted(rejected.items(),
                                           key=lambda group: (-len(group[1]), group[0]))],
-             action(codes.REJECTED, {}))
+             codes.action(codes.REJECTED, {}))
     if not (active or status.progress is not None or status.drains.drains.is_running):
         return checks   # nothing is to be moved
     if status.builtin_active:
@@ -91,9 +85,9 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              f"statistics of {plural(len(old), 'OSD')} are older than"
              f" {format_duration(STALE_SECONDS)}", len(old),
              [f"up and in, but silent: {named([f'osd.{osd}' for osd in old], _MOST_LINES)}"],
-             action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
+             codes.action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
     if stuck_since is not None and now - stuck_since >= STUCK_SECONDS:
-        cure = cure or action(status.reason_code, {})
+        cure = cure or codes.action(status.reason_code, {})
         if status.reason_code == codes.CANNOT_LEAVE:
             warn("MGR_EQUILIBRIUM_STUCK",
                  "shards cannot leave OSDs that are being drained", 1, [status.reason],
@@ -101,81 +95,39 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
         else:
             warn("MGR_EQUILIBRIUM_STUCK", "the placement has been far from its bound for"
                  f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved", 1,
-                 [status.reason], "'ceph equilibrium explain' tells why" if cure == NOTHING
+                 [status.reason], "'ceph equilibrium explain' tells why" if cure == codes.NOTHING
                  else cure)
     return checks
 
 
-KEY = "health"
 _ROUNDS = 2
-#: Conditions that are known without a look at the cluster.
-_ALWAYS_KNOWN = (PREFIX + "ERROR", PREFIX + "BAD_OPTION", PREFIX + "CONFLICT")
 
 
 class HealthMonitor:
-    """Used by the serve thread, once a round."""
+    """Used by the serve thread, once a round. It begins anew with each mgr."""
 
-    def __init__(self, kv: KeyValueStore, log: logging.Logger) -> None:
-        self._kv = kv
-        self._log = log
+    def __init__(self) -> None:
         self._seen: Dict[str, int] = {}     # code → rounds in a row with the condition
         self._missed: Dict[str, int] = {}   # code → rounds in a row without it, of raised ones
-        self._raised: Optional[Dict[str, Check]] = None   # None before the first round
-        self._stored = ""
+        self._raised: Dict[str, Check] = {}
         self.stuck_since: Optional[float] = None
 
     def observe(self, status: BalancerStatus, now: float) -> None:
         """Before the conditions are decided: for how long the loop has been stuck. Making another
         plan does not end that."""
-        self._restore()
-        if status.state == STUCK and REASONS[status.reason_code].kind != BEST:
+        if status.state == STUCK and codes.REASONS[status.reason_code].kind != codes.BEST:
             self.stuck_since = min(now, self.stuck_since or now)
         elif status.state not in (PLANNING, WAITING):
             self.stuck_since = None
 
-    def update(self, present: Mapping[str, Check], status: BalancerStatus,
-               active: bool) -> Dict[str, Check]:
+    def update(self, present: Mapping[str, Check]) -> Dict[str, Check]:
         """The checks to be shown, by the conditions that hold in this round."""
-        raised = self._restore()
-        undecided = (active or status.progress is not None) and (
-            status.view is None or REASONS[status.reason_code].kind == UNDECIDED)
         self._seen = {code: self._seen.get(code, 0) + 1 for code in present}
-        for code, check in present.items():
-            if code in raised or self._seen[code] >= _ROUNDS:
-                raised[code] = check
-            self._missed.pop(code, None)
-        for code in raised.keys() - present.keys():
-            if not undecided or code in _ALWAYS_KNOWN:
-                self._missed[code] = self._missed.get(code, 0) + 1
-            if self._missed.get(code, 0) >= _ROUNDS:
-                del raised[code], self._missed[code]
-        return dict(raised)
-
-    def store(self) -> None:
-        """Keeps for a successor which checks are raised; writes only where those are others."""
-        raised = self._restore()
-        known = ",".join(sorted(raised))
-        if known == self._stored:
-            return
-        text = json.dumps({"version": 1, "raised": raised, "stuck_since": self.stuck_since})
-        if len(text.encode()) <= MAX_VALUE_BYTES:
-            self._kv.set_store(KEY, text if raised else None)
-        self._stored = known
-
-    def _restore(self) -> Dict[str, Check]:
-        if self._raised is None:
-            self._raised = {}
-            try:
-                dump: Any = json.loads(self._kv.get_store(KEY) or "{}")
-                self._raised = {str(code): {   # raises for one that Ceph would not take
-                    "severity": "warning", "summary": str(check["summary"]),
-                    "count": int(check["count"]),
-                    "detail": [str(line) for line in list(check["detail"])[:_MOST_LINES]]}
-                    for code, check in dump.get("raised", {}).items()
-                    if str(code).startswith(PREFIX)}
-                since = dump.get("stuck_since")
-                self.stuck_since = float(since) if since is not None else None
-            except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-                self._log.warning("stored health checks cannot be read: %s", error)
-            self._stored = ",".join(sorted(self._raised))
+        self._missed = {code: self._missed.get(code, 0) + 1
+                        for code in self._raised.keys() - present.keys()}
+        self._raised = {
+            **{code: check for code, check in self._raised.items()
+               if code not in present and self._missed[code] < _ROUNDS},
+            **{code: check for code, check in present.items()
+               if code in self._raised or self._seen[code] >= _ROUNDS}}
         return self._raised

@@ -94,16 +94,14 @@ def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:
 
 def _text(entry: Mapping[str, Any]) -> List[str]:
     """What stands below the line of an episode: its plan, why, and the prediction."""
-    parts = [f"{entry['plan']}: {entry['why'] or 'reason not known'}"]
-    if entry["outcome_reason"]:
-        parts.append(f"{entry['outcome']}: {entry['outcome_reason']}")
     predicted = [f"{figures['device_class']} {format_percent(figures['max_predicted'])}"
                  for figures in entry["classes"] if figures["max_predicted"] is not None]
-    if predicted:
-        parts.append(f"predicted %MAX: {', '.join(predicted)}")
-    if entry["measured"] == INTERRUPTED:
-        parts.append("the maximum after it is of when it ended, while data was still moving or"
-                     " being deleted")
+    parts = [part for holds, part in (
+        (True, f"{entry['plan']}: {entry['why'] or 'reason not known'}"),
+        (entry["outcome_reason"], f"{entry['outcome']}: {entry['outcome_reason']}"),
+        (predicted, f"predicted %MAX: {', '.join(predicted)}"),
+        (entry["measured"] == INTERRUPTED, "the maximum after it is of when it ended, while data"
+         " was still moving or being deleted")) if holds]
     return [line for part in parts for line in wrap("", part, _INDENT)]
 
 
@@ -140,7 +138,11 @@ class ProgressEvents:
         shown = self._shown_of
         if shown is not None and (failure or started_at != shown):
             self._shown_of = None
-            self._end(f"equilibrium-{shown:.3f}", failure or _failure(status, shown))
+            outcome = failure or next((
+                str(entry.get("outcome", "")) for entry in reversed(status.history)
+                if entry.get("started_at") == shown), STOPPED)
+            self._end(f"equilibrium-{shown:.3f}", None if not failure and outcome_code(outcome) in (
+                COMPLETED, _STUCK) else outcome)
             return   # one call a round
         ratio = status.progress_ratio()
         if failure or started_at is None or ratio is None or status.episode is None:
@@ -150,10 +152,3 @@ class ProgressEvents:
         self._shown_of = started_at
         self._update(f"equilibrium-{started_at:.3f}", f"equilibrium: plan {plan}" if plan
                      else "equilibrium: automatic balancing", ratio)
-
-
-def _failure(status: BalancerStatus, started_at: float) -> Optional[str]:
-    """Why the episode that began then has ended before all had arrived; None where it had."""
-    outcome = next((str(entry.get("outcome", "")) for entry in reversed(status.history)
-                    if entry.get("started_at") == started_at), STOPPED)
-    return None if outcome_code(outcome) in (COMPLETED, _STUCK) else outcome

@@ -22,11 +22,10 @@ from ..runtime.formatting import (
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from ..snapshot.reason_codes import REASONS, action
 from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
 from ..upmap_cleanup.upmap_cleanup import UpmapFindings
 from .answer import CommandAnswer, Row, render_table, rest_line
-from .explain.advice import state_action
+from .explain.advice import excluding_option, state_action
 
 
 NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"
@@ -48,7 +47,7 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
             "leaving_shards": None if there is None else there.leaving,
             "stuck": [] if is_empty else [{
                 "code": one.code, "shards": one.shards, "bytes": one.bytes,
-                "example_pg": one.example, "reason": REASONS[one.code].stuck,
+                "example_pg": one.example, "reason": codes.REASONS[one.code].stuck,
                 "action": stuck_action(one, settings)}
                 for one in status.held if one.osd == osd],
             "cooling_shards": 0 if is_empty else status.cooling(osd), "safe_to_stop": safe,
@@ -83,9 +82,8 @@ def is_blocked(status: BalancerStatus) -> bool:
 
 def stuck_action(one: StuckShards, settings: Settings) -> str:
     """What lets the shards leave."""
-    option = "not_buckets" if settings.to_buckets is None else "to_buckets"
-    return action(one.code, {"osd": one.osd,
-                             **({"option": option} if one.code == codes.OSD_EXCLUDED else {})})
+    return codes.action(one.code, {"osd": one.osd, "option": excluding_option(settings)
+                             if one.code == codes.OSD_EXCLUDED else None})
 
 
 def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
@@ -299,24 +297,17 @@ def _parts(kind: str, result: UndoResult) -> str:
     plan = result.plan
     arrived = sum(change.shards > 0 for change in plan.changes)
     items = len(plan.changes) - result.not_begun - result.under_way - arrived
-    parts = []
-    if result.not_begun:
-        at_most = "at most " if kind == CANCEL else ""
-        stay = "stays where it is" if result.not_begun == 1 else "stay where they are"
-        parts.append(f"{at_most}{plural(result.not_begun, 'PG')} of which nothing has been copied"
-                     f" yet {stay}")
-    if result.under_way:
-        are = "is" if result.under_way == 1 else "are"
-        parts.append(f"{plural(result.under_way, 'PG')} that {are} being copied will not arrive")
-    if arrived:
-        parts.append(f"{plural(arrived, 'PG')} {'moves' if arrived == 1 else 'move'} back:"
-                     f" {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}")
-    if items:
-        parts.append(f"{plural(items, 'PG')} {'gets' if items == 1 else 'get'} the upmap items of"
-                     " before")
-    if not arrived:
-        parts.append("no data moves")
-    return "; ".join(parts)
+    return "; ".join([clause for count, clause in (
+        (result.not_begun, f"{'at most ' if kind == CANCEL else ''}{plural(result.not_begun, 'PG')}"
+         " of which nothing has been copied yet"
+         f" {'stays where it is' if result.not_begun == 1 else 'stay where they are'}"),
+        (result.under_way, f"{plural(result.under_way, 'PG')} that"
+         f" {'is' if result.under_way == 1 else 'are'} being copied will not arrive"),
+        (arrived, f"{plural(arrived, 'PG')} {'moves' if arrived == 1 else 'move'} back:"
+         f" {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"),
+        (items, f"{plural(items, 'PG')} {'gets' if items == 1 else 'get'} the upmap items of"
+         " before"),
+        (not arrived, "no data moves")) if count])
 
 
 def _not_restored(result: UndoResult, drains: DrainList) -> List[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from contextlib import suppress
 from string import Template
-from typing import Any, Dict, List, Mapping, NamedTuple, NewType, Optional, Sequence, Set
+from typing import Any, Dict, List, Mapping, NewType, Optional, Sequence, Set
 
 from ..observation.cluster_view import OFF
 from ..plan.model import BALANCE, Move, PgChange, Plan, is_same_placement
@@ -16,14 +16,11 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.upmap_items import items_for
 from ..version import VERSION
-from .cluster.cluster_tables import format_known, format_osd, held_sentences
+from .cluster.cluster_tables import class_table, format_osd, held_sentences, pool_table
 from .answer import CommandAnswer
 from .status import window_text
 
 Markup = NewType("Markup", str)
-
-#: Of a table that is short but where names are extremely long.
-SHORT_BYTES = 20_000
 
 _PAGE = Template("""\
 <!DOCTYPE html>
@@ -75,27 +72,9 @@ _LEVELS = (("bound", _SIDE, "none"), ("nearfull", _SIDE + 128.0, "6 3"),
            ("backfillfull", _SIDE + 254.0, "2 3"))
 _MOST_CLASSES = 8
 
-#: Bytes of a table that may be long: with both of them the page stays below 500 kB.
-_POOLS_BYTES, _MOVES_BYTES = 100_000, 250_000
+#: Rows of a table: with that the page stays below 500 kB.
+_MOST_ROWS = 1000
 _CLASSES_NAMED = 3
-
-
-class _Facts(NamedTuple):
-    """What several parts of the page need."""
-
-    evaluation: Mapping[str, Any]   # JSON of `eval`, of the plan where there is one
-    status: Mapping[str, Any]       # JSON of `status`
-    snapshot: Snapshot              # that these rest on
-    plan: Optional[Plan]
-    name: str                       # of the plan; empty without one
-    epoch: int                      # of the newest osdmap
-    to_make: List[PgChange]    # changes of the plan that can be made as planned
-    in_place: List[PgChange]   # those that are where the plan wants them, or on their way there
-    shards: int                # that the first move, and their bytes
-    bytes: int
-    prefix: str                # of the keys of figures of later, and when that is; both empty
-    when: str                  # where nothing is to change
-    room_later: Optional[Mapping[str, Any]]
 
 
 def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
@@ -119,9 +98,44 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
         prefix, when = "planned_", "when the plan under way is done"
     elif status["moving"]["shards"] or status["moving"]["other_shards"]:
         prefix, when, room = "soon_", "when what moves has arrived", evaluation["soon_room"]
-    facts = _Facts(evaluation, status, snapshot, plan, str(evaluation.get("plan", "")), epoch,
-                   to_make, in_place, len(moves), sum(move.bytes for move in moves), prefix, when,
-                   room)
+    name, highest = str(evaluation.get("plan", "")), _maxima(evaluation["classes"], prefix)
+    now_room, expected = evaluation["room"], evaluation.get("expected_seconds")
+    if now_room is None or now_room["limiting_osd"] is None or not evaluation["classes"]:
+        said = ("There is nothing to balance: no pool holds data, or no OSD has reported its"
+                " statistics.")
+    elif plan is None:
+        said = (f"The pools have room for {format_bytes(now_room['bytes'])} more data if they grow"
+                f" alike, until osd.{now_room['limiting_osd']} is full; {highest}; automatic"
+                f" balancing is {'on' if status['active'] else 'off'}.")
+    elif not moves or room is None:
+        said = f"Plan {name} moves no data: {highest}."
+    else:
+        time = "" if expected is None else (
+            f", in about {format_duration(expected)} ({evaluation['expected_from']})")
+        said = (f"Plan {name} moves {plural(len(moves), 'shard')},"
+                f" {format_bytes(sum(move.bytes for move in moves))}{time}: then the pools have"
+                f" room for {format_bytes(room['bytes'])} more data instead of"
+                f" {format_bytes(now_room['bytes'])}, and {highest}.")
+    warned: List[str] = []   # without which the page would be read wrongly; most pages have none
+    if plan is not None:
+        gone = len(plan.changes) - len(to_make) - len(in_place)
+        of_all = (f"of its {plural(len(plan.changes), 'PG')} {len(in_place)} are in place or on"
+                  f" their way, {len(to_make)} are still to be moved, and {gone} are elsewhere by"
+                  " now; what follows is about those to be moved.")
+        if (status["execution"] or {}).get("plan") == name:
+            warned.append(f"The plan is being carried out: {of_all}")
+        elif evaluation["is_outdated"]:
+            warned.append(f"The plan is outdated: it was made at osdmap epoch {plan.epoch}, and the"
+                          f" newest is {epoch}; {of_all}")
+        if plan.stop_reason != CONVERGED:
+            warned.append(f"The plan was cut short: {plan.stop_reason}.")
+    warned += [f"Balancing cannot bring class {row['device_class']} below"
+               f" {format_percent(row['bound_utilization'])}%, and nearfull is"
+               f" {format_percent(snapshot.nearfull_ratio)}%:"
+               f" {codes.action(codes.BOUND_CAPACITY, {'full_class': row['device_class']})}."
+               for row in evaluation["classes"]
+               if (row["bound_utilization"] or 0.0) >= snapshot.nearfull_ratio > 0.0
+               ][:_CLASSES_NAMED]
     rollback = _rollback(snapshot, plan, wanted, {change.pgid for change in in_place})
     look = evaluation.get("now", evaluation)
     about = {"cluster": f"fsid {fsid or 'unknown'}, {ceph_version or 'Ceph'}",
@@ -133,26 +147,37 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                  f"; {status['state']}: {status['reason']}" if status["state"] != OFF else "")}
     if plan is not None:
         aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
-        about["plan"] = f"{facts.name}, {aim}, made at osdmap epoch {plan.epoch}"
-    said, warned = _verdict(facts), _warnings(facts)
+        about["plan"] = f"{name}, {aim}, made at osdmap epoch {plan.epoch}"
+    rooms = [f"{format_bytes(one['bytes'])} {at} ({format_osd(one['limiting_osd'])} is full first)"
+             for one, at in ((evaluation["room"], "now"), (room, when))
+             if one is not None and one["limiting_osd"] is not None]
     drawn = picture(evaluation["classes"], osds,
-                    (snapshot.nearfull_ratio, snapshot.backfillfull_ratio), facts.prefix,
-                    facts.when)
-    title = f"Equilibrium: plan {facts.name}" if plan is not None else (
+                    (snapshot.nearfull_ratio, snapshot.backfillfull_ratio), prefix, when)
+    title = f"Equilibrium: plan {name}" if plan is not None else (
         "Equilibrium: the cluster's state")
     parts = [definitions(about), paragraph(said, "verdict"),
              *[paragraph(text, "warning") for text in warned],
-             section("Before and after", *_before_and_after(facts), drawn,
+             section("Before and after", table(*class_table(evaluation["classes"]),
+                                               "ceph equilibrium status"),
+                     paragraph(f"Room if all pools grow alike: {', '.join(rooms) or 'unknown'}."),
+                     paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done."
+                               " %BOUND: the lowest maximum that the CRUSH rules allow.", "note"),
+                     drawn,
                      paragraph("OSDs of each device class by utilization: the higher a column, the"
                                " more OSDs. Each row has its own scale.", "note")),
-             section("Free space of pools", *_pools(facts)),
-             section("What it costs", _costs(facts)),
-             section("How to stop, and to go back", _ways_back(facts.name, rollback)),
+             section("Free space of pools", table(
+                 *pool_table(evaluation["pools"]), f"ceph equilibrium df {name}".strip()),
+                     paragraph("FREE: what fits into this pool alone until its first OSD is full."
+                               " Pools share their OSDs, so it cannot be had for all of them at"
+                               " once; a pool of little data may have less then.", "note")),
+             section("What it costs", _costs(status)),
+             section("How to stop, and to go back", _ways_back(name, rollback)),
              section("Options that differ from their defaults", _options(status)),
-             section("What is left out, and why", _left_out(facts)), *_moves(facts)]
+             section("What is left out, and why", _left_out(status, plan, snapshot)),
+             *_moves(plan, name, to_make)]
     text = _PAGE.substitute(title=escaped(title), body="\n".join(parts))
     return CommandAnswer({
-        "plan": facts.name or None, "plan_osdmap_epoch": plan.epoch if plan is not None else None,
+        "plan": name or None, "plan_osdmap_epoch": plan.epoch if plan is not None else None,
         "outdated": evaluation.get("is_outdated"), "osdmap_epoch": epoch,
         "fsid": fsid, "ceph_version": ceph_version, "version": VERSION,
         "created_at": now, "verdict": [said], "warnings": warned,
@@ -178,160 +203,36 @@ def _rollback(snapshot: Snapshot, plan: Optional[Plan], to_make: Set[str],
     return commands
 
 
-# -- the verdict -----------------------------------------------------------------------------------
-
-def _verdict(facts: _Facts) -> str:
-    """One sentence: what the plan costs and gives, or how the cluster is."""
-    evaluation, plan, room = facts.evaluation, facts.plan, facts.room_later
-    now = evaluation["room"]
-    if now is None or now["limiting_osd"] is None or not evaluation["classes"]:
-        return ("There is nothing to balance: no pool holds data, or no OSD has reported its"
-                " statistics.")
-    if plan is None:
-        return (f"The pools have room for {format_bytes(now['bytes'])} more data if they grow"
-                f" alike, until osd.{now['limiting_osd']} is full; {_maxima(facts)}; automatic"
-                f" balancing is {'on' if facts.status['active'] else 'off'}.")
-    if not facts.to_make:
-        what = (f"Nothing of plan {facts.name} is left to be moved" if plan.changes
-                else f"Plan {facts.name} moves nothing")
-        return f"{what}: {_maxima(facts)}."
-    if not facts.shards:
-        return (f"Plan {facts.name} changes {plural(len(facts.to_make), 'PG')} and moves no data:"
-                f" {_maxima(facts)}.")
-    assert room is not None   # there is one with each plan
-    time = f", in {_expected(facts)}" if evaluation["expected_seconds"] is not None else ""
-    return (f"Plan {facts.name} moves {plural(facts.shards, 'shard')}, {format_bytes(facts.bytes)}"
-            f"{time}: then the pools have room for {format_bytes(room['bytes'])} more data instead"
-            f" of {format_bytes(now['bytes'])}, and {_maxima(facts)}.")
-
-
-def _expected(facts: _Facts) -> str:
-    evaluation = facts.evaluation
-    return (f"about {format_duration(evaluation['expected_seconds'])}"
-            f" ({evaluation['expected_from']})")
-
-
-def _maxima(facts: _Facts) -> str:
+def _maxima(classes: Sequence[Mapping[str, Any]], prefix: str) -> str:
     """The classes whose fullest OSD is furthest above the bound: now, later, and the bound."""
-    rows = sorted(facts.evaluation["classes"], reverse=True, key=lambda row: float(
-        row["max_utilization"] - (row["bound_utilization"] or 0.0)))[:_CLASSES_NAMED]
     said: List[str] = []
-    for row in rows:
+    for row in sorted(classes, reverse=True, key=lambda row: float(
+            row["max_utilization"] - (row["bound_utilization"] or 0.0)))[:_CLASSES_NAMED]:
         now, bound = (format_percent(row[key]) for key in ("max_utilization", "bound_utilization"))
-        later = format_percent(row.get(f"{facts.prefix}max_utilization")) or now
+        later = format_percent(row.get(f"{prefix}max_utilization")) or now
         said.append(f"of class {row['device_class']} "
                     + (f"is at {now}%" if later == now else f"goes from {now}% to {later}%")
                     + (f" (the rules allow {bound}%)" if bound else ""))
     return "the fullest OSD " + ", that ".join(said)
 
 
-def _warnings(facts: _Facts) -> List[str]:
-    """Sentences without which the page would be read wrongly; most pages have none."""
-    plan, found = facts.plan, []
-    left = len(facts.to_make)
-    if plan is not None:
-        gone = len(plan.changes) - left - len(facts.in_place)
-        of_all = (f"of its {plural(len(plan.changes), 'PG')} {len(facts.in_place)} are in place or"
-                  f" on their way, {left} are still to be moved, and {gone} are elsewhere by now;"
-                  " what follows is about those to be moved.")
-        if (facts.status["execution"] or {}).get("plan") == facts.name:
-            found.append(f"The plan is being carried out: {of_all}")
-        elif facts.evaluation["is_outdated"]:
-            found.append(f"The plan is outdated: it was made at osdmap epoch {plan.epoch}, and the"
-                         f" newest is {facts.epoch}; {of_all}")
-        if plan.stop_reason != CONVERGED:
-            found.append(f"The plan was cut short: {plan.stop_reason}.")
-    if facts.evaluation.get("now", facts.evaluation)["look_started"]:
-        found.append("The figures are old, and the cluster is being read anew: write this page"
-                     " again in a minute.")
-    nearfull = facts.snapshot.nearfull_ratio
-    full = [row for row in facts.evaluation["classes"]
-            if (row["bound_utilization"] or 0.0) >= nearfull > 0.0]
-    return found + [
-        f"Balancing cannot bring class {row['device_class']} below"
-        f" {format_percent(row['bound_utilization'])}%, and nearfull is"
-        f" {format_percent(nearfull)}%:"
-        f" {codes.action(codes.BOUND_CAPACITY, {'full_class': row['device_class']})}."
-        for row in full[:_CLASSES_NAMED]]
-
-
 # -- figures ---------------------------------------------------------------------------------------
 
-def _before_and_after(facts: _Facts) -> List[Markup]:
-    """What changes comes first: a narrow screen shows it without scrolling."""
-    evaluation, prefix = facts.evaluation, facts.prefix
-    head = ["CLASS", "%MAX", "THEN %MAX", "%BOUND", "%MEAN", "STDDEV", "THEN STDDEV", "OSDS",
-            "SIZE", "FULLEST", "THEN FULLEST"]
-    rows = [[row["device_class"], format_percent(row["max_utilization"]),
-             format_percent(row.get(f"{prefix}max_utilization")),
-             format_percent(row["bound_utilization"]), format_percent(row["utilization"]),
-             format_percent(row["stddev"]), format_percent(row.get(f"{prefix}stddev")),
-             str(row["osds"]), format_bytes(row["size_bytes"]), format_osd(row["fullest_osd"]),
-             format_osd(row.get(f"{prefix}fullest_osd"))] for row in evaluation["classes"]]
-    room = [f"{format_bytes(one['bytes'])} {when} ({format_osd(one['limiting_osd'])} is full first)"
-            for one, when in ((evaluation["room"], "now"), (facts.room_later, facts.when))
-            if one is not None and one["limiting_osd"] is not None]
-    then = f" THEN: {facts.when}." if prefix else ""
-    return [_compared(head, rows, bool(prefix), "ceph equilibrium status"),
-            paragraph(f"Room if all pools grow alike: {', '.join(room) or 'unknown'}."),
-            paragraph(f"%BOUND: the lowest maximum that the CRUSH rules allow.{then}", "note")]
-
-
-def _pools(facts: _Facts) -> List[Markup]:
-    head = ["POOL", "FREE", "THEN FREE", "STORED", "%USED", "LIMITED BY", "THEN LIMITED BY", "ID",
-            "PGS"]
-    rows = [[row["name"], format_known(row["free_bytes"]),
-             format_known(row.get("planned_free_bytes")), format_known(row["stored"]),
-             format_percent(row["percent_used"]), format_osd(row["limiting_osd"]),
-             format_osd(row.get("planned_limiting_osd")), str(row["id"]), str(row["pg_num"])]
-            for row in facts.evaluation["pools"]]
-    return [_compared(head, rows, facts.plan is not None,
-                      f"ceph equilibrium df {facts.name}".strip(), _POOLS_BYTES),
-            paragraph("FREE: what fits into this pool alone until its first OSD is full. Pools"
-                      " share their OSDs, so it cannot be had for all of them at once; a pool of"
-                      " little data may have less then.", "note")]
-
-
-def _compared(head: Sequence[str], rows: Sequence[Sequence[str]], has_later: bool, elsewhere: str,
-              most_bytes: int = SHORT_BYTES) -> Markup:
-    """The table, without the columns of later figures where there are none."""
-    kept = [place for place, title in enumerate(head) if has_later or not title.startswith("THEN")]
-    return table([head[place] for place in kept], [[row[place] for place in kept] for row in rows],
-                 1, elsewhere, most_bytes)
-
-
-def _costs(facts: _Facts) -> Markup:
-    status, moving = facts.status, facts.status["moving"]
-    limits, progress = status["limits"], status["progress"]
-    rows: Dict[str, str] = {}
-    if facts.to_make:
-        rows["still to be moved"] = (
-            f"{plural(facts.shards, 'shard')} of {plural(len(facts.to_make), 'PG')},"
-            f" {format_bytes(facts.bytes)}")
-        if facts.evaluation["expected_seconds"] is not None:
-            rows["expected time"] = _expected(facts)
-    rows["moving now"] = " and ".join([
-        f"{plural(moving[f'{whose}shards'], 'shard')}, {format_bytes(moving[f'{whose}bytes'])},"
-        f" {by}"
-        for whose, by in (("", "by equilibrium"), ("other_", "for other reasons"))
-        if moving[f"{whose}shards"]]) or "nothing"
-    if progress is not None and progress["eta_seconds"] is not None:
-        rows["time left of what is under way"] = " to ".join([
-            format_duration(progress[key]) for key in ("eta_least_seconds", "eta_most_seconds")])
-    rows["misplaced object copies"] = (
-        f"{format_percent(status['misplaced_ratio'])}% now; no move is sent that makes it more than"
-        f" {format_percent(limits['max_misplaced_ratio'])}%")
-    if limits["urgent_osds"]:
-        rows["misplaced object copies"] += (
-            f", or {format_percent(limits['urgent_misplaced_ratio'])}% where it leaves an OSD above"
-            " backfillfull")
+def _costs(status: Mapping[str, Any]) -> Markup:
+    moving, limits = status["moving"], status["limits"]
     most = limits["max_backfills_per_osd"]
-    rows["at a time"] = (f"up to {plural(most, 'shard')} to an OSD, and as many from it" if most
-                         else "any number of shards to an OSD and from it")
-    rows["time window"] = (
-        (window_text(status["window"]) or "at any time") + "; 'execute' does not mind it")
-    rows["space meanwhile"] = "the old copy of a shard is deleted when the new one is complete"
-    return definitions(rows)
+    return definitions({
+        "moving now": " and ".join([
+            f"{plural(moving[f'{whose}shards'], 'shard')}, {format_bytes(moving[f'{whose}bytes'])},"
+            f" {by}"
+            for whose, by in (("", "by equilibrium"), ("other_", "for other reasons"))
+            if moving[f"{whose}shards"]]) or "nothing",
+        "misplaced object copies": f"{format_percent(status['misplaced_ratio'])}% now; no move is"
+        f" sent that makes it more than {format_percent(limits['max_misplaced_ratio'])}%",
+        "at a time": f"up to {plural(most, 'shard')} to an OSD, and as many from it" if most
+        else "any number of shards to an OSD and from it",
+        "time window": (window_text(status["window"]) or "at any time")
+        + "; 'execute' does not mind it"})
 
 
 def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
@@ -353,32 +254,29 @@ def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
 def _options(status: Mapping[str, Any]) -> Markup:
     if not status["options"]:
         return paragraph("None: all of them have their defaults.")
-    return table(["OPTION", "VALUE", "DEFAULT"], [
+    return table("OPTION<|VALUE<|DEFAULT<", [
         [one["name"], one["value"] + (f" ({one['bad']})" if one["bad"] else ""), one["default"]]
-        for one in status["options"]], 3)
+        for one in status["options"]])
 
 
-def _left_out(facts: _Facts) -> Markup:
+def _left_out(status: Mapping[str, Any], plan: Optional[Plan], snapshot: Snapshot) -> Markup:
     """Counted reasons, and sentences on what is not counted."""
-    status = facts.status
-    counts = skipped(facts.snapshot) if facts.plan is None else (
-        facts.plan.skipped)
+    counts = skipped(snapshot) if plan is None else plan.skipped
     rows = [[reason, str(count)] for reason, count in sorted(
         counts.items(), key=lambda item: (-item[1], item[0]))]
     rows += [[f"PG: the monitor did not keep its upmap items: {group['reason']}",
               str(len(group["pgids"]))] for group in status["rejected"]]
     rows += [[sentence, ""] for sentence in (
         *status["left_out"], *[entry["reason"] for entry in status["mispredicted"]],
-        *held_sentences(facts.snapshot))]
+        *held_sentences(snapshot))]
     if not rows:
         return paragraph("Nothing: every PG may be moved, and every OSD may take shards.")
-    return table(["WHY", "COUNT"], rows, elsewhere="ceph equilibrium explain")
+    return table("WHY<|COUNT", rows, "ceph equilibrium explain")
 
 
-def _moves(facts: _Facts) -> List[Markup]:
+def _moves(plan: Optional[Plan], name: str, to_make: Sequence[PgChange]) -> List[Markup]:
     """The changes of the plan that are still to be made, folded; none without a plan."""
-    plan = facts.plan
-    if plan is None or not facts.to_make:
+    if plan is None or not to_make:
         return []
     moves: Dict[str, List[Move]] = {}
     for move in plan.moves:
@@ -386,11 +284,11 @@ def _moves(facts: _Facts) -> List[Markup]:
     rows = [[change.pgid, ", ".join([f"osd.{move.source} to osd.{move.target}"
                                      for move in moves.get(change.pgid, ())]), change.command(),
              format_bytes(sum(move.bytes for move in moves.get(change.pgid, ())))]
-            for change in facts.to_make]
-    summary = (f"{plural(facts.shards, 'shard')} of {plural(len(rows), 'PG')},"
-               f" {format_bytes(facts.bytes)}")
-    moves_table = table(["PG", "SHARDS", "COMMAND", "SIZE"], rows, 3,
-                        f"ceph equilibrium show {facts.name}", _MOVES_BYTES)
+            for change in to_make]
+    size = format_bytes(sum(move.bytes for change in to_make for move in moves.get(
+        change.pgid, ())))
+    summary = f"{plural(len(rows), 'PG')}, {size}"
+    moves_table = table("PG<|SHARDS<|COMMAND<|SIZE", rows, f"ceph equilibrium show {name}")
     return [section("Moves", Markup(f"<details><summary>{escaped(summary)}</summary>\n"
                                     f"{moves_table}</details>"))]
 
@@ -493,26 +391,18 @@ def definitions(rows: Dict[str, str]) -> Markup:
                                     for term, text in rows.items()]) + "</dl>")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1,
-          elsewhere: str = "", most_bytes: int = SHORT_BYTES) -> Markup:
-    """A table that scrolls sideways where it is too wide. `texts`: columns from the left that are
-    no numbers. Rows beyond `most_bytes` are counted only; `elsewhere`: the command that has all."""
-    kinds = ["" if column < texts else ' class="n"' for column in range(len(head))]
-    titles = "".join([f'<th scope="col"{kind}>{escaped(title)}</th>'
-                      for kind, title in zip(kinds, head)])
-    body: List[str] = []
-    left = most_bytes
-    for row in rows:
-        cells = "".join([f"<td{kind}>{escaped(cell)}</td>"
-                         for kind, cell in zip(kinds[1:], row[1:])])
-        line = f'<tr><th scope="row">{escaped(row[0])}</th>{cells}</tr>'
-        left -= len(line.encode())
-        if left < 0:
-            break
-        body.append(line)
+def table(head: str, rows: Sequence[Sequence[str]], elsewhere: str = "") -> Markup:
+    """A table that scrolls sideways where it is too wide; `head` as `render_table` has it. Rows
+    beyond _MOST_ROWS are counted only; `elsewhere`: the command that has all."""
+    titles = head.split("|")
+    kinds = ["" if title.endswith("<") else ' class="n"' for title in titles]
+    top = "".join([f'<th scope="col"{kind}>{escaped(title.rstrip("<"))}</th>'
+                   for kind, title in zip(kinds, titles)])
+    body = [f'<tr><th scope="row">{escaped(row[0])}</th>' + "".join([
+        f"<td{kind}>{escaped(cell)}</td>" for kind, cell in zip(kinds[1:], row[1:])]) + "</tr>"
+        for row in rows[:_MOST_ROWS]]
     more = len(rows) - len(body)
-    rest = paragraph(f"{plural(more, 'more row')} left out"
-                     + (f"; '{elsewhere}' has all of them." if elsewhere else "."), "note")
+    rest = paragraph(f"{plural(more, 'more row')} left out; '{elsewhere}' has all of them.", "note")
     return Markup('<div class="scroll" role="region" tabindex="0"><table><thead><tr>'
-                  f"{titles}</tr></thead><tbody>\n" + "\n".join(body) + "</tbody></table></div>"
+                  f"{top}</tr></thead><tbody>\n" + "\n".join(body) + "</tbody></table></div>"
                   + (rest if more else ""))

@@ -15,16 +15,15 @@ from ..execution.outcomes import LIFTED_BY
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
 from ..observation.refusals import planned_placement
-from ..plan.model import MOTIONLESS, TAKE_BACK
+from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import (
-    format_bytes, format_deadline, format_duration, format_local, format_percent, format_points,
+    format_bytes, format_duration, format_local, format_percent, format_points,
     format_time, named, plural, wrap)
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from ..snapshot.reason_codes import NOTHING
-from .answer import CommandAnswer
+from .answer import CommandAnswer, render_table
 from .cluster.cluster_tables import class_rows, class_table
 from .explain.advice import find_outage, state_action, unused_hosts
 from .operations import drains_json
@@ -47,7 +46,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         """A line of what says something."""
         lines.extend(wrap(label, text) if text else [])
     execution, outage, unusable = data["execution"], data["outage"], len(data["stale_osds"])
-    helps = "" if data["action"] in (None, NOTHING) else str(data["action"])
+    helps = "" if data["action"] in (None, codes.NOTHING) else str(data["action"])
     if outage is not None:
         say("cluster:", outage["sentence"])
         say("do:", helps)
@@ -103,8 +102,6 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     looked = data["snapshot_age_seconds"]
     if looked is None:
         say("figures:", "none yet: the cluster is being read" * data["look_started"])
-    elif unusable and unusable >= osds:
-        say("figures:", f"of {format_duration(age)} ago: no OSD reports")
     elif looked >= _OLD_SECONDS and data["look_outdated"]:
         say("figures:", f"of {format_duration(looked)} ago but for %USE, %MAX and %MIN")
     say("window:", window_text(data["window"]))
@@ -118,7 +115,8 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             f" ({named(group['pgids'], _NAMED)}); until {LIFTED_BY}")
     if data["builtin_balancer_active"]:
         say("built-in:", "the built-in balancer is active")
-    return "\n".join(lines + (["", class_table(data["classes"])] if data["classes"] else []))
+    return "\n".join(lines + (
+        ["", render_table(*class_table(data["classes"]))] if data["classes"] else []))
 
 
 def _automatic(data: Data, settings: Settings) -> str:
@@ -131,14 +129,9 @@ def _automatic(data: Data, settings: Settings) -> str:
     scope = "all pools" if pools is None else plural(len(pools), "pool")
     chosen = "all device classes" if classes is None else (
         f"device class {', '.join(sorted(classes))}")
-    filters = "".join(f", {word} {', '.join(sorted(names))}" for word, names in (
-        ("from", settings.from_buckets), ("to", settings.to_buckets),
-        ("not", settings.not_buckets)) if names is not None)
-    text = f"on; {scope}, {chosen}{filters}"
+    text = f"on; {scope}, {chosen}"
     if execution and execution["plan"] != "automatic":
         text += f"; it begins once plan '{execution['plan']}' is done"
-        text += (", and may make again what that takes back ('ceph equilibrium off' has it stay"
-                 " off)" if execution["kind"] in TAKE_BACK else "")
     return text
 
 
@@ -287,12 +280,8 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[s
     """Why it is in this state: the largest groups of what waits, then what else is in the way."""
     said = [status.reason]
     if status.progress is not None and status.waiting:
-        # of silent OSDs all are counted, not only those that shards wait for
-        silent = 0 if view is None else len(view.stale_osds | view.snapshot.stale_osds)
-        groups = [group._replace(osds=max(group.osds, silent))
-                  if group.code == codes.STALE_STATISTICS else group for group in status.waiting]
-        total, planned = sum(group.shards for group in groups), (
-            status.progress.summary["planned_moves"])
+        groups, planned = status.waiting, status.progress.summary["planned_moves"]
+        total = sum(group.shards for group in groups)
         parts = [f"{group.shards} {group.waits_for}" for group in groups[:_GROUPS_SHOWN]]
         others = sum(group.shards for group in groups[_GROUPS_SHOWN:])
         parts += [f"{others} for other reasons"] * (others > 0)
@@ -319,19 +308,14 @@ def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
     progress = status.progress
     if progress is None:
         return None
-    seconds, why, ends = progress.eta_seconds(now), progress.still_reason, [
-        why.numbers.get("ends_at") for _, why in status.deferred if why.code == codes.COOLDOWN]
-    known = [float(end) for end in ends if end is not None]
-    if known and len(known) == len(status.deferred) >= len(status.wanted) and (
-            status.view is not None and not status.view.moving.shards):
-        seconds, why = None, f"nothing moves before {format_deadline(min(known))} (pg_cooldown)"
+    seconds = progress.eta_seconds(now)
     least, most = (None, None) if seconds is None else (
         max(0.0, at - now) for at in progress.eta_range_at)
     return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
             "bytes_per_second": None if seconds is None else progress.bytes_per_second,
             "eta_seconds": seconds, "eta_least_seconds": least, "eta_most_seconds": most,
             "eta_osd": None if seconds is None else progress.eta_osd,
-            "eta_unknown_reason": why if seconds is None else None}
+            "eta_unknown_reason": progress.still_reason if seconds is None else None}
 
 
 def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> Dict[str, Any]:

@@ -114,8 +114,7 @@ REASONS: Mapping[str, Reason] = {
         ("add capacity to class {full_class}, or delete data: no move lowers it", _NO_LOWER),
         BEST),
     BOUND_DOMAIN: Reason(
-        ("add {bytes} to {buckets}: that brings the bound to {bound}",
-         "add capacity to class {full_class} where the failure domain is too small, or delete data",
+        ("add capacity to class {full_class} where the failure domain is too small, or delete data",
          _NO_LOWER), BEST),
     FILL_LIMIT: Reason(
         (f"'{SET}/fill_limit {{needed}}' (0 = {{most}}), or add capacity to class {{device_class}}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, List, Set, Tuple
+from typing import Any, Dict, List, Set, Tuple
 
 from mgr_stub.console.session import Session
 
@@ -79,27 +79,13 @@ def pools_of(session: Session, plan: Dict[str, Any]) -> Set[str]:
 def count_commands(session: Session) -> List[str]:
     """A list that grows by every command that is sent to the monitor from now on."""
     sent: List[str] = []
-    _before_each_command(session, lambda command: sent.append(command["prefix"]))
-    return sent
-
-
-def at_first_upmap(session: Session, action: Callable[[], object]) -> None:
-    """Runs an action once: when the first upmap command is on its way to the monitor."""
-    pending = [action]
-
-    def act(command: Dict[str, Any]) -> None:
-        if pending and "upmap" in command["prefix"]:
-            pending.pop()()
-    _before_each_command(session, act)
-
-
-def _before_each_command(session: Session, act: Callable[[Dict[str, Any]], None]) -> None:
     submit = session.simulation.monitor.submit
 
     def watched(command: str, done: Any) -> None:
-        act(json.loads(command))
+        sent.append(json.loads(command)["prefix"])
         submit(command, done)
     session.simulation.monitor.submit = watched  # type: ignore[method-assign, assignment]
+    return sent
 
 
 def mark_out(session: Session, osd: int) -> None:

@@ -49,19 +49,6 @@ def test_never_green_while_everything_is_excluded(session: Session, name: str, v
     assert run(session, "equilibrium explain").startswith("stuck")
 
 
-@pytest.mark.parametrize("name, value, used", [
-    ("max_misplaced_ratio", "nan", "default")])
-def test_what_ceph_accepts_and_nobody_can_read(session: Session, name: str, value: str,
-                                               used: str) -> None:
-    set_option(session, name, value)
-    session.host.run_round()
-    lines = warning(session)
-    assert len(lines) == 2 and name in lines[0] and value in lines[0] and used in lines[0]
-    assert "mgr/equilibrium/" + name in lines[1]
-    shown = {option["name"]: option for option in ask(session, "status")["options"]}
-    assert shown[name]["value"] == value and used in shown[name]["bad"]
-
-
 def test_what_helps_ends_it(session: Session) -> None:
     set_option(session, "pool_ids", "1,4711")
     set_option(session, "device_classes", "hdd,SSD")

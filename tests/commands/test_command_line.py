@@ -34,12 +34,3 @@ def test_exit_code_of_the_first_failure() -> None:
     assert [line.split(":")[0] for line in result.stderr.splitlines()] == [
         "Error ENOENT", "Error EINVAL"]
     assert result.stdout == '{"plans": []}\n'
-
-
-def test_a_page_stands_alone_on_stdout() -> None:
-    result = stub("-c", "equilibrium optimize p", "-c", "equilibrium eval",
-                  "-c", "equilibrium report p")
-    assert result.returncode == 0
-    assert result.stdout.startswith("<!DOCTYPE html>\n")
-    assert result.stdout.count("<!DOCTYPE") == 1 and result.stdout.endswith("</html>\n")
-    assert result.stderr.startswith("p: planning; ")

@@ -66,31 +66,6 @@ def test_wrong_names_are_told_in_a_sentence(session: Session, line: str, code: i
     assert (rc, out) == (-code, "") and err and "Traceback" not in err
 
 
-def test_an_osd_without_other_failure_domains_says_why(session: Session) -> None:
-    """All hosts but two: three copies have no place."""
-    hosts = sorted({osd.host for osd in
-                    session.module.gateway.snapshot().osds.values()})
-    run(session, "equilibrium drain add " + " ".join(hosts[2:]))
-    run(session, "sim backfill rate 1G", "sim run 40m")
-    found = listed(session)
-    codes = {stuck["code"] for row in found["osds"] for stuck in row["stuck"]}
-    assert codes and codes <= {"failure_domain", "fill_limit"}
-    assert "cannot leave" in run(session, "equilibrium drain ls")
-    osd = next(row["osd"] for row in found["osds"] if row["stuck"])
-    explained = ask(session, f"explain osd.{osd}")
-    assert explained["reason_code"] == "cannot_leave", explained
-    assert "cannot leave" in run(session, f"equilibrium explain osd.{osd}")
-    assert "stuck" in run(session, "equilibrium status")
-
-
-@pytest.mark.parametrize("seconds", ["0s", "3m"])
-def test_a_drain_of_all_osds_is_refused(session: Session, seconds: str) -> None:
-    run(session, f"sim run {seconds}")
-    rc, out, err = session.command("equilibrium drain add default")
-    assert (rc, out) == (-errno.EINVAL, "") and "no OSD would be left to take data" in err
-    assert not listed(session)["osds"]
-
-
 def test_a_drain_of_all_osds_of_a_rule_is_refused(session: Session) -> None:
     """Also where those that are drained already are the rest of them."""
     run(session, "sim run 3m")
@@ -117,13 +92,6 @@ def test_on_names_the_drains_that_go_on(session: Session) -> None:
     run(session, "equilibrium off")
     assert "the drain of osd.3 goes on" in run(session, "equilibrium on")
     assert ask(session, "on")["resumed_drains"] == []
-
-
-def test_a_new_disk_under_the_same_id_is_not_drained(session: Session) -> None:
-    run(session, "equilibrium drain add 3", "sim run 10m", "sim osd lose 3", "sim osd up 3",
-        "sim osd in 3", "sim run 10m")
-    assert not listed(session)["osds"]
-    assert "has another disk now" in listed(session)["notes"][-1]["note"]
 
 
 @pytest.mark.parametrize("line, code, cure", [

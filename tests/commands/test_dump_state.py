@@ -141,16 +141,3 @@ def test_anonymous_tells_no_names(release: int, demo_state: Dict[str, Any],
         where = text.find(word)
         assert where < 0, text[max(0, where - 80):where + 80]
     same_evaluation(session, reopened(open_session, json.loads(text)))
-
-
-@pytest.mark.parametrize("name", few(["ssd", "host"], 1))
-def test_anonymous_with_a_pool_named_as_something_else(
-        open_session: Callable[..., Session], demo_state: Dict[str, Any], name: str) -> None:
-    """A pool may bear the name of a device class or a bucket type; only pools lose theirs."""
-    demo_state["osd_dump"]["pools"][5]["pool_name"] = name
-    session = open_session(18, demo_state)
-    look(session)
-    state = dumped(session, "--anonymous")
-    assert name not in {pool["pool_name"] for pool in state["osd_dump"]["pools"]}
-    again = reopened(open_session, state)
-    assert classes(again) == classes(session) and pools(again) == pools(session)

@@ -92,22 +92,6 @@ def test_the_worst_failure_is_the_worst_of_all(session: Session) -> None:
     assert str(hosts["worst"][0]["name"]) in run(session, "equilibrium eval --worst-failure")
 
 
-def test_a_plan_shows_the_worst_failure_before_and_after_once_it_is_known(
-        session: Session) -> None:
-    optimize(session)
-    assert "worst failure" not in run(session, "equilibrium eval p")
-    now = ask(session, "eval --worst-failure")
-    assert (f"worst failure {now['worst']} leads to"
-            in run(session, "equilibrium eval p").replace("\n", " "))
-    planned = ask(session, "eval p --worst-failure")
-    text = " ".join(run(session, "equilibrium eval p").split())
-    worst = max((found["worst"][0] for found in planned["types"]),
-                key=lambda row: float(row["max_utilization"]))
-    assert worst["backfill_toofull_pgs"] > 0   # and what does not fit is no minor matter
-    assert (f"{planned['worst']} leads to {100.0 * worst['max_utilization']:.2f}%"
-            f" (PGs: {worst['backfill_toofull_pgs']} toofull) with p") in text
-
-
 @pytest.mark.parametrize("line, code", [
     ("eval --fail nowhere", errno.ENOENT), ("eval --fail osd.999", errno.ENOENT),
     ("eval --fail ''", errno.ENOENT), ("eval --fail default", errno.EINVAL),

@@ -6,11 +6,9 @@ import socket
 from contextlib import closing
 from typing import Dict
 
-import pytest
 from tests.commands.asking import ask, health, run
 from tests.metrics_endpoint.client import free_port, get
 from tests.support.exposition import parse
-from tests.support.few import few
 
 from mgr_stub.console.session import Session
 
@@ -80,14 +78,6 @@ def test_a_port_in_use_is_a_warning_and_stops_nothing(session: Session) -> None:
         assert session.module.balancer.status.progress is not None
     run(session, "sim run 2m")
     assert "MGR_EQUILIBRIUM_BAD_OPTION" not in health(session) and get(port).status == 200
-
-
-@pytest.mark.parametrize("address", few(["300.1.1.1", "nonsense", "host.example", "[::]"], 1))
-def test_an_address_that_cannot_be_read_is_a_warning(session: Session, address: str) -> None:
-    port = serve(session)
-    run(session, f"{_SET}metrics_addr {address}", "sim run 5m")
-    detail = health(session)["MGR_EQUILIBRIUM_BAD_OPTION"]["detail"]
-    assert f"metrics_addr is '{address}'" in detail[0] and is_silent(port)
 
 
 def test_scrapes_during_rounds_take_no_lock_of_the_loop(session: Session) -> None:

@@ -41,16 +41,3 @@ def test_signatures(handlers: Any) -> None:
         assert parameters["format"].default == "plain", prefix
         assert "inbuf" not in parameters, prefix
         assert inspect.getdoc(handler.function), prefix
-
-
-def test_required_arguments(handlers: Any) -> None:
-    required = {prefix: [a.name for a in handler.arguments if a.required]
-                for prefix, handler in handlers.items()}
-    for name in ("optimize", "show", "dump", "rm", "execute"):
-        assert required["equilibrium " + name] == ["plan"]
-    for name in ("pool add", "pool rm"):
-        assert required["equilibrium " + name] == ["pools"]
-    for name in ("status", "eval", "df", "osds", "ls", "reset", "on", "off", "pool ls",
-                 "undo", "cancel", "dump-state", "explain", "history", "metrics", "moves",
-                 "report", "freeze", "upmap ls", "upmap cleanup"):
-        assert required["equilibrium " + name] == []

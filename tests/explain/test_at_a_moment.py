@@ -19,17 +19,3 @@ def test_a_down_osd_is_not_the_fullest(tmp_path: Path) -> None:
     row, = ask(session, "status")["classes"]
     assert row["fullest_osd"] != fullest and row["bound_utilization"] < row["max_utilization"]
     session.close()
-
-
-def test_the_first_status_after_an_outage_shows_it(tmp_path: Path) -> None:
-    """Nobody has looked for 25 minutes: what is down is of now, and that the rest is old is said."""
-    session = open_cluster("random", 20, tmp_path)
-    run(session, "equilibrium status", "sim run 20m", "osd set noout", "sim osd down 5", "sim run 5m")
-    text = " ".join(run(session, "equilibrium status").split())
-    assert "1 OSD is down: osd.5" in text and "figures: of 25m" in text
-    run(session, "sim run 10s")
-    status = ask(session, "status")
-    assert status["outage"]["flags"] == ["noout"] and not status["look_outdated"]
-    run(session, "sim run 20m", "sim osd up 5", "sim run 30s")
-    assert ask(session, "status")["outage"] is None   # nor is one told that is over
-    session.close()

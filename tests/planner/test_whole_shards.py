@@ -1,4 +1,4 @@
-"""The model of whole shards against splitting for real, and capacity against the bound itself."""
+"""The model of whole shards against splitting for real."""
 from __future__ import annotations
 
 import json
@@ -9,12 +9,10 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
 from tests.explain.followed import open_cluster
-from tests.report.explanations import explained, giant, looked_at
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.planner.bound.lower_bound import pg_num_advice, utilization_bounds
-from equilibrium_mgr.observation.cluster_view import BALANCED
 
 #: What the model may be off by, a ratio: see the docstring of whole_shards.py.
 STATED = 0.015
@@ -70,20 +68,3 @@ def test_small_shards_need_no_splitting() -> None:
     for ps in range(60):
         cluster.pg(f"1.{ps:x}", [0], GIB)
     assert advised(cluster) == ()
-
-
-def test_capacity_brings_the_bound_down_to_what_is_said() -> None:
-    def large_host() -> Cluster:
-        return giant().osd(3, size=500 * GIB)
-    harness = looked_at(large_host(), active=True)
-    status = harness.balancer.status._replace(state=BALANCED)   # nothing is advised before
-    answer = explained(harness, "", status)
-    assert answer is not None
-    (found,) = [one["figures"] for one in answer.data["advice"] if one["code"] == "bound_domain"]
-    more, then = found["capacity_bytes"], found["then_ratio"]
-    cluster = large_host()
-    for osd in range(3):
-        cluster.osd(osd, size=100 * GIB + more // 3)
-    now = utilization_bounds(cluster.snapshot()).sets[0].bound
-    assert found["now_ratio"] == pytest.approx(0.2) and now == pytest.approx(then, rel=0.01)
-    assert then < 0.15

@@ -38,7 +38,7 @@ def explained(harness: Harness, what: Optional[str] = "",
     status = status or harness.balancer.status
     assert status.view is not None
     context = ExplainContext(status.view, status, harness.settings(), now=harness.now)
-    return explain(what or None, context, 3.0)
+    return explain(what or None, what, context, 3.0)
 
 
 def looked_at(cluster: Cluster, **options: Any) -> Harness:

@@ -11,10 +11,8 @@ from equilibrium_mgr.plan.aim_comparison import AimComparison, AimFigures
 from equilibrium_mgr.plan.model import BALANCE, Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.store import PlanHead
-from equilibrium_mgr.plan_service.plan_service import PlanProgress
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.answer import CommandAnswer
-from equilibrium_mgr.report.plans import dump_plan, list_plans, show_plan
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
@@ -64,14 +62,6 @@ def test_aim_that_could_not_be_planned() -> None:
     assert aims_of(comparison(failed))["space"]["state"] == "failed"
 
 
-def test_plan_of_an_older_map_and_lost_limits_are_told() -> None:
-    assert PLAN.epoch == 100
-    lines = aims_lines(comparison(SPACE._replace(osdmap_epoch=107), known=False))
-    assert "the plan was made at osdmap epoch 100, the others at 107" in lines
-    assert "present settings" in lines[-1]
-    assert not any("107" in line or "settings" in line for line in aims_lines(comparison()))
-
-
 def test_plan_that_was_removed_meanwhile_stands_alone() -> None:
     assert set(aims_of(None)) == {"even"} and evaluation_of(None).data["options_known"] is False
     assert len(aims_lines(None)) == 2
@@ -88,18 +78,3 @@ def test_an_outdated_plan_says_so_in_its_first_line() -> None:
     executing = evaluated(PLAN, LOOK, epoch=107, is_executing=True)
     assert executing.plain.startswith("plan p is being executed")
     assert executing.data["is_outdated"] is False
-
-
-def test_aim_in_what_is_shown_dumped_and_listed() -> None:
-    shown, dumped = show_plan("p", PLAN), dump_plan("p", PLAN)
-    assert shown.plain.startswith("# plan p, aim even, made at osdmap epoch 100:")
-    assert dumped.plain.startswith("# plan p, aim even,")
-    assert shown.data["aim"] == dumped.data["aim"] == "even"
-    assert dumped.data["bounds"] == {"hdd": 0.1234}
-    in_progress = {"q": PlanProgress("q", 0.0, 5, "least-motion"),
-                   "p": PlanProgress("p", 0.0, 5, "space")}
-    listed = list_plans([HEAD], in_progress)
-    assert [(p["plan"], p["aim"]) for p in listed.data["plans"]] == [
-        ("p", "even"), ("q", "least-motion")]      # the figures of p are still the old plan's
-    assert [line.split()[:2] for line in listed.plain.split("\n")] == [
-        ["STATE", "AIM"], ["planning", "even"], ["planning", "least-motion"]]

@@ -16,13 +16,13 @@ def run(command: Callable[[], CommandAnswer], output_format: str = "plain") -> C
 
 
 def hello() -> CommandAnswer:
-    return CommandAnswer({"b": [1], "a": None}, "hello", "a note")
+    return CommandAnswer({"b": [1], "a": None}, "hello")
 
 
 def test_plain_and_json() -> None:
-    assert run(hello) == (0, "hello\n", "a note")
-    code, out, note = run(hello, "json")
-    assert (code, note, json.loads(out)) == (0, "a note", {"a": None, "b": [1]})
+    assert run(hello) == (0, "hello\n", "")
+    code, out, said = run(hello, "json")
+    assert (code, said, json.loads(out)) == (0, "", {"a": None, "b": [1]})
     assert out.count("\n") == 1 and out.index('"a"') < out.index('"b"')
     pretty = run(hello, "json-pretty")[1]
     assert json.loads(pretty) == {"a": None, "b": [1]} and pretty.count("\n") > 3

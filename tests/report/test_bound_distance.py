@@ -9,7 +9,6 @@ from tests.support.clusters.unit_cluster import Cluster, hosts, plan_of
 from tests.support.rules import OSD_RULE
 
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
-from equilibrium_mgr.report.cluster.evaluation import proven_lines
 
 
 def evaluation(cluster: Cluster) -> Tuple[Dict[str, Any], str]:
@@ -43,17 +42,6 @@ def test_lowered_weights_are_why_a_pool_is_not_near_a_bound_that_does_not_count_
     data, text = evaluation(drained())
     assert [row["reason_code"] for row in data["distance"]["pools"]] == ["weights"]
     assert "its bound counts the whole size of 2 OSDs whose weights are lowered" in text
-
-
-def test_a_plan_below_a_bound_that_keeps_weights_is_explained() -> None:
-    row = {"planned_max_utilization": 0.88, "bound_utilization": 0.92, "proven_utilization": 0.64,
-           "moved_bytes": 10, "least_moved_bytes": 5, "held_osds": 1}
-    assert " ".join(" ".join(proven_lines(row)).split()) == (
-        "provably at most 24.00 points and 50% of the bytes from the best possible by sizes alone"
-        " (64.00); the bound keeps the lowered weights of 1 OSD, which the plan does not reach in"
-        " full")
-    assert "in full" not in " ".join(
-        proven_lines({**row, "planned_max_utilization": 0.93}))
 
 
 def test_bounds_of_classes_that_share_a_rule_exclude_each_other() -> None:

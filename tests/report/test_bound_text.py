@@ -20,8 +20,8 @@ def test_a_pool_that_may_use_a_part_of_the_set_only() -> None:
 
 def test_a_failure_domain() -> None:
     assert described(giant()) == (
-        "class hdd under default cannot be below 20.00%: pool rbd may have at most 1 shard of a "
-        "PG per host, so hosts h0, h1, h2 must hold what host h3 cannot take")
+        "class hdd under default cannot be below 20.00%: pool rbd may have no more shards on h3, so"
+        " hosts h0, h1, h2 must hold the rest")
 
 
 def test_osds_that_are_all_equally_full() -> None:

@@ -1,71 +1,32 @@
-"""Health checks come after two rounds, go after two, and neither come nor go with a failover."""
+"""Health checks come after two rounds and go after two."""
 from __future__ import annotations
 
-import logging
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 import pytest
-from tests.support.fakes import KeyValueStore
 
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.execution.outcomes import Rejection
-from equilibrium_mgr.report.health import KEY, PREFIX, HealthMonitor, health_checks
+from equilibrium_mgr.report.health import HealthMonitor, health_checks
 from equilibrium_mgr.snapshot import reason_codes as codes
 
-LOG = logging.getLogger("test")
+PREFIX = "MGR_EQUILIBRIUM_"
 ERROR, STUCK = PREFIX + "ERROR", PREFIX + "STUCK"
 VIEW: Any = object()
 CHECK: Dict[str, Any] = {"severity": "warning", "summary": "s", "count": 1, "detail": ["d"]}
-DECIDED = BalancerStatus(state="throttled", reason_code=codes.MAX_BACKFILLS, view=VIEW)
-
-
-def monitor(kv: Optional[KeyValueStore] = None) -> HealthMonitor:
-    return HealthMonitor(kv or KeyValueStore(), LOG)
-
-
-def rounds(found: HealthMonitor, code: str, conditions: str,
-           status: BalancerStatus = DECIDED) -> str:
-    """'x' for each round in which the check is shown, by whether its condition holds ('x')."""
-    shown = ""
-    for condition in conditions:
-        present = {code: CHECK} if condition == "x" else {}
-        shown += "x" if code in found.update(present, status, True) else "."
-        found.store()
-    return shown
 
 
 @pytest.mark.parametrize("conditions, shown", [
     ("x....", "....."), ("xx...", ".xx.."), ("x.x.x", "....."), ("xx.xx.xx", ".xxxxxxx"),
     ("xxxx.x.x..", ".xxxxxxxx.")])
 def test_two_rounds_to_come_and_two_to_go(conditions: str, shown: str) -> None:
-    assert rounds(monitor(), ERROR, conditions) == shown
-
-
-def test_successor_goes_on_with_it_and_clears_nothing_that_it_cannot_judge() -> None:
-    kv = KeyValueStore()
-    assert rounds(monitor(kv), STUCK, "xx") == ".x"
-    again = monitor(KeyValueStore(kv.values))
-    waits = BalancerStatus(state="waiting", reason_code=codes.START_DELAY)
-    assert rounds(again, STUCK, ".....", waits) == "xxxxx"
-    assert rounds(again, STUCK, "...") == "x.."
-
-
-def test_store_is_written_where_other_checks_are_raised_and_only_then() -> None:
-    kv = KeyValueStore()
-    found = monitor(kv)
-    rounds(found, ERROR, "xxxxxx......")
-    assert [key for key, _ in kv.writes] == [KEY, KEY] and KEY not in kv.values
-
-
-@pytest.mark.parametrize("stored", ["", "[]", "7", "not json", '{"raised": 7}',
-                                    '{"raised": {"MGR_EQUILIBRIUM_X": {}}}',
-                                    '{"raised": {"OTHER": 5}, "stuck_since": "x"}'])
-def test_stored_rubbish_is_no_check(stored: str) -> None:
-    assert monitor(KeyValueStore({KEY: stored})).update({}, DECIDED, True) == {}
+    found = HealthMonitor()
+    assert "".join("x" if ERROR in found.update({ERROR: CHECK} if held == "x" else {}) else "."
+                   for held in conditions) == shown
 
 
 def test_another_plan_does_not_end_being_stuck_but_a_move_does() -> None:
-    found = monitor()
+    found = HealthMonitor()
     stuck = BalancerStatus(state="stuck", reason_code=codes.FILL_LIMIT, view=VIEW)
     found.observe(stuck, 1000.0)
     found.observe(stuck._replace(state="planning", reason_code=codes.PLANNING), 2000.0)
@@ -78,7 +39,7 @@ def test_another_plan_does_not_end_being_stuck_but_a_move_does() -> None:
 @pytest.mark.parametrize("code", [codes.GRANULARITY, codes.MIN_GAIN, codes.BOUND_CAPACITY,
                                   codes.BOUND_DOMAIN])
 def test_what_cannot_be_better_is_not_stuck(code: str) -> None:
-    found = monitor()
+    found = HealthMonitor()
     found.observe(BalancerStatus(state="stuck", reason_code=code, view=VIEW), 1000.0)
     assert found.stuck_since is None
 

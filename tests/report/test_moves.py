@@ -5,7 +5,6 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 from tests.observation.test_movements import FILLING, WAITING, ours, pool_of_two, view_of
-from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.observation.cluster_view import ClusterView
@@ -57,22 +56,3 @@ def test_of_an_osd_a_pool_or_a_pg(what: str, pgids: List[str]) -> None:
 def test_what_is_neither_an_osd_nor_a_pool_nor_a_pg(what: str) -> None:
     with pytest.raises(CommandError):
         report(busy(), what)
-
-
-def many(pgs: int) -> ClusterView:
-    cluster = Cluster(hosts(1200)).pool(1, size=2, name="a_pool_of_20_letters")
-    for number in range(pgs):
-        cluster.pg(f"1.{number:x}", [number + 600, number + 100], 900 * GIB,
-                   acting=[number, number + 100], state="active+remapped+backfill_wait")
-    return view_of(cluster.snapshot())
-
-
-def test_plain_shows_40_rows_and_json_all_unless_limited() -> None:
-    answer = report(many(50))
-    assert len(rows(answer)) == 50
-    assert "... 10 more shards" in answer.plain and len(answer.plain.splitlines()) == 44
-    few = report(many(50), limit=2)
-    assert len(rows(few)) == 2 and few.data["shards"] == 50
-    assert "... 48 more shards" in few.plain
-    with pytest.raises(CommandError):
-        report(many(1), limit=0)

@@ -3,12 +3,10 @@ from __future__ import annotations
 
 import pytest
 from tests.snapshot.test_osd_factors import odd_cluster
-from tests.snapshot.test_position_ratios import optimized_cluster
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.units import GIB
 
-from equilibrium_mgr.what_if.failure import Failure, placement
-from equilibrium_mgr.what_if.recovery import recover
+from equilibrium_mgr.what_if.failure import Failure, placement, recover
 
 ODD = 0
 
@@ -31,16 +29,3 @@ def test_what_a_failure_has_copied_and_what_fits() -> None:
                         after)
         assert found.copied_bytes == pytest.approx(size, rel=0.01)
         assert (pgid not in found.too_full) == fits
-
-
-@pytest.mark.parametrize(("position", "fits"), [(0, False), (1, True)])
-def test_a_shard_without_data_fits_anywhere(position: int, fits: bool) -> None:
-    """In an EC-optimized pool of small objects."""
-    cluster = optimized_cluster()
-    pgid, up = next(iter(cluster.up.items()))
-    target = next(osd for osd in cluster.osds if osd not in up)
-    leave(cluster, target, GIB // 100)
-    after = {pgid: tuple(target if i == position else osd for i, osd in enumerate(up))}
-    found = recover(placement(cluster.snapshot()),
-                    Failure("it", "host", frozenset((up[position],))), after)
-    assert (pgid not in found.too_full) == fits

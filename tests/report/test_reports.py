@@ -9,9 +9,7 @@ from tests.support.fakes import Harness
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.observation.cluster_view import with_figures_of_now
-from equilibrium_mgr.report.cluster.evaluation import Look, evaluate_cluster
 from equilibrium_mgr.report.health import health_checks
 from equilibrium_mgr.report.status import report_status
 
@@ -21,20 +19,6 @@ def uneven() -> Cluster:
     for ps in range(4):
         cluster.pg(f"1.{ps:x}", [0], num_bytes=5 * GIB, objects=10)
     return cluster
-
-
-def test_health_checks_in_the_mgr_s_shape() -> None:
-    harness = Harness(uneven(), active=True)
-    harness.gateway.builtin = True
-    harness.round()
-    status = harness.balancer.status._replace(
-        rejected={f"1.{ps:x}": Rejection("dropped", 5, 1e9) for ps in range(50)})
-    checks = health_checks(status, harness.now, True, "KeyError: 'x'")
-    assert len(checks) == 3
-    for check in checks.values():
-        assert check["severity"] == "warning" and isinstance(check["detail"], list)
-        assert check["count"] >= 1 and len(check["detail"]) <= 20 and check["summary"]
-    assert checks["MGR_EQUILIBRIUM_APPLY_FAILED"]["count"] == 50
 
 
 def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
@@ -78,32 +62,3 @@ def test_a_look_at_what_has_arrived_since_is_outdated(misplaced: int) -> None:
     answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
                            harness.now + 300.0, view, look_started=True)
     assert answer.data["look_outdated"] and "figures:     of 5m00s ago" in answer.plain
-
-
-def test_status_and_eval_show_what_osds_use_now() -> None:
-    """What has changed without an epoch and without a look; and that newer figures are coming."""
-    harness = Harness(uneven())
-    harness.look()
-    cluster = harness.gateway.cluster
-    cluster.osd(1, used=90 * GIB)
-    cluster.pg_status["misplaced_objects"] = 12
-    status = harness.balancer.status
-    assert status.view is not None
-    assert status.view.misplaced_ratio == 0.0
-    view = with_figures_of_now(status.view, harness.gateway.summary())
-    answer = report_status(status, harness.planning, harness.settings(),
-                           harness.now + 300.0, view, look_started=True)
-    hdd, = answer.data["classes"]
-    assert (hdd["fullest_osd"], hdd["max_utilization"]) == (1, pytest.approx(0.9))
-    assert hdd["used_bytes"] == sum(cluster.used_bytes(osd) for osd in cluster.osds)
-    assert answer.data["look_started"]
-    assert answer.data["misplaced_ratio"] == 12 / view.snapshot.object_copies
-    assert "figures:     of 5m00s ago but for %USE, %MAX and %MIN\n" in answer.plain
-    silent = view._replace(stale_osds=frozenset(cluster.osds), statistics_at=harness.now - 3300.0)
-    assert "figures:     of 1h00m ago: no OSD reports\n" in report_status(
-        status, harness.planning, harness.settings(), harness.now + 300.0, silent).plain
-    found = evaluate_cluster(Look(view, 300.0, {}, True))
-    assert found.plain.startswith(
-        "placement of osdmap e100, 5m00s old, as are pools, %SOON and %BOUND; %USE, %MAX\n"
-        "and %MIN are of now; a new look has been started\n")
-    assert found.data["classes"][0]["max_utilization"] == pytest.approx(0.9)

@@ -110,8 +110,8 @@ def test_automatic_balancing_has_to_be_off(session: Session) -> None:
 _BAD = [
     ('undo ""', errno.EINVAL, "name of the plan is empty"),
     ("undo '' --dry-run", errno.EINVAL, "empty"),
-    ('cancel ""', errno.EINVAL, "empty"), ('report ""', errno.EINVAL, "empty"),
-    ('eval ""', errno.EINVAL, "empty"),
+    ('cancel ""', errno.EINVAL, "empty"), ('report ""', errno.ENOENT, "''"),
+    ('eval ""', errno.ENOENT, "''"),
     ("undo p --since 6h", errno.EINVAL, "not both"), ("undo --since yesterday", errno.EINVAL, "6h"),
     ("undo --since 0", errno.EINVAL, "6h"), ("undo", errno.ENOENT, "nothing"),
     ("undo nobody", errno.ENOENT, "'nobody'"), ("cancel nobody", errno.ENOENT, "'nobody'")]

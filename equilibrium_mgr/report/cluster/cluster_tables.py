@@ -24,7 +24,7 @@ from ...runtime.formatting import format_bytes, format_duration, format_percent,
 from ...snapshot.model import Snapshot, pg_number
 from ...snapshot.operator_weights import held_sentence
 from ..answer import (
-    CommandAnswer, CommandError, Row, SortKeys, limited_rows, render_table, rest_line,
+    CommandAnswer, CommandError, Row, SortKeys, Table, limited_rows, render_table, rest_line,
     sorted_rows)
 
 _USUAL_ORDER = "-use"   # fullest first
@@ -64,12 +64,9 @@ def report_osds(view: ClusterView, age_seconds: float, wanted: Optional[Sequence
         str(row["pgs"]), f"{row['moving_in']}+{row['waiting_in']}",
         f"{row['moving_out']}+{row['waiting_out']}"] for row in shown]),
         rest_line(len(shown), len(rows), "OSD")]
-    unusual: Dict[str, List[str]] = {}   # status of those not up, in and of full weight → OSDs
-    for row in sorted(shown, key=lambda row: int(row["id"])):
-        for status in row["status"]:
-            unusual.setdefault(status, []).append(f"osd.{row['id']}")
-    for status, osds in sorted(unusual.items()):
-        lines += wrap(f"{status}: ", ", ".join(osds), len(status) + 2)
+    for status in sorted({status for row in shown for status in row["status"]}):
+        lines += wrap(f"{status}: ", ", ".join([f"osd.{osd}" for osd in sorted(
+            int(row["id"]) for row in shown if status in row["status"])]), len(status) + 2)
     lines.append(f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old;"
                  " IN and OUT: shards moving + waiting")
     return CommandAnswer({"osdmap_epoch": view.snapshot.epoch,
@@ -102,13 +99,11 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
         now, soon, later = (
             None if count is None or not known or osd.size_bytes <= 0 else count / osd.size_bytes
             for count in (used, view.used_soon.get(number), planned.get(number)))
-        status = [] if osd.up else ["destroyed" if osd.destroyed else "down"]   # in Ceph's words
-        if not osd.is_in or osd.reweight <= 0.0:
-            status.append("out")
-        elif osd.reweight < 1.0:
-            status.append(f"reweight {osd.reweight:.4f}")
-        if number in view.snapshot.stale_osds:
-            status.append("no new statistics")
+        is_out = not osd.is_in or osd.reweight <= 0.0
+        status = [word for holds, word in (   # in Ceph's words
+            (not osd.up, "destroyed" if osd.destroyed else "down"), (is_out, "out"),
+            (not is_out and osd.reweight < 1.0, f"reweight {osd.reweight:.4f}"),
+            (number in view.snapshot.stale_osds, "no new statistics")) if holds]
         rows.append({
             "id": number, "device_class": osd.device_class, "host": osd.host,
             "size_bytes": osd.device_size if known else None,
@@ -125,11 +120,8 @@ def held_sentences(snapshot: Snapshot) -> List[str]:
     """A sentence for each of the first OSDs, and one that counts the rest."""
     held = [osd for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
     sentences = [held_sentence(osd) for osd in held[:_HELD_SHOWN]]
-    if len(held) > _HELD_SHOWN:
-        more = len(held) - _HELD_SHOWN
-        verb = "is" if more == 1 else "are"
-        sentences.append(f"{plural(more, 'more OSD')} {verb} held to a share of the size")
-    return sentences
+    rest = rest_line(len(sentences), len(held), "OSD")
+    return sentences + ([f"{rest} are held to a share of the size"] if rest else [])
 
 
 def held_json(snapshot: Snapshot) -> List[Dict[str, Any]]:
@@ -176,9 +168,9 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
     return rows
 
 
-def class_table(rows: Sequence[Dict[str, Any]]) -> str:
+def class_table(rows: Sequence[Dict[str, Any]]) -> Table:
     """One line for each dictionary of `class_rows`, in per cent."""
-    return render_table("CLASS<|OSDS|SIZE|%USE|%MAX|FULLEST|%MIN|STDDEV|%SOON|%PLAN|%BOUND", [[
+    return ("CLASS<|OSDS|SIZE|%USE|%MAX|FULLEST|%MIN|STDDEV|%SOON|%PLAN|%BOUND", [[
         row["device_class"], str(row["osds"]), format_bytes(row["size_bytes"]),
         format_percent(row["utilization"]), format_percent(row["max_utilization"]),
         f"osd.{row['fullest_osd']}", format_percent(row["min_utilization"]),
@@ -210,7 +202,7 @@ def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpa
     lines = [f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old",
              *room_lines(now.room, later, when)]
     if shown:
-        lines += ["", pool_table(shown)]
+        lines += ["", render_table(*pool_table(shown))]
     return CommandAnswer(data, "\n".join(
         lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
 
@@ -239,12 +231,12 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
     return sorted(rows, key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
 
 
-def pool_table(rows: Sequence[Dict[str, Any]]) -> str:
+def pool_table(rows: Sequence[Dict[str, Any]]) -> Table:
     """One line for each row of `pool_rows`."""
-    return render_table("POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL", [[
+    return ("POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL", [[
         row["name"], str(row["id"]), str(row["pg_num"]), format_known(row["stored"]),
         format_percent(row["percent_used"]), format_known(row["free_bytes"]),
-        format_osd(row["limiting_osd"]), format_known(row["planned_free_bytes"]),
+        format_osd(row["limiting_osd"]), format_known(row.get("planned_free_bytes")),
         format_known(row["max_avail"])] for row in rows])
 
 

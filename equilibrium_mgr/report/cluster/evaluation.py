@@ -44,7 +44,6 @@ WEIGHTS = "weights"  # OSDs are held to a share of their size, which the bound d
 SHARED = "shared"    # the bounds of classes whose OSDs the same pools use exclude each other
 SEARCH = "search"    # no move that was tried is worth its bytes
 
-_SAME = 1e-9
 #: Points of utilization that a line stands for: the least that keeps to so many lines.
 _STEPS = (1, 2, 4, 5, 10, 20, 50, 100)
 _MOST_CLASS_LINES = 10
@@ -87,7 +86,7 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
     classes = _with_histograms(view, class_rows(view, planned), later)
     parts = [[look.line(), *room_lines(usage.room, arrived.room if arrived is not None else None,
                                        "when what moves has arrived")],
-             class_table(classes).split("\n"),
+             [render_table(*class_table(classes))],
              *_class_parts(classes, "once all has arrived", None if later is None else "soon_"),
              held_sentences(view.snapshot),
              _pool_lines("POOL<|ID|STORED|FREE|LIMITED BY|BOUND|MAX AVAIL", pools, [
@@ -106,20 +105,20 @@ def evaluate_pool(name: str, look: Look) -> CommandAnswer:
     rows = [row for row in pool_rows(look.view, look.space, look.view.usage_now(), None)
             if row["name"] == name]
     return CommandAnswer({**look.to_json(), "pools": _without_plan(rows)},
-                         _joined([[look.line()], pool_table(rows).split("\n")]))
+                         _joined([[look.line()], [render_table(*pool_table(rows))]]))
 
 
 def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
                   created_at: Optional[float] = None, age_seconds: Optional[float] = None,
                   is_executing: bool = False, with_aims: bool = False,
-                  comparison: Optional[AimComparison] = None, failure_lines: Sequence[str] = (),
+                  comparison: Optional[AimComparison] = None,
                   outdated_reason: Optional[str] = None) -> CommandAnswer:
     """The placement now and with the plan, its bytes and moves, and figures of the other aims
     where they were asked for.
 
     `epoch`: of the newest osdmap. `created_at`: seconds since the epoch. `comparison`: with the
-    other aims; None where there are none, or the plan was removed meanwhile. `failure_lines`: on
-    the worst failure, where it has been computed. `outdated_reason`: as `ls` has it.
+    other aims; None where there are none, or the plan was removed meanwhile. `outdated_reason`: as
+    `ls` has it.
     """
     view, usage_now, is_search = look.view, look.view.usage_now(), plan.kind == BALANCE
     planned = planned_placement(view, plan.changes)
@@ -157,7 +156,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
             format_known(row["best_free_bytes"])])
     aims, aim_lines = _aims(name, plan, comparison) if with_aims and is_search else ([], [])
     parts = [[*wrap("plan ", text, 5), look.line(),
-              *room_lines(usage_now.room, usage.room, f"with {name}"), *failure_lines],
+              *room_lines(usage_now.room, usage.room, f"with {name}")],
              *_class_parts(classes, f"with {name}", "planned_",
                            {row["device_class"]: proven_lines(row) for row in near_classes}),
              _pool_lines("POOL<|ID|STORED|FREE|PLANNED|CHANGE|LIMITED BY|BOUND", pools, changes,
@@ -278,14 +277,6 @@ def _aims(name: str, plan: Plan,
     notes = [f"{', '.join(planning)}: being planned; ask again"] if planning else []
     notes += [f"{aim}: could not be planned ({found.failure}); ask again"
               for aim, found in aims.items() if found.state == FAILED]
-    epochs = sorted({found.osdmap_epoch for found in aims.values()
-                     if found.osdmap_epoch is not None} - {plan.epoch})
-    if epochs:
-        notes.append(f"the plan was made at osdmap epoch {plan.epoch}, the others at"
-                     f" {', '.join(map(str, epochs))}")
-    if comparison is not None and not comparison.options_known:
-        notes.append("this mgr does not know the limits that the plan was made with: the others"
-                     " have those of the present settings")
     rows = [{"aim": aim, "is_this_plan": aim == plan.aim, **found._asdict(),
              "classes": None if found.classes is None else [
                  {"device_class": title, "max_utilization": highest}
@@ -326,20 +317,15 @@ def _index(value: float, step: int) -> int:
 
 def distance_lines(classes: Sequence[Row], pools: Sequence[Row]) -> List[str]:
     """For people: what is near its bound, and why the rest is not."""
-    near, far = [], []
-    for row in classes:
-        above = row["planned_max_utilization"] - row["bound_utilization"]
-        name = row["device_class"]
-        if row["is_near"]:
-            near.append(f"{name} (weights kept)" if row["held_osds"] else name)
-        else:
-            far.append(f"class {name} ({100 * above:.2f} points above): {row['reason']}")
-    for row in pools:
-        if row["is_near"]:
-            near.append(row["name"])
-        else:
-            part = 100.0 * row["planned_free_bytes"] / row["best_free_bytes"]
-            far.append(f"pool {row['name']} ({part:.1f}% of it): {row['reason']}")
+    rows = [(row, row["device_class"] + " (weights kept)" * bool(row["held_osds"]),
+             f"class {row['device_class']} ("
+             f"{100.0 * (row['planned_max_utilization'] - row['bound_utilization']):.2f} points"
+             " above)") for row in classes]
+    rows += [(row, row["name"], f"pool {row['name']} ("
+              f"{100.0 * row['planned_free_bytes'] / row['best_free_bytes']:.1f}% of it)")
+             for row in pools]
+    near = [name for row, name, _ in rows if row["is_near"]]
+    far = [f"{where}: {row['reason']}" for row, _, where in rows if not row["is_near"]]
     lines = wrap("near the bound: ", ", ".join(near), 2) if near else []
     for text in far[:_MOST_LINES]:
         lines += wrap("not near the bound: ", text, 2)
@@ -357,8 +343,6 @@ def proven_lines(row: Row) -> List[str]:
     if row["held_osds"]:
         text += (f" by sizes alone ({format_percent(proven)}); the bound keeps the lowered weights"
                  f" of {plural(row['held_osds'], 'OSD')}")
-        if highest < row["bound_utilization"] - _SAME:
-            text += ", which the plan does not reach in full"
     return wrap("  ", text, 2)
 
 

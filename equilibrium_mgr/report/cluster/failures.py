@@ -7,8 +7,8 @@ from ...gateway.snapshot_reader import PoolSpaceNow
 from ...plan.model import ClassUsage, Usage
 from ...plan_service.failure_service import FailureAnswer
 from ...runtime.formatting import (
-    format_bytes, format_duration, format_percent, plural, wrap)
-from ...what_if.recovery import Recovery, TypeFailures
+    format_bytes, format_duration, format_percent, named, plural, wrap)
+from ...what_if.failure import Recovery, TypeFailures
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import format_osd, room_json
 
@@ -24,7 +24,9 @@ def report_failure(answer: FailureAnswer, plan: Optional[str], age_seconds: floa
     as they are now; `plan`: the name of the plan it is of."""
     down = sorted(osd.id for osd in answer.osds.values()
                   if not osd.up and osd.is_in and osd.reweight > 0.0)
-    found = _worst_of(answer)
+    found = answer.recovery if answer.worst is None else max(
+        (of_type.worst[0] for of_type in answer.worst.values() if of_type.worst),
+        key=Recovery.severity, default=None)   # the worst of all types
     lines = _head(found, answer, plan, age_seconds, down, pools)
     data = {"plan": plan, "osdmap_epoch": answer.epoch, "age_seconds": age_seconds,
             "applied_changes": answer.applied_changes, "down_osds": down,
@@ -36,14 +38,6 @@ def report_failure(answer: FailureAnswer, plan: Optional[str], age_seconds: floa
         more, tables = _one(found, answer, plan, pools)
     return CommandAnswer({**data, **more},
                          "\n\n".join("\n".join(part) for part in [lines, *tables]))
-
-
-def _worst_of(answer: FailureAnswer) -> Optional[Recovery]:
-    """That of the failure that was asked for, or of the worst of all types; None where there are no
-    OSDs."""
-    return answer.recovery if answer.worst is None else max(
-        (found.worst[0] for found in answer.worst.values() if found.worst),
-        key=Recovery.severity, default=None)
 
 
 def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
@@ -124,7 +118,6 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, of_plan: Optional
     """What is shown, what is so already beside the failure and makes it worse than the figures
     say, and what the failure leads to."""
     what = ["the worst failure"] * (answer.worst is not None)
-    name = "NAME"
     failed: FrozenSet[int] = frozenset()
     if recovery is not None:
         name, type_name, failed = recovery.failure
@@ -138,11 +131,8 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, of_plan: Optional
                  f" {format_duration(age_seconds)} old", 0)
     down = [f"osd.{osd}" for osd in all_down if osd not in failed]
     if down:
-        named = ",".join(down[:_MOST_DOWN] + ["..."] * (len(down) > _MOST_DOWN))
-        count, whose, them = ((f"{len(down)} OSDs are", "their", "them") if down[1:]
-                              else (f"{named} is", "its", "it"))
-        lines += wrap("down:", f"{count} down and in: {whose} PGs count as they are now, short"
-                      f" of a shard; '--fail {name},{named}' has {them} out as well")
+        lines += wrap("down:", f"{named(down, _MOST_DOWN)}, and in: their PGs count as they are"
+                      " now, short of a shard; name them as well to have them out")
     if answer.degraded_pgs:
         lines += wrap("degraded:", f"{plural(answer.degraded_pgs, 'PG')} now: if it failed"
                       " before they are whole, more could be lost")
@@ -170,26 +160,6 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, of_plan: Optional
             lines += wrap(label, f"{plural(sum(pools.values()), 'PG')}{text}: {names}")
     return lines + wrap("room:", f"{_room(answer.before)} -> {_room(recovery.after)} if all"
                         " pools grow alike")
-
-
-def worst_line(now: Optional[FailureAnswer], planned: Optional[FailureAnswer],
-               name: str) -> List[str]:
-    """One line on the worst failure before and after a plan, as far as it is known."""
-    texts: List[Optional[str]] = []
-    for answer in (now, planned):
-        recovery = None if answer is None else _worst_of(answer)
-        if recovery is None:
-            texts.append(None)
-            continue
-        worse = [f"{count} {what}" for count, what in (
-            (sum(recovery.lost.values()), "lost"), (sum(recovery.inactive.values()), "inactive"),
-            (len(recovery.too_full), "toofull")) if count]
-        texts.append(
-            f"{recovery.failure.name} leads to {format_percent(recovery.fullest[0])}%"
-            + (f" (PGs: {', '.join(worse)})" if worse else ""))
-    return [] if texts == [None, None] else wrap(
-        "worst failure ", f"{texts[0] or 'not computed'} now,"
-        f" {texts[1] or 'not computed'} with {name}", 14)
 
 
 def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:

@@ -22,7 +22,7 @@ from ...observation.cluster_view import (
     RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import fullest_osds
 from ...plan.options import (
-    FILL_MARGIN, OsdFilter, PlanOptions, effective_fill_limit, raised_nearfull_ratio)
+    FILL_MARGIN, effective_fill_limit, raised_nearfull_ratio)
 from ...planner.refusal_census import RefusalCensus, RefusalCount
 from ...runtime.formatting import (
     format_deadline, format_percent, format_time, named, plural)
@@ -31,7 +31,6 @@ from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Snapshot
 from ...snapshot.operator_weights import BY_REWEIGHT
-from ...snapshot.reason_codes import FASTER, NOTHING, REASONS, action
 from ..answer import Row
 
 
@@ -64,11 +63,6 @@ class ExplainContext(NamedTuple):
         """The cluster as it was last observed."""
         return self.view.snapshot
 
-    def plan_options(self) -> PlanOptions:
-        """The options with which automatic balancing would plan now."""
-        return automatic_options(self.settings, self.snapshot, frozenset(self.rejected),
-                                 self.max_pg_shards)
-
     @property
     def rejected(self) -> Items:
         """What the monitor did not keep and is left alone for that now."""
@@ -87,11 +81,14 @@ class ExplainContext(NamedTuple):
         return self.status.state in (STUCK, BALANCED) and self.settings.active
 
     def census(self) -> Optional[RefusalCensus]:
-        """Counts refusals with these options; None where the bounds are not known."""
+        """Counts refusals with the options with which automatic balancing would plan now; None
+        where the bounds are not known."""
         bounds = self.view.utilization_bounds
         if bounds is None:
             return None
-        return RefusalCensus(self.snapshot, self.plan_options(), bounds, self.excluded.codes)
+        return RefusalCensus(self.snapshot, automatic_options(
+            self.settings, self.snapshot, frozenset(self.rejected), self.max_pg_shards), bounds,
+            self.excluded.codes)
 
 
 # -- what comes before balancing -------------------------------------------------------------------
@@ -128,22 +125,20 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
              else "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"
              if stranded else
              "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'")
-    said = ["flag pause stops the reads and writes of all clients" for _ in paused]
-    if down:
-        said.append(f"{plural(len(down), 'OSD')} {'is' if len(down) == 1 else 'are'} down:"
-                    f" {_places(down, snapshot)}" + _seen(view, DOWN, *down))
-    if full:
-        fills = named([f"osd.{osd.id} ({format_percent(osd.utilization)}%)" for osd in sorted(
-            full, key=lambda osd: -(osd.utilization or 0.0))], _NAMED)
-        said.append(f"writes to {_pools(_pools_on(full, snapshot), snapshot)} are stopped:"
-                    f" {fills} {'is' if len(full) == 1 else 'are'} above full_ratio"
-                    f" {format_percent(snapshot.full_ratio)}%" + _seen(view, FULL))
-    if inactive:
-        said.append(f"{plural(sum(inactive.values()), 'PG')} of {_pools(inactive, snapshot)} cannot"
-                    " be read or written" + _seen(view, INACTIVE))
-    elif stranded and not down:
-        said.append(f"{plural(stranded, 'PG')} {'has' if stranded == 1 else 'have'} no OSD for a"
-                    " shard" + _seen(view, STRANDED))
+    fills = named([f"osd.{osd.id} ({format_percent(osd.utilization)}%)" for osd in sorted(
+        full, key=lambda osd: -(osd.utilization or 0.0))], _NAMED)
+    said = [clause for holds, clause in (
+        (paused, "flag pause stops the reads and writes of all clients"),
+        (down, f"{plural(len(down), 'OSD')} {'is' if len(down) == 1 else 'are'} down:"
+         f" {_places(down, snapshot)}{_seen(view, DOWN, *down)}"),
+        (full, f"writes to {_pools(_pools_on(full, snapshot), snapshot)} are stopped: {fills}"
+         f" {'is' if len(full) == 1 else 'are'} above full_ratio"
+         f" {format_percent(snapshot.full_ratio)}%{_seen(view, FULL)}"),
+        (inactive, f"{plural(sum(inactive.values()), 'PG')} of {_pools(inactive, snapshot)} cannot"
+         f" be read or written{_seen(view, INACTIVE)}"),
+        (stranded and not down and not inactive, f"{plural(stranded, 'PG')}"
+         f" {'has' if stranded == 1 else 'have'} no OSD for a shard{_seen(view, STRANDED)}"),
+    ) if holds]
     return {"sentence": "; ".join([*said, *[f"flag {flag} {_FLAGS[flag]}" for flag in flags]]),
             "action": helps, "since_at": min(
                 [at for seen in view.troubles.values() for at in seen.values()],
@@ -190,7 +185,7 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
                     + (f"; {raised} before that" if raised else ""))
         if status.state == OFF and status.progress is None:
             return f"'ceph equilibrium on' moves data off {names} first"
-        helps = action(status.reason_code, status.reason_numbers)
+        helps = codes.action(status.reason_code, status.reason_numbers)
         if helps.startswith("'ceph"):
             return helps
     return (f"{raised} again, until data is deleted or OSDs are added" if raised
@@ -290,11 +285,11 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
     if context is not None and status.progress is not None and status.waiting:
         return help_for(status.waiting[0].code, context, **status.waiting[0].figures())
     if status.progress is not None and code == codes.SWITCHED_OFF:
-        return NOTHING
+        return codes.NOTHING
     if status.state == STUCK and code in _LONG:
         return _EXPLAIN
     if context is None:
-        return action(code, {**status.reason_numbers, **_paused_drain(status)})
+        return codes.action(code, {**status.reason_numbers, **_paused_drain(status)})
     found = None if refusals is None else refusals.census.of(refusals.code)
     snapshot = context.snapshot
     if refusals is None or found is not None and not (   # the view may be a newer one
@@ -302,8 +297,8 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
             and {*found.targets, *found.example[1:]} <= set(snapshot.osds)):
         return help_for(code, context)
     if code == codes.MIN_GAIN and refusals.rest_code != codes.MIN_GAIN:
-        return NOTHING   # the option is not the cause
-    return action(code, numbers_of(code, refusals.census.of(code), context._replace(
+        return codes.NOTHING   # the option is not the cause
+    return codes.action(code, numbers_of(code, refusals.census.of(code), context._replace(
         excluded=ExcludedPgs(frozenset(), frozenset(), refusals.excluded_seconds),
         max_pg_shards=refusals.max_pg_shards)))
 
@@ -322,17 +317,17 @@ def help_for(code: str, context: ExplainContext, **more: Any) -> str:
     elif code == codes.FILL_LIMIT and numbers.get("osd") in snapshot.osds and (
             not snapshot.osds[numbers["osd"]].outbound_bytes):
         numbers["osd"] = None   # nothing leaves it
-    elif REASONS[code].actions is FASTER:
+    elif codes.REASONS[code].actions is codes.FASTER:
         numbers["faster"] = _faster(numbers, context)
     elif code in _BY_COPYING:
         outage = find_outage(status, context.view)
         if code == codes.DEGRADED and outage is not None:
             return str(outage["action"])
         for flag in sorted({"nobackfill", "norecover"}.intersection(snapshot.flags)):
-            return action(codes.FLAG, {"flag": flag})
-    said = action(code, numbers)   # a pool that is stopped does not go on by itself
-    return action(codes.MISPREDICTED, {}) if (
-        status.mispredicted and said.startswith(NOTHING)) else said
+            return codes.action(codes.FLAG, {"flag": flag})
+    said = codes.action(code, numbers)   # a pool that is stopped does not go on by itself
+    return codes.action(codes.MISPREDICTED, {}) if (
+        status.mispredicted and said.startswith(codes.NOTHING)) else said
 
 
 def _paused_drain(status: BalancerStatus) -> Dict[str, Any]:
@@ -379,9 +374,9 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     if found is not None:
         numbers.update(pgid=found.example[0], pool=pool_counts(found.pools, snapshot)[0]["name"],
                        device_class=snapshot.osds[found.example[1]].device_class)
-    if REASONS[code].option in ("fill_limit", "max_upmap_items", "min_gain", "pg_cooldown"):
-        numbers.update(option=REASONS[code].option,
-                       limit=getattr(settings, REASONS[code].option))
+    if codes.REASONS[code].option in ("fill_limit", "max_upmap_items", "min_gain", "pg_cooldown"):
+        numbers.update(option=codes.REASONS[code].option,
+                       limit=getattr(settings, codes.REASONS[code].option))
     if code == codes.FILL_LIMIT:   # `needed`: to their bound and by one shard more, up to the most
         most, limit = (effective_fill_limit(wanted, snapshot.backfillfull_ratio)
                        for wanted in (0.0, settings.fill_limit))
@@ -416,7 +411,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
                        if chosen is not None and (left_out or not pools)
                        else {"option": "device_classes"})
     elif code == codes.OSD_EXCLUDED:
-        numbers["option"] = _excluding_option(found, context)
+        numbers["option"] = excluding_option(settings)
     elif code == codes.NEARFULL:
         numbers.update(needed=raised_nearfull_ratio(snapshot.backfillfull_ratio),
                        limit=snapshot.nearfull_ratio)
@@ -446,19 +441,10 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     return numbers
 
 
-def _excluding_option(found: Optional[RefusalCount], context: ExplainContext) -> str:
-    """The option that leaves out the source of the example, or else its target."""
-    settings, crush = context.settings, context.snapshot.crush
-    if found is None:
-        return "not_buckets" if settings.from_buckets is None else "from_buckets"
-    _, source, target = found.example
-    sources = context.plan_options().sources
-    is_source = sources is not None and source not in sources
-    chosen = (OsdFilter(sources=settings.from_buckets).scope(crush).sources if is_source
-              else OsdFilter(targets=settings.to_buckets).scope(crush).targets)
-    if chosen is None or (source if is_source else target) in chosen:
-        return "not_buckets"
-    return "from_buckets" if is_source else "to_buckets"
+def excluding_option(settings: Settings) -> str:
+    """The first filter that is set, by which OSDs are left out."""
+    return next((name for name in ("to_buckets", "not_buckets", "from_buckets")
+                 if getattr(settings, name) is not None), "not_buckets")
 
 
 def pool_counts(found: Mapping[int, int], snapshot: Snapshot) -> List[Row]:

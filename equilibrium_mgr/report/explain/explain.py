@@ -7,22 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import (
-    Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple)
+    Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple)
 
-from ...crush.hierarchy import OSD_TYPE
 from ...crush.placement import NO_OSD
 from ...execution.guards import blocked_pool_reasons, blocked_pools
 from ...execution.outcomes import Items, WaitingGroup, waiting_groups
 from ...execution.size_check import sentence
-from ...execution.verdict import WaitingChange
 from ...observation.cluster_view import (
     BALANCED, HELD_UP, MOVING, OFF, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, bound_code, fullest_osds, settled_code)
-from ...plan.model import PoolSpace
+from ...plan.model import PgChange, PoolSpace
 from ...plan.options import effective_fill_limit, osd_id
-from ...planner.bound.demand import binding_domains
-from ...planner.bound.lower_bound import CAPACITY, FAILURE_DOMAIN, FIXED, OsdSet, pg_num_advice
+from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet, pg_num_advice
 from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY, WHOLE_SHARDS
 from ...planner.refusal_census import Census
 from ...planner.rule_repair import broken_pgs
@@ -30,12 +27,11 @@ from ...runtime.formatting import (
     format_bytes, format_deadline, format_duration, format_percent, named, plural, wrap)
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import OF_RULE, PG_NUM_CHANGING
-from ...snapshot.model import Osd, Pg, Pool, Snapshot
+from ...snapshot.model import Osd, Pg, Pool, Snapshot, pool_of
 from ...snapshot.operator_weights import held_sentence
-from ...snapshot.reason_codes import NOTHING, REASONS, action
 from ..answer import CommandAnswer, Row
 from ..cluster.cluster_tables import best_free, held_json, held_sentences
-from ..operations import is_blocked, stuck_action
+from ..operations import drain_sentence, is_blocked, stuck_action
 from .advice import (
     ExplainContext, find_outage, help_for, numbers_of, osd_outage, pool_counts, state_action,
     unused_hosts)
@@ -70,47 +66,23 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.unusable_reason(),
         "share": osd.share, "held_by": osd.held_by, "limited_pools": limited,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
-    host = f"host {osd.host}" if osd.host else "no host"
-    said = f"osd.{number} (class {osd.device_class}, {host})"
-    if osd.utilization is None or osd.target_utilization is None:
-        said += " has no statistics"
-    else:
-        said += (f" has {format_bytes(used)} of {format_bytes(osd.device_size)} in use:"
-                 f" {format_percent(osd.utilization)}%")
-        if osd.inbound_bytes or osd.outbound_bytes:
-            said += (f"; {format_percent(osd.target_utilization)}% when {format_bytes(into)} in and"
-                     f" {format_bytes(out)} out have moved")
-    sentences = [said] + [entry.sentence() for entry in too_full]
-    if osd.uncompacted_bytes:
-        sentences.append(f"{format_bytes(uncompacted)} of that are omap that has left it, free once"
-                         " its RocksDB has compacted; 'ceph tell"
-                         f" osd.{number} compact' does that at once")
-    if osd.undeleted_bytes:
-        sentences.append(f"{format_bytes(undeleted)} of that are shards that have left it, which it"
-                         " is still deleting")
-    if osd.size_factor != 1.0:
-        sentences.append(f"a shard takes {osd.size_factor:.2f} times there what it takes on most"
-                         " OSDs (min_alloc_size, compression)")
-    if osd.unusable_reason():
-        sentences.append(f"no shard may go to it: it is {osd.unusable_reason()}")
-    elif osd.share < 1.0:
-        sentences.append(held_sentence(osd))
-    is_usable = not osd.unusable_reason() and osd.target_utilization is not None
-    if is_usable and bounds is not None and (osd_set is None or reachable is None):
-        sentences.append("no pool that holds data may use it")
-    elif is_usable and osd_set is not None and reachable is not None:
-        said = ("in the most even placement that the rules allow it would be at"
-                f" {format_percent(reachable)}%")
-        difference = reachable - utilization_now(number, view)
-        if abs(difference) >= SAME:
-            said += (f", {100.0 * abs(difference):.1f} points"
-                     f" {'lower' if difference < 0.0 else 'higher'} than now")
-        sentences += [said, describe_bound(osd_set, view.snapshot)]
-        if number in osd_set.binding.osds and len(osd_set.binding.osds) < len(osd_set.osds):
-            sentences.append("it is one of the OSDs that stand at this bound")
-    sentences.append("no pool on it can take more" if osd.exceeds(view.snapshot.full_ratio)
-                     else f"it limits the free space of pools: {', '.join(limited)}" if limited
-                     else "it limits the free space of no pool that holds data")
+    sentences = [f"{format_bytes(used)} of {format_bytes(osd.device_size)} are in use"
+                 + (f"; {format_bytes(into)} come and {format_bytes(out)} leave"
+                    if into or out else "")] if osd.has_statistics else []
+    sentences += [entry.sentence() for entry in too_full]
+    sentences += [said for holds, said in (
+        (uncompacted, f"{format_bytes(uncompacted)} of that are omap that has left it, free once"
+         f" its RocksDB has compacted; 'ceph tell osd.{number} compact' does that at once"),
+        (undeleted, f"{format_bytes(undeleted)} of that are shards that have left it, which it is"
+         " still deleting"),
+        (osd.size_factor != 1.0, f"a shard takes {osd.size_factor:.2f} times there what it takes on"
+         " most OSDs (min_alloc_size, compression)"),
+        (osd.share < 1.0, held_sentence(osd)),
+        (reachable is not None, "in the most even placement that the rules allow it would be at"
+         f" {format_percent(reachable)}%")) if holds]
+    sentences += [describe_bound(osd_set, view.snapshot)] if osd_set is not None else []
+    sentences += ([f"it limits the free space of pools: {', '.join(limited)}"]
+                  if limited else [])
     return data, sentences
 
 
@@ -166,16 +138,8 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         "soon_limiting_osd": soon.limiting_osd, **best_free(bound), "rule_id": pool.rule_id,
         "failure_domains": domains, "immovable": pool.immovable, "immovable_pgs": immovable,
         "waits_for": waits_for, "excluded": excluded, "stopped": stopped}
-    if limiting is None:
-        sentences = ["no OSD with statistics holds any of it"]
-    else:
-        sentences = [f"osd.{limiting} (class {snapshot.osds[limiting].device_class}) is the OSD"
-                     " that is full first"]
-        if soon.limiting_osd not in (None, limiting):
-            sentences.append(
-                f"when all has arrived it is osd.{soon.limiting_osd} that is full first")
-        osd_set = set_of(limiting, view)
-        sentences += [describe_bound(osd_set, snapshot)] if osd_set is not None else []
+    osd_set = None if limiting is None else set_of(limiting, view)
+    sentences = [describe_bound(osd_set, snapshot)] if osd_set is not None else []
     if bound is not None:
         reached = sorted(pool.rule.osds()) if pool.rule is not None else ()
         cause = (f"its {pool.pg_num * pool.size} shards cannot be spread finer"
@@ -190,23 +154,10 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         f"{plural(block['shards'], 'shard')} of each PG under {block['take']}, at most "
         + " and ".join([f"{domain['most_shards']} per {domain['type']}"
                         for domain in block["domains"]] or ["1 per OSD"]) for block in domains]
-    if pool.is_optimized:
-        ratios = ", ".join([f"{ratio:.2f}" for ratio in pool.position_ratios])
-        sentences.append("with allow_ec_optimizations its shards "
-                         + (f"differ in size by their position: {ratios} of their mean" if ratios
-                            else "may differ in size by their position; they do not"))
-    sentences += ([f"none of its PGs can be moved: {pool.immovable}"] if pool.immovable
-                  else [f"{count} of its {len(pgs)} PGs cannot be moved: {reason}"
-                        for reason, count in sorted(immovable.items())]
-                  or [f"all of its {len(pgs)} PGs can be moved"])
-    if stopped:
-        sentences.append(f"nothing of it is moved: {stopped}")
-    if waits_for:
-        sentences.append(f"nothing of it is moved for now: {waits_for}")
-    if excluded:
-        sentences.append("automatic balancing leaves it alone: it is limited to other pools"
-                         " ('ceph equilibrium pool ls')")
-    return data, sentences
+    sentences += [f"{count} of its {len(pgs)} PGs cannot be moved: {reason}"
+                  for reason, count in sorted(immovable.items()) if not pool.immovable]
+    return data, sentences + ["automatic balancing leaves it alone: it is limited to other pools"
+                              " ('ceph equilibrium pool ls')"] * excluded
 
 
 def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
@@ -230,39 +181,15 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "shards": [{"osd": number, "utilization": osd.utilization if osd else None,
                     "target_utilization": osd.target_utilization if osd else None}
                    for number, osd in zip(_numbers(pg.up), osds)]}
-    sentences = [f"it belongs on {_osds(pg.up)}",
-                 f"its data is on {_osds(pg.holders)} and on its way" if pg.is_moving
-                 else "its data is there"]
     shown = ", ".join(f"osd.{source} to osd.{target}" for source, target in items)
-    if not items:
-        sentences.append("CRUSH itself places it so; it has no upmap items" if raw_known else
-                         "it has no upmap items; the order that CRUSH gives is not known")
-    elif not raw_known:
-        sentences.append(f"it has upmap items: {shown}; what CRUSH alone would give is not known")
-    elif pg.raw == pg.up:
-        sentences.append(f"CRUSH itself places it so; its upmap items have no effect: {shown}")
-    else:
-        sentences.append(f"upmap items place it so: {shown}; CRUSH alone would have it on"
-                         f" {_osds(pg.raw)}")
-    if primary is not None:
-        sentences.append(f"its primary is set to osd.{primary} (pg-upmap-primary)")
-    sentences += [entry.sentence() for entry in too_full]
-    sentences.append(f"it cannot be moved: {pg.immovable}" if pg.immovable
-                     else "nothing about it forbids moving it")
+    alone = f"; CRUSH alone would have it on {_osds(pg.raw)}" if raw_known else ""
+    sentences = [f"its data is on {_osds(pg.holders)} and on its way"] if pg.is_moving else []
+    sentences.append(f"it has upmap items: {shown}{alone}" if items else "it has no upmap items")
+    sentences += [f"its primary is set to osd.{primary} (pg-upmap-primary)"] * (
+        primary is not None)
     if pg.immovable in OF_RULE and pool.rule is not None:
         sentences.append("its placement is not one of its CRUSH rule:"
                          f" {pool.rule.violation(pg.up) or pool.rule.upmap_rejection(pg.up)}")
-    if refused:
-        sentences.append(f"it is left alone until CRUSH changes: {refused}")
-    if waits_for:
-        sentences.append(f"it is not moved for now: {waits_for}")
-    for number, osd in zip(pg.up, osds):
-        then = osd.target_utilization if osd else None
-        now = None if then is None else utilization_now(number, view)
-        sentences.append(f"{_osds([number])}: " + (
-            "utilization not known" if now is None or then is None
-            else f"{format_percent(now)}%" if abs(now - then) < SAME
-            else f"{format_percent(now)}%, {format_percent(then)}% when all has arrived"))
     return data, sentences
 
 
@@ -291,25 +218,8 @@ def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     elif binding.kind == CAPACITY:
         cause = f"{pools} may use only {at_bound}, equally full then"
     else:
-        type_of = {bucket.name: bucket.type_name for bucket in snapshot.crush.buckets.values()}
-        full: Dict[str, List[str]] = {}   # CRUSH type → buckets (or OSDs) that take no more shards
-        for name in binding.buckets:
-            full.setdefault(type_of.get(name, OSD_TYPE), []).append(name)
-        limits: Dict[str, Set[int]] = {OSD_TYPE: {1}} if OSD_TYPE in full else {}
-        for pool in binding.pools:
-            rule = snapshot.pools[pool].rule
-            for domain in (domain for block in (rule.blocks if rule is not None else ())
-                           for domain in binding_domains(block)):
-                if domain.type_name in full:
-                    limits.setdefault(domain.type_name, set()).add(domain.shards_per_bucket)
-        most = " and ".join(   # as in "1 or 2 shards of a PG per host"
-            f"{' or '.join(map(str, sorted(limits[name])))}"
-            f" {'shard' if limits[name] == {1} else 'shards'} of a PG per"
-            f" {'OSD' if name == OSD_TYPE else name}" for name in sorted(limits))
-        cannot = " and ".join(named(full[name], _NAMES_SHOWN) if name == OSD_TYPE
-                              else _listed(name, full[name]) for name in sorted(full))
-        cause = (f"{pools} may have at most {most}, so {at_bound} must hold what {cannot} cannot"
-                 " take")
+        cause = (f"{pools} may have no more shards on {named(binding.buckets, _NAMES_SHOWN)}, so"
+                 f" {at_bound} must hold the rest")
     return (f"{_listed('class', osd_set.device_class.split(','), 'classes')} under"
             f" {named(osd_set.takes, _NAMES_SHOWN)} cannot be below"
             f" {format_percent(osd_set.bound)}%: {cause}")
@@ -331,28 +241,28 @@ def _listed(noun: str, names: Sequence[str], nouns: str = "") -> str:
 
 #: Device classes, pools and the like that a sentence names; it counts the rest.
 _MOST_NAMES = 10
-#: Less capacity than this ratio of a set is not worth a sentence.
+#: What lowers the fullest OSD by less is not worth a sentence.
 _WORTH = 0.001
-#: Devices are worth buying where so much more (a ratio of a set) lowers its bound by so much; so
-#: are more PGs worth all that moves for them.
-_MOST_MORE, _WORTH_DOING = 1.0 / 3.0, 0.03
-_IN_ADVICE = 5   # names
+#: More PGs are worth all that moves for them where they lower the fullest OSD by so much.
+_WORTH_DOING = 0.03
 
 
-def explain(what: Optional[str], context: ExplainContext,
+def explain(what: Optional[str], pool_name: Optional[str], context: ExplainContext,
             age_seconds: float) -> Optional[CommandAnswer]:
-    """Explains the cluster, or the OSD, pool or PG named `what`; None where there is none. A pool
-    may have a number as its name; `osd.` in front names the OSD. `age_seconds`: of the view."""
+    """Explains the cluster, or the OSD, pool or PG named `what`; None where there is none.
+    `pool_name`: of the pool that it would name. A pool may have a number as its name; `osd.` in
+    front names the OSD. `age_seconds`: of the view."""
     view, snapshot = context.view, context.snapshot
     stopped = {pool: sentence(found, snapshot.pools[pool].name)   # and how to have them moved again
                for pool, found in context.status.mispredicted.items() if pool in snapshot.pools}
-    pool = next((one for one in snapshot.pools.values() if one.name == what), None)
+    pool = next((one for one in snapshot.pools.values() if one.name == pool_name), None)
     osd = osd_id(what or "")
     if not what:
         fullest = fullest_osds(view, context.settings.device_classes)
         osd_set = fullest[0].osd_set if fullest else None
         reason, (data, sentences) = cluster_reason(context), _cluster_facts(context, stopped)
-    elif osd in snapshot.osds and (pool is None or what.startswith("osd.")):
+    elif osd in snapshot.osds and (
+            pool is None or pool.name != what or what.startswith("osd.")):
         osd_set = set_of(osd, view)
         reason = osd_reason(snapshot.osds[osd], osd_set, context)
         data, sentences = explain_osd(osd, view)
@@ -367,7 +277,7 @@ def explain(what: Optional[str], context: ExplainContext,
         reason, (data, sentences) = pg_reason(pg, context), explain_pg(pg, view, context.rejected)
     else:
         return None
-    advice = advice_for(osd_set, reason, context) if osd_set is not None else []
+    advice = [*weights_advice(osd_set, snapshot), *reason.advice]
     outage = None if what else find_outage(context.status, view)
     said, code = wrap("", reason.what, 0), reason.code
     helps = wrap("do: ", reason.action, 4)
@@ -397,25 +307,14 @@ def explain(what: Optional[str], context: ExplainContext,
 
 
 def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
-    view, snapshot, settings = context.view, context.snapshot, context.settings
+    view, snapshot = context.view, context.snapshot
     sets, said = _sets(view)
-    chosen = settings.pool_ids
-    limits = [("limited to pools", None if chosen is None else [
-        snapshot.pools[pool].name for pool in sorted(chosen) if pool in snapshot.pools])]
-    limits += [(what, None if names is None else sorted(names)) for what, names in (
-        ("limited to device classes", settings.device_classes),
-        ("limited to moves off", settings.from_buckets),
-        ("limited to moves to", settings.to_buckets), ("sparing", settings.not_buckets))]
     unused = unused_hosts(snapshot)
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
     broken = [pg.pgid for pg in broken_pgs(snapshot)]
-    sentences = [host["sentence"] for host in unused] + said + [
-        entry.sentence() for entry in view.too_full]
-    sentences += [f"balancing is {what}: {named(names, _MOST_NAMES) or 'none that is there'}"
-                  for what, names in limits if names is not None]
-    sentences += [reason for _, reason in sorted(stopped.items())]
+    sentences = said + [reason for _, reason in sorted(stopped.items())]
     sentences += [f"pools wait: {reason}" for reason in troubled]
     sentences += [f"{plural(count, 'PG')} cannot be moved: {reason}"
                   for reason, count in sorted(snapshot.skipped.items())]
@@ -426,11 +325,6 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
     sentences += held_sentences(snapshot)
     sentences += [f"{plural(count, 'OSD')} can take no shards: {reason}"
                   for reason, count in sorted(unusable.items())]
-    if context.rejected:
-        sentences.append(f"{plural(len(context.rejected), 'PG')} not moved because the"
-                         " monitor did not keep the upmap items")
-    if view.movements:
-        sentences.append(f"{plural(len(view.movements), 'shard')} in flight")
     return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
             "held_osds": held_json(snapshot), "broken_pgs": broken,
@@ -442,13 +336,10 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
 
 def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
     """Facts and sentences about each set of OSDs between which data can move."""
-    if view.utilization_bounds is None:
-        return [], ["how even the cluster could be is not known; the mgr log tells why"]
-    if not view.utilization_bounds.sets:
-        return [], ["no pool has data that could be placed otherwise"]
+    bounds = view.utilization_bounds
     found: List[Dict[str, Any]] = []
     sentences: List[str] = []
-    for osd_set in view.utilization_bounds.sets:
+    for osd_set in bounds.sets if bounds is not None else ():
         (most, first), (soon_most, soon_first) = (
             max((utilization, -osd) for osd, utilization in utilizations)
             for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
@@ -460,9 +351,6 @@ def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
                     else "as low as can be")
         sentences += [describe_bound(osd_set, view.snapshot),
                       f"osd.{-first}, the fullest there, is at {format_percent(most)}%, {distance}"]
-        if abs(soon_most - most) >= SAME:
-            sentences.append(f"when all has arrived the fullest there is osd.{-soon_first}, at"
-                             f" {format_percent(soon_most)}%")
     return found, sentences
 
 
@@ -477,6 +365,7 @@ class Explanation(NamedTuple):
     text: str = ""                    # behind the code: what the rows count, or a sentence
     rows: Sequence[Row] = ()          # counts, JSON-ready
     census: Optional[Census] = None   # where the rows are of one
+    advice: Sequence[Row] = ()        # what would lower a bound that no move can lower
 
 
 def waiting_rows(groups: Sequence[WaitingGroup]) -> List[Row]:
@@ -502,12 +391,9 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
     fill = effective_fill_limit(context.settings.fill_limit, snapshot.backfillfull_ratio)
     for found in census.counts:
         numbers = numbers_of(found.code, found, context)
-        said = REASONS[found.code].counted or (
+        said = codes.REASONS[found.code].counted or (
             "allowed, but gains less than min_gain, or than moving it costs" if context.is_settled
             else "allowed, and would be more even")
-        if found.code == codes.BALANCED and not all(
-                snapshot.pools[pool].stored_bytes for pool in found.pools):
-            said += ", or the shard is empty"
         pg = snapshot.pgs[found.example[0]]
         pool = snapshot.pools[pg.pool]
         domain = "the CRUSH rule does not allow it"
@@ -524,7 +410,7 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
             "option": numbers.get("option"), "limit": numbers.get("limit"), "osd": None,
             "useful": found.useful, "pools": pool_counts(found.pools, snapshot)})
     code = census.reason_code
-    return Explanation(what, code, action(code, {}), text, rows, census)
+    return Explanation(what, code, codes.action(code, {}), text, rows, census)
 
 
 def _by_state(found: Explanation, context: ExplainContext) -> Explanation:
@@ -563,15 +449,13 @@ def cluster_reason(context: ExplainContext) -> Explanation:
         return _by_state(_counts(what, census, f"on osd.{osd.id}", context), context)
     if above < NEAR:   # nothing lower is possible
         code = bound_code(osd_set)
-        numbers, found = numbers_of(code, None, context), domain_advice(osd_set, context)
-        if code == codes.BOUND_DOMAIN and found is not None and numbers:
-            numbers.update(found["figures"])
-        return _reason(what, code, describe_bound(osd_set, context.snapshot), **numbers)
+        return _reason(what, code, describe_bound(osd_set, context.snapshot),
+                       **numbers_of(code, None, context))
     return _of_census(what, census, f"on osd.{osd.id}", context, osd_set)
 
 
 def _reason(what: str, code: str, text: str, **numbers: Any) -> Explanation:
-    return Explanation(what, code, action(code, numbers), text)
+    return Explanation(what, code, codes.action(code, numbers), text)
 
 
 def _filled(osd: Osd, context: ExplainContext) -> str:
@@ -587,7 +471,7 @@ def _filled(osd: Osd, context: ExplainContext) -> str:
 def _action_for(pg: Pg, context: ExplainContext) -> str:
     pool = context.snapshot.pools[pg.pool]
     held = pg.immovable or pool.immovable
-    return NOTHING if held is None else held.action(pg.pgid, pool.name)
+    return codes.NOTHING if held is None else held.action(pg.pgid, pool.name)
 
 
 def _of_census(what: str, census: Census, where: str, context: ExplainContext,
@@ -599,25 +483,34 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
     elif code == codes.MIN_GAIN and context.status.state not in (STUCK, BALANCED):
         return _by_state(found, context)
     elif code == codes.MIN_GAIN:   # of a drain: nothing else is moved
-        return found._replace(code=codes.SWITCHED_OFF, action=action(codes.SWITCHED_OFF, {}),
+        return found._replace(code=codes.SWITCHED_OFF, action=codes.action(codes.SWITCHED_OFF, {}),
                               text=f"automatic balancing is off; {found.text}")
     elif code == codes.BALANCED:
         return found
     numbers = numbers_of(code, census.of(code), context)
-    if code == codes.GRANULARITY and osd_set is not None:
-        for better in pg_num_advice_of(census, osd_set, context):
-            if better["figures"]["now_ratio"] - better["figures"]["then_ratio"] >= _WORTH_DOING:
-                numbers.update(better["figures"])
-    helps = action(code, numbers)
+    advice = pg_num_advice_of(census, osd_set, context) if code == codes.GRANULARITY and (
+        osd_set is not None) else []
+    for one in advice:
+        if one["figures"]["now_ratio"] - one["figures"]["then_ratio"] >= _WORTH_DOING:
+            numbers.update(one["figures"])
+    helps = codes.action(code, numbers)
     if code == codes.IMMOVABLE and numbers.get("pgid"):
         helps = _action_for(context.snapshot.pgs[numbers["pgid"]], context)
     elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
-        helps = NOTHING   # the option is not the cause
-    return found._replace(code=code, action=helps)
+        helps = codes.NOTHING   # the option is not the cause
+    return found._replace(code=code, action=helps, advice=advice)
 
 
-def _deferred(what: str, deferred: Sequence[WaitingChange], context: ExplainContext) -> Explanation:
-    """The reason of planned moves that the throttle's last decision deferred."""
+def _held_up(what: str, pool: Optional[Pool], waits: Callable[[PgChange], bool],
+             context: ExplainContext) -> Optional[Explanation]:
+    """The reason for which nothing of the pool is sent, or for which the throttle's last decision
+    deferred planned moves; None for neither."""
+    guard = blocked_pools(context.snapshot).get(pool.id) if pool is not None else None
+    if guard is not None:
+        return Explanation(what, codes.DEGRADED, help_for(codes.DEGRADED, context), guard.reason)
+    deferred = [row for row in context.status.deferred if waits(row[0])]
+    if not deferred:
+        return None
     groups = waiting_groups([change for change, _ in deferred], deferred, codes.NEXT_BATCH, "")
     first = groups[0]
     helps = help_for(first.code, context, limit=first.limit, osd=first.osd, option=first.option)
@@ -642,10 +535,10 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     if obstacle is not None:
         return _reason(what, codes.TARGET_UNAVAILABLE, f"no shard may go to it: it is {obstacle}",
                        osd=osd.id)
-    deferred = [row for row in context.status.deferred
-                if osd.id in set(row[0].up_before) ^ set(row[0].up_after)]
-    if deferred:
-        return _deferred(what, deferred, context)
+    held_up = _held_up(what, None, lambda change: osd.id in set(change.up_before) ^ set(
+        change.up_after), context)
+    if held_up is not None:
+        return held_up
     if osd_set is None:
         return _reason(what, codes.BALANCED, "no pool that holds data may use it")
     if (osd.target_utilization or 0.0) < osd_set.bound + NEAR:
@@ -659,29 +552,19 @@ def _drained_reason(osd: int, what: str, context: ExplainContext) -> Explanation
     """Why an OSD that is being drained still has shards."""
     status, drains = context.status, context.status.drains
     left = drains.remaining.get(osd)
-    if osd in drains.down:
-        return _reason(what, codes.TARGET_UNAVAILABLE,
-                       f"it is being drained; {drains.down_sentence}", osd=osd)
-    if left is None or not left.shards:
-        rest = "" if left is None else ", and no shard is left"
-        return _reason(what, codes.BALANCED, f"it is being drained{rest}")
-    said = (f"it is being drained: {plural(left.shards, 'shard')}, {format_bytes(left.bytes)} left,"
-            f" {left.leaving} on their way")
-    if drains.drains.is_paused:
-        return Explanation(what, codes.SWITCHED_OFF, "'ceph equilibrium drain add"
-                           f" osd.{osd}' goes on", f"{said}; paused by 'ceph equilibrium off'")
-    if drains.cooling(osd):
-        said += f"; {drains.cooling_sentence}"
     stuck = sorted((one for one in drains.held if one.osd == osd), key=lambda one: -one.shards)
-    said += "".join(f"; {one.shards} cannot leave: {REASONS[one.code].stuck}, such as pg"
-                    f" {one.example}" for one in stuck)
+    said = f"it is being drained; {drain_sentence(drains)}"
+    if drains.drains.is_paused:
+        return Explanation(what, codes.SWITCHED_OFF, help_for(codes.SWITCHED_OFF, context), said)
     if is_blocked(status):
         return Explanation(what, status.reason_code,
                            state_action(status, context.view, context.settings, context.now),
                            f"{status.reason}; {said}")
-    if not stuck:
-        return _reason(what, codes.MOVING, said)
-    return Explanation(what, codes.CANNOT_LEAVE, stuck_action(stuck[0], context.settings), said)
+    if stuck:
+        return Explanation(what, codes.CANNOT_LEAVE, stuck_action(stuck[0], context.settings),
+                           f"{said}: {codes.REASONS[stuck[0].code].stuck}, such as pg"
+                           f" {stuck[0].example}")
+    return _reason(what, codes.MOVING if left is not None and left.shards else codes.BALANCED, said)
 
 
 def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[OsdSet],
@@ -700,14 +583,11 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
         return Explanation(what, code, pool.immovable.action("PGID", pool.name),
                            f"none of its PGs can be moved: {pool.immovable}")
     if pool.id in context.status.mispredicted:
-        return _reason(what, codes.MISPREDICTED, "its shards took more than predicted")
-    guard = blocked_pools(snapshot).get(pool.id)
-    if guard is not None:
-        return Explanation(what, codes.DEGRADED, help_for(codes.DEGRADED, context), guard.reason)
-    deferred = [row for row in context.status.deferred
-                if row[0].pgid in snapshot.pgs and snapshot.pgs[row[0].pgid].pool == pool.id]
-    if deferred:
-        return _deferred(what, deferred, context)
+        return _reason(what, codes.MISPREDICTED,
+                       sentence(context.status.mispredicted[pool.id], pool.name))
+    held_up = _held_up(what, pool, lambda change: pool_of(change.pgid) == pool.id, context)
+    if held_up is not None:
+        return held_up
     asked = context.census()
     if limiting is None or asked is None or osd_set is None:
         return _reason(what, codes.BALANCED, "no OSD with statistics holds any of it")
@@ -719,8 +599,11 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     """The reason for which a PG stays where it is: what holds it whatever is planned, what defers
     its planned moves, or what refuses any."""
     pool, pgid = context.snapshot.pools[pg.pool], pg.pgid
+    shards = [f"osd.{osd} {format_percent(utilization_now(osd, context.view))}%"
+              if osd in context.snapshot.osds and context.snapshot.osds[osd].has_statistics
+              else _osds([osd]) for osd in pg.up]
     what = (f"pg {pgid} of pool {pool.name}, {format_bytes(pg.shard_bytes)} a shard:"
-            f" {', '.join(_shard(osd, context) for osd in pg.up)}")
+            f" {', '.join(shards)}")
     for entry in context.view.too_full:
         if pgid in entry.pgids:
             return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
@@ -733,38 +616,22 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
                            "it is moving")
     if pgid in context.rejected:
         return _reason(what, codes.REJECTED, context.rejected[pgid].reason)
-    guard = blocked_pools(context.snapshot).get(pool.id)
-    if guard is not None:
-        return Explanation(what, codes.DEGRADED, help_for(codes.DEGRADED, context), guard.reason)
+    held_up = _held_up(what, pool, lambda change: change.pgid == pgid, context)
+    if held_up is not None:
+        return held_up
     alone, left = context.excluded.codes.get(pgid), context.excluded.seconds_left.get(pgid)
     if alone is not None:
         return _reason(what, alone, "automatic plans leave it alone until then",
                        until=format_deadline(context.now + left) if left and context.now else None)
-    deferred = [row for row in context.status.deferred if row[0].pgid == pgid]
-    if deferred:
-        return _deferred(what, deferred, context)
     asked = context.census()
     if asked is None:
         return _reason(what, codes.NOT_READY, "how even the cluster could be is not known")
     return _of_census(what, asked.of_pg(pg, MOST_PAIRS), f"of pg {pgid}", context, None)
 
 
-def _shard(number: int, context: ExplainContext) -> str:
-    osd = context.snapshot.osds.get(number)
-    if osd is None or not osd.has_statistics:
-        return _osds([number])
-    return f"osd.{number} {format_percent(utilization_now(number, context.view))}%"
-
-
-# -- advice on bounds that no move lowers ----------------------------------------------------------
-
-def _advice(code: str, sentence: str, **figures: Any) -> Row:
-    """One thing that an operator could change, JSON-ready; bytes and ratios."""
-    return {"code": code, "sentence": sentence, "figures": figures}
-
-
 def pg_num_advice_of(census: Census, osd_set: OsdSet, context: ExplainContext) -> List[Row]:
-    """More PGs for the pool whose shards are most often larger than the difference."""
+    """More PGs for the pool whose shards are most often larger than the difference, JSON-ready;
+    bytes and ratios."""
     found, snapshot = census.of(codes.GRANULARITY), context.snapshot
     pools = {} if found is None else found.pools
     for pool in sorted(pools, key=lambda number: (-pools[number], number))[:2]:
@@ -773,63 +640,29 @@ def pg_num_advice_of(census: Census, osd_set: OsdSet, context: ExplainContext) -
             then = max(osd_set.bound, min(better.then, now))
             name = snapshot.pools[pool].name
             if now - then >= _WORTH:
-                return [_advice(
-                    codes.GRANULARITY, f"pg_num {better.pg_num} of pool {name} would lower the"
-                    f" fullest OSD of class {osd_set.device_class} from {format_percent(now)}% to"
-                    f" about {format_percent(then)}%",
-                    pool=name, pg_num=better.pg_num, now_ratio=now, then_ratio=then)]
+                return [{
+                    "code": codes.GRANULARITY, "sentence": f"pg_num {better.pg_num} of pool {name}"
+                    f" would lower the fullest OSD of class {osd_set.device_class} from"
+                    f" {format_percent(now)}% to about {format_percent(then)}%",
+                    "figures": {"pool": name, "pg_num": better.pg_num, "now_ratio": now,
+                                "then_ratio": then}}]
     return []
 
 
-def domain_advice(osd_set: OsdSet, context: ExplainContext) -> Optional[Row]:
-    """The capacity that brings the bound of a set down to the mean utilization of the set, where a
-    failure domain that is too small sets the bound; None elsewhere."""
-    binding, osds = osd_set.binding, context.snapshot.osds
-    if binding.kind != FAILURE_DOMAIN:
-        return None
-    at_bound = [osds[osd] for osd in binding.osds]
-    members = [osds[osd] for osd in osd_set.osds]
-    size, used = _sums(at_bound)
-    all_size, all_used = _sums(members)
-    # (used of those at the bound) ÷ (their size + more) = (all that is used) ÷ (all sizes + more)
-    if all_used <= used or size <= 0:
-        return None
-    held = osd_set.bound * size
-    more = (held * all_size - all_used * size) / (all_used - held)
-    then = all_used / (all_size + more)
-    if not 0.0 < more < _MOST_MORE * all_size or osd_set.bound - then < _WORTH_DOING or (
-            not context.is_settled):
-        return None
-    where = named(sorted({osd.host or f"osd.{osd.id}" for osd in at_bound}), _IN_ADVICE)
-    return _advice(
-        codes.BOUND_DOMAIN, f"{format_bytes(more)} more on {where}, or on new hosts, would lower"
-        f" the bound from {format_percent(osd_set.bound)}% to {format_percent(then)}%",
-        bytes=format_bytes(more), capacity_bytes=int(more), buckets=where,
-        now_ratio=osd_set.bound, then_ratio=then, bound=f"{format_percent(then)}%")
-
-
-def advice_for(osd_set: OsdSet, reason: Explanation, context: ExplainContext) -> List[Row]:
-    """All that applies to a set: capacity, the room that lowered weights cost it, and more PGs, but
-    these only where whole shards are the reason."""
-    found = [domain_advice(osd_set, context)]
-    members = [context.snapshot.osds[osd] for osd in osd_set.osds]
+def weights_advice(osd_set: Optional[OsdSet], snapshot: Snapshot) -> List[Row]:
+    """The room that lowered weights cost a set, JSON-ready; bytes and ratios."""
+    members = [snapshot.osds[osd] for osd in osd_set.osds] if osd_set is not None else []
     held = [osd for osd in members if osd.share < 1.0]
     unused = sum(osd.size_bytes - osd.capacity_bytes for osd in held)
-    size, used = _sums(members)
-    if held and unused >= _WORTH * size:
-        on_devices = sum(osd.device_bytes(osd.size_bytes - osd.capacity_bytes) for osd in held)
-        found.append(_advice(
-            codes.REWEIGHT, f"weights of {named([f'osd.{osd.id}' for osd in held], _IN_ADVICE)}"
-            f" keep {format_bytes(on_devices)} of class {osd_set.device_class} unused:"
-            f" {format_percent(used / size)}% if all were filled by size,"
-            f" {format_percent(used / (size - unused))}% now",
-            unused_bytes=on_devices, osds=[osd.id for osd in held], then_ratio=used / size,
-            now_ratio=used / (size - unused)))
-    if reason.code == codes.GRANULARITY and reason.census is not None:
-        found += pg_num_advice_of(reason.census, osd_set, context)
-    return [one for one in found if one is not None]
-
-
-def _sums(osds: List[Osd]) -> Tuple[int, int]:
-    """(bytes of all sizes, bytes used once all has arrived)."""
-    return sum(osd.size_bytes for osd in osds), sum(osd.target_bytes for osd in osds)
+    size, used = sum(osd.size_bytes for osd in members), sum(osd.target_bytes for osd in members)
+    if osd_set is None or not held or unused < _WORTH * size:
+        return []
+    on_devices = sum(osd.device_bytes(osd.size_bytes - osd.capacity_bytes) for osd in held)
+    return [{
+        "code": codes.REWEIGHT, "sentence":
+        f"weights of {named([f'osd.{osd.id}' for osd in held], _NAMES_SHOWN)} keep"
+        f" {format_bytes(on_devices)} of class {osd_set.device_class} unused:"
+        f" {format_percent(used / size)}% if all were filled by size,"
+        f" {format_percent(used / (size - unused))}% now",
+        "figures": {"unused_bytes": on_devices, "osds": [osd.id for osd in held],
+                    "then_ratio": used / size, "now_ratio": used / (size - unused)}}]

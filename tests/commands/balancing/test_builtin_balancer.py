@@ -57,12 +57,6 @@ def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
     assert sent and state(beside_any) == "moving"
 
 
-def test_on_without_it_waits_for_nothing(session: Session) -> None:
-    sent = count_commands(session)
-    assert ask(session, "on")["builtin_balancer_switched_off"] is False
-    assert sent
-
-
 def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
         open_session: Callable[..., Session]) -> None:
     """Ceph 20: its option stays unset, which means on, but no module is there to go by it."""
@@ -101,22 +95,3 @@ def test_in_mode_read_it_stays_on(beside_reads: Session) -> None:
     assert primaries(beside_reads) and health(beside_reads) == {}
     assert "built-in" not in run(beside_reads, "equilibrium status")
     assert run(beside_reads, "equilibrium off").splitlines() == ["automatic balancing is off"]
-
-
-def test_from_a_mode_that_moves_data_to_read_is_waited_for(beside: Session) -> None:
-    """Its last batch may be on its way still."""
-    run(beside, "config set mgr mgr/equilibrium/active true", "sim run 5m")
-    assert state(beside) == "blocked"
-    sent = count_commands(beside)
-    run(beside, "config set mgr mgr/balancer/mode read", "sim run 290s")
-    assert sent == [] and state(beside) == "waiting"
-    run(beside, "sim run 90s")
-    assert sent
-
-
-def test_status_tells_whether_it_is_on_now(session: Session) -> None:
-    """Not when the cluster was last looked at: that may be long ago while nothing is balanced."""
-    run(session, "equilibrium status", "sim run 2m", "balancer on")
-    assert ask(session, "status")["builtin_balancer_active"] is True
-    run(session, "balancer off")
-    assert ask(session, "status")["builtin_balancer_active"] is False

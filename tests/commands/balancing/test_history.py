@@ -1,7 +1,6 @@
 """`history`: ended episodes and the one under way."""
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, List
 
 from equilibrium_mgr.report.history import report_history
@@ -10,19 +9,9 @@ from mgr_stub.console.session import Session
 
 from ..asking import ask, max_by_class, optimize, run
 
-KEYS = {"plan", "automatic", "why", "started_at", "ended_at", "took_seconds", "outcome",
-        "outcome_reason", "plans", "shards", "bytes", "classes", "measured", "measured_at",
-        "error_mean", "error_max", "error_max_osd", "error_osds",
-        "error_left_out_osds"}
-CLASS_KEYS = {"device_class", "max_before", "max_predicted", "max_after"}
-
 
 def episodes(session: Session) -> List[Dict[str, Any]]:
-    answer = ask(session, "history")
-    assert set(answer) == {"episodes", "total"}
-    for told in answer["episodes"]:
-        assert set(told) == KEYS and all(set(c) == CLASS_KEYS for c in told["classes"])
-    return list(answer["episodes"])
+    return list(ask(session, "history")["episodes"])
 
 
 def maxima(told: Dict[str, Any], key: str) -> Dict[str, float]:
@@ -80,18 +69,3 @@ def test_limit_shows_the_newest(session: Session) -> None:
     assert "... 1 earlier episode;" in report_history(entries, None, 2e9, 29).plain
     rc, _, err = session.command("equilibrium history --limit 0")
     assert rc == -22 and "--limit" in err
-
-
-def test_garbled_entries_are_told_as_far_as_they_go() -> None:
-    entries: List[Dict[str, Any]] = [
-        {}, {"started_at": "yesterday", "max_before": [], "bytes": None, "error": "x"},
-        {"plan": "p", "started_at": 0.0, "ended_at": 3600.0,
-         "max_before": {"hdd": 0.9, "ssd": None}, "max_after": {"hdd": 0.75},
-         "moves": 3, "bytes": 1 << 40, "outcome": "completed"}]
-    answer = report_history(entries, None, 7200.0)
-    assert all(set(entry) == KEYS for entry in answer.data["episodes"])
-    assert [e["outcome"] for e in answer.data["episodes"]] == ["dropped", "dropped", "completed"]
-    assert answer.data["episodes"][2]["measured"] == "unknown"
-    assert "1970-01-01 00:00" in answer.plain and "1h00m" in answer.plain
-    assert "1 TiB" in answer.plain and "90.00 -> 75.00" in answer.plain
-    assert json.dumps(answer.data)

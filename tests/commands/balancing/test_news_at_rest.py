@@ -34,13 +34,6 @@ def test_what_has_come_since_is_told_at_once(idle: Session, events: List[str],
     assert idle.module.gateway.counts.full_readings == full_readings   # to tell it costs none
 
 
-def test_a_rest_is_a_rest_again_when_that_is_over(idle: Session) -> None:
-    before = ask(idle, "status")
-    run(idle, "sim osd down 3", "sim run 30s", "sim osd up 3", "sim run 90s")
-    after = ask(idle, "status")
-    assert after["state"] == before["state"]
-
-
 def test_figures_of_an_older_look_are_told_apart(session: Session) -> None:
     """The first questions after an hour in which clients have written, and nobody has asked."""
     ask(session, "eval")

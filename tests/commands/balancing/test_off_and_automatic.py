@@ -8,28 +8,7 @@ import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, count_commands, optimize, refused, run, state, up_sets, upmap_items
-
-
-def test_off_stops_an_execution(session: Session) -> None:
-    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.01")
-    plan = optimize(session)
-    run(session, "equilibrium execute p", "sim run 3m")
-    reached = upmap_items(session)
-    sent = count_commands(session)
-    answer = run(session, "equilibrium off")
-    assert "plan 'p'" in answer
-    assert "built-in balancer stays off" in answer and "ceph balancer on" in answer
-    assert state(session) == "off"
-    run(session, "sim run idle", "sim run 1h")
-    assert sent == [] and state(session) == "off"
-    assert upmap_items(session) == reached      # what was moving is left to arrive
-    assert 0 < len(reached) < len(plan["upmap_items"])
-    last = ask(session, "status")["last_execution"]
-    assert last["plan"] == "p" and last["outcome"].startswith("stopped")
-    assert [p["state"] for p in ask(session, "ls")["plans"]] == ["ready"]
-    run(session, "sim failover", "sim run 1h")
-    assert sent == [] and state(session) == "off"
+from ..asking import ask, count_commands, optimize, refused, run, up_sets, upmap_items
 
 
 def test_the_rest_can_be_executed_later(session: Session) -> None:
@@ -78,11 +57,3 @@ def test_old_clients(open_session: Callable[..., Session], demo_state: Dict[str,
     run(session, cure, "equilibrium execute p", "sim run idle")
     assert upmap_items(session) == plan["upmap_items"]
     run(session, "equilibrium on")
-
-
-def test_old_clients_leave_the_built_in_balancer_alone(
-        open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> None:
-    session = open_session(18, old_clients(demo_state))
-    run(session, "balancer on")
-    refused(session, "equilibrium on")
-    assert session.mgr.balancer.active

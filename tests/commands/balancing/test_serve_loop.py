@@ -57,15 +57,6 @@ def test_one_bad_look_delays_no_execution(session: Session,
     assert sent and health(session) == {}
 
 
-def test_a_look_that_is_still_owed_is_no_success(session: Session,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check stands until a round has looked again."""
-    run(session, "equilibrium on")
-    monkeypatch.setattr(session.module.gateway, "snapshot", boom)
-    assert delays(session, 4) == [15.0, 30.0, 60.0, 120.0]
-    assert "MGR_EQUILIBRIUM_ERROR" in health(session)
-
-
 def test_shutdown_ends_the_real_loop(session: Session) -> None:
     thread = threading.Thread(target=session.module.serve, daemon=True)
     thread.start()

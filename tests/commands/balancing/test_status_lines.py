@@ -20,14 +20,6 @@ def test_a_lost_monitor_shows_within_one_round(session: Session) -> None:
         assert [group["code"] for group in status["waiting"]] in ([], ["no_monitor"])
 
 
-def test_statistics_have_an_age(session: Session) -> None:
-    run(session, "equilibrium on", "sim run 5m")
-    assert ask(session, "status")["statistics_age_seconds"] < 10
-    run(session, "sim stats freeze 3h", "sim run 1h")
-    assert 3500 < ask(session, "status")["statistics_age_seconds"] < 3700
-    assert "statistics 1h0" in " ".join(run(session, "equilibrium status").split())
-
-
 def test_balanced_far_above_the_bound_says_what_is_left_out(session: Session) -> None:
     run(session, "equilibrium pool add fast", "equilibrium on", "sim run 6h")
     status = ask(session, "status")

@@ -31,10 +31,6 @@ def looked_at(session: Session, line: str) -> Dict[str, Any]:
     return answer
 
 
-def misplaced(session: Session) -> float:
-    return float(session.module.gateway.summary().misplaced_copies)
-
-
 def test_a_dry_run_tells_what_can_be_pinned_and_sends_nothing(expanded: Session) -> None:
     answer = looked_at(expanded, "freeze --dry-run")
     assert (answer["plan"], answer["state"]) == (None, "dry-run")
@@ -44,19 +40,6 @@ def test_a_dry_run_tells_what_can_be_pinned_and_sends_nothing(expanded: Session)
     assert answer["unpinned"] == [] and answer["bytes"] > 1 << 40
     run(expanded, "sim run 5m")
     assert not expanded.cluster.map.upmap_items and ask(expanded, "ls")["plans"] == []
-
-
-def test_what_is_frozen_is_misplaced_no_more(expanded: Session) -> None:
-    answer = looked_at(expanded, "freeze")
-    assert (answer["plan"], answer["state"]) == ("freeze-1", "executing")
-    run(expanded, "sim run 2m")
-    assert misplaced(expanded) == 0.0
-    assert sum(map(len, expanded.cluster.map.upmap_items.values())) == answer["shards"]
-    last = ask(expanded, "status")["last_execution"]
-    assert (last["plan"], last["outcome"], last["sent_moves"]) == ("freeze-1", "completed", 0)
-    run(expanded, "sim flag unset norebalance", "sim run 1h")
-    assert expanded.simulation.backfill.idle()
-    assert looked_at(expanded, "freeze")["remapped_pgs"] == 0
 
 
 def test_what_is_pinned_to_a_drained_osd_leaves_it_again(

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Callable
-
 import pytest
 
 from mgr_stub.console.session import Session
 
-from ..asking import ask, by, count_commands, max_by_class, optimize, run, up_sets, upmap_items
-
-
-def test_looking_moves_nothing(session: Session) -> None:
-    sent = count_commands(session)
-    before = session.cluster.map
-    run(session, *("equilibrium " + line for line in (
-        "status", "eval", "optimize p", "eval p", "show p", "dump p", "ls", "eval vms",
-        "pool ls", "dump-state", "history")))
-    run(session, "sim run 10m")
-    assert sent == []
-    assert session.cluster.map is before
-    assert ask(session, "status")["state"] == "off"
+from ..asking import ask, by, max_by_class, optimize, run, up_sets, upmap_items
 
 
 def test_from_uneven_to_even(any_session: Session) -> None:
@@ -74,10 +60,3 @@ def test_show_can_be_run_by_hand(session: Session) -> None:
     run(session, *commands)
     assert up_sets(session) == {**before, **plan["predicted_up"]}
     assert upmap_items(session) == plan["upmap_items"]
-
-
-def test_a_plan_can_be_evaluated_once_it_is_made(open_session: Callable[..., Session]) -> None:
-    """Switched off, the module has not looked at the cluster before somebody asks."""
-    session = open_session()
-    run(session, "equilibrium optimize p", "sim run 2s")
-    run(session, "equilibrium show p", "equilibrium eval p")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
 
 import pytest
 
@@ -24,12 +23,6 @@ def odd(open_session: Callable[..., Session], demo_state: Dict[str, Any]) -> Ses
     return session
 
 
-def noted(session: Session, line: str) -> List[Any]:
-    rc, out, err = session.command(f"equilibrium {line} --format json")
-    assert rc == 0 and "\n" not in err, (rc, err)
-    return [json.loads(out), err]
-
-
 def test_a_name_that_nobody_can_type(odd: Session) -> None:
     assert ask(odd, "pool add 2") == {"pools": ["r two \u00fc"]}
     assert pools_of(odd, optimize(odd, "p 2")) == {"r two \u00fc"}
@@ -46,21 +39,17 @@ def test_a_name_goes_before_an_id(odd: Session) -> None:
 
 def test_plan_and_pool_of_one_name(session: Session) -> None:
     optimize(session, "vms")
-    data, note = noted(session, "eval vms")
-    assert data["plan"] == "vms" and "pool/vms" in note
-    data, note = noted(session, "eval pool/vms")
-    assert set(by("name", data["pools"])) == {"vms"} and "plan" not in data and note == ""
-    data, note = noted(session, "eval plan/vms")
-    assert data["plan"] == "vms" and note == ""
+    assert ask(session, "eval vms")["plan"] == ask(session, "eval plan/vms")["plan"] == "vms"
+    data = ask(session, "eval pool/vms")
+    assert set(by("name", data["pools"])) == {"vms"} and "plan" not in data
     assert "vms" in refused(session, "equilibrium eval plan/nope-vms")[1]
 
 
 def test_osd_and_pool_of_one_number(session: Session) -> None:
-    data, note = noted(session, "explain 2")
-    assert note == "" and data["osd"] == 2 and "osd.2 is at" in data["what"]
-    data, note = noted(session, "explain pool/2")
-    assert note == "" and (data["pool_id"], data["pool"]) == (2, "vms")
-    assert data["what"].startswith("pool vms ")
+    data = ask(session, "explain 2")
+    assert data["osd"] == 2 and "osd.2 is at" in data["what"]
+    data = ask(session, "explain pool/2")
+    assert (data["pool_id"], data["pool"]) == (2, "vms") and data["what"].startswith("pool vms ")
     assert refused(session, "equilibrium explain pool/99")[0] == -2
 
 

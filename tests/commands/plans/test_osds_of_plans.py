@@ -56,15 +56,6 @@ def test_arguments_replace_the_options(session: Session) -> None:
     assert hosts_of(session, optimize(session, f"p --from {b}"), "from") == {b}
 
 
-def test_what_an_option_spares_no_argument_gives_free(session: Session) -> None:
-    a, b = some_hosts(session)[:2]
-    run(session, f"config set mgr mgr/equilibrium/not_buckets {a}")
-    plan = optimize(session, f"p --not {b}")
-    assert plan["moves"]
-    for end in ("from", "to"):
-        assert not hosts_of(session, plan, end) & {a, b}
-
-
 def test_eval_says_what_a_plan_is_limited_to(session: Session) -> None:
     optimize(session, "p --from osd.6")
     found = ask(session, "eval p")["distance"]["classes"]

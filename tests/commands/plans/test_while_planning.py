@@ -59,18 +59,6 @@ def plan_slowly(session: Session, planner: SlowPlanner, name: str = "p") -> None
     wait_until(lambda: session.module.plan_service.plans_in_progress()[name].moves == 7)
 
 
-def test_others_answer_meanwhile(session: Session, planner: SlowPlanner) -> None:
-    plan_slowly(session, planner)
-    started = time.monotonic()
-    status = ask(session, "status")
-    assert [(p["plan"], p["moves"]) for p in status["planning"]] == [("p", 7)]
-    assert "planning:    p, 7 shards" in run(session, "equilibrium status")
-    assert [(p["plan"], p["state"]) for p in ask(session, "ls")["plans"]] == [("p", "planning")]
-    for line in ("eval", "eval vms", "pool ls", "pool add vms", "dump-state", "off", "on"):
-        ask(session, line)
-    assert time.monotonic() - started < 5
-
-
 def test_the_plan_itself_gives_eagain(session: Session, planner: SlowPlanner) -> None:
     plan_slowly(session, planner)
     sent = count_commands(session)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, Callable, Dict, List
+from typing import Callable, Dict
 
-import pytest
 from tests.report.page.html_reader import Page
 
+from equilibrium_mgr.report.answer import Table
+from equilibrium_mgr.report.cluster.cluster_tables import class_table, pool_table
 from equilibrium_mgr.runtime.formatting import format_bytes, format_duration, format_percent
 from mgr_stub.console.session import Session
 
 from ..asking import ask, optimize, refused, run, upmap_items
 
-HOSTILE = '<script>alert(1)</script>'
 SVG = 'xmlns="http://www.w3.org/2000/svg"'   # a name; nothing is fetched
 
 
@@ -38,39 +38,18 @@ def page(session: Session, arguments: str = "") -> Page:
     return found
 
 
-def check_classes(found: Page, classes: List[Dict[str, Any]], prefix: str) -> None:
-    rows = {row["CLASS"]: row for row in found.table("CLASS", "%MAX")}
-    assert set(rows) == {known["device_class"] for known in classes}
-    for known in classes:
-        row = rows[known["device_class"]]
-        for column, key in (("%MAX", "max_utilization"), ("%BOUND", "bound_utilization"),
-                            ("%MEAN", "utilization"), ("STDDEV", "stddev"),
-                            ("THEN %MAX", f"{prefix}max_utilization"),
-                            ("THEN STDDEV", f"{prefix}stddev")):
-            is_there = prefix or "THEN" not in column
-            assert row.get(column, "") == format_percent(known.get(key) if is_there else None)
-        assert (row["OSDS"], row["SIZE"], row["FULLEST"]) == (
-            str(known["osds"]), format_bytes(known["size_bytes"]), f"osd.{known['fullest_osd']}")
-
-
-def check_pools(found: Page, pools: List[Dict[str, Any]]) -> None:
-    rows = {row["POOL"]: row for row in found.table("POOL", "FREE")}
-    assert set(rows) == {pool["name"] for pool in pools}
-    for pool in pools:
-        row = rows[pool["name"]]
-        then = pool.get("planned_free_bytes")
-        assert (row["FREE"], row["STORED"], row["%USED"], row["LIMITED BY"], row["ID"]) == (
-            format_bytes(pool["free_bytes"]), format_bytes(pool["stored"]),
-            format_percent(pool["percent_used"]), f"osd.{pool['limiting_osd']}", str(pool["id"]))
-        assert row.get("THEN FREE") == (None if then is None else format_bytes(then))
+def check(found: Page, shown: Table) -> None:
+    """The page has the table as text screens have it."""
+    titles = [title.rstrip("<") for title in shown[0].split("|")]
+    assert found.table(*titles) == [dict(zip(titles, row)) for row in shown[1]] != []
 
 
 def test_figures_of_a_plan_are_those_of_eval(session: Session) -> None:
     run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 2")
     optimize(session)
     found, known = page(session, "p"), ask(session, "eval p")
-    check_classes(found, known["classes"], "planned_")
-    check_pools(found, known["pools"])
+    check(found, class_table(known["classes"]))
+    check(found, pool_table(known["pools"]))
     now, then = known["room"], known["planned_room"]
     assert (f"{format_bytes(now['bytes'])} now (osd.{now['limiting_osd']} is full first),"
             f" {format_bytes(then['bytes'])} with p (osd.{then['limiting_osd']} is full first)"
@@ -86,7 +65,7 @@ def test_figures_of_a_plan_are_those_of_eval(session: Session) -> None:
             "max_utilization", "planned_max_utilization", "bound_utilization"))
         assert (f"of class {row['device_class']} goes from {highest}% to {later}%"
                 f" (the rules allow {bound}%)") in verdict
-    assert verdict in found.text and found.text.count(expected) == 2
+    assert verdict in found.text and found.text.count(expected) == 1
     assert "up to 2 shards to an OSD" in found.text and "at any time" in found.text
     status = ask(session, "status")
     limit = format_percent(status["limits"]["max_misplaced_ratio"])
@@ -132,36 +111,6 @@ def test_a_plan_that_is_carried_out(session: Session) -> None:
     text, known = page(session, "p").text, ask(session, "eval p")
     assert "The plan is being carried out" in text and "outdated" not in text
     assert f" {known['applicable_changes']} are still to be moved, and 0 are elsewhere" in text
-    assert "THEN: when the plan under way is done." in page(session).text
-
-
-@pytest.fixture
-def hostile_state(demo_state: Dict[str, Any]) -> Dict[str, Any]:
-    """The demo with names that are markup."""
-    for pool in demo_state["osd_dump"]["pools"]:
-        if pool["pool"] == 2:
-            pool["pool_name"] = HOSTILE
-    for pool in demo_state["df_dump"]["pools"]:
-        if pool["id"] == 2:
-            pool["name"] = HOSTILE
-    hosts = [bucket for bucket in demo_state["crush_dump"]["buckets"]
-             if bucket["type_name"] == "host" and "~" not in bucket["name"]]
-    old = hosts[0]["name"]
-    for bucket in demo_state["crush_dump"]["buckets"]:
-        bucket["name"] = bucket["name"].replace(old, "a&b\"'<c>") if (
-            bucket["name"].split("~")[0] == old) else bucket["name"]
-    return demo_state
-
-
-def test_names_are_escaped(open_session: Callable[..., Session],
-                           hostile_state: Dict[str, Any]) -> None:
-    session = open_session(18, hostile_state)
-    run(session, "sim run 1s")
-    session.command("equilibrium status")
-    optimize(session)
-    found = page(session, "p")
-    assert HOSTILE in {row["POOL"] for row in found.table("POOL")}
-    assert HOSTILE not in run(session, "equilibrium report p")
 
 
 def test_refusals(open_session: Callable[..., Session]) -> None:

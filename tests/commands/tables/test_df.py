@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 import pytest
 
 from mgr_stub.console.session import Session
-from tests.commands.asking import ask, optimize, refused, run
+from tests.commands.asking import ask, refused, run
 from tests.support.few import few
 
 POOLS = ["backup", "vms", "cephfs_data", "cephfs_metadata", "fast", ".mgr"]
@@ -40,19 +40,6 @@ def test_filling_a_pool_in_the_simulator_ends_at_free(session: Session, pool: st
     """Of replicated and erasure-coded pools and two classes, as data lies now."""
     free = _pools(session)[pool]["free_bytes"]
     assert _written(session, pool, free) == pytest.approx(free, rel=_NEAR)
-
-
-@pytest.mark.full
-def test_filling_a_pool_once_the_plan_is_done_ends_at_planned(
-        open_session: Callable[..., Session]) -> None:
-    session = open_session(18)
-    run(session, "sim run 1s")
-    optimize(session)
-    session.command("equilibrium df")
-    run(session, "sim run 1s")
-    planned = _pools(session, "df p")["vms"]["planned_free_bytes"]
-    run(session, "balancer off", "equilibrium execute p", "sim run idle", "equilibrium df")
-    assert _written(session, "vms", planned) == pytest.approx(planned, rel=_NEAR)
 
 
 def test_fullest_first_or_as_it_is_sorted(session: Session) -> None:

@@ -93,7 +93,7 @@ def test_a_class_that_balancing_cannot_help() -> None:
     for number in range(8):
         cluster.pg(f"1.{number:x}", [0, 1], num_bytes=11 * GIB)
     found = page_of(cluster, make_plan(cluster.snapshot()))
-    assert "Plan p moves nothing: the fullest OSD of class hdd is at 88.00%" in found.text
+    assert "Plan p moves no data: the fullest OSD of class hdd is at 88.00%" in found.text
     assert "Balancing cannot bring class hdd below 88.00%" in found.text
     assert "add capacity" in found.text
 
@@ -101,7 +101,7 @@ def test_a_class_that_balancing_cannot_help() -> None:
 def test_text_is_escaped_wherever_it_stands() -> None:
     safe = "&lt;b&gt;&amp;&quot;&#x27;\ufffd\ufffd"
     assert escaped(HOSTILE) == safe
-    assert f"<td>{safe}</td>" in table([HOSTILE, HOSTILE], [[HOSTILE, HOSTILE]], 2)
+    assert f"<td>{safe}</td>" in table("A<|B<", [[HOSTILE, HOSTILE]])
     row = {"device_class": HOSTILE, "osds": 1, "size_bytes": GIB, "bound_utilization": None,
            "max_utilization": 0.5, "planned_max_utilization": 0.4}
     drawn = picture([row], [], (0.85, 0.9), "planned_", f"with {HOSTILE}")
@@ -153,13 +153,3 @@ def test_the_page_of_a_thousand_osds() -> None:
     assert shown == [change.command() for change in plan.changes[:len(shown)]]
     assert f"{5000 - len(shown)} more rows left out; 'ceph equilibrium show p'" in found.text
     assert len(found.table("POOL")) == 100 and len(answer.data["rollback"]) == 5000
-
-
-def test_names_of_any_length_leave_it_bounded() -> None:
-    cluster = uneven()
-    for pool in range(2, 60):
-        cluster.pool(pool, size=2, name=f"{pool}{10_000 * chr(0x1F40B)}").pg(
-            f"{pool}.0", [0, 2], num_bytes=GIB)
-    answer = answer_of(cluster.snapshot())
-    assert len(answer.plain.encode()) <= MOST_BYTES
-    assert "more rows left out; 'ceph equilibrium df' has all of them." in Page(answer.plain).text
