@@ -69,7 +69,7 @@ def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
     obstacle = _obstacle_of_pg(pg, pool)
     if obstacle is not None:
         return Pin(pg.up, (), 0, moving, obstacle)
-    search: _Search = (_Positions if pool.erasure else _Members)(snapshot, pg, pool, given)
+    search = _Search(snapshot, pg, pool, given)
     part = search.largest_part()
     up, shards = search.up_set(part), len(part)
     moving = max(moving, shards)
@@ -100,7 +100,9 @@ Part = Tuple[Held, ...]
 
 
 class _Search:
-    """Looks for the largest part of a PG that can be pinned.
+    """Looks for the largest part of a PG that can be pinned. In erasure-coded pools a shard belongs
+    to its position; in replicated ones only the set counts, and which block of the rule places an
+    OSD.
 
     `obstacle` is the first reason that has kept a shard from being pinned.
     """
@@ -109,23 +111,34 @@ class _Search:
         assert pool.rule is not None
         self._given = given
         self._snapshot, self._pg, self._rule = snapshot, pg, pool.rule
+        self._positional = pool.erasure
         self.obstacle: Optional[Why] = None
 
     def parts(self) -> Iterator[Part]:
         """Yields the parts that may be possible, the largest first."""
-        raise NotImplementedError
-
-    def broken_exchange(self, least: int) -> Optional[Tuple[Osds, int]]:
-        """(an up set, the shards that it pins, at least so many), where one of the shards that
-        only exchange their OSDs goes to another; None where none can, or they do more."""
-        return None
+        pg, blocks = self._pg, self._rule.blocks
+        if self._positional:
+            held = self._free()
+            for count in range(len(held), 0, -1):
+                yield from combinations(held, count)
+            return
+        coming = [i for i, osd in enumerate(pg.up) if osd not in pg.acting]
+        free = [osd for osd in pg.acting if osd not in pg.up and self._may_stay(osd, blocks)]
+        ordered = permutations if len(blocks) > 1 else combinations   # which block has which OSD
+        for count in range(min(len(free), len(coming)), 0, -1):
+            for osds in combinations(free, count):
+                for positions in ordered(coming, count):
+                    yield tuple(zip(positions, osds))
 
     def up_set(self, part: Part) -> Osds:
-        """The up set that has this part where its data is, the rest where it is wanted now."""
+        """The up set that has this part where its data is, the rest where it is wanted now; in a
+        replicated pool OSDs that CRUSH chose at their raw positions."""
         wanted = list(self._pg.up)
         for position, osd in part:
             wanted[position] = osd
-        return tuple(wanted)
+        if self._positional:
+            return tuple(wanted)
+        return keep_raw_positions(self._pg.raw, wanted, self._rule)
 
     def largest_part(self) -> Part:
         """The largest part that can be pinned; empty where none can."""
@@ -184,20 +197,10 @@ class _Search:
             self.obstacle = obstacle
         return False
 
-
-class _Positions(_Search):
-    """Of erasure-coded pools: a shard belongs to its position."""
-
-    def parts(self) -> Iterator[Part]:
-        """Yields the parts that may be possible, the largest first."""
-        free = self._free()
-        for count in range(len(free), 0, -1):
-            yield from combinations(free, count)
-
     def broken_exchange(self, least: int) -> Optional[Tuple[Osds, int]]:
         """(an up set, the shards that it pins, at least so many), where one of the shards that
         only exchange their OSDs goes to another; None where none can, or they do more."""
-        free = self._free()
+        free = self._free() if self._positional else []
         if len(free) <= least or self._obstacle(self.up_set(tuple(free))) != _EXCHANGE:
             return None
         for leaving in free:
@@ -240,26 +243,6 @@ class _Positions(_Search):
         pg = self._pg
         return self._snapshot.shard_bytes(
             pg, osd, tuple([osd if i == position else -1 for i in range(len(pg.up))]))
-
-
-class _Members(_Search):
-    """Of replicated pools: only the set counts, and which block of the rule places an OSD."""
-
-    def parts(self) -> Iterator[Part]:
-        """Yields the parts that may be possible, the largest first."""
-        pg, blocks = self._pg, self._rule.blocks
-        coming = [i for i, osd in enumerate(pg.up) if osd not in pg.acting]
-        free = [osd for osd in pg.acting if osd not in pg.up and self._may_stay(osd, blocks)]
-        ordered = permutations if len(blocks) > 1 else combinations   # which block has which OSD
-        for count in range(min(len(free), len(coming)), 0, -1):
-            for osds in combinations(free, count):
-                for positions in ordered(coming, count):
-                    yield tuple(zip(positions, osds))
-
-    def up_set(self, part: Part) -> Osds:
-        """The up set that has this part where its data is, the rest where it is wanted now; OSDs
-        that CRUSH chose at their raw positions."""
-        return keep_raw_positions(self._pg.raw, super().up_set(part), self._rule)
 
 
 #: Pins found before it gives way again: about a millisecond.

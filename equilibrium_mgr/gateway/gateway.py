@@ -14,14 +14,17 @@ from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
 from ..plan.model import PgChange, is_same_placement
 from ..runtime.job_thread import Counts, WorkCounters
+from ..runtime.time_slice import piecewise, release
 from ..settings import Settings, default_settings
+from ..snapshot.builder import SnapshotBuilder
 from ..snapshot.model import NO_CLASS, Reading, Snapshot
 from ..snapshot.osds import OsdReports, full_ratios, read_osds
+from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
 from .cluster_summary import (
-    ClusterSummary, Fullness, flags_of, object_copies, summarize_osds, summarize_pools)
-from .osd_map_reader import up_set, up_sets_without
-from .snapshot_reader import NotReady as NotReady, PoolSpaceNow, SnapshotReader, pool_space
+    ClusterSummary, Fullness, PoolSpaceNow, flags_of, object_copies, pool_space, summarize_osds,
+    summarize_pools)
+from .osd_map_reader import OsdMapReading, modified_at, read_osd_map, up_set, up_sets_without
 
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
@@ -31,6 +34,19 @@ _DEFAULT_BALANCER_MODE = "upmap"
 _MOTIONLESS_MODES = frozenset(("none", "read"))
 #: Seconds after which a monitor that has not answered a question counts as unable to.
 _ANSWER_SECONDS = 5.0
+#: Seconds between readings of all statistics of every PG, while pools change and where none does.
+_FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
+#: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
+_CHANGED_RATIO = 0.01
+_GIB = 1 << 30
+_ROWS_A_PIECE = 4000   # before it gives way again: about a millisecond
+
+#: pool id → (PGs, objects, omap bytes)
+_PoolTotals = Dict[int, Tuple[int, int, int]]
+
+
+class NotReady(RuntimeError):
+    """The mgr does not have enough data yet; the message is one sentence for operators."""
 
 
 class UpmapReply(NamedTuple):
@@ -59,16 +75,27 @@ class Gateway:
         #: epoch → (flags, required clients) of its osdmap: what can forbid all movement; of one
         #: epoch, replaced whole
         self._map_settings: Dict[int, Tuple[FrozenSet[str], str]] = {}
-        self._lock = threading.Lock()
-        self._snapshots = SnapshotReader(mgr, self._get, clock, settings, self.counters,
-                                         self._reports)
+        self._lock = threading.Lock()   # of what snapshots are made from
+        self._settings = settings
+        self._statistics = PgStatistics()
+        self._statistics_read_at: Optional[float] = None
+        self._statistics_totals: _PoolTotals = {}
+        self._builder = SnapshotBuilder()
+        self._maps: Optional[OsdMapReading] = None   # of the last epoch that was read
+        self._measured: Mapping[int, float] = {}   # see Reading, as what follows
+        self._drained: FrozenSet[int] = frozenset()
+        self._sent: FrozenSet[str] = frozenset()
+        self._last_reading: Optional[Reading] = None
         self._builtin_was_active = False   # since pop_builtin_was_active
 
     def snapshot(self) -> Snapshot:
         """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics."""
         with self._lock:
             self.counters.add("full_readings")
-            return self._snapshots.snapshot()
+            reading = self._read()
+            snapshot = self._builder.build(reading)
+            self._last_reading = reading
+            return snapshot
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         """Reads what costs a few milliseconds, at once even during a `snapshot`. Raises NotReady.
@@ -110,15 +137,15 @@ class Gateway:
 
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         """Pool id → bytes per object that later snapshots add to the pool's shards."""
-        self._snapshots.measured = bytes_per_object
+        self._measured = bytes_per_object
 
     def set_drained(self, osds: FrozenSet[int]) -> None:
         """OSDs that later snapshots have as being drained."""
-        self._snapshots.drained = osds
+        self._drained = osds
 
     def set_sent(self, pgids: FrozenSet[str]) -> None:
         """PGs that the last mgr has moved: where their data was before, their upmap items tell."""
-        self._snapshots.sent = pgids
+        self._sent = pgids
 
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
@@ -140,7 +167,7 @@ class Gateway:
 
     def last_reading(self) -> Optional[Reading]:
         """The reading of the newest snapshot; None before the first."""
-        return self._snapshots.last_reading
+        return self._last_reading
 
     def pool_ids_by_name(self) -> Dict[str, int]:
         """Pool name → pool id of all pools; fast enough for a command."""
@@ -265,7 +292,7 @@ class Gateway:
     def at_newest_map(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, or one with what a newer osdmap tells of flags, full ratios, pools, CRUSH
         and OSDs; PGs, their up sets and sizes of OSDs are not read again."""
-        osdmap, last = self._mgr.get_osdmap(), self._snapshots.last_reading
+        osdmap, last = self._mgr.get_osdmap(), self._last_reading
         if osdmap.get_epoch() == snapshot.epoch or last is None:
             return snapshot
         self.counters.add("osdmap_dumps")
@@ -364,6 +391,55 @@ class Gateway:
 
     # -- reading -----------------------------------------------------------------------------
 
+    def _read(self) -> Reading:
+        progress = self._get("pg_progress")
+        if not progress.get("pg_ready", True):
+            raise NotReady("the mgr has not received the statistics of all PGs yet")
+        pgs = progress.get("pgs", {})
+        pools = self._get("df").get("pools", [])
+        osdmap = self._mgr.get_osdmap()
+        if self._maps is None or self._maps[0]["epoch"] != osdmap.get_epoch():
+            self.counters.add("osdmap_dumps")
+            self._maps = read_osd_map(osdmap)
+        osd_map, crush, up, acting = self._maps
+        pool_stats = self._get("pool_stats").get("pool_stats", [])
+        self._refresh_statistics(pool_stats)
+        records = self._statistics.records(pgs, pool_stats, acting, up)
+        held: List[Any] = [*pgs.values(), *pgs]
+        del pgs, progress
+        release(held)
+        osds = self._get("osd_stats")
+        osd_stats = osds.get("osd_stats", [])
+        now, settings = self._clock(), self._settings()
+        return Reading(
+            taken_at=now, osd_map=osd_map, crush=crush, up=up, records=records,
+            osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
+            max_avail={pool["id"]: pool["stats"]["max_avail"] for pool in pools
+                       if "max_avail" in pool.get("stats", {})},
+            stale_osds=self._reports.stale(osd_stats, now),
+            acting=acting, respect_weights=settings.respect_weights, measured=self._measured,
+            min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
+            changed_at=modified_at(osd_map), drained=self._drained, sent=self._sent,
+            # none where OSDs do not tell their pools apart
+            pool_statfs=[(row["poolid"], row["osd"], row.get("allocated", 0),
+                          row.get("data_stored", 0))
+                         for row in piecewise(osds.get("pool_statfs", ()), _ROWS_A_PIECE)])
+
+    def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
+        """Reads all statistics of every PG where those of the pools show that they have changed."""
+        now = self._clock()
+        totals = _totals(pool_stats)
+        if self._statistics_read_at is not None:
+            age = now - self._statistics_read_at
+            if 0.0 <= age < _FULL_STATISTICS_SECONDS:
+                return
+            if 0.0 <= age < _LONGEST_STATISTICS_SECONDS and self._statistics.is_complete and (
+                    not _have_changed(self._statistics_totals, totals)):
+                return
+        self.counters.add("pg_stats")
+        self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
+        self._statistics_read_at, self._statistics_totals = now, totals
+
     def _settings_of_map(self, epoch: int) -> Optional[Tuple[FrozenSet[str], str]]:
         """(flags, required clients); asks a monitor once an epoch. None without a reply."""
         if not self.have_mon_connection():
@@ -410,3 +486,17 @@ def _command(change: PgChange) -> Dict[str, Any]:
         return {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": change.pgid}
     flat: List[int] = [osd for pair in change.items for osd in pair]
     return {"prefix": "osd pg-upmap-items", "format": "json", "pgid": change.pgid, "id": flat}
+
+
+def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:
+    sums = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+    return {pool["poolid"]: (pool.get("num_pg", 0), sums[pool["poolid"]].get("num_objects", 0),
+                             sums[pool["poolid"]].get("num_omap_bytes", 0)) for pool in pool_stats}
+
+
+def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
+    """True where a pool was created, deleted, split or merged, or holds clearly more or less."""
+    return then.keys() != now.keys() or any(
+        then[pool][0] != pgs or any(abs(a - b) > _CHANGED_RATIO * a
+                                    for a, b in zip(then[pool][1:], counts))
+        for pool, (pgs, *counts) in now.items())

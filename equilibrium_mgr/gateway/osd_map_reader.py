@@ -6,7 +6,7 @@ takes milliseconds, and a command of another module needs the lock several times
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Collection, Dict, Iterable, Mapping, Optional, Tuple
 
 from mgr_module import OSDMap
 
@@ -16,19 +16,12 @@ from ..snapshot.model import pg_number, pool_of
 _MAPPED_A_PIECE = 50   # before it gives way again: about a millisecond
 
 Osds = Tuple[int, ...]
-
-
-class OsdMapReading(NamedTuple):
-    """The osdmap at one epoch."""
-
-    osd_map: Mapping[str, Any]   # OSDMap.dump()
-    crush: Mapping[str, Any]     # CRUSHMap.dump()
-    up: Mapping[str, Osds]       # pgid → up set
-    acting: Mapping[str, Osds]   # pgid → acting set, of PGs whose acting set is not their up set
+OsdMapReading = Tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Osds], Mapping[str, Osds]]
 
 
 def read_osd_map(osdmap: OSDMap) -> OsdMapReading:
-    """Dumps an osdmap, and maps all PGs by it."""
+    """(OSDMap.dump(), CRUSHMap.dump(), pgid → up set, pgid → acting set where that is not the up
+    set)."""
     osd_map = osdmap.dump()
     up: Dict[str, Osds] = {}
     acting: Dict[str, Osds] = {}
@@ -39,7 +32,7 @@ def read_osd_map(osdmap: OSDMap) -> OsdMapReading:
             up[pgid] = tuple(osds)
             if osds != serving:
                 acting[pgid] = tuple(serving)
-    return OsdMapReading(osd_map, osdmap.get_crush().dump(), up, acting)
+    return osd_map, osdmap.get_crush().dump(), up, acting
 
 
 def up_sets_without(osdmap: OSDMap, osds: Collection[int],

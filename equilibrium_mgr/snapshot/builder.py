@@ -13,13 +13,13 @@ from ..runtime.time_slice import give_way, piecewise
 from . import immovable_reasons as reasons
 from .in_flight import InFlightTracker, PgContext
 from .look import (
-    CheckedPlacement, Look, PlacementRules, check_placement, omap_on_small_osd, take_look,
-    untrusted_state)
+    CheckedPlacement, Look, PlacementRules, check_placement, take_look, untrusted_state)
 from .model import (
     Pg, PgRecord, Pool, Reading, Snapshot, SnapshotPgs, pg_number, pool_of, transfers)
 from .operator_weights import with_base_bytes, with_shares
 from .osds import full_ratios, read_osds
 from .pools import PoolReader, corrected_states
+from .sizes.omap import is_much_omap
 from .sizes.size_model import ShardInput, SizeModel
 
 _PGS_A_PIECE = 150   # before it gives way again: about a millisecond
@@ -87,9 +87,10 @@ class SnapshotBuilder:
             if not immovable and not awaited.isdisjoint(up):
                 immovable = reasons.OSD_NOT_REPORTED
             immovable = immovable or untrusted_state(record.state)
-            if not immovable and not small.isdisjoint(up):
-                immovable = omap_on_small_osd(shard.omap_bytes, shard.data_bytes, up, look.osds,
-                                              nearfull)
+            if not immovable and not small.isdisjoint(up) and is_much_omap(
+                    shard.omap_bytes, shard.data_bytes) and not any(
+                        osd in look.osds and look.osds[osd].exceeds(nearfull) for osd in up):
+                immovable = reasons.OMAP_ON_SMALL_OSD
             holders, doubtful = self._holders(placed, acting, pgid, record, pool)
             pgs[pgid] = Pg(
                 pgid, pool.id, placed.raw, placed.up, tuple(acting),

@@ -15,7 +15,6 @@ from ..runtime.time_slice import give_way, piecewise
 from . import immovable_reasons as reasons
 from .immovable_reasons import Immovable
 from .model import Osd, PgRecord, Pool, Reading, UpmapItems, pool_of
-from .sizes.omap import is_much_omap
 from .upmap_items import invert_items, items_by_pg
 
 
@@ -71,16 +70,6 @@ def untrusted_state(state: str) -> Optional[Immovable]:
     if "inconsistent" in state or "failed_repair" in state:
         return reasons.INCONSISTENT
     return reasons.STALE if "stale" in state else None
-
-
-def omap_on_small_osd(omap_bytes: int, data_bytes: int, up: Sequence[int],
-                      osds: Mapping[int, Osd], nearfull_ratio: float) -> Optional[Immovable]:
-    """Returns a reason for a PG on a small OSD; None where one of its OSDs is above nearfull."""
-    if not is_much_omap(omap_bytes, data_bytes) or any(
-            osd in osds and osds[osd].exceeds(nearfull_ratio)
-            for osd in up):
-        return None
-    return reasons.OMAP_ON_SMALL_OSD
 
 
 #: The record of a PG that the mgr's statistics do not have.

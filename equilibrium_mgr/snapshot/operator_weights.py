@@ -17,14 +17,11 @@ from .model import Osd, Pg, Pool
 #: A difference below this ratio is no intention of the operator.
 _CLEAR_DIFFERENCE = 0.1
 
-#: Ceph gives new OSDs their size in TiB as weight. Where this ratio of a class has that, weights
-#: are sizes, even if most of the others have been lowered.
+#: Ceph gives new OSDs their size in TiB as weight. Where this ratio of a class has exactly that (up
+#: to _SAME), weights are sizes, even if most of the others have been lowered: while hardware is
+#: replaced, new OSDs that are weighed in together may be many times as many as the old ones.
 _TIB = 1 << 40
-_TIB_WEIGHTS = 1.0 / 3.0
-
-#: This ratio with exactly that weight (up to _SAME) is enough: while hardware is replaced, new OSDs
-#: that are weighed in together may be many times as many as the old ones.
-_EXACT_TIB_WEIGHTS = 0.05
+_TIB_WEIGHTS = 0.05
 
 #: Factor by which OSDs of different sizes differ.
 _OTHER_SIZE = 1.1
@@ -46,31 +43,43 @@ BY_CRUSH_WEIGHT = "CRUSH weight"
 
 
 class _Device(NamedTuple):
-    """An OSD that CRUSH can choose. `density` is CRUSH weight per TiB."""
+    """An OSD that CRUSH can choose."""
 
-    osd: int
-    weight: float
-    size: int
-    reweight: float
-    density: float
+    osd: Osd
+    density: float   # CRUSH weight per TiB
 
 
 def with_shares(devices: Mapping[int, Osd], crush: CrushHierarchy) -> Dict[int, Osd]:
     """The OSDs with the share of their size that they are held to, and the weights that do so."""
+    below = {item for bucket in crush.buckets.values() for item, _ in bucket.items}
+    placed: Dict[int, Tuple[int, float]] = {}   # OSD → (its root, CRUSH weight)
+    for bucket in crush.buckets.values():
+        if bucket.id not in below and "~" not in bucket.name:   # no shadow tree
+            for number, weight in crush.subtree(bucket.id).weights.items():
+                placed.setdefault(number, (bucket.id, weight))
+    classes: Dict[Tuple[str, int], List[_Device]] = {}
+    for number, (root, weight) in placed.items():
+        osd = devices.get(number)
+        if osd is not None and weight > 0.0 and osd.reweight > 0.0 and osd.is_in and (
+                osd.has_statistics):
+            classes.setdefault((osd.device_class, root), []).append(
+                _Device(osd, weight * _TIB / osd.size_bytes))
     held: Dict[int, Osd] = {}
-    for members in _classes(devices, crush).values():
-        lowest = min(d.density * d.reweight for d in members)
-        if lowest >= (1.0 - _CLEAR_DIFFERENCE) * max(d.density * d.reweight for d in members):
+    for members in classes.values():
+        weights = [density * osd.reweight for osd, density in members]
+        if min(weights) >= (1.0 - _CLEAR_DIFFERENCE) * max(weights):
             continue   # nearly always so
         crush_shares = _crush_shares(members)
-        usual = max(d.reweight for d in members)   # 1 means untouched, however few that are
-        for device in members:
-            by_reweight = min(1.0, device.reweight / usual)
-            by_crush = crush_shares.get(device.osd, 1.0)
-            if by_reweight * by_crush < 1.0 - _CLEAR_DIFFERENCE:
-                held[device.osd] = devices[device.osd]._replace(
-                    share=by_reweight * by_crush, held_by=_cause(by_reweight, by_crush))
-    return {**devices, **held} if held else dict(devices)
+        usual = max(osd.reweight for osd, _ in members)   # 1 means untouched, however few that are
+        for osd, _ in members:
+            shares = {BY_REWEIGHT: min(1.0, osd.reweight / usual),
+                      BY_CRUSH_WEIGHT: crush_shares.get(osd.id, 1.0)}
+            share = shares[BY_REWEIGHT] * shares[BY_CRUSH_WEIGHT]
+            if share < 1.0 - _CLEAR_DIFFERENCE:
+                causes = [cause for cause, one in shares.items()   # clear by themselves, or both
+                          if one < 1.0 - _CLEAR_DIFFERENCE / 2.0]
+                held[osd.id] = osd._replace(share=share, held_by=" and its ".join(causes))
+    return {**devices, **held}
 
 
 def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg],
@@ -93,88 +102,48 @@ def held_sentence(osd: Osd) -> str:
     return f"osd.{osd.id} is held to {100.0 * osd.share:.3g}% of its size by its {osd.held_by}"
 
 
-def _cause(by_reweight: float, by_crush: float) -> str:
-    """The weight that would be clear by itself, or both."""
-    causes = [cause for cause, share in ((BY_REWEIGHT, by_reweight), (BY_CRUSH_WEIGHT, by_crush))
-              if share < 1.0 - _CLEAR_DIFFERENCE / 2.0]
-    return " and its ".join(causes)
-
-
-def _classes(devices: Mapping[int, Osd],
-             crush: CrushHierarchy) -> Dict[Tuple[str, int], List[_Device]]:
-    """(device class, root) → its OSDs that have weight and statistics."""
-    classes: Dict[Tuple[str, int], List[_Device]] = {}
-    for osd, (root, weight) in _placed(crush).items():
-        device = devices.get(osd)
-        if device is not None and weight > 0.0 and device.reweight > 0.0 and device.is_in and (
-                device.has_statistics):
-            classes.setdefault((device.device_class, root), []).append(_Device(
-                osd, weight, device.size_bytes, device.reweight,
-                weight * _TIB / device.size_bytes))
-    return classes
-
-
-def _placed(crush: CrushHierarchy) -> Dict[int, Tuple[int, float]]:
-    """OSD id → (id of its root, CRUSH weight), without shadow trees."""
-    below = {item for bucket in crush.buckets.values() for item, _ in bucket.items}
-    placed: Dict[int, Tuple[int, float]] = {}
-    for bucket in crush.buckets.values():
-        if bucket.id not in below and "~" not in bucket.name:
-            for osd, weight in crush.subtree(bucket.id).weights.items():
-                placed.setdefault(osd, (bucket.id, weight))
-    return placed
-
-
 def _crush_shares(members: Sequence[_Device]) -> Dict[int, float]:
     """OSD id → its weight per byte as a ratio of the usual one, at most 1.
 
     OSDs of sizes without a usual weight are left out.
     """
-    sizes = _by_size(members)
+    sizes: List[List[_Device]] = []
+    for device in sorted(members, key=lambda d: d.osd.size_bytes):
+        if not sizes or device.osd.size_bytes > _OTHER_SIZE * sizes[-1][0].osd.size_bytes:
+            sizes.append([])
+        sizes[-1].append(device)
     usual, spread = _usual_density(members, sizes)
     shares: Dict[int, float] = {}
     for likes in sizes:
         own = _majority([d.density for d in likes]) if len(likes) >= _MIN_SAME_SIZE else None
         reference = own if usual is None or (not spread and own is not None) else usual
         if reference:
-            shares.update({d.osd: min(1.0, d.density / reference) for d in likes})
+            shares.update({d.osd.id: min(1.0, d.density / reference) for d in likes})
     return shares
-
-
-def _by_size(members: Sequence[_Device]) -> List[List[_Device]]:
-    sizes: List[List[_Device]] = []
-    for device in sorted(members, key=lambda d: d.size):
-        if not sizes or device.size > _OTHER_SIZE * sizes[-1][0].size:
-            sizes.append([])
-        sizes[-1].append(device)
-    return sizes
 
 
 def _usual_density(members: Sequence[_Device],
                    sizes: Sequence[Sequence[_Device]]) -> Tuple[Optional[float], bool]:
     """(usual weight of a TiB in the class, None where weights do not stand for sizes; True where it
     was found for OSDs of more than one size)."""
-    if len(sizes) > 1 and _constant(members):
-        return None, False
+    weights = [d.density * d.osd.size_bytes for d in members]
+    middle = _middle(sorted(weights))
+    same = [d.osd.size_bytes for d, weight in zip(members, weights)
+            if abs(weight - middle) <= _SAME * middle]
+    if len(same) >= _CONSTANT * len(members) and max(same) > _OTHER_SIZE * min(same):
+        return None, False   # most OSDs have the same weight although their sizes differ
     densities = [d.density for d in members]
-    near_one = _near(densities, 1.0)
+    low, high = _around(1.0)
+    near_one = sorted(density for density in densities if low <= density <= high)
     exact = sum(1 for density in near_one if abs(density - 1.0) <= _SAME)
-    is_convention = len(near_one) >= _TIB_WEIGHTS * len(members) or (
-        exact >= max(_MIN_SAME_SIZE, _EXACT_TIB_WEIGHTS * len(members)))
-    if near_one and is_convention and _few_above(densities, near_one):
+    if exact >= max(_MIN_SAME_SIZE, _TIB_WEIGHTS * len(members)) and _few_above(
+            densities, near_one):
         return _middle(near_one), True
     usual = _majority(densities)
     if usual is None:
         return None, False
     low, high = _around(usual)
     return usual, sum(1 for likes in sizes if any(low <= d.density <= high for d in likes)) > 1
-
-
-def _constant(members: Sequence[_Device]) -> bool:
-    """True where most OSDs have the same weight although their sizes differ."""
-    usual = _middle(sorted(d.weight for d in members))
-    same = [d.size for d in members if abs(d.weight - usual) <= _SAME * usual]
-    return len(same) >= _CONSTANT * len(members) and max(same) > _OTHER_SIZE * min(same)
 
 
 def _majority(values: Sequence[float]) -> Optional[float]:
@@ -192,12 +161,6 @@ def _majority(values: Sequence[float]) -> Optional[float]:
 
 def _around(value: float) -> Tuple[float, float]:
     return (1.0 - _CLEAR_DIFFERENCE) * value, value / (1.0 - _CLEAR_DIFFERENCE)
-
-
-def _near(values: Sequence[float], value: float) -> List[float]:
-    """The values that do not clearly differ from one, sorted."""
-    low, high = _around(value)
-    return sorted(other for other in values if low <= other <= high)
 
 
 def _few_above(values: Sequence[float], some: Sequence[float]) -> bool:
