@@ -10,9 +10,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 from ..plan.model import BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, PgChange
 from ..plan import model as kinds
 from ..runtime.time_slice import piecewise
-from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
+from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT, untrusted_state
 from ..snapshot.model import Osd, Pg, Snapshot
-from ..snapshot.look import untrusted_state
 from ..snapshot.reason_codes import COOLDOWN, FULL, LIMIT, REASONS
 from .outcomes import DroppedChange
 from .guards import PoolGuard

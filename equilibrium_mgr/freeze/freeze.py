@@ -11,7 +11,7 @@ The plan that freezes a cluster: pins of all PGs whose data is not where it is w
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementBlock
@@ -24,9 +24,8 @@ from ..snapshot.reason_codes import Why
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 
 
-#: Parts of a PG that are looked at, the largest first, before parts are put together shard by
-#: shard: all parts of eight shards.
-_MOST_TRIED = 256
+#: Parts of a PG that are looked at, the largest first: all parts of ten shards.
+_MOST_TRIED = 1024
 #: OSDs that are tried for a shard that leaves an exchange.
 _MOST_OUTSIDE = 20
 #: Reasons that keep a PG from being moved, and not from being pinned: its size does not matter, nor
@@ -142,28 +141,8 @@ class _Search:
 
     def largest_part(self) -> Part:
         """The largest part that can be pinned; empty where none can."""
-        shards: List[Held] = []
-        for tried, part in enumerate(self.parts()):
-            if tried >= _MOST_TRIED:
-                return self._grown(shards)
-            shards = shards or list(part)   # the first is the largest
-            if self._is_possible(part):
-                return part
-        return ()
-
-    def _grown(self, shards: Sequence[Held]) -> Part:
-        """A part put together from the `shards`, one or two at a time: two where a failure domain
-        has them together."""
-        part: Part = ()
-        found = True
-        while found:
-            left = [shard for shard in shards if shard not in part]
-            found = False
-            for more in (*combinations(left, 1), *combinations(left, 2)):
-                if self._is_possible(part + more):
-                    part, found = part + more, True
-                    break
-        return part
+        return next((part for part in islice(self.parts(), _MOST_TRIED)
+                     if self._is_possible(part)), ())
 
     def _is_possible(self, part: Part) -> bool:
         """True where upmap items can express the part and nobody rejects them; notes the obstacle
@@ -246,7 +225,7 @@ class _Search:
 
 
 #: Pins found before it gives way again: about a millisecond.
-_PGS_A_PIECE = 20
+_PGS_A_PIECE = 5
 
 
 class Unpinned(NamedTuple):

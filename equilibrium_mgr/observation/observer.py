@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from statistics import median
-from typing import Callable, FrozenSet, Optional, Sequence, Tuple
+from typing import Callable, FrozenSet, Optional, Tuple
 
 from ..execution.outcomes import Cooldown
 from ..execution.guards import pg_num_changes
@@ -18,7 +18,7 @@ from ..snapshot.model import Snapshot
 from .change_detection import (
     LONGEST_SECONDS, copying_pgs, has_moved, has_other_limits, pace_seconds)
 from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view, with_misplaced
-from .movements import PLAN, Movement, RateMeter, TransferRates
+from .movements import PLAN, RateMeter
 
 #: Seconds between two observations that commands request.
 _REQUESTED_SECONDS = 20.0
@@ -153,7 +153,7 @@ class ClusterObserver:
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved.keys() | self._pending.sent_before, self.view)
         self.view = self.view._replace(
-            rates=self._rates(snapshot, self.view.movements))
+            rates=self._meter.observe(snapshot, self.view.movements))
         if self._last_summary is not None:
             self.view = self.view._replace(statistics_at=self._last_summary.statistics_at,
                                            stale_osds=self._last_summary.stale_osds)
@@ -197,14 +197,6 @@ class ClusterObserver:
         except Exception:
             self._log.exception("how even the cluster could be cannot be computed")
             return None
-
-    def _rates(self, snapshot: Snapshot, movements: Sequence[Movement]) -> TransferRates:
-        """Measures the rates; the last ones where that fails, as they are only shown."""
-        try:
-            return self._meter.observe(snapshot, movements)
-        except Exception:
-            self._log.exception("how fast data arrives cannot be measured")
-            return self._meter.rates
 
     @property
     def own_pgids(self) -> FrozenSet[str]:

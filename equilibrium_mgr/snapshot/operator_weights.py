@@ -3,12 +3,11 @@
 An OSD is held where CRUSH weight ÷ size × reweight is clearly below that of comparable OSDs. A
 reweight always means that. CRUSH weights stand for sizes in most clusters, and for something else
 in some (all 1.0, relative speeds): they count only where most OSDs of a device class and root have
-the same weight per byte, or most of those of one size the same weight.
+the same weight per byte, or the same weight.
 """
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..runtime.time_slice import piecewise
@@ -33,10 +32,10 @@ _MOST_ABOVE = 0.1
 _CONSTANT = 0.75
 _SAME = 0.02
 
-#: OSDs of one size that are needed to find the usual weight of their size.
-_MIN_SAME_SIZE = 3
+#: OSDs with their size in TiB as weight that are needed for that.
+_MIN_EXACT = 3
 
-_PGS_A_PIECE = 500   # before it gives way again: about a millisecond
+_PGS_A_PIECE, _VALUES_A_PIECE = 500, 10   # before it gives way again: about a millisecond
 
 BY_REWEIGHT = "reweight"
 BY_CRUSH_WEIGHT = "CRUSH weight"
@@ -103,64 +102,44 @@ def held_sentence(osd: Osd) -> str:
 
 
 def _crush_shares(members: Sequence[_Device]) -> Dict[int, float]:
-    """OSD id → its weight per byte as a ratio of the usual one, at most 1.
-
-    OSDs of sizes without a usual weight are left out.
-    """
-    sizes: List[List[_Device]] = []
-    for device in sorted(members, key=lambda d: d.osd.size_bytes):
-        if not sizes or device.osd.size_bytes > _OTHER_SIZE * sizes[-1][0].osd.size_bytes:
-            sizes.append([])
-        sizes[-1].append(device)
-    usual, spread = _usual_density(members, sizes)
-    shares: Dict[int, float] = {}
-    for likes in sizes:
-        own = _majority([d.density for d in likes]) if len(likes) >= _MIN_SAME_SIZE else None
-        reference = own if usual is None or (not spread and own is not None) else usual
-        if reference:
-            shares.update({d.osd.id: min(1.0, d.density / reference) for d in likes})
-    return shares
-
-
-def _usual_density(members: Sequence[_Device],
-                   sizes: Sequence[Sequence[_Device]]) -> Tuple[Optional[float], bool]:
-    """(usual weight of a TiB in the class, None where weights do not stand for sizes; True where it
-    was found for OSDs of more than one size)."""
-    weights = [d.density * d.osd.size_bytes for d in members]
-    middle = _middle(sorted(weights))
-    same = [d.osd.size_bytes for d, weight in zip(members, weights)
-            if abs(weight - middle) <= _SAME * middle]
-    if len(same) >= _CONSTANT * len(members) and max(same) > _OTHER_SIZE * min(same):
-        return None, False   # most OSDs have the same weight although their sizes differ
+    """OSD id → its weight as a ratio of the usual one, at most 1: per byte, or in all where most
+    OSDs have the same weight although their sizes differ. Empty where weights are something else."""
+    weights = {d.osd.id: d.density * d.osd.size_bytes for d in members}
+    middle = _middle(sorted(weights.values()))
+    if _are_sizes_mixed([d for d in members if abs(weights[d.osd.id] - middle) <= _SAME * middle],
+                        _CONSTANT * len(members)):
+        return {osd: min(1.0, weight / middle) for osd, weight in weights.items()}
     densities = [d.density for d in members]
-    low, high = _around(1.0)
-    near_one = sorted(density for density in densities if low <= density <= high)
+    near_one = _near(densities, 1.0)
     exact = sum(1 for density in near_one if abs(density - 1.0) <= _SAME)
-    if exact >= max(_MIN_SAME_SIZE, _TIB_WEIGHTS * len(members)) and _few_above(
-            densities, near_one):
-        return _middle(near_one), True
-    usual = _majority(densities)
-    if usual is None:
-        return None, False
-    low, high = _around(usual)
-    return usual, sum(1 for likes in sizes if any(low <= d.density <= high for d in likes)) > 1
+    if exact >= max(_MIN_EXACT, _TIB_WEIGHTS * len(members)) and _few_above(densities, near_one):
+        usual = _middle(near_one)
+    else:
+        usual = _majority(densities)
+        likes = _near(densities, usual)
+        if not likes or _are_sizes_mixed(members) and not _are_sizes_mixed(
+                [d for d in members if likes[0] <= d.density <= likes[-1]]):
+            return {}   # they are usual for one size alone
+    return {d.osd.id: min(1.0, d.density / usual) for d in members}
 
 
-def _majority(values: Sequence[float]) -> Optional[float]:
-    """The value that most values do not clearly differ from; None where too many are above it."""
-    ordered = sorted(values)
-    most, start, end = 0, 0, 0
-    for value in ordered:
-        low, high = _around(value)
-        first, last = bisect_left(ordered, low), bisect_right(ordered, high)
-        if last - first >= most:
-            most, start, end = last - first, first, last
-    best = ordered[start:end]
-    return _middle(best) if 2 * most > len(ordered) and _few_above(ordered, best) else None
+def _are_sizes_mixed(members: Sequence[_Device], least: float = 1.0) -> bool:
+    """True where at least so many OSDs are of clearly different sizes."""
+    sizes = [d.osd.size_bytes for d in members]
+    return len(sizes) >= least and max(sizes) > _OTHER_SIZE * min(sizes)
 
 
-def _around(value: float) -> Tuple[float, float]:
-    return (1.0 - _CLEAR_DIFFERENCE) * value, value / (1.0 - _CLEAR_DIFFERENCE)
+def _majority(values: Sequence[float]) -> float:
+    """The value that most values do not clearly differ from; 0 where too many are above it."""
+    best = max([_near(values, value) for value in piecewise(
+        sorted(set(values), reverse=True), _VALUES_A_PIECE)], key=len)
+    return _middle(best) if 2 * len(best) > len(values) and _few_above(values, best) else 0.0
+
+
+def _near(values: Sequence[float], value: float) -> List[float]:
+    """The values that do not clearly differ from one, sorted."""
+    low, high = (1.0 - _CLEAR_DIFFERENCE) * value, value / (1.0 - _CLEAR_DIFFERENCE)
+    return sorted(other for other in values if low <= other <= high)
 
 
 def _few_above(values: Sequence[float], some: Sequence[float]) -> bool:
