@@ -150,12 +150,6 @@ def test_unreported_pgs_on_their_way_are_misplaced() -> None:
     assert cluster.snapshot().misplaced_copies == 107
 
 
-def test_pgs_of_an_osd_that_has_not_reported_stay() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [1, 2])
-    cluster.without_statistics = [2]
-    assert cluster.snapshot().skipped == {reasons.OSD_NOT_REPORTED: 1}
-
-
 @pytest.mark.parametrize("num_bytes, omap, objects, least", [
     (GIB, 0, 0, 1), (0, GIB, 0, 1), (0, 0, 0, 0), (GIB, 0, 7, 7)])
 def test_only_what_holds_nothing_has_no_objects(num_bytes: int, omap: int, objects: int,
