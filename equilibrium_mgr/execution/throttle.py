@@ -33,8 +33,7 @@ from ..runtime.formatting import format_deadline, format_percent
 from ..runtime.time_slice import piecewise
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
-from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT
-from ..snapshot.look import untrusted_state
+from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT, untrusted_state
 from ..snapshot.model import Osd, Pg, SizedShards, Snapshot, shard_changes
 from ..snapshot.operator_weights import held_sentence
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS

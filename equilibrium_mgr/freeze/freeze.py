@@ -11,7 +11,7 @@ The plan that freezes a cluster: pins of all PGs whose data is not where it is w
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementBlock
@@ -24,9 +24,8 @@ from ..snapshot.reason_codes import Why
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 
 
-#: Parts of a PG that are looked at, the largest first, before parts are put together shard by
-#: shard: all parts of eight shards.
-_MOST_TRIED = 256
+#: Parts of a PG that are looked at, the largest first: all parts of ten shards.
+_MOST_TRIED = 1024
 #: OSDs that are tried for a shard that leaves an exchange.
 _MOST_OUTSIDE = 20
 #: Reasons that keep a PG from being moved, and not from being pinned: its size does not matter, nor
@@ -69,7 +68,7 @@ def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
     obstacle = _obstacle_of_pg(pg, pool)
     if obstacle is not None:
         return Pin(pg.up, (), 0, moving, obstacle)
-    search: _Search = (_Positions if pool.erasure else _Members)(snapshot, pg, pool, given)
+    search = _Search(snapshot, pg, pool, given)
     part = search.largest_part()
     up, shards = search.up_set(part), len(part)
     moving = max(moving, shards)
@@ -100,7 +99,9 @@ Part = Tuple[Held, ...]
 
 
 class _Search:
-    """Looks for the largest part of a PG that can be pinned.
+    """Looks for the largest part of a PG that can be pinned. In erasure-coded pools a shard belongs
+    to its position; in replicated ones only the set counts, and which block of the rule places an
+    OSD.
 
     `obstacle` is the first reason that has kept a shard from being pinned.
     """
@@ -109,48 +110,39 @@ class _Search:
         assert pool.rule is not None
         self._given = given
         self._snapshot, self._pg, self._rule = snapshot, pg, pool.rule
+        self._positional = pool.erasure
         self.obstacle: Optional[Why] = None
 
     def parts(self) -> Iterator[Part]:
         """Yields the parts that may be possible, the largest first."""
-        raise NotImplementedError
-
-    def broken_exchange(self, least: int) -> Optional[Tuple[Osds, int]]:
-        """(an up set, the shards that it pins, at least so many), where one of the shards that
-        only exchange their OSDs goes to another; None where none can, or they do more."""
-        return None
+        pg, blocks = self._pg, self._rule.blocks
+        if self._positional:
+            held = self._free()
+            for count in range(len(held), 0, -1):
+                yield from combinations(held, count)
+            return
+        coming = [i for i, osd in enumerate(pg.up) if osd not in pg.acting]
+        free = [osd for osd in pg.acting if osd not in pg.up and self._may_stay(osd, blocks)]
+        ordered = permutations if len(blocks) > 1 else combinations   # which block has which OSD
+        for count in range(min(len(free), len(coming)), 0, -1):
+            for osds in combinations(free, count):
+                for positions in ordered(coming, count):
+                    yield tuple(zip(positions, osds))
 
     def up_set(self, part: Part) -> Osds:
-        """The up set that has this part where its data is, the rest where it is wanted now."""
+        """The up set that has this part where its data is, the rest where it is wanted now; in a
+        replicated pool OSDs that CRUSH chose at their raw positions."""
         wanted = list(self._pg.up)
         for position, osd in part:
             wanted[position] = osd
-        return tuple(wanted)
+        if self._positional:
+            return tuple(wanted)
+        return keep_raw_positions(self._pg.raw, wanted, self._rule)
 
     def largest_part(self) -> Part:
         """The largest part that can be pinned; empty where none can."""
-        shards: List[Held] = []
-        for tried, part in enumerate(self.parts()):
-            if tried >= _MOST_TRIED:
-                return self._grown(shards)
-            shards = shards or list(part)   # the first is the largest
-            if self._is_possible(part):
-                return part
-        return ()
-
-    def _grown(self, shards: Sequence[Held]) -> Part:
-        """A part put together from the `shards`, one or two at a time: two where a failure domain
-        has them together."""
-        part: Part = ()
-        found = True
-        while found:
-            left = [shard for shard in shards if shard not in part]
-            found = False
-            for more in (*combinations(left, 1), *combinations(left, 2)):
-                if self._is_possible(part + more):
-                    part, found = part + more, True
-                    break
-        return part
+        return next((part for part in islice(self.parts(), _MOST_TRIED)
+                     if self._is_possible(part)), ())
 
     def _is_possible(self, part: Part) -> bool:
         """True where upmap items can express the part and nobody rejects them; notes the obstacle
@@ -184,20 +176,10 @@ class _Search:
             self.obstacle = obstacle
         return False
 
-
-class _Positions(_Search):
-    """Of erasure-coded pools: a shard belongs to its position."""
-
-    def parts(self) -> Iterator[Part]:
-        """Yields the parts that may be possible, the largest first."""
-        free = self._free()
-        for count in range(len(free), 0, -1):
-            yield from combinations(free, count)
-
     def broken_exchange(self, least: int) -> Optional[Tuple[Osds, int]]:
         """(an up set, the shards that it pins, at least so many), where one of the shards that
         only exchange their OSDs goes to another; None where none can, or they do more."""
-        free = self._free()
+        free = self._free() if self._positional else []
         if len(free) <= least or self._obstacle(self.up_set(tuple(free))) != _EXCHANGE:
             return None
         for leaving in free:
@@ -242,28 +224,8 @@ class _Positions(_Search):
             pg, osd, tuple([osd if i == position else -1 for i in range(len(pg.up))]))
 
 
-class _Members(_Search):
-    """Of replicated pools: only the set counts, and which block of the rule places an OSD."""
-
-    def parts(self) -> Iterator[Part]:
-        """Yields the parts that may be possible, the largest first."""
-        pg, blocks = self._pg, self._rule.blocks
-        coming = [i for i, osd in enumerate(pg.up) if osd not in pg.acting]
-        free = [osd for osd in pg.acting if osd not in pg.up and self._may_stay(osd, blocks)]
-        ordered = permutations if len(blocks) > 1 else combinations   # which block has which OSD
-        for count in range(min(len(free), len(coming)), 0, -1):
-            for osds in combinations(free, count):
-                for positions in ordered(coming, count):
-                    yield tuple(zip(positions, osds))
-
-    def up_set(self, part: Part) -> Osds:
-        """The up set that has this part where its data is, the rest where it is wanted now; OSDs
-        that CRUSH chose at their raw positions."""
-        return keep_raw_positions(self._pg.raw, super().up_set(part), self._rule)
-
-
 #: Pins found before it gives way again: about a millisecond.
-_PGS_A_PIECE = 20
+_PGS_A_PIECE = 5
 
 
 class Unpinned(NamedTuple):

@@ -5,23 +5,26 @@ import errno
 import json
 import threading
 import time
+from datetime import datetime
 from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, Mapping,
                     NamedTuple, Optional, Sequence, Set, Tuple)
 
-from mgr_module import CommandResult, MgrModule
+from mgr_module import CommandResult, MgrModule, OSDMap
 
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
 from ..plan.model import PgChange, is_same_placement
 from ..runtime.job_thread import Counts, WorkCounters
+from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
-from ..snapshot.model import NO_CLASS, Reading, Snapshot
+from ..snapshot.builder import SnapshotBuilder
+from ..snapshot.model import NO_CLASS, Reading, Snapshot, pg_number, pool_of
 from ..snapshot.osds import OsdReports, full_ratios, read_osds
+from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
 from .cluster_summary import (
-    ClusterSummary, Fullness, flags_of, object_copies, summarize_osds, summarize_pools)
-from .osd_map_reader import up_set, up_sets_without
-from .snapshot_reader import NotReady as NotReady, PoolSpaceNow, SnapshotReader, pool_space
+    ClusterSummary, Fullness, PoolSpaceNow, flags_of, object_copies, pool_space, summarize_osds,
+    summarize_pools)
 
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
@@ -31,6 +34,19 @@ _DEFAULT_BALANCER_MODE = "upmap"
 _MOTIONLESS_MODES = frozenset(("none", "read"))
 #: Seconds after which a monitor that has not answered a question counts as unable to.
 _ANSWER_SECONDS = 5.0
+#: Seconds between readings of all statistics of every PG where nothing asks for them.
+_FULL_STATISTICS_SECONDS = 3600.0
+_GIB = 1 << 30
+#: Before it gives way again: about a millisecond. Each PG is mapped by itself: a large pool at once
+#: takes milliseconds, and a command of another module needs the interpreter's lock several times.
+_ROWS_A_PIECE, _MAPPED_A_PIECE = 4000, 50
+
+Osds = Tuple[int, ...]
+OsdMapReading = Tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Osds], Mapping[str, Osds]]
+
+
+class NotReady(RuntimeError):
+    """The mgr does not have enough data yet; the message is one sentence for operators."""
 
 
 class UpmapReply(NamedTuple):
@@ -59,16 +75,26 @@ class Gateway:
         #: epoch → (flags, required clients) of its osdmap: what can forbid all movement; of one
         #: epoch, replaced whole
         self._map_settings: Dict[int, Tuple[FrozenSet[str], str]] = {}
-        self._lock = threading.Lock()
-        self._snapshots = SnapshotReader(mgr, self._get, clock, settings, self.counters,
-                                         self._reports)
+        self._lock = threading.Lock()   # of what snapshots are made from
+        self._settings = settings
+        self._statistics = PgStatistics()
+        self._statistics_read_at: Optional[float] = None
+        self._builder = SnapshotBuilder()
+        self._maps: Optional[OsdMapReading] = None   # of the last epoch that was read
+        self._measured: Mapping[int, float] = {}   # see Reading, as what follows
+        self._drained: FrozenSet[int] = frozenset()
+        self._sent: FrozenSet[str] = frozenset()
+        self._last_reading: Optional[Reading] = None
         self._builtin_was_active = False   # since pop_builtin_was_active
 
     def snapshot(self) -> Snapshot:
         """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics."""
         with self._lock:
             self.counters.add("full_readings")
-            return self._snapshots.snapshot()
+            reading = self._read()
+            snapshot = self._builder.build(reading)
+            self._last_reading = reading
+            return snapshot
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
         """Reads what costs a few milliseconds, at once even during a `snapshot`. Raises NotReady.
@@ -110,25 +136,36 @@ class Gateway:
 
     def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
         """Pool id → bytes per object that later snapshots add to the pool's shards."""
-        self._snapshots.measured = bytes_per_object
+        self._measured = bytes_per_object
 
     def set_drained(self, osds: FrozenSet[int]) -> None:
         """OSDs that later snapshots have as being drained."""
-        self._snapshots.drained = osds
+        self._drained = osds
 
     def set_sent(self, pgids: FrozenSet[str]) -> None:
         """PGs that the last mgr has moved: where their data was before, their upmap items tell."""
-        self._snapshots.sent = pgids
+        self._sent = pgids
 
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
         return int(self._mgr.get_osdmap().get_epoch())
 
     def up_sets_without(self, osds: Collection[int],
-                        pgids: Iterable[str]) -> Dict[str, Tuple[int, ...]]:
+                        pgids: Iterable[str]) -> Dict[str, Osds]:
         """pgid → the up set that the newest osdmap gives a PG once these OSDs are out; no monitor
-        has cleaned its upmap items. PGs of pools that are gone are left out."""
-        return up_sets_without(self._mgr.get_osdmap(), osds, pgids)
+        has cleaned its upmap items, and nothing is sent. PGs of pools that are gone are left out.
+
+        PyOSDMap.cc in Ceph's src/mgr (16 to 20): an incremental is applied to a copy of the map,
+        which takes milliseconds with the interpreter's lock held. The copy maps PGs by CRUSH with
+        the new reweights and drops upmap items whose target is out.
+        """
+        osdmap = self._mgr.get_osdmap()
+        incremental = osdmap.new_incremental()
+        incremental.set_osd_reweights({osd: 0.0 for osd in osds})
+        give_way()
+        after = osdmap.apply_incremental(incremental)
+        up = ((pgid, up_set(after, pgid)) for pgid in piecewise(pgids, _MAPPED_A_PIECE))
+        return {pgid: found for pgid, found in up if found is not None}
 
     def ceph_version(self) -> str:
         """The release of this mgr, as `ceph version` tells it."""
@@ -140,7 +177,7 @@ class Gateway:
 
     def last_reading(self) -> Optional[Reading]:
         """The reading of the newest snapshot; None before the first."""
-        return self._snapshots.last_reading
+        return self._last_reading
 
     def pool_ids_by_name(self) -> Dict[str, int]:
         """Pool name → pool id of all pools; fast enough for a command."""
@@ -265,7 +302,7 @@ class Gateway:
     def at_newest_map(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, or one with what a newer osdmap tells of flags, full ratios, pools, CRUSH
         and OSDs; PGs, their up sets and sizes of OSDs are not read again."""
-        osdmap, last = self._mgr.get_osdmap(), self._snapshots.last_reading
+        osdmap, last = self._mgr.get_osdmap(), self._last_reading
         if osdmap.get_epoch() == snapshot.epoch or last is None:
             return snapshot
         self.counters.add("osdmap_dumps")
@@ -364,6 +401,46 @@ class Gateway:
 
     # -- reading -----------------------------------------------------------------------------
 
+    def _read(self) -> Reading:
+        progress = self._get("pg_progress")
+        if not progress.get("pg_ready", True):
+            raise NotReady("the mgr has not received the statistics of all PGs yet")
+        pgs = progress.get("pgs", {})
+        pools = self._get("df").get("pools", [])
+        osdmap = self._mgr.get_osdmap()
+        if self._maps is None or self._maps[0]["epoch"] != osdmap.get_epoch():
+            self.counters.add("osdmap_dumps")
+            self._maps = read_osd_map(osdmap)
+        osd_map, crush, up, acting = self._maps
+        pool_stats = self._get("pool_stats").get("pool_stats", [])
+        now = self._clock()
+        if self._statistics_read_at is None or not (
+                0.0 <= now - self._statistics_read_at < _FULL_STATISTICS_SECONDS
+                and self._statistics.says_enough(pgs, pool_stats)):
+            self.counters.add("pg_stats")
+            self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
+            self._statistics_read_at = now
+        records = self._statistics.records(pgs, pool_stats, acting, up)
+        held: List[Any] = [*pgs.values(), *pgs]
+        del pgs, progress
+        release(held)
+        osds = self._get("osd_stats")
+        osd_stats = osds.get("osd_stats", [])
+        now, settings = self._clock(), self._settings()
+        return Reading(
+            taken_at=now, osd_map=osd_map, crush=crush, up=up, records=records,
+            osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
+            max_avail={pool["id"]: pool["stats"]["max_avail"] for pool in pools
+                       if "max_avail" in pool.get("stats", {})},
+            stale_osds=self._reports.stale(osd_stats, now),
+            acting=acting, respect_weights=settings.respect_weights, measured=self._measured,
+            min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
+            changed_at=modified_at(osd_map), drained=self._drained, sent=self._sent,
+            # none where OSDs do not tell their pools apart
+            pool_statfs=[(row["poolid"], row["osd"], row.get("allocated", 0),
+                          row.get("data_stored", 0))
+                         for row in piecewise(osds.get("pool_statfs", ()), _ROWS_A_PIECE)])
+
     def _settings_of_map(self, epoch: int) -> Optional[Tuple[FrozenSet[str], str]]:
         """(flags, required clients); asks a monitor once an epoch. None without a reply."""
         if not self.have_mon_connection():
@@ -410,3 +487,36 @@ def _command(change: PgChange) -> Dict[str, Any]:
         return {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": change.pgid}
     flat: List[int] = [osd for pair in change.items for osd in pair]
     return {"prefix": "osd pg-upmap-items", "format": "json", "pgid": change.pgid, "id": flat}
+
+
+def read_osd_map(osdmap: OSDMap) -> OsdMapReading:
+    """(OSDMap.dump(), CRUSHMap.dump(), pgid → up set, pgid → acting set where that is not the up
+    set)."""
+    osd_map = osdmap.dump()
+    up: Dict[str, Osds] = {}
+    acting: Dict[str, Osds] = {}
+    for pool in osd_map["pools"]:
+        for ps in piecewise(range(pool["pg_num"]), _MAPPED_A_PIECE):
+            mapped = osdmap.pg_to_up_acting_osds(pool["pool"], ps)
+            pgid, osds, serving = f"{pool['pool']}.{ps:x}", mapped["up"], mapped["acting"]
+            up[pgid] = tuple(osds)
+            if osds != serving:
+                acting[pgid] = tuple(serving)
+    return osd_map, osdmap.get_crush().dump(), up, acting
+
+
+def up_set(osdmap: OSDMap, pgid: str) -> Optional[Osds]:
+    """The up set of a PG; None where its pool is gone."""
+    try:
+        return tuple(osdmap.pg_to_up_acting_osds(pool_of(pgid), pg_number(pgid))["up"])
+    except SystemError:
+        return None
+
+
+def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
+    """Returns the time of this epoch in seconds since the epoch; None where it is not told."""
+    try:
+        return datetime.strptime(str(osd_map.get("modified", "")),
+                                 "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
+    except ValueError:
+        return None

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import re
-from functools import partial
+from functools import lru_cache, partial
 from typing import (
-    Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
+    Sequence, Tuple)
 
 from ..execution.pending_moves import PendingMoves
 from ..execution.throttle import unseen
@@ -20,8 +21,7 @@ from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
 from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes, shard_weight
 from ..planner.bound.lower_bound import UtilizationBounds
-from ..runtime.formatting import plural
-from ..runtime.job_thread import Lazy
+from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, pool_of
@@ -118,11 +118,8 @@ class TooFull(NamedTuple):
 
     def sentence(self) -> str:
         """For people: the PGs and the OSD."""
-        named = ", ".join(self.pgids[:_PGS_NAMED])
-        more = len(self.pgids) - _PGS_NAMED
-        others = f" and {more} more" if more > 0 else ""
-        return (f"pg {named}{others} in {self.state}: osd.{self.osd} is too full, at"
-                f" {self.utilization:.4f} with {self.ratio_name} {self.ratio:.4f}")
+        return (f"pg {named(self.pgids, _PGS_NAMED)} in {self.state}: osd.{self.osd} is too full,"
+                f" at {self.utilization:.4f} with {self.ratio_name} {self.ratio:.4f}")
 
     def to_json(self, full_ratio: float) -> Dict[str, Any]:
         """The same, JSON-ready."""
@@ -212,7 +209,7 @@ class ClusterView(NamedTuple):
 
     snapshot: Snapshot
     classes_soon: Mapping[str, ClassUsage]   # once all has arrived; without drained OSDs
-    soon: Lazy[Usage]                        # all figures of then
+    soon: Callable[[], Usage]                # all figures of then, computed once
     counts: PlacementCounts
     utilization_bounds: Optional[UtilizationBounds]   # None where it could not be computed
     misplaced_ratio: float
@@ -228,7 +225,7 @@ class ClusterView(NamedTuple):
     #: OSD id → used bytes once everything in flight has arrived, ours that statistics do not show
     #: yet included
     used_soon: Mapping[int, int] = {}
-    growth_now: Optional[Lazy[Mapping[int, float]]] = None   # growth_bytes of `counts.now`
+    growth_now: Callable[[], Optional[Mapping[int, float]]] = lambda: None   # of `counts.now`
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
@@ -241,14 +238,13 @@ class ClusterView(NamedTuple):
     def usage(self) -> Usage:
         """The figures once everything in flight has arrived. Computed when they are first asked
         for: that is a pass over all pools and OSDs."""
-        return self.soon.value
+        return self.soon()
 
     def usage_now(self) -> Usage:
         """Figures of now: what OSDs report, and where data is before it has arrived elsewhere.
         Computed when it is asked for: that is a pass over all pools and OSDs."""
         return counted_usage(self.snapshot, self.used_now, self.counts.now,
-                             self.growth_now.value if self.growth_now is not None else None,
-                             self.classes_now or None)
+                             self.growth_now(), self.classes_now or None)
 
     @property
     def has_drifted(self) -> bool:
@@ -297,19 +293,19 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     classes_now = class_usage(snapshot, used, with_drained=True)
     classes_soon = class_usage(snapshot, target)
     give_way()
-    return ClusterView(
-        snapshot=snapshot, classes_soon=classes_soon, soon=Lazy(lambda: counted_usage(
-            snapshot, target, counts.soon, classes=classes_soon)),
+    view = ClusterView(
+        snapshot=snapshot, classes_soon=classes_soon, soon=lru_cache(1)(
+            lambda: counted_usage(snapshot, target, counts.soon, classes=classes_soon)),
         utilization_bounds=bounds, counts=counts,
         builtin_active=builtin_active,
-        misplaced_ratio=misplaced_ratio(snapshot, snapshot.misplaced_copies, uncounted),
-        max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
+        misplaced_ratio=0.0, max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
         too_full=find_too_full(snapshot, counts.too_full),
-        uncounted_copies=uncounted, used_now=used, movements=flying, moving=moving_totals(flying),
-        used_soon=used_soon, growth_now=Lazy(partial(growth_bytes, snapshot, counts.now)),
+        used_now=used, movements=flying, moving=moving_totals(flying),
+        used_soon=used_soon, growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
         device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
                          if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, before.troubles if before is not None else {}))
+    return with_misplaced(view, snapshot.misplaced_copies, uncounted)
 
 
 def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]
@@ -347,18 +343,15 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
 
 
 def with_misplaced(view: ClusterView, misplaced_copies: int, uncounted_copies: int) -> ClusterView:
-    """The view with newer counts: Ceph's, and of our copies that were unseen in its snapshot."""
-    ratio = misplaced_ratio(view.snapshot, misplaced_copies, uncounted_copies)
-    return view._replace(misplaced_ratio=ratio, uncounted_copies=uncounted_copies)
-
-
-def misplaced_ratio(snapshot: Snapshot, misplaced_copies: int, uncounted_copies: int) -> float:
-    """Ceph's count and what we sent that it cannot show yet, as a ratio of all object copies.
+    """The view with newer counts: Ceph's, and of our copies that were unseen in its snapshot, as a
+    ratio of all object copies.
 
     `misplaced_copies` may be newer than the snapshot: what it has grown by since is what it could
     not show then.
     """
-    if not snapshot.object_copies:
-        return 0.0
+    snapshot = view.snapshot
     grown = max(0, misplaced_copies - snapshot.misplaced_copies)
-    return (misplaced_copies + max(0, uncounted_copies - grown)) / snapshot.object_copies
+    copies = misplaced_copies + max(0, uncounted_copies - grown)
+    return view._replace(
+        misplaced_ratio=copies / snapshot.object_copies if snapshot.object_copies else 0.0,
+        uncounted_copies=uncounted_copies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from statistics import median
-from typing import Callable, FrozenSet, Optional, Sequence, Tuple
+from typing import Callable, FrozenSet, Optional, Tuple
 
 from ..execution.outcomes import Cooldown
 from ..execution.guards import pg_num_changes
@@ -18,7 +18,7 @@ from ..snapshot.model import Snapshot
 from .change_detection import (
     LONGEST_SECONDS, copying_pgs, has_moved, has_other_limits, pace_seconds)
 from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view, with_misplaced
-from .movements import PLAN, Movement, RateMeter, TransferRates
+from .movements import PLAN, RateMeter
 
 #: Seconds between two observations that commands request.
 _REQUESTED_SECONDS = 20.0
@@ -48,9 +48,6 @@ class ClusterObserver:
         self._meter = RateMeter()
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # when last seen; None before
-        self._target_ratio: Optional[float] = None   # Ceph's own limit, read once a round
-        self._statistics_at: Optional[float] = None    # of the last summary
-        self._stale_osds: FrozenSet[int] = frozenset()
         self._began_at = -_REQUESTED_SECONDS   # the last observation
         self._is_requested = False
         self._asked_at = deque([-3600.0] * 3, maxlen=3)   # the last requests at rest
@@ -71,9 +68,8 @@ class ClusterObserver:
         return self._is_requested
 
     def begin_round(self, settings: Settings) -> bool:
-        """Forgets what is read once a round, and has the view show the limit in force; returns
-        whether a command has requested an observation since the last round."""
-        self._target_ratio = None
+        """Has the view show the limit in force; returns whether a command has requested an
+        observation since the last round."""
         if self.view is not None:
             self.view = self.view._replace(
                 max_misplaced_ratio=self.max_misplaced_ratio(self.view.snapshot, settings))
@@ -122,7 +118,6 @@ class ClusterObserver:
                 self.view, summary.misplaced_copies,
                 self._pending.uncounted_copies(self.view.snapshot, False))._replace(
                     statistics_at=summary.statistics_at, stale_osds=summary.stale_osds)
-        self._statistics_at, self._stale_osds = summary.statistics_at, summary.stale_osds
         return summary
 
     def _measure_noise(self, summary: ClusterSummary) -> None:
@@ -158,8 +153,10 @@ class ClusterObserver:
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved.keys() | self._pending.sent_before, self.view)
         self.view = self.view._replace(
-            rates=self._rates(snapshot, self.view.movements),
-            statistics_at=self._statistics_at, stale_osds=self._stale_osds)
+            rates=self._meter.observe(snapshot, self.view.movements))
+        if self._last_summary is not None:
+            self.view = self.view._replace(statistics_at=self._last_summary.statistics_at,
+                                           stale_osds=self._last_summary.stale_osds)
 
     def is_behind(self, summary: Optional[ClusterSummary]) -> bool:
         """True where data moves, so that the view is older than what it shows. Without a summary:
@@ -181,10 +178,9 @@ class ClusterObserver:
         While the mgr changes a pg_num it needs misplaced objects itself, below its own target:
         half of that is left to it.
         """
-        if self._target_ratio is None:
-            self._target_ratio = self._gateway.target_max_misplaced_ratio()
-        limit = settings.max_misplaced_ratio or self._target_ratio
-        return min(limit, self._target_ratio / 2.0) if pg_num_changes(snapshot) else limit
+        target = self._gateway.target_max_misplaced_ratio()
+        limit = settings.max_misplaced_ratio or target
+        return min(limit, target / 2.0) if pg_num_changes(snapshot) else limit
 
     def bounds(self, snapshot: Snapshot,
                movable_pools: Optional[FrozenSet[int]]) -> Optional[UtilizationBounds]:
@@ -201,14 +197,6 @@ class ClusterObserver:
         except Exception:
             self._log.exception("how even the cluster could be cannot be computed")
             return None
-
-    def _rates(self, snapshot: Snapshot, movements: Sequence[Movement]) -> TransferRates:
-        """Measures the rates; the last ones where that fails, as they are only shown."""
-        try:
-            return self._meter.observe(snapshot, movements)
-        except Exception:
-            self._log.exception("how fast data arrives cannot be measured")
-            return self._meter.rates
 
     @property
     def own_pgids(self) -> FrozenSet[str]:

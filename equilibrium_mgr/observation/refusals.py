@@ -15,10 +15,10 @@ from ..plan.options import PlanOptions
 from ..plan.usage import ShardCounts, counted_usage, shard_weight
 from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet, UtilizationBounds
 from ..planner.refusal_census import Census, RefusalCensus
-from ..runtime.formatting import format_time
+from ..runtime.formatting import format_time, named
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
-from ..snapshot.model import Osd, Snapshot
+from ..snapshot.model import Osd
 from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
 
 
@@ -143,7 +143,11 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     far = max(bound_gaps(view, bounds, device_classes), default=None)
     skipped = view.snapshot.skipped
     waits_for = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
-                 if skipped.get(why)] + _silence(view.snapshot)
+                 if skipped.get(why)]
+    silent = [f"osd.{osd}" for osd in sorted(view.snapshot.stale_osds)]
+    if silent:
+        waits_for.append(f"the figures of {len(silent)} OSDs are old, they have stopped reporting:"
+                         f" {named(silent, _NAMED)}")
     reason = "; ".join([idle.reason] + waits_for)
     if far is None:
         return (Verdict(codes.STALE_STATISTICS, reason, state=WAITING) if waits_for
@@ -170,17 +174,6 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     return Verdict(refusals.code if refusals is not None else code,
                    f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
                    " 'ceph equilibrium explain' tells why", state=STUCK, refusals=refusals)
-
-
-def _silence(snapshot: Snapshot) -> List[str]:
-    """Names OSDs that have stopped reporting, in one sentence; empty where none has."""
-    silent = [f"osd.{osd}" for osd in sorted(snapshot.stale_osds)]
-    if not silent:
-        return []
-    named = ", ".join(silent[:_NAMED])
-    if len(silent) > _NAMED:
-        named += f" and {len(silent) - _NAMED} more"
-    return [f"the figures of {len(silent)} OSDs are old, they have stopped reporting: {named}"]
 
 
 #: Sums of weights that are not whole may leave this much of nothing.

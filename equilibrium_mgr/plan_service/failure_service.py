@@ -12,7 +12,7 @@ from ..plan.model import Usage
 from ..plan.store import PlanStore
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice, giving_way
-from ..snapshot.model import Osd, Snapshot
+from ..snapshot.model import Osd
 from ..what_if.failure import (
     Failure, Placement, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
     worst_failures)
@@ -131,20 +131,16 @@ class FailureService:
         for _ in range(_ATTEMPTS):
             snapshot = self._gateway.snapshot()
             with giving_way(ask):
-                answer = self._answer_of(question, placement(snapshot, changes), snapshot)
+                placed = placement(snapshot, changes)
+                recovery, worst = None, None
+                if question.failure is None:
+                    worst = worst_failures(placed, self._gateway.up_sets_without)
+                else:
+                    recovery = recovery_from(placed, question.failure, pgs_by_osd(placed),
+                                             self._gateway.up_sets_without)
             # all failure domains one after the other take too long to be done three times
             if question.failure is None or self._gateway.epoch() == snapshot.epoch:
                 break
-        return answer
-
-    def _answer_of(self, question: FailureQuestion, placed: Placement,
-                   snapshot: Snapshot) -> FailureAnswer:
-        failure, recovery, worst = question.failure, None, None
-        if failure is None:
-            worst = worst_failures(placed, self._gateway.up_sets_without)
-        else:
-            recovery = recovery_from(placed, failure, pgs_by_osd(placed),
-                                     self._gateway.up_sets_without)
         return FailureAnswer(
             snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
             snapshot.osds, sum(states.inactive + states.degraded

@@ -1,8 +1,6 @@
 """The background thread in which plans are made, apart from the serve loop and the commands.
 
 Counts of the work that the module makes for the mgr and the monitors; tests limit them.
-
-Figures that are computed when somebody asks for them, and then once.
 """
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ import logging
 import queue
 import threading
 from itertools import count
-from typing import Callable, Generic, NamedTuple, Optional, Protocol, Tuple, TypeVar
+from typing import Callable, NamedTuple, Optional, Protocol, Tuple
 
 from .time_slice import giving_way
 
@@ -109,25 +107,3 @@ class WorkCounters:
         """Adds to a field of Counts. Raises AttributeError for any other name."""
         with self._lock:
             self.counts = self.counts._replace(**{name: getattr(self.counts, name) + count})
-
-
-T = TypeVar("T")
-
-
-class Lazy(Generic[T]):
-    """A value that is computed at its first use. Two threads that ask at once may both compute it,
-    and get equal values."""
-
-    def __init__(self, compute: Callable[[], T]) -> None:
-        self._compute: Optional[Callable[[], T]] = compute
-        self._found: Optional[Tuple[T]] = None
-
-    @property
-    def value(self) -> T:
-        """The value."""
-        compute, found = self._compute, self._found
-        if found is None:
-            assert compute is not None
-            found = self._found = (compute(),)
-            self._compute = None   # what it is made from may be large
-        return found[0]

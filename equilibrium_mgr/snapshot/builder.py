@@ -6,23 +6,34 @@ that is counted.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
+from ..crush.placement import NO_OSD
 from ..runtime.time_slice import give_way, piecewise
 from . import immovable_reasons as reasons
 from .in_flight import InFlightTracker, PgContext
-from .look import (
-    CheckedPlacement, Look, PlacementRules, check_placement, omap_on_small_osd, take_look,
-    untrusted_state)
+from .immovable_reasons import Immovable
 from .model import (
-    Pg, PgRecord, Pool, Reading, Snapshot, SnapshotPgs, pg_number, pool_of, transfers)
+    Look, Pg, PgRecord, PlacementRules, Pool, Reading, Snapshot, SnapshotPgs, UpmapItems, pg_number,
+    pool_of, transfers)
 from .operator_weights import with_base_bytes, with_shares
 from .osds import full_ratios, read_osds
 from .pools import PoolReader, corrected_states
+from .sizes.omap import is_much_omap
 from .sizes.size_model import ShardInput, SizeModel
+from .upmap_items import invert_items, items_by_pg
 
-_PGS_A_PIECE = 150   # before it gives way again: about a millisecond
+_PGS_A_PIECE, _READ_A_PIECE = 150, 1000   # before it gives way again: about a millisecond
+
+
+class CheckedPlacement(NamedTuple):
+    """The checked placement of one PG, and the up set and items that it holds for."""
+
+    up: Tuple[int, ...]
+    items: UpmapItems
+    raw: Tuple[int, ...]       # what CRUSH alone gives; `up` where that is not known
+    immovable: Optional[Immovable]   # why the placement forbids moving the PG
 
 
 class SnapshotBuilder:
@@ -52,11 +63,19 @@ class SnapshotBuilder:
         give_way()
         if reading.respect_weights:
             osds = with_shares(osds, self._crush)
-        look = take_look(reading, self._crush, self._pools.read(reading, self._crush), osds)
+        pools = self._pools.read(reading, self._crush)
+        placement = PlacementRules(
+            self._crush, tuple((p.id, p.size, p.rule_id, p.erasure) for p in pools.values()),
+            frozenset([osd.id for osd in osds.values() if osd.reweight > 0.0]))
+        look = Look(
+            reading, [pgid for pgid in piecewise(reading.up, _READ_A_PIECE)
+                      if pool_of(pgid) in pools],
+            pools, osds, items_by_pg(reading.osd_map), placed_by_others(reading.osd_map, pools),
+            placement, frozenset([osd.id for osd in osds.values() if osd.has_statistics]))
         self._sizes.fit(look)
         look = look._replace(pools=self._sizes.pools)
-        if look.placement != self._placement:
-            self._placement, self._placements = look.placement, {}
+        if placement != self._placement:
+            self._placement, self._placements = placement, {}
         self._lacking, self._only_moving = Counter(), Counter()
         self._tracker.begin(reading)
         pgs = self._build_pgs(look)
@@ -86,10 +105,11 @@ class SnapshotBuilder:
             immovable = look.pinned.get(pgid) or pool.immovable or unknown or placed.immovable
             if not immovable and not awaited.isdisjoint(up):
                 immovable = reasons.OSD_NOT_REPORTED
-            immovable = immovable or untrusted_state(record.state)
-            if not immovable and not small.isdisjoint(up):
-                immovable = omap_on_small_osd(shard.omap_bytes, shard.data_bytes, up, look.osds,
-                                              nearfull)
+            immovable = immovable or reasons.untrusted_state(record.state)
+            if not immovable and not small.isdisjoint(up) and is_much_omap(
+                    shard.omap_bytes, shard.data_bytes) and not any(
+                        osd in look.osds and look.osds[osd].exceeds(nearfull) for osd in up):
+                immovable = reasons.OMAP_ON_SMALL_OSD
             holders, doubtful = self._holders(placed, acting, pgid, record, pool)
             pgs[pgid] = Pg(
                 pgid, pool.id, placed.raw, placed.up, tuple(acting),
@@ -158,3 +178,41 @@ def _objects(shard: ShardInput, unknown: bool) -> int:
     count nothing against the misplaced limit."""
     holds = unknown or shard.data_bytes > 0 or shard.omap_bytes > 0
     return max(shard.objects, 1 if holds else 0)
+
+
+def check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
+                    is_out: Callable[[int], bool]) -> CheckedPlacement:
+    """Recovers what CRUSH alone gives a PG, and checks its placement by the pool's rule."""
+    raw = invert_items(up, items, is_out) if items else up
+    if raw is not None and pool.rule is not None and pool.rule.blocks_overlap:
+        if any(source in raw and target in raw for source, target in items):
+            raw = None  # CRUSH may have chosen one OSD twice
+    return CheckedPlacement(up, items, raw or up, _fault(pool, up, raw))
+
+
+def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> Optional[Immovable]:
+    if pool.rule is None:
+        return pool.immovable
+    if len(up) != pool.size or NO_OSD in up:
+        return reasons.NO_OSD_FOR_SHARD
+    if raw is None:
+        return reasons.RAW_UNKNOWN
+    broken = pool.rule.violation(up)
+    if (broken or pool.rule.needs_full_check) and pool.rule.upmap_rejection(up):
+        return reasons.MONITOR_REJECTS
+    if broken:
+        return reasons.BREAKS_RULE
+    return None
+
+
+def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]
+                     ) -> Dict[str, Immovable]:
+    """pgid → reason of PGs that somebody else has placed in full, or in an order that is not that
+    of their rule."""
+    pinned = {e["pgid"]: reasons.FULL_UPMAP for e in osd_map.get("pg_upmap", [])}
+    for entry in osd_map.get("pg_upmap_primaries", []):
+        pool = pools.get(pool_of(entry["pgid"]))
+        # where one block fills all positions alike, the order of an up set tells nothing
+        if pool is None or pool.erasure or pool.rule is None or len(pool.rule.blocks) != 1:
+            pinned.setdefault(entry["pgid"], reasons.UPMAP_PRIMARY)
+    return pinned

@@ -1,6 +1,8 @@
 """The reasons for which a PG cannot be moved, as operators read them, with what ends each."""
 from __future__ import annotations
 
+from typing import Optional
+
 from . import reason_codes as codes
 from .reason_codes import NOTHING, SET, Why
 
@@ -77,6 +79,13 @@ def rule_not_supported(why: str) -> Immovable:
     """RULE_NOT_SUPPORTED with what is not understood of the rule."""
     return Immovable(f"{RULE_NOT_SUPPORTED}: {why}", RULE_NOT_SUPPORTED._action,
                      RULE_NOT_SUPPORTED.code)
+
+
+def untrusted_state(state: str) -> Optional[Immovable]:
+    """Returns a reason for a state in which no copy of a PG should be given up, or None."""
+    if "inconsistent" in state or "failed_repair" in state:
+        return INCONSISTENT
+    return STALE if "stale" in state else None
 
 
 #: Reasons that forbid copying a PG's shards and say nothing against its placement: they do not

@@ -350,3 +350,41 @@ class Reading(NamedTuple):
     sent: FrozenSet[str] = frozenset()     # PGs that the last mgr had moved and seen not arrive
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch
     pool_statfs: Sequence[PoolStatfs] = ()   # get('osd_stats')['pool_statfs']
+
+
+#: The record of a PG that the mgr's statistics do not have.
+NO_RECORD = PgRecord(0, 0, 0, "", 1.0, 0)
+
+
+class PlacementRules(NamedTuple):
+    """What the check of a PG's placement depends on beside its up set and items: where it differs
+    all PGs are checked again. Such changes are few."""
+
+    crush: CrushHierarchy   # the very object: another version is another one
+    pools: Tuple[Tuple[int, int, int, bool], ...]
+    in_osds: FrozenSet[int]   # of which CRUSH may choose
+
+
+class Look(NamedTuple):
+    """A reading, and what was derived from it."""
+
+    reading: Reading
+    pgids: Sequence[str]                  # of the PGs whose pool is known
+    pools: Mapping[int, Pool]
+    osds: Mapping[int, Osd]
+    items: Mapping[str, UpmapItems]
+    pinned: Mapping[str, Immovable]       # pgid → who else has placed it
+    placement: PlacementRules
+    with_statistics: FrozenSet[int]
+
+    def acting_set(self, pgid: str) -> Sequence[int]:
+        """The acting set of a PG."""
+        return self.reading.acting.get(pgid) or tuple(self.reading.up[pgid])
+
+    def record(self, pgid: str) -> PgRecord:
+        """The statistics of a PG, NO_RECORD where there are none."""
+        return self.reading.records.get(pgid, NO_RECORD)
+
+    def is_out(self, osd: int) -> bool:
+        """True where CRUSH may not choose an OSD."""
+        return osd not in self.placement.in_osds

@@ -49,9 +49,8 @@ class ChangeLog:
     def __init__(self, store: BufferedKvStore) -> None:
         self._store = store
         self._parts: Mapping[int, str] = {}   # number → packed rows, in order; replaced whole
-        self._newest: List[ChangeRow] = []    # rows of the last part
         self._batch = 0        # rows at the end that are being sent
-        self._batch_part = 0   # number of the part that has the first of them
+        self._batch_part = 0   # number of the part that was the last before them
         self._sent_at: Optional[float] = None   # when that began
         #: of the osdmap that followed the last batch; 0 where a former mgr has sent it
         self.epoch = 0
@@ -79,7 +78,8 @@ class ChangeLog:
 
     def append(self, rows: Sequence[ChangeRow], now: float) -> None:
         """Adds the rows of a batch that is about to be sent; the store's `flush` writes them."""
-        self._sent_at, self._batch, self._batch_part = now, len(rows), 0
+        self._sent_at, self._batch = now, len(rows)
+        self._batch_part = max(self._parts, default=1)
         self._add(rows)
         for number in list(self._parts)[:-(MOST_ROWS // _ROWS_A_PART)]:
             self._put(number, [])
@@ -98,7 +98,6 @@ class ChangeLog:
         if settled != found:
             for number in numbers:
                 self._put(number, [])
-            self._newest = _unpacked(self._parts[max(self._parts)]) if self._parts else []
             self._add(settled)
         self._sent_at = None   # last: who reads meanwhile is told that a batch is on its way
 
@@ -110,18 +109,12 @@ class ChangeLog:
                   for number in numbers}
         self._parts = {number: packed for number, packed in stored.items()
                        if isinstance(packed, str)}
-        self._newest = _unpacked(self._parts[max(self._parts)]) if self._parts else []
 
     def _add(self, rows: Sequence[ChangeRow]) -> None:
-        left = list(rows)
-        while left:
-            number = max(self._parts, default=1)
-            if len(self._newest) >= _ROWS_A_PART:
-                number, self._newest = number + 1, []
-            room = _ROWS_A_PART - len(self._newest)
-            self._newest, left = self._newest + left[:room], left[room:]
-            self._batch_part = self._batch_part or number
-            self._put(number, self._newest)
+        number = max(self._parts, default=1)
+        found = [*_unpacked(self._parts.get(number, "")), *rows]
+        for start in range(0, len(found), _ROWS_A_PART):
+            self._put(number + start // _ROWS_A_PART, found[start:start + _ROWS_A_PART])
 
     def _put(self, number: int, rows: Sequence[ChangeRow]) -> None:
         """Replaces a part, adds the newest, or removes one of no rows."""

@@ -23,16 +23,15 @@ _PGS_A_PIECE = 40
 #: States of a PG of which data is being copied.
 _RUNNING = ("backfilling", "recovering")
 
+
 class Obstacle(str):
     """Why a PG's items cannot be restored."""
 
-    command = ""   # that lets them; where it is about OSDs, without these
-    osd: Optional[int] = None   # that stands in the way
+    command: str   # that lets them; where it is about OSDs, without these
+    osd: Optional[int]   # that stands in the way
 
-    @classmethod
-    def of(cls, reason: str, command: str, osd: Optional[int] = None) -> Obstacle:
-        """An obstacle that a command takes out of the way, or that an OSD is."""
-        made = cls(reason)
+    def __new__(cls, reason: str, command: str = "", osd: Optional[int] = None) -> Obstacle:
+        made = super().__new__(cls, reason)
         made.command, made.osd = command, osd
         return made
 
@@ -110,7 +109,7 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
         return Obstacle(FOREIGN)
     if later is not None:
         name = f"plan '{later.plan}'" if later.plan else "automatic balancing"
-        return Obstacle.of(f"{name} has changed it since",
+        return Obstacle(f"{name} has changed it since",
                            f"ceph equilibrium undo {later.plan or 'automatic'}")
     return goal if _is_mapped_alike(snapshot, made[first]) else Obstacle(REMAPPED)
 
@@ -198,12 +197,12 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
     for _, target in items:   # where it is gone or out, the monitor would not keep the pair
         osd = snapshot.osds.get(target)
         if osd is None or not osd.is_in or osd.reweight <= 0.0:
-            return Obstacle.of(_AWAY[osd is None], "" if osd is None else "ceph osd in", target)
+            return Obstacle(_AWAY[osd is None], "" if osd is None else "ceph osd in", target)
     for osd in [snapshot.osds[osd] for osd in gains if osd in snapshot.osds]:
         if osd.drained:
-            return Obstacle.of(DRAINED, "ceph equilibrium drain rm", osd.id)
+            return Obstacle(DRAINED, "ceph equilibrium drain rm", osd.id)
         if not motionless and osd.reaches(snapshot.nearfull_ratio):
-            return Obstacle.of(NEARFULL, "", osd.id)
+            return Obstacle(NEARFULL, "", osd.id)
     if motionless:
         gains = ()
     return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,

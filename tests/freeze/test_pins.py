@@ -49,11 +49,6 @@ def test_replicated_pg_is_pinned_to_its_holders() -> None:
     assert found == Pin((3, 1, 4), ((0, 3), (2, 4)), 2, 0, None)
 
 
-def test_present_items_are_replaced_by_those_from_the_raw_mapping() -> None:
-    found = pin(remapped(replicated(), up=[0, 1, 7], acting=[3, 1, 2], items=[(2, 7)]))
-    assert found == Pin((3, 1, 2), ((0, 3),), 1 + 1, 0, None)
-
-
 def test_items_are_removed_where_the_data_is_where_crush_wants_it() -> None:
     found = pin(remapped(replicated(), up=[0, 1, 7], acting=[0, 1, 2], items=[(2, 7)]))
     assert found == Pin((0, 1, 2), (), 1, 0, None)
@@ -245,9 +240,3 @@ def _expressible(raw: Tuple[int, ...], wanted: Tuple[int, ...]) -> bool:
             last = goes.pop(last)
         pairs += last == first
     return bool(ends or not pairs) and pairs <= len(raw)
-
-
-def test_nothing_is_pinned_to_an_osd_without_crush_weight() -> None:
-    found = pin(remapped(replicated(weights={3: 0.0}), up=[0, 1, 2], acting=[3, 1, 2]))
-    assert found.shards == 0 and found.obstacle is not None
-    assert found.obstacle.code == codes.FAILURE_DOMAIN

@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     AUTO_PLANNER, BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
-    JOURNAL, PG_CHECKS, POOLS, THROTTLE, TOO_FULL, Edit, Mutation)
+    JOURNAL, POOLS, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -298,8 +298,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "doubtful-pgs-are-moved",
         "a PG whose copies are inconsistent or could not be repaired stays", (
-            Edit(PG_CHECKS,
-                 "        return reasons.INCONSISTENT\n",
+            Edit("equilibrium_mgr/snapshot/immovable_reasons.py",
+                 "        return INCONSISTENT\n",
                  "        return None\n"),),
         ("scenario:guard_doubtful",)),
     Mutation(

@@ -254,7 +254,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "pg-num-gets-no-budget",
         "half of the mgr's own misplaced target is left to a pg_num that changes", (
             Edit(OBSERVER,
-                 "        return min(limit, self._target_ratio / 2.0) if"
+                 "        return min(limit, target / 2.0) if"
                  " pg_num_changes(snapshot) else limit\n",
                  "        return limit\n"),),
         ("scenario:pg_num_budget",)),

@@ -10,7 +10,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.observation.movements import (
-    CRUSH, PG_NUM, PLAN, RECOVERY, UPMAP, Movement, MovingTotals, moving_state)
+    CRUSH, PG_NUM, PLAN, RECOVERY, UPMAP, Movement, MovingTotals)
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.immovable_reasons import PG_NUM_CHANGING
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -167,14 +167,3 @@ def test_two_shards_of_a_replicated_pg_are_paired_by_its_items() -> None:
     both = Cluster(hosts(8)).pool(1, size=3).pg(
         "1.0", [4, 5, 2], items=[(1, 4), (0, 5)], acting=[0, 1, 2], state=FILLING)
     assert sorted(routes(found(both))) == [(0, 5, UPMAP), (1, 4, UPMAP)]
-
-
-@pytest.mark.parametrize("state, told", [
-    ("active+remapped+backfilling", "backfilling"),
-    ("active+undersized+degraded+remapped+backfill_wait", "backfill_wait"),
-    ("active+remapped+backfill_wait+backfill_toofull", "backfill_toofull"),
-    ("active+recovering+degraded", "recovering"), ("active+recovery_wait", "recovery_wait"),
-    ("remapped+peering", "peering"), ("active+remapped", "remapped"), ("", "peering"),
-    ("active+clean", "peering")])
-def test_states_are_ceph_s_words(state: str, told: str) -> None:
-    assert moving_state(state) == told

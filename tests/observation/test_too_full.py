@@ -5,14 +5,9 @@ from typing import Any
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
-from tests.support.fakes import Harness
-from tests.support.rounds import kept, small_plan, uneven
 from tests.support.units import GIB
 
 from equilibrium_mgr.observation.cluster_view import find_too_full
-from tests.report.explanations import explained, says
-from equilibrium_mgr.report.health import health_checks
-from equilibrium_mgr.report.status import report_status
 
 
 def moving(state: str) -> Cluster:
@@ -58,35 +53,3 @@ def test_statistics_that_show_no_full_osd() -> None:
 
 def test_nothing_is_told_of_what_goes_on() -> None:
     assert told(moving("active+remapped+backfilling").osd(0, used=96 * GIB)) == []
-
-
-def stuck() -> Harness:
-    """The first of our moves stands in recovery_toofull: its source is full."""
-    harness = Harness(uneven(), max_backfills_per_osd=1)
-    cluster = harness.gateway.cluster.osd(0, used=96 * GIB)
-    harness.balancer.execute("p", kept(harness, plan=small_plan(2)))
-    harness.round(60)
-    cluster.records["1.0"] = cluster.records["1.0"]._replace(
-        state="active+recovery_toofull+undersized+remapped", reported_epoch=cluster.epoch)
-    harness.round(60)
-    return harness
-
-
-def test_screens_and_health_name_it() -> None:
-    harness = stuck()
-    assert harness.gateway.sent == ["1.0"]
-    command = "ceph osd set-full-ratio 0.97"
-    answer = report_status(harness.balancer.status, harness.planning, harness.settings(),
-                           harness.now)
-    assert answer.data["reason"].startswith("pg 1.0 in recovery_toofull: osd.0 is too full")
-    assert command in " ".join(answer.plain.split())
-    assert answer.data["too_full"][0]["command"] == command
-    view = harness.balancer.status.view
-    assert view is not None
-    for what in (None, "osd.0", "1.0"):
-        found = explained(harness, what)
-        assert found is not None and says(found.plain, command)
-        assert found.data["too_full"][0]["osd"] == 0
-    checks = health_checks(harness.balancer.status, harness.now, False)
-    check = checks["MGR_EQUILIBRIUM_TOOFULL"]
-    assert check["count"] == 1 and "osd.0 is too full" in check["detail"][0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.gateway.snapshot_reader import PoolSpaceNow
+from equilibrium_mgr.gateway.cluster_summary import PoolSpaceNow
 from equilibrium_mgr.observation.cluster_view import make_view
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds

@@ -7,6 +7,10 @@ import pytest
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import HOST_RULE
+from tests.support.units import GIB, MIB
+
+from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.immovable_reasons import OMAP_ON_SMALL_OSD
 
 
 def one_pg(size: int = 2, count: int = 4, **pool: Any) -> Cluster:
@@ -15,12 +19,6 @@ def one_pg(size: int = 2, count: int = 4, **pool: Any) -> Cluster:
 
 def reasons(cluster: Cluster) -> Dict[str, int]:
     return dict(cluster.snapshot().skipped)
-
-
-def test_healthy_pgs_may_move() -> None:
-    snapshot = one_pg().pg("1.0", [0, 1]).pg("1.1", [2, 3], items=[(1, 3)]).snapshot()
-    assert dict(snapshot.skipped) == {}
-    assert snapshot.pgs["1.1"].raw == (2, 1) and snapshot.pgs["1.1"].immovable is None
 
 
 def test_missing_member_of_a_replicated_pg() -> None:
@@ -51,12 +49,6 @@ def test_pg_upmap_primary_where_the_rule_gives_each_position_its_osds() -> None:
     pgid = next(pgid for pgid in cluster.up if pgid.startswith("4."))
     cluster.extra["pg_upmap_primaries"] = [{"pgid": pgid, "primary_osd": cluster.up[pgid][0]}]
     assert reasons(cluster) == {**before, "its primary is set by pg-upmap-primary": 1}
-
-
-def test_pg_without_statistics() -> None:
-    cluster = one_pg().pg("1.0", [0, 1]).pg("1.1", [0, 2], state="unknown").pg("1.2", [1, 2])
-    del cluster.records["1.2"]
-    assert reasons(cluster) == {"no statistics of the PG": 2}
 
 
 @pytest.mark.parametrize("field", ["pg_num_target", "pg_num_pending", "pg_placement_num",
@@ -134,3 +126,13 @@ def test_pg_of_a_pool_that_is_gone() -> None:
     snapshot = cluster.snapshot()
     assert set(snapshot.pgs) == {"1.0"}
     assert dict(snapshot.skipped) == {}
+
+
+@pytest.mark.parametrize("full", [0, 1])
+def test_full_osds_are_relieved_of_omap_though_one_is_small(full: int) -> None:
+    cluster = one_pg().osd(0, size=2 * GIB).pg(
+        "1.0", [0, 1], num_bytes=0, objects=60, omap=25 * MIB)
+    for ratio, stay in ((0.5, {OMAP_ON_SMALL_OSD: 1}), (0.9, {})):
+        cluster.osd(full, used=int(ratio * cluster.sizes[full]))
+        reading = cluster.reading()._replace(min_omap_osd_bytes=50 * GIB)
+        assert build_snapshot(reading).skipped == stay

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from math import ceil
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, Sequence
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -15,55 +15,16 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
-from equilibrium_mgr.snapshot.sizes.osd_factors import (
-    NO_FACTORS, OsdFactors, fit_osd_factors, fit_size_factors)
 
 OSDS = 8
 SIZE = 100 * GIB
 
 
-def rows(ratios: Dict[Tuple[int, int], float], stored: int = 10 * GIB) -> List[
-        Tuple[int, int, int, int]]:
-    """(pool, OSD, allocated, stored) for (pool, OSD) → allocated ÷ stored."""
-    return [(pool, osd, int(stored * ratio), stored) for (pool, osd), ratio in ratios.items()]
-
-
-def fitted(ratios: Dict[Tuple[int, int], float], kept: OsdFactors = NO_FACTORS,
-           stored: int = 10 * GIB) -> OsdFactors:
-    """`kept`: of the last fit."""
-    return fit_osd_factors(rows(ratios, stored), [
-        {"osd": osd, "statfs": {"total": SIZE}} for osd in range(OSDS)], kept)
-
-
-def two_pools(small: float, large: float, odd: int = 3) -> Dict[Tuple[int, int], float]:
-    """Pools of small and of large objects; the first OSDs have a larger min_alloc_size."""
-    usual = {1: (1.23, small), 2: (1.004, large)}
-    return {(pool, osd): ratio * (factor if osd < odd else 1.0)
-            for pool, (ratio, factor) in usual.items() for osd in range(OSDS)}
-
-
 def test_osds_that_all_differ_have_no_factors() -> None:
     """A spread without kinds is that of the data, not of the OSDs."""
-    assert fitted({(1, osd): 1.0 + 0.1 * osd for osd in range(OSDS)}) == NO_FACTORS
-
-
-@pytest.mark.parametrize("odd", [1, 3, 4])
-def test_a_larger_min_alloc_size(odd: int) -> None:
-    found = fitted(two_pools(5.33, 1.045, odd))
-    for osd in range(OSDS):
-        assert found.of_shard(1, osd) == pytest.approx(5.33 if osd < odd else 1.0, abs=0.01)
-        assert found.of_shard(2, osd) == 1.0   # too little to be clear
-        assert (osd in found.osds) == (osd < odd)
-    # of 10 GiB each: 5.33 times 1.23, and 1.004
-    assert fit_size_factors(found, {0: {1: 12.3, 2: 10.04}}, {}, {})[0] == pytest.approx(
-        (5.33 * 1.23 + 1.004) / 2.234, rel=0.01)
-
-
-def test_a_factor_stays_while_it_is_as_good() -> None:
-    first = fitted(two_pools(5.33, 1.0))
-    assert fitted(two_pools(5.40, 1.0), first).allocation == first.allocation
-    assert fitted(two_pools(7.0, 1.0), first).of_shard(1, 0) == pytest.approx(7.0, abs=0.01)
-    assert fitted(two_pools(1.0, 1.0), first) == NO_FACTORS
+    cluster = odd_cluster()
+    cluster.taken_ratios = {(pool, osd): 1.0 + 0.1 * osd for pool in (1, 2) for osd in range(OSDS)}
+    assert {osd.size_factor for osd in cluster.snapshot().osds.values()} == {1.0}
 
 
 def odd_cluster(seed: int = 1) -> Cluster:

@@ -29,30 +29,23 @@ def change(rng: random.Random, cluster: Cluster) -> str:
     pgid, osd = rng.choice(sorted(cluster.up)), rng.choice(sorted(cluster.osds))
     pool, up = cluster.pools[rng.choice(sorted(cluster.pools))], cluster.up[pgid]
     what = rng.choice((
-        "up", "hole", "acting", "items", "no items", "pinned", "new pool", "pool gone", "pg_num",
-        "size", "rule", "weight", "down", "no statistics", "class", "CRUSH weight", "bytes"))
+        "up", "hole", "items", "no items", "new pool", "pool gone", "size", "rule", "weight", "down",
+        "class", "CRUSH weight"))
     if what == "up" and osd not in up:
         cluster.up[pgid] = up[:-1] + [osd]
     elif what == "hole":
         cluster.up[pgid] = up[:-1] if pgid[0] != "2" else [NONE] + up[1:]
-    elif what == "acting":
-        cluster.acting[pgid] = rng.sample(HDDS, 3)
     elif what == "items" and up and osd not in up and up[0] != NONE:
         cluster.items[pgid] = [(up[0], osd)]
         cluster.up[pgid] = [osd] + up[1:]
     elif what == "no items" and cluster.items:
         del cluster.items[rng.choice(sorted(cluster.items))]
-    elif what == "pinned":
-        cluster.extra["pg_upmap"] = rng.choice(([], [{"pgid": pgid, "osds": list(up)}]))
     elif what == "new pool":
         number = max(cluster.pools) + 1
         cluster.pool(number, size=2, rule=rng.choice((0, 2))).pg(
             f"{number}.0", rng.sample(HDDS, 2), num_bytes=GIB, objects=9)
     elif what == "pool gone" and pool["pool"] > 4:
         del cluster.pools[pool["pool"]]
-    elif what == "pg_num":
-        cluster.osd_map()   # fills in what it tells of each pool
-        pool["pg_num_target"] = pool["pg_num"] + rng.choice((0, 1))
     elif what == "size":
         cluster.pools[rng.choice((1, 3))]["size"] = rng.choice((2, 3))
     elif what == "rule":
@@ -63,15 +56,11 @@ def change(rng: random.Random, cluster: Cluster) -> str:
     elif what == "down":
         is_up = rng.random() < 0.6
         cluster.osd(osd, up=int(is_up), state=["exists", "up"] if is_up else ["exists"])
-    elif what == "no statistics":
-        cluster.without_statistics = rng.choice(([], [osd]))
     elif what in ("class", "CRUSH weight"):
         rng.choice(cluster.crush["devices"])["class"] = rng.choice(("hdd", "ssd", "nvme"))
         rng.choice([item for bucket in cluster.crush["buckets"] for item in bucket["items"]
                     if item["id"] >= 0])["weight"] = rng.choice((0, 0x10000, 0x20000))
         cluster.extra["crush_version"] = cluster.extra.get("crush_version", 5) + 1
-    elif what == "bytes":
-        cluster.records[pgid] = cluster.records[pgid]._replace(num_bytes=rng.randrange(12 * GIB))
     cluster.epoch += 1
     return what
 

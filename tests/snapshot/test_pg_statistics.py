@@ -39,30 +39,20 @@ class Reader:
                                        {pgid: up for pgid in pgs})
 
 
-def test_full_reading_gives_objects_and_omap() -> None:
-    reader = Reader([pg_stat("1.0", 7, 70), pg_stat("1.1", 3, 30)], [pool_stat(1, 10, 100)])
-    assert reader.read({"1.0": progress(500), "1.1": progress(500)})["1.0"] == PgRecord(
-        500, 7, 70, "active+clean", 1.0, 5)
-
-
 def test_growth_of_the_pool_scales_its_pgs() -> None:
     reader = Reader([pg_stat("1.0", 6, 50), pg_stat("1.1", 4, 50)], [pool_stat(1, 10, 100)])
     now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 20, 300)])
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(12, 150), (8, 150)]
 
 
-def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
-    reader = Reader([pg_stat(f"1.{n:x}", 20, 8) for n in range(2)], [pool_stat(1, 40, 16)])
-    now = reader.read({"1.0": progress(500), "1.1": progress(1000), "1.2": progress(500)},
-                      [pool_stat(1, 40, 16)])
-    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(10, 4), (20, 8), (10, 4)]
-
-
-def test_pool_of_few_objects_that_is_filled_is_shared_out_anew() -> None:
-    """Three objects in one PG do not put all that has come since into it."""
-    reader = Reader([pg_stat("1.0", 3), pg_stat("1.1", 0)], [pool_stat(1, 3)])
-    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 1000)])
-    assert [record.num_objects for record in now.values()] == [500, 500]
+@pytest.mark.parametrize("pgids, objects, enough", [
+    ("1.0 1.1", 40, True), ("1.0 1.1 1.2", 10, False),   # split
+    ("1.0", 10, False), ("1.0 1.1", 41, False)])          # merged; filled since
+def test_what_the_last_full_reading_says_is_enough(pgids: str, objects: int, enough: bool) -> None:
+    reader = Reader([pg_stat("1.0", 6), pg_stat("1.1", 4)], [pool_stat(1, 10)])
+    pgs = {pgid: progress() for pgid in pgids.split()}
+    pgs["1.9"] = progress(state="unknown", reported_epoch=0)
+    assert reader.statistics.says_enough(pgs, [pool_stat(1, objects)]) is enough
 
 
 def test_log_recovery_without_a_pg_temp_lowers_what_is_to_come() -> None:
@@ -98,15 +88,6 @@ def test_full_reading_tells_how_far_a_transfer_is() -> None:
     reader = Reader([stat], [pool_stat(1, 10)])
     assert moving(reader, 700) == 0.4
     assert abs(moving(reader, 900) - 0.2) < 1e-9
-
-
-def test_full_reading_of_a_pg_that_has_lost_a_copy_tells_that_all_of_it_is_to_come() -> None:
-    """Its objects are degraded, not misplaced: the OSD looked as if nothing would come to it."""
-    stat = pg_stat("1.0", 10, up=(2, 1), acting=(1,), num_objects_degraded=10,
-                   num_bytes_recovered=500)
-    reader = Reader([stat], [pool_stat(1, 10)])
-    waits = progress(1000, 500, state="active+recovery_wait+undersized+degraded+remapped")
-    assert reader.read({"1.0": waits}, moving={"1.0"}, up=(2, 1))["1.0"].uncopied_ratio == 1.0
 
 
 def test_transfer_that_ended_is_forgotten() -> None:
@@ -183,19 +164,6 @@ def test_a_pg_that_is_unknown_as_it_begins_to_move() -> None:
     reader.read({"1.0": progress(0, 0, state="unknown", reported_epoch=0)})
     assert moving(reader, 9000) == 1.0
     assert moving(reader, 9500) == 0.5
-
-
-def test_a_second_movement_of_a_pg_begins_anew() -> None:
-    """It was never seen at rest between the two: what came before went to other OSDs."""
-    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
-    reader.read({"1.0": progress()}, up=(0, 1))
-    moving: Dict[str, Any] = {"state": "active+remapped+backfilling"}
-    first = reader.read({"1.0": progress(recovered=800, **moving)}, moving={"1.0"}, up=(0, 2))
-    assert first["1.0"].uncopied_ratio == pytest.approx(0.2)
-    second = reader.read({"1.0": progress(recovered=900, **moving)}, moving={"1.0"}, up=(0, 3))
-    assert second["1.0"].uncopied_ratio == 1.0
-    later = reader.read({"1.0": progress(recovered=1400, **moving)}, moving={"1.0"}, up=(0, 3))
-    assert later["1.0"].uncopied_ratio == pytest.approx(0.5)
 
 
 def test_what_came_before_the_transfer_was_seen_counts() -> None:

@@ -61,26 +61,6 @@ def test_shards_of_a_class_never_exceed_what_it_uses(seed: int) -> None:
     assert 0 < shards <= sum(o.used_bytes for o in snapshot.osds.values()) + 1
 
 
-def test_compressed_pool_shrinks_by_its_own_ratio() -> None:
-    cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=3)
-    for ps in range(4):
-        cluster.pg(f"1.{ps:x}", [ps, (ps + 1) % 4], num_bytes=8 * GIB)
-        cluster.pg(f"2.{ps:x}", [ps, (ps + 1) % 4, (ps + 2) % 4], num_bytes=2 * GIB)
-    cluster.store_stats = {1: {"allocated": 4 * 2 * 4 * GIB}, 2: {"allocated": 4 * 3 * 2 * GIB}}
-    for osd in range(4):
-        cluster.osd(osd, used=2 * 4 * GIB + 3 * 2 * GIB)
-    snapshot = cluster.snapshot()
-    assert snapshot.pgs["1.0"].shard_bytes == pytest.approx(4 * GIB, abs=1)
-    assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(2 * GIB, abs=1)
-
-
-def test_shards_larger_than_their_devices_use_are_shrunk() -> None:
-    """Compression without per-pool figures: only what the OSDs report tells."""
-    cluster = Cluster(hosts(2)).pool(1, size=2).pg("1.0", [0, 1], num_bytes=8 * GIB)
-    snapshot = cluster.osd(0, used=2 * GIB).osd(1, used=2 * GIB).snapshot()
-    assert snapshot.pgs["1.0"].shard_bytes == 2 * GIB
-
-
 def test_class_that_is_not_compressed_is_not_shrunk() -> None:
     cluster = Cluster(hosts(4), {0: "take default~hdd; chooseleaf firstn 0 host; emit",
                                  1: "take default~ssd; chooseleaf firstn 0 host; emit"},

@@ -40,52 +40,9 @@ def test_out_target_is_skipped() -> None:
     assert apply_items([3, 1, 0], [(3, 2), (1, 4)], lambda osd: osd == 2) == (3, 4, 0)
 
 
-@pytest.mark.parametrize("up, items, raw", [
-    ((2, 1, 0), [(3, 2)], (3, 1, 0)),
-    ((3, 1, 0), [], (3, 1, 0)),
-    ((3, 1, 0), [(3, 1)], (3, 1, 0)),             # a dead entry changes nothing
-    ((4, 1, 0), [(3, 2), (2, 4)], (3, 1, 0)),     # a chain is walked back
-    ((3, 6, 5), [(0, 5), (1, 6)], (3, 1, 0)),
-    ((1, 2), [(0, 2)], (1, 0)),                   # osd.0 is an OSD like any other
-])
-def test_raw_mapping_is_recovered(up: Tuple[int, ...], items: Items,
-                                  raw: Tuple[int, ...]) -> None:
-    assert invert_items(up, items, never_out) == raw
-
-
-def test_out_target_leaves_the_raw_mapping() -> None:
-    """osd.2 is out: Ceph skips the pair, so osd.3 is still in the up set."""
-    assert invert_items((3, 1, 0), [(3, 2)], lambda osd: osd == 2) == (3, 1, 0)
-
-
 def test_mapping_that_cannot_be_told_is_none() -> None:
     """The target is up without its source being gone for it: no raw mapping gives this."""
     assert invert_items((3, 2, 0), [(3, 2), (1, 3)], lambda osd: osd == 3) is None
-
-
-@pytest.mark.parametrize("raw", [(5, 12, 0), (12, 5, 0)])
-def test_mapping_of_two_pairs_with_one_source_is_none_where_both_may_have_taken_effect(
-        raw: Tuple[int, ...]) -> None:
-    """Either target may be CRUSH's own; the monitor keeps both pairs, as their `from` is raw."""
-    items = [(5, 3), (5, 12)]
-    up = apply_items(raw, items, never_out)
-    assert sorted(up) == [0, 3, 12]
-    assert invert_items(up, items, never_out) is None
-
-
-def test_second_pair_of_a_source_whose_target_is_not_up_is_dead() -> None:
-    assert invert_items((3, 12, 0), [(5, 3), (5, 7), (5, 3)], never_out) == (5, 12, 0)
-
-
-@pytest.mark.parametrize("wanted", [(1, 3, 0), (5, 5, 0), (0, 3, 1), (1, 3, 5)])
-def test_exchange_in_a_circle_is_refused(wanted: Tuple[int, ...]) -> None:
-    with pytest.raises(ValueError):
-        items_for((3, 1, 0), wanted)
-
-
-def test_an_osd_is_left_before_another_shard_takes_it() -> None:
-    assert items_for((3, 1, 0), (1, 2, 0)) == ((1, 2), (3, 1))
-    assert items_for((3, 1, 0, 7), (1, 0, 5, 7)) == ((0, 5), (1, 0), (3, 1))
 
 
 def steps_to(raw: Tuple[int, ...], osds: int) -> Dict[Tuple[int, ...], int]:

@@ -12,7 +12,7 @@ import errno
 from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ...gateway.snapshot_reader import PoolSpaceNow
+from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import RUNNING_STATES
 from ...observation.refusals import planned_placement, planned_usage

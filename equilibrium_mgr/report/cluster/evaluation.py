@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...gateway.snapshot_reader import PoolSpaceNow
+from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
 from ...observation.refusals import PlannedPlacement, planned_placement

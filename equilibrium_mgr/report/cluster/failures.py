@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ...gateway.snapshot_reader import PoolSpaceNow
+from ...gateway.cluster_summary import PoolSpaceNow
 from ...plan.model import ClassUsage, Usage
 from ...plan_service.failure_service import FailureAnswer
 from ...runtime.formatting import (

@@ -18,8 +18,7 @@ from ...crush.placement import NO_OSD
 from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
-from ..look import Look
-from ..model import Osd, Pg, PgRecord, Pool, Reading, pool_of, transfers
+from ..model import Look, Osd, Pg, PgRecord, Pool, Reading, pool_of, transfers
 from .omap import OmapEstimate, OmapSums, is_reported_late, is_unmeasured
 from .osd_factors import (
     NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors, fit_size_factors, of_whole,
@@ -187,13 +186,14 @@ class SizeModel:
             self._came = {(pgid, osd): (now, 0) for pgid in look.reading.sent
                           if pgid in look.reading.up for osd in look.acting_set(pgid)}
             return
-        if last.reading.up is look.reading.up and last.acting == look.acting:
+        if last.reading.up is look.reading.up and last.reading.acting == look.reading.acting:
             return
-        for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-            up, old_up = look.reading.up[pgid], last.reading.up.get(pgid)
-            acting, old_acting = look.acting.get(pgid), last.acting.get(pgid)
-            if old_up is None or (up == old_up and acting == old_acting):
-                continue
+        for pgid in piecewise(last.pgids, _PGS_A_PIECE):
+            up, old_up = look.reading.up.get(pgid, ()), last.reading.up[pgid]
+            acting, old_acting = look.reading.acting.get(pgid), last.reading.acting.get(pgid)
+            if up == old_up and acting == old_acting or (
+                    not up and pgid not in look.reading.up and pool_of(pgid) in look.pools):
+                continue   # merged PGs stay where they are, in another
             acting, old_acting = acting or up, old_acting or old_up
             for osd in set(acting).difference(old_acting):
                 self._came[pgid, osd] = now, epoch
@@ -209,14 +209,6 @@ class SizeModel:
                     self._omap_left.setdefault(osd, []).append(pgid)
         if len(look.pgids) != len(last.pgids):
             self._renumbered_at = now
-        for pgid in last.reading.up.keys() - look.reading.up.keys():
-            # merged PGs stay where they are, in another
-            if pool_of(pgid) in last.pools and pool_of(pgid) not in look.pools:
-                up, acting = last.reading.up[pgid], last.acting_set(pgid)
-                for osd in {*acting, *up}.difference((NO_OSD,)):
-                    held = acting if osd in acting else up
-                    self._left.setdefault(osd, []).append((now, pool_of(pgid), self._data(
-                        last, pgid, tuple(held).index(osd))))
 
     def _fit_omap(self, look: Look) -> None:
         """Fits what depends on records alone: omap that PGs do not tell, and the pools' means."""
@@ -226,7 +218,7 @@ class SizeModel:
         reported = look.with_statistics
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
             record, pool, up = look.record(pgid), pool_of(pgid), look.reading.up[pgid]
-            acting = look.acting.get(pgid) or up
+            acting = look.reading.acting.get(pgid) or up
             copies = sum([osd in reported for osd in acting])
             sums[pool].add(record, copies, 0 if acting is up else len(set(up).difference(acting)))
             if not record.is_unknown:
@@ -256,7 +248,7 @@ class SizeModel:
         came = {pgid for pgid, _ in self._came}
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
             record, up = look.record(pgid), look.reading.up[pgid]
-            pool, acting = look.pools[pool_of(pgid)], look.acting.get(pgid) or up
+            pool, acting = look.pools[pool_of(pgid)], look.reading.acting.get(pgid) or up
             shard, _ = self.input_of(pool, record, acting)
             data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
             # some of its OSDs may not have all of it; what nobody reports is not known to move
