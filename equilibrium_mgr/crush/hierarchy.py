@@ -45,7 +45,9 @@ class CrushHierarchy:
         self.device_class: Dict[int, str] = {
             d["id"]: d.get("class", "") for d in dump.get("devices", [])}
         self.buckets: Dict[int, Bucket] = {
-            b["id"]: _bucket(b) for b in dump.get("buckets", [])}
+            b["id"]: Bucket(b["id"], b.get("name", ""), b["type_name"], b.get("type_id", 0), tuple([
+                (item["id"], item["weight"] / WEIGHT_ONE) for item in b.get("items", [])]))
+            for b in dump.get("buckets", [])}
         self.rules: Dict[int, Mapping[str, Any]] = {
             r["rule_id"]: r for r in dump.get("rules", [])}
         self.type_ids: Dict[str, int] = {
@@ -58,7 +60,11 @@ class CrushHierarchy:
     def subtree(self, root: int) -> Subtree:
         """The subtree under a bucket, or under a single OSD where a rule takes one."""
         if root not in self._subtrees:
-            self._subtrees[root] = self._collect(root)
+            weights: Dict[int, float] = {root: 1.0} if root >= 0 else {}
+            ancestors: Dict[str, Dict[int, int]] = {}
+            if root < 0:
+                self._descend(root, {}, weights, ancestors)
+            self._subtrees[root] = Subtree(weights, ancestors)
         return self._subtrees[root]
 
     def buckets_of_type(self, root: int, type_name: str) -> Iterator[int]:
@@ -100,14 +106,6 @@ class CrushHierarchy:
                     found.setdefault(osd, bucket.name)
         return found
 
-    def _collect(self, root: int) -> Subtree:
-        weights: Dict[int, float] = {}
-        ancestors: Dict[str, Dict[int, int]] = {}
-        if root >= 0:
-            return Subtree({root: 1.0}, ancestors)
-        self._descend(root, {}, weights, ancestors)
-        return Subtree(weights, ancestors)
-
     def _descend(self, bucket_id: int, path: Dict[str, int], weights: Dict[int, float],
                  ancestors: Dict[str, Dict[int, int]]) -> None:
         bucket = self.buckets.get(bucket_id)
@@ -122,10 +120,3 @@ class CrushHierarchy:
                 weights[item] = weight
                 for type_name, ancestor in path.items():
                     ancestors.setdefault(type_name, {})[item] = ancestor
-
-
-def _bucket(dump: Mapping[str, Any]) -> Bucket:
-    items: List[Tuple[int, float]] = [
-        (item["id"], item["weight"] / WEIGHT_ONE) for item in dump.get("items", [])]
-    return Bucket(dump["id"], dump.get("name", ""), dump["type_name"],
-                  dump.get("type_id", 0), tuple(items))

@@ -58,80 +58,40 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     Raises UnsupportedRule for steps outside take, choose*, emit and the tuning steps, for rules
     that do not end at OSDs, and for rules that place too few shards.
     """
-    blocks = _Blocks(pool_size)
-    read_step = _read_msr_step if rule.get("type") in (MSR_FIRSTN, MSR_INDEP) else _read_step
+    is_msr = rule.get("type") in (MSR_FIRSTN, MSR_INDEP)
+    blocks: List[TakeBlock] = []
+    take: Optional[int] = None
+    chosen: List[ChooseStep] = []
+    placed = 0
     for step in rule.get("steps", []):
-        read_step(blocks, step, step.get("op", ""))
-    return blocks.all()
-
-
-class _Blocks:
-    """The take blocks of a rule, as its steps make them."""
-
-    def __init__(self, pool_size: int) -> None:
-        self.pool_size = pool_size
-        self.found: List[TakeBlock] = []
-        self.take: Optional[int] = None
-        self._chosen: List[ChooseStep] = []
-        self._placed = 0
-
-    def begin(self, take: Optional[int]) -> None:
-        """A take; None after an emit."""
-        self.take, self._chosen = take, []
-
-    def choose(self, *steps: ChooseStep) -> None:
-        if self._chosen and self._chosen[-1].type_name == OSD_TYPE:
-            raise UnsupportedRule("the rule chooses again below OSDs")
-        self._chosen += steps
-
-    def emit(self, is_msr: bool) -> None:
-        if self.take is None:
-            raise UnsupportedRule("the rule emits before it takes")
-        block = _emit(self.take, self._chosen, self._placed, self.pool_size)
-        if block.positions > 0:
-            self.found.append(block._replace(is_msr=is_msr))
-            self._placed += block.positions
-        self.begin(None)
-
-    def all(self) -> List[TakeBlock]:
-        if self._placed < self.pool_size:
-            raise UnsupportedRule(
-                f"the rule places {self._placed} of {self.pool_size} shards")
-        return self.found
-
-
-def _read_step(blocks: _Blocks, step: Mapping[str, Any], op: str) -> None:
-    if op == "take":
-        blocks.begin(step["item"])
-    elif op in _CHOOSE_STEPS:
-        blocks.choose(*_choose_steps(op, step, blocks.pool_size))
-    elif op == "emit":
-        blocks.emit(is_msr=False)
-    elif op not in _TUNING_STEPS:
-        raise UnsupportedRule(f"the rule has the unknown step {op}")
-
-
-def _read_msr_step(blocks: _Blocks, step: Mapping[str, Any], op: str) -> None:
-    if op == "take":
-        blocks.begin(step["item"])
-    elif op == "choosemsr" and blocks.take is not None:
-        if step["num"] < 0:
-            raise UnsupportedRule("the rule has a choose step for no bucket at all")
-        blocks.choose(ChooseStep(step["type"], step["num"] or blocks.pool_size))
-    elif op == "emit" and blocks.take is not None and blocks.take < 0:
-        blocks.emit(is_msr=True)
-    elif op not in _MSR_TUNING_STEPS or blocks.take is not None or blocks.found:
-        raise UnsupportedRule(f"the rule has the step {op} where no MSR rule has one")
-
-
-def _choose_steps(op: str, step: Mapping[str, Any], pool_size: int) -> List[ChooseStep]:
-    num = resolved_num(step["num"], pool_size)
-    if num <= 0:
-        raise UnsupportedRule("the rule has a choose step for no bucket at all")
-    chosen = ChooseStep(step["type"], num)
-    if _CHOOSE_STEPS[op] and chosen.type_name != OSD_TYPE:
-        return [chosen, ChooseStep(OSD_TYPE, 1)]
-    return [chosen]
+        op = step.get("op", "")
+        if op == "take":
+            take, chosen = step["item"], []
+        elif op == "emit" and not (is_msr and (take is None or take >= 0)):
+            if take is None:
+                raise UnsupportedRule("the rule emits before it takes")
+            block = _emit(take, chosen, placed, pool_size)
+            if block.positions > 0:
+                blocks.append(block._replace(is_msr=is_msr))
+                placed += block.positions
+            take, chosen = None, []
+        elif op in _CHOOSE_STEPS and not is_msr or op == "choosemsr" and is_msr and (
+                take is not None):
+            num = resolved_num(step["num"], pool_size)
+            if num <= 0 or is_msr and step["num"] < 0:
+                raise UnsupportedRule("the rule has a choose step for no bucket at all")
+            if chosen and chosen[-1].type_name == OSD_TYPE:
+                raise UnsupportedRule("the rule chooses again below OSDs")
+            chosen.append(ChooseStep(step["type"], num))
+            if _CHOOSE_STEPS.get(op) and step["type"] != OSD_TYPE:
+                chosen.append(ChooseStep(OSD_TYPE, 1))
+        elif is_msr and (op not in _MSR_TUNING_STEPS or take is not None or blocks):
+            raise UnsupportedRule(f"the rule has the step {op} where no MSR rule has one")
+        elif not is_msr and op not in _TUNING_STEPS:
+            raise UnsupportedRule(f"the rule has the unknown step {op}")
+    if placed < pool_size:
+        raise UnsupportedRule(f"the rule places {placed} of {pool_size} shards")
+    return blocks
 
 
 def _emit(take: int, steps: List[ChooseStep], placed: int, pool_size: int) -> TakeBlock:

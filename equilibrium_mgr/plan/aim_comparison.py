@@ -1,11 +1,9 @@
 """Figures of plans with the other aims, for an operator who chooses between them.
 
-Only figures are kept, and of few plans: they can be computed again.
+Only figures are kept: they can be computed again.
 """
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from .model import Plan
@@ -13,8 +11,6 @@ from .options import AIMS, PlanOptions
 from .store import PlanHead
 
 PLANNING, READY, FAILED = "planning", "ready", "failed"
-
-MAX_COMPARISONS = 10
 
 
 class AimFigures(NamedTuple):
@@ -62,49 +58,40 @@ class AimComparison:
 
 
 class AimComparisons:
-    """The options of the plans that this process has made, and the comparisons that it keeps."""
+    """The options of the plans that this process has made, and the comparisons of kept plans, by
+    the plan's name. Callable from any thread: each line of it is one step."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._options: Dict[str, Tuple[PlanHead, PlanOptions]] = {}
-        self._kept: OrderedDict[str, AimComparison] = OrderedDict()
+        self._kept: Dict[str, AimComparison] = {}
 
     def plan_made(self, head: PlanHead, options: PlanOptions) -> None:
         """Called when a plan was made and kept: figures of an older one of its name are dropped."""
-        with self._lock:
-            self._options[head.name] = (head, options)
-            self._kept.pop(head.name, None)
+        self._options[head.name] = (head, options)
+        self.drop(head.name)
 
     def forget(self, name: str) -> None:
         """Called when a plan was removed."""
-        with self._lock:
-            self._options.pop(name, None)
-            self._kept.pop(name, None)
+        self._options.pop(name, None)
+        self.drop(name)
 
     def drop(self, name: str) -> None:
         """Forgets a plan's comparison; the next one begins anew."""
-        with self._lock:
-            self._kept.pop(name, None)
+        self._kept.pop(name, None)
 
     def is_kept(self, comparison: AimComparison) -> bool:
         """True if this comparison has not been dropped."""
-        with self._lock:
-            return self._kept.get(comparison.head.name) is comparison
+        return self._kept.get(comparison.head.name) is comparison
 
     def get_or_begin(self, head: PlanHead, otherwise: PlanOptions) -> Tuple[AimComparison, bool]:
         """The comparison of a kept plan, and True if it is a new one.
 
         It has the options that the plan was made with, or `otherwise` where they are not known.
         """
-        with self._lock:
-            known = self._kept.get(head.name)
-            if known is not None and known.head == head:
-                self._kept.move_to_end(head.name)
-                return known, False
-            made, options = self._options.get(head.name, (None, otherwise))
-            comparison = AimComparison(head, options if made == head else otherwise, made == head)
-            self._kept[head.name] = comparison
-            self._kept.move_to_end(head.name)
-            while len(self._kept) > MAX_COMPARISONS:
-                self._kept.popitem(last=False)
-            return comparison, True
+        known = self._kept.get(head.name)
+        if known is not None and known.head == head:
+            return known, False
+        made, options = self._options.get(head.name, (None, otherwise))
+        comparison = AimComparison(head, options if made == head else otherwise, made == head)
+        self._kept[head.name] = comparison
+        return comparison, True

@@ -85,26 +85,23 @@ class PlanStore:
         with self._lock:
             self._being_written.add(name)  # tidy must not take parts whose head is still to come
         try:
-            return self._write(name, plan, parts, created_at)
+            old = self.heads().get(name)
+            generation = 1 + max([old.generation if old else 0] + self._generations(name))
+            for index, part in enumerate(parts):
+                self._kv.set_store(_part_key(name, generation, index), part)
+            head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
+                            plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
+                            plan.topology, plan.pool_pgs, plan.room_gained_bytes, plan.kind)
+            self._kv.set_store(_head_key(name), head.to_json())
+            with self._lock:
+                self._loaded()[name] = head
+                self._removed.discard(name)
+                self._unpacked = (head, plan)
+                self._untidy = True
+            return head
         finally:
             with self._lock:
                 self._being_written.discard(name)
-
-    def _write(self, name: str, plan: Plan, parts: List[str], created_at: float) -> PlanHead:
-        old = self.heads().get(name)
-        generation = 1 + max([old.generation if old else 0] + self._generations(name))
-        for index, part in enumerate(parts):
-            self._kv.set_store(_part_key(name, generation, index), part)
-        head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
-                        plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
-                        plan.topology, plan.pool_pgs, plan.room_gained_bytes, plan.kind)
-        self._kv.set_store(_head_key(name), head.to_json())
-        with self._lock:
-            self._loaded()[name] = head
-            self._removed.discard(name)
-            self._unpacked = (head, plan)
-            self._untidy = True
-        return head
 
     def get(self, name: str) -> Plan:
         """Unpacks a plan. Raises KeyError for an unknown name and BadPlan for a damaged one."""

@@ -78,9 +78,16 @@ def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: Sha
     if growth is None:
         growth = growth_bytes(snapshot, counts)
     give_way()
+    # what fits if every pool grows by the same ratio: the OSD that is full first ends it. Each
+    # written byte is counted on all OSDs that it goes to, so this is never more than the free bytes
+    # of all OSDs ÷ the smallest replication factor
+    stored = sum(pool.stored_bytes for pool in snapshot.pools.values())
+    best = min(((free[osd] / rate, osd) for osd, rate in growth.items()
+                if rate > 0.0 and osd in free), default=None)
+    room = Room(0, None) if best is None else Room(int(best[0] * stored), best[1])
     return Usage(dict(classes) if classes is not None
                  else class_usage(snapshot, used_bytes),
-                 pools, _room(snapshot, growth, free))
+                 pools, room)
 
 
 def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
@@ -175,24 +182,20 @@ def growth_bytes(snapshot: Snapshot, counts: ShardCounts) -> Mapping[int, float]
     return growth
 
 
-def _room(snapshot: Snapshot, growth: Mapping[int, float], free: Mapping[int, float]) -> Room:
-    """What fits if every pool grows by the same ratio: the OSD that is full first ends it.
-
-    `growth` and `free` are bytes per OSD id. Each written byte is counted on all OSDs that it goes
-    to, so this is never more than the free bytes of all OSDs ÷ the smallest replication factor.
-    """
-    stored = sum(pool.stored_bytes for pool in snapshot.pools.values())
-    best = min(((free[osd] / rate, osd) for osd, rate in growth.items()
-                if rate > 0.0 and osd in free), default=None)
-    return Room(0, None) if best is None else Room(int(best[0] * stored), best[1])
-
-
 def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
     """Held OSD → the utilization of its peers, a ratio of capacity. Empty where no OSD is held."""
     held = [osd for osd in snapshot.osds.values() if osd.share < 1.0]
     if not held:
         return {}
-    takes = _takes(snapshot)
+    under: Dict[int, List[int]] = {}   # OSD → the buckets above it that pools' rules take
+    seen = set()
+    for pool in snapshot.pools.values():
+        for block in pool.rule.blocks if pool.rule is not None else ():
+            if block.take not in seen:
+                seen.add(block.take)
+                for number in block.weights:
+                    under.setdefault(number, []).append(block.take)
+    takes = {number: frozenset(above) for number, above in under.items()}
     wanted = {takes[osd.id] for osd in held if osd.id in takes}
     used: Dict[FrozenSet[int], int] = dict.fromkeys(wanted, 0)
     capacity: Dict[FrozenSet[int], int] = dict.fromkeys(wanted, 0)
@@ -227,16 +230,3 @@ def bytes_beyond_share(snapshot: Snapshot) -> Dict[int, int]:
     return {number: snapshot.osds[number].target_bytes - limit
             for number, limit in sorted(share_limits(snapshot).items())
             if snapshot.osds[number].target_bytes > limit}
-
-
-def _takes(snapshot: Snapshot) -> Dict[int, FrozenSet[int]]:
-    """OSD → the buckets above it that pools' rules take."""
-    under: Dict[int, List[int]] = {}
-    seen = set()
-    for pool in snapshot.pools.values():
-        for block in pool.rule.blocks if pool.rule is not None else ():
-            if block.take not in seen:
-                seen.add(block.take)
-                for osd in block.weights:
-                    under.setdefault(osd, []).append(block.take)
-    return {osd: frozenset(takes) for osd, takes in under.items()}

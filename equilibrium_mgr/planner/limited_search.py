@@ -7,7 +7,7 @@ part of their way to their bounds. Moves that are left relieve the fullest OSDs.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from ..plan.options import PlanOptions
 from ..runtime.time_slice import give_way
@@ -30,26 +30,6 @@ _TARGETS = 40
 
 #: Usable bytes that differ by less are equal.
 _SAME_BYTES = 1 << 20
-
-
-class MoveCost(NamedTuple):
-    """The cost of moves; those of no bytes are free."""
-
-    moves: int = 0
-    bytes: int = 0
-
-    def plus(self, other: MoveCost) -> MoveCost:
-        """The sum of both."""
-        return MoveCost(self.moves + other.moves, self.bytes + other.bytes)
-
-    def within(self, options: PlanOptions) -> bool:
-        """True if the cost keeps the limits of the options."""
-        return ((options.max_moves is None or self.moves <= options.max_moves)
-                and (options.max_bytes is None or self.bytes <= options.max_bytes))
-
-
-#: The moves that bring OSDs to a utilization, and what they cost.
-_Steps = Tuple[List[ShardMove], MoveCost]
 
 
 def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
@@ -84,6 +64,7 @@ class LimitedSearch:
                  options: PlanOptions) -> None:
         self._placement = placement
         self._options = options
+        self._moves = self._bytes = 0   # of what has been made; moves of no bytes are free
         self._best_fit = False   # shards go where they just fit, to keep the emptiest for others
         search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
         self.sets: List[OsdSetState] = search.sets
@@ -98,86 +79,91 @@ class LimitedSearch:
         """Makes the limited moves: all sets come nearer to their bounds by the same part, then each
         by what is left."""
         by_value = sorted(self.sets, key=lambda s: -s.usable_bytes * (self._highest(s) - s.bound))
-        spent = MoveCost()
         for some in (by_value, *([osd_set] for osd_set in by_value)):
-            steps, cost = self._lowest(some, spent, _HALVINGS)
-            for step in steps:
-                self._placement.move(*step)
-            spent = spent.plus(cost)
-        self._even_out(spent)
+            self._make(self._lowest(some))
+        self._even_out()
+
+    def _make(self, steps: Sequence[ShardMove]) -> None:
+        for step in steps:
+            self._placement.move(*step)
+            size = self._placement.pg_bytes[step[0]]
+            self._moves += 1 if size else 0
+            self._bytes += size
+
+    def _within_limits(self) -> bool:
+        """True if what has been made keeps the limits of the options."""
+        most_moves, most_bytes = self._options.max_moves, self._options.max_bytes
+        return ((most_moves is None or self._moves <= most_moves)
+                and (most_bytes is None or self._bytes <= most_bytes))
 
     # -- utilizations ------------------------------------------------------------------------------
 
-    def _lowest(self, sets: Sequence[OsdSetState], spent: MoveCost, halvings: int) -> _Steps:
-        """The moves by which the sets come as near to their bounds as what the limits leave after
-        `spent` allows, none where that is not nearer. The placement is left unchanged."""
+    def _lowest(self, sets: Sequence[OsdSetState]) -> List[ShardMove]:
+        """The moves by which the sets come as near to their bounds as the limits allow on top of
+        what has been made, none where that is not nearer. The placement is left unchanged."""
         ends = [(self._highest(osd_set), osd_set.bound) for osd_set in sets]
+        made = self._moves, self._bytes
         low, high = 0.0, 1.0   # parts of the way from the bound to the present utilization
-        best: _Steps = [], MoveCost()
-        for number in range(halvings + 1):
+        best: List[ShardMove] = []
+        for number in range(_HALVINGS + 1):
             part = (low + high) / 2.0 if number else 0.0
             steps: List[ShardMove] = []
-            cost = MoveCost()
-            for osd_set, (highest, bound) in zip(sets, ends):
-                found = self._reach(osd_set, min(highest, bound + part * (highest - bound)),
-                                    spent.plus(cost))
-                if found is None:
-                    low = part
-                    break
-                steps += found[0]
-                cost = cost.plus(found[1])
-            else:   # all of them are that near
-                best, high = (steps, cost), part
-                if not number:
-                    break
+            is_near = all(
+                self._reach(osd_set, min(highest, bound + part * (highest - bound)), steps)
+                for osd_set, (highest, bound) in zip(sets, ends))
+            self._moves, self._bytes = made
+            for pg, source, target in reversed(steps):
+                self._placement.move(pg, target, source)
+            if not is_near:
+                low = part
+                continue
+            best, high = steps, part
+            if not number:
+                break
         return best
 
     def _highest(self, osd_set: OsdSetState) -> float:
         return max(self._placement.capacity_utilization(i) for i in osd_set.osds)
 
-    def _reach(self, osd_set: OsdSetState, utilization: float,
-               spent: MoveCost) -> Optional[_Steps]:
-        """The moves that bring all OSDs of a set to a utilization, None where they cost too much.
-        The placement is left unchanged."""
-        placement = self._placement
+    def _reach(self, osd_set: OsdSetState, utilization: float, steps: List[ShardMove]) -> bool:
+        """Makes moves until all OSDs of a set are at a utilization, and adds them to `steps`;
+        False, with none of them made, where that is not possible within the limits."""
+        placement, made, before = self._placement, (self._moves, self._bytes), len(steps)
         # a ratio of the capacity that an operator's weights leave may be far above any OSD's limit
         real = max(osd_set.max_utilization(placement), osd_set.bound + osd_set.typical_shard)
         for self._best_fit in (False, True):
             self._limits.set_max_utilization(osd_set.osds, min(utilization, real))
-            steps: List[ShardMove] = []
-            cost: Optional[MoveCost] = MoveCost()
-            for osd in sorted((i for i in osd_set.osds if self._excess(i, utilization) > 0.0),
-                              key=lambda i: (-placement.capacity_utilization(i), i)):
-                assert cost is not None
-                cost = self._relieve(osd, osd_set, utilization, spent, cost, steps)
-                if cost is None:
-                    break
-            for pg, source, target in reversed(steps):
+            above = sorted((i for i in osd_set.osds if self._excess(i, utilization) > 0.0),
+                           key=lambda i: (-placement.capacity_utilization(i), i))
+            if all(self._relieve(osd, osd_set, utilization, steps) for osd in above):
+                return True
+            for pg, source, target in reversed(steps[before:]):
                 placement.move(pg, target, source)
-            if cost is not None:
-                return steps, cost
-        return None
+            del steps[before:]
+            self._moves, self._bytes = made
+        return False
 
-    def _relieve(self, osd: int, osd_set: OsdSetState, utilization: float, spent: MoveCost,
-                 cost: MoveCost, steps: List[ShardMove]) -> Optional[MoveCost]:
-        """Moves shards off an OSD until it is at the utilization, and adds them to `steps`; returns
-        `cost` with theirs, or None where that is not possible within the limits."""
+    def _relieve(self, osd: int, osd_set: OsdSetState, utilization: float,
+                 steps: List[ShardMove]) -> bool:
+        """Moves shards off an OSD until it is at the utilization, and adds them to `steps`; False
+        where that is not possible within the limits."""
         placement = self._placement
         while self._excess(osd, utilization) > 0.0:
             if not (placement.is_source[osd] and give_way()):
-                return None
-            found = (self._single(osd, self._excess(osd, utilization))
-                     or self._repair_moves(osd, osd_set, utilization))
-            if not found:
-                return None
-            for step in found:
-                placement.move(*step)
-                size = placement.pg_bytes[step[0]]
-                cost = cost.plus(MoveCost(1 if size else 0, size))
+                return False
+            found = self._single(osd, self._excess(osd, utilization))
+            if not found:   # a joint move, a swap or a chain
+                wanted = (placement.used_bytes[osd]
+                          - self._excess(osd, utilization)) / placement.size_bytes[osd]
+                repair = self._repair.find(osd, OverfullOsd(osd_set.osds, wanted, 0.0))
+                if repair is None:
+                    return False
+                found = repair.steps
+            self._make(found)
             steps += found
-            if not spent.plus(cost).within(self._options):
-                return None
-        return cost
+            if not self._within_limits():
+                return False
+        return True
 
     def _excess(self, osd: int, utilization: float) -> float:
         """Bytes above a utilization of the capacity; for an OSD that is held to a share never more
@@ -215,18 +201,9 @@ class LimitedSearch:
                     best = target
         return best
 
-    def _repair_moves(self, osd: int, osd_set: OsdSetState,
-                      utilization: float) -> Tuple[ShardMove, ...]:
-        """A joint move, a swap or a chain."""
-        placement = self._placement
-        wanted = (placement.used_bytes[osd]
-                  - self._excess(osd, utilization)) / placement.size_bytes[osd]
-        found = self._repair.find(osd, OverfullOsd(osd_set.osds, wanted, 0.0))
-        return found.steps if found is not None else ()
-
     # -- what is left ------------------------------------------------------------------------------
 
-    def _even_out(self, spent: MoveCost) -> None:
+    def _even_out(self) -> None:
         """Uses moves that are left: from the fullest OSDs to OSDs that stay emptier than these."""
         placement = self._placement
         for osd_set in sorted(self.sets, key=lambda s: -s.usable_bytes):
@@ -239,10 +216,10 @@ class LimitedSearch:
                     osd_set.osds, min(wanted, osd_set.max_utilization(placement)))
                 found = (self._single(osd, self._excess(osd, wanted))
                          if placement.is_source[osd] else ())
-                for pg, _, _ in found:
-                    cost = MoveCost(1, placement.pg_bytes[pg])
-                    if self._excess(osd, wanted) <= 0.0 or (
-                            not spent.plus(cost).within(self._options)):
-                        return
-                    placement.move(*found[0])
-                    spent = spent.plus(cost)
+                if found and self._excess(osd, wanted) <= 0.0:
+                    return
+                self._make(found)
+                if not self._within_limits():
+                    for pg, source, target in found:
+                        placement.move(pg, target, source)
+                    return

@@ -15,6 +15,7 @@ The changes of a placement: for each PG the moves of its shards since planning b
 from __future__ import annotations
 
 import heapq
+from math import inf
 from typing import (
     Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple)
 
@@ -78,8 +79,6 @@ _EMPTIER_STEP = 0.1
 
 _ROUNDING = 1e-12
 
-#: Before it gives way again, a few milliseconds.
-
 
 def order_changes(placement: PlacementState, changes: Sequence[Change]) -> List[ChangeGroup]:
     """Sorts the changes into groups. Does not end early: the order is not cut."""
@@ -113,7 +112,7 @@ class _Sorter:
         self._fill_limit = placement.fill_limit_bytes
         #: per OSD: used bytes and PG shards, at first those before the changes
         self._used = list(placement.used_bytes)
-        self._max_shards = placement.max_shards
+        self._max_shards: Sequence[float] = placement.max_shards or [inf] * len(self._size)
         self._shard_counts = list(placement.shard_counts)
         self._class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
         self._changes = changes
@@ -132,29 +131,34 @@ class _Sorter:
         self._sources: Dict[str, List[Tuple[float, int]]] = {}
         self._osds: Dict[str, List[Tuple[float, int]]] = {}
         self._blocked_by: Dict[int, Set[int]] = {}    # full target → sources that wait for it
-        self._fill_heaps()
-        self._groups_made = 0
-        #: OSD → groups that had been made when all that it gives was found to have to wait
-        self._found_waiting: Dict[int, int] = {}
-        #: class → utilization that targets may rise to where an OSD gives what is beyond its share
-        self._final_highest = self._highest_in_the_end(placement)
-        self._initial_highest = {
-            name: max(-heap[0][0], self._final_highest.get(name, 0.0) + self._largest_step(name))
-            for name, heap in self._osds.items()}
-        self._total_bytes = dict.fromkeys(self._sources, 0)
-        self._moved_bytes = dict.fromkeys(self._sources, 0)
-        for change in piecewise(changes, _CHANGES_A_PIECE):
-            self._total_bytes[self._class_of_change(change)] += change.bytes * len(change.moves)
-
-    def _fill_heaps(self) -> None:
         for osd in piecewise(range(len(self._size)), _CHANGES_A_PIECE):
             entry = (-self._utilization(osd), osd)
             self._osds.setdefault(self._class_of[osd], []).append(entry)
             if osd in self._giving:
                 self._sources.setdefault(self._class_of[osd], []).append(entry)
-        for heap in list(self._sources.values()) + list(self._osds.values()):
+        for heap in [*self._sources.values(), *self._osds.values()]:
             heapq.heapify(heap)
             give_way()
+        self._groups_made = 0
+        #: OSD → groups that had been made when all that it gives was found to have to wait
+        self._found_waiting: Dict[int, int] = {}
+        #: class → utilization that targets may rise to where an OSD gives what is beyond its share
+        self._final_highest: Dict[str, float] = {}
+        beyond = {self._class_of[i] for i, limit in placement.share_limit_bytes.items()
+                  if self._used[i] > limit}
+        for osd, name in enumerate(self._class_of):
+            if name in beyond:
+                self._final_highest[name] = max(self._final_highest.get(name, 0.0),
+                                                placement.utilization(osd))
+        self._initial_highest = {name: -heap[0][0] for name, heap in self._osds.items()}
+        for name, final in self._final_highest.items():
+            step = max((self._utilization_step(number) for number, change in enumerate(changes)
+                        if self._class_of_change(change) == name), default=0.0)
+            self._initial_highest[name] = max(self._initial_highest[name], final + step)
+        self._total_bytes = dict.fromkeys(self._sources, 0)
+        self._moved_bytes = dict.fromkeys(self._sources, 0)
+        for change in piecewise(changes, _CHANGES_A_PIECE):
+            self._total_bytes[self._class_of_change(change)] += change.bytes * len(change.moves)
 
     def run(self) -> List[ChangeGroup]:
         groups = self._evacuation()
@@ -187,23 +191,6 @@ class _Sorter:
             heapq.heapreplace(heap, (-self._utilization(heap[0][1]), heap[0][1]))
         return max(-heap[0][0], self._final_highest.get(name, 0.0))
 
-    def _highest_in_the_end(self, placement: PlacementState) -> Dict[str, float]:
-        """Device class → the highest utilization in the end, where an OSD is beyond its share."""
-        beyond = {self._class_of[i] for i, limit in placement.share_limit_bytes.items()
-                  if self._used[i] > limit}
-        highest: Dict[str, float] = {}
-        for osd, name in enumerate(self._class_of):
-            if name in beyond:
-                highest[name] = max(highest.get(name, 0.0), placement.utilization(osd))
-        return highest
-
-    def _largest_step(self, name: str) -> float:
-        """The most that a change adds to an OSD, where an OSD of the class is beyond its share."""
-        if name not in self._final_highest:
-            return 0.0
-        return max((self._utilization_step(number) for number, change in enumerate(self._changes)
-                    if self._class_of_change(change) == name), default=0.0)
-
     def _utilization_step(self, number: int) -> float:
         """The most that a change adds to the utilization of a target."""
         change = self._changes[number]
@@ -215,42 +202,32 @@ class _Sorter:
     # -- evacuation ----------------------------------------------------------------------------
 
     def _evacuation(self) -> List[ChangeGroup]:
-        """Makes what drains OSDs and fits now, that first whose targets end lowest."""
+        """Makes what drains OSDs and fits now, that first whose targets end lowest; and what takes
+        shards off OSDs which are too full for the rest of that."""
         groups: List[ChangeGroup] = []
         due = self._draining
         while due:
-            groups += self._emptiest_first(due)
-            due = self._making_room()
+            heap: List[Tuple[float, int]] = []
+            for number in piecewise(due & self._waiting, _CHANGES_A_PIECE):
+                reached = self._target_utilization(number)
+                if reached is not None:
+                    heap.append((reached, number))
+            heapq.heapify(heap)
+            while heap:
+                give_way()
+                known, number = heapq.heappop(heap)
+                reached = self._target_utilization(number)
+                if reached is not None and reached > known:
+                    heapq.heappush(heap, (reached, number))
+                elif reached is not None:
+                    groups.append(self._make((number,)))
+            blocked = self._draining & self._waiting
+            making_room = {number for draining in piecewise(blocked, _CHANGES_A_PIECE)
+                           for _, target in self._changes[draining].moves
+                           for number in self._giving.get(target, ()) if number in self._waiting}
+            due = blocked | making_room if making_room - self._draining else frozenset()
             self._draining |= due
         return groups
-
-    def _emptiest_first(self, numbers: FrozenSet[int]) -> List[ChangeGroup]:
-        """Makes those of the changes that fit now."""
-        groups: List[ChangeGroup] = []
-        heap: List[Tuple[float, int]] = []
-        for number in piecewise(numbers & self._waiting, _CHANGES_A_PIECE):
-            reached = self._target_utilization(number)
-            if reached is not None:
-                heap.append((reached, number))
-        heapq.heapify(heap)
-        while heap:
-            give_way()
-            known, number = heapq.heappop(heap)
-            reached = self._target_utilization(number)
-            if reached is not None and reached > known:
-                heapq.heappush(heap, (reached, number))
-            elif reached is not None:
-                groups.append(self._make((number,)))
-        return groups
-
-    def _making_room(self) -> FrozenSet[int]:
-        """Changes that take shards off OSDs which are too full for what drains others, and that
-        with them; empty where there are none but those known."""
-        blocked = self._draining & self._waiting
-        found = {number for draining in piecewise(blocked, _CHANGES_A_PIECE)
-                 for _, target in self._changes[draining].moves
-                 for number in self._giving.get(target, ()) if number in self._waiting}
-        return frozenset(found | blocked) if found - self._draining else frozenset()
 
     # -- single changes ------------------------------------------------------------------------
 
@@ -269,25 +246,24 @@ class _Sorter:
             if -key != self._utilization(osd):
                 heapq.heappush(heap, (-self._utilization(osd), osd))
                 continue
-            best = self._best(osd, own)
+            utilization = self._utilization(osd)
+            best: Optional[Tuple[int, float, int, int]] = None
+            for number in own:
+                reached = self._target_utilization(number)
+                if reached is not None:
+                    # bytes that relieve no full OSD: what the change takes off emptier ones
+                    below = sum(max(0.0, utilization - self._utilization(source))
+                                for source, _ in self._changes[number].moves)
+                    order = (int(below / _EMPTIER_STEP), reached, -self._changes[number].bytes,
+                             number)
+                    best = order if best is None or order < best else best
             if best is not None:
-                return best
+                return best[3]
             self._found_waiting[osd] = self._groups_made
             for number in own:
                 for _, target in self._changes[number].moves:
                     self._blocked_by.setdefault(target, set()).add(osd)
         return None
-
-    def _best(self, osd: int, own: Sequence[int]) -> Optional[int]:
-        """The change of those that an OSD gives which goes first; None where all have to wait."""
-        best: Optional[Tuple[int, float, int, int]] = None
-        for number in own:
-            reached = self._target_utilization(number)
-            if reached is not None:
-                order = (int(self._below(number, osd) / _EMPTIER_STEP), reached,
-                         -self._changes[number].bytes, number)
-                best = order if best is None or order < best else best
-        return None if best is None else best[3]
 
     def _target_utilization(self, number: int) -> Optional[float]:
         """The highest utilization of the change's targets after it; None where one may not take it
@@ -298,7 +274,7 @@ class _Sorter:
             used = self._used[target] + change.bytes
             utilization = used / self._size[target]
             if used > self._fill_limit[target] or (
-                    self._max_shards is not None and self._exceeds_max_shards(target, 1)):
+                    self._shard_counts[target] + 1 > self._max_shards[target]):
                 return None
             if number not in self._draining and (
                     utilization > self._highest(class_of[target]) + _ROUNDING):
@@ -306,15 +282,6 @@ class _Sorter:
             if utilization > highest:
                 highest = utilization
         return highest
-
-    def _below(self, number: int, osd: int) -> float:
-        """Sum of the differences between the utilization of the OSD and those of the change's other
-        sources (a ratio): a measure of bytes that relieve no full OSD."""
-        moves = self._changes[number].moves
-        if len(moves) == 1:
-            return 0.0
-        utilization = self._utilization(osd)
-        return sum(max(0.0, utilization - self._utilization(source)) for source, _ in moves)
 
     def _make(self, numbers: Iterable[int]) -> ChangeGroup:
         """Makes changes together; OSDs that waited for their sources get another turn."""
@@ -420,9 +387,5 @@ class _Sorter:
                 coming[target] = coming.get(target, 0) + self._changes[number].bytes
                 shards[target] = shards.get(target, 0) + 1
         return any(self._used[osd] + more > self._fill_limit[osd]
-                   or self._exceeds_max_shards(osd, shards[osd]) for osd, more in coming.items())
-
-    def _exceeds_max_shards(self, osd: int, more: int) -> bool:
-        """True if so many PG shards more are more than the OSD may have."""
-        return (self._max_shards is not None
-                and self._shard_counts[osd] + more > self._max_shards[osd])
+                   or self._shard_counts[osd] + shards[osd] > self._max_shards[osd]
+                   for osd, more in coming.items())

@@ -15,7 +15,6 @@ from .limited_search import limited_placement
 from .move_order import ChangeGroup, draining, order_changes, wanted_changes
 from .multi_start import multi_start_search
 from .search.evacuation import stuck_shards
-from .state.placement_state import PlacementState
 
 #: Before it gives way again, a few milliseconds: PGs counted, changes written down.
 _CHANGES_A_PIECE = 100
@@ -41,39 +40,23 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     placement, finished = multi_start_search(snapshot, options, bounds)
     groups = order_changes(placement, wanted_changes(placement))
     stop_reason, kept = _within_limits(groups, options)
-    if len(kept) < len(groups):
-        placement, kept = _limited(snapshot, options, bounds, placement, kept)
-    plan = finished_plan(placement, kept, stop_reason if finished else INTERRUPTED, snapshot,
-                         options, bounds)
+    beginning = [change for group in kept for change in group]
+    # what is to leave goes first, whatever else would gain more
+    if len(kept) < len(groups) and not draining(placement, beginning):
+        limited = limited_placement(snapshot, options, bounds, beginning)
+        if limited is not None:
+            placement = limited
+            kept = _within_limits(order_changes(limited, wanted_changes(limited)), options)[1]
+    changes, osds = PlannedChanges(snapshot), placement.osd_ids
+    for group in piecewise(kept, _CHANGES_A_PIECE):
+        for change in group:
+            wanted = tuple([osds[i] for i in placement.up[change.pg]])
+            changes.add(placement.pgs[change.pg], wanted,
+                        [(osds[a], osds[b]) for a, b in change.moves])
+    plan = changes.plan(stop_reason if finished else INTERRUPTED, options, bounds)._replace(
+        stuck=stuck_shards(placement, options), kind=DRAIN if options.drain_only else BALANCE)
     placement.release()
     return plan
-
-
-def _limited(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-             placement: PlacementState,
-             kept: List[ChangeGroup]) -> Tuple[PlacementState, List[ChangeGroup]]:
-    """The placement and changes of a search within the limits; those given if they are better."""
-    beginning = [change for group in kept for change in group]
-    if draining(placement, beginning):
-        return placement, kept   # what is to leave goes first, whatever else would gain more
-    limited = limited_placement(snapshot, options, bounds, beginning)
-    if limited is None:
-        return placement, kept
-    groups = order_changes(limited, wanted_changes(limited))
-    return limited, _within_limits(groups, options)[1]
-
-
-def finished_plan(placement: PlacementState, groups: List[ChangeGroup], stop_reason: str,
-                  snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
-    """The plan of a finished placement, for its changes in their order."""
-    changes, osds = PlannedChanges(placement.snapshot), placement.osd_ids
-    for group in piecewise(groups, _CHANGES_A_PIECE):
-        for change in group:
-            pg = placement.pgs[change.pg]
-            wanted = tuple([osds[i] for i in placement.up[change.pg]])
-            changes.add(pg, wanted, [(osds[a], osds[b]) for a, b in change.moves])
-    return changes.plan(stop_reason, options, bounds)._replace(
-        stuck=stuck_shards(placement, options), kind=DRAIN if options.drain_only else BALANCE)
 
 
 def _within_limits(groups: List[ChangeGroup],

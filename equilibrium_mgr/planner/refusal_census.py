@@ -4,7 +4,7 @@ by which the planner's own checks refuse the move, or by which the move gains no
 from __future__ import annotations
 
 from collections import Counter
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.options import PlanOptions
@@ -94,7 +94,13 @@ class RefusalCensus:
             counted += 1
             size = self._snapshot.shard_bytes(pg, source, pg.up)
             ask, given_up = self._refusal_of(pg, source), -self._rise(source, -size)
-            for target in self._targets(pg, source):
+            rule = self._snapshot.pools[pg.pool].rule
+            position = pg.up.index(source)
+            weights = (rule.block_at(position).weights
+                       if rule is not None and position < rule.size else ())
+            for target in weights:   # the OSDs that the rule of the shard names
+                if target == source or target not in self._placement.index_of:
+                    continue
                 give_way()
                 pairs += 1
                 gain = given_up - self._rise(target, self._size_there(pg, source, target))
@@ -106,15 +112,6 @@ class RefusalCensus:
             Counter(pool for _, pool, _ in rows), tuple(sorted({pair[2] for pair, _, _ in rows})))
             for code, rows in found.items()), key=lambda c: (-c.pairs, c.code)))
         return Census(counts, len(shards), counted, pairs, _reason(counts))
-
-    def _targets(self, pg: Pg, source: int) -> Iterable[int]:
-        """The OSDs that the rule of the shard names, but for its own."""
-        rule = self._snapshot.pools[pg.pool].rule
-        position = pg.up.index(source)
-        if rule is None or position >= rule.size:
-            return ()
-        return [osd for osd in rule.block_at(position).weights
-                if osd != source and osd in self._placement.index_of]
 
     def _refusal_of(self, pg: Pg, source: int) -> Callable[[int], Optional[str]]:
         """A function: target → why the shard may not go there, or None."""

@@ -6,7 +6,7 @@ or to the emptiest OSDs that may take them. Nothing else is moved.
 from __future__ import annotations
 
 from itertools import combinations, islice, product
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.model import REPAIR, Plan
@@ -107,7 +107,8 @@ class _Mending:
         """Ways with so many positions changed, those first that upmap items have changed; ends
         where it is told to."""
         positions = sorted(range(pool.size), key=lambda i: pg.up[i] == pg.raw[i])
-        ups = (_filled(pg.up, some, osds) for some in combinations(positions, count)
+        ups = (tuple([dict(zip(some, osds)).get(i, osd) for i, osd in enumerate(pg.up)])
+               for some in combinations(positions, count)
                for osds in product(*[self._targets(pg, pool, i, count == 1) for i in some])
                if len(set(osds) - set(pg.up)) == count)
         for up in islice(ups, _MOST_WAYS):
@@ -129,9 +130,13 @@ class _Mending:
         others = sorted((self._utilization(self._snapshot.osds[osd], pg.shard_bytes), osd)
                         for osd in block.weights
                         if osd not in own and self._may_take(osd, pg, pool))
-        found = list(dict.fromkeys(own + _apart(
-            [osd for _, osd in others], None if is_all else _TARGETS,
-            [domain.bucket_of for domain in block.domains[-1:]])))
+        emptiest = [osd for _, osd in others]
+        if not is_all:   # of each bucket of the innermost domain the first alone
+            first: Dict[int, int] = {}
+            for osd in emptiest:
+                first.setdefault(block.domains[-1].bucket_of[osd] if block.domains else osd, osd)
+            emptiest = list(first.values())[:_TARGETS]
+        found = list(dict.fromkeys(own + emptiest))
         self._targets_of[position, is_all] = found
         return found
 
@@ -171,20 +176,3 @@ class _Mending:
         fullest = max([self._utilization(self._snapshot.osds[osd], pg.shard_bytes)
                        for osd in gains], default=0.0)
         return _Way(len(gains), fullest, len(items), up)
-
-
-def _filled(up: Tuple[int, ...], positions: Sequence[int],
-            osds: Sequence[int]) -> Tuple[int, ...]:
-    given = dict(zip(positions, osds))
-    return tuple([given.get(i, osd) for i, osd in enumerate(up)])
-
-
-def _apart(osds: Sequence[int], most: Optional[int],
-           bucket_of: Sequence[Mapping[int, int]]) -> List[int]:
-    """The first `most` OSDs (None: all), of each bucket of the innermost domain the first alone."""
-    if most is None:
-        return list(osds)
-    first: Dict[int, int] = {}
-    for osd in osds:
-        first.setdefault(bucket_of[0][osd] if bucket_of else osd, osd)
-    return list(first.values())[:most]

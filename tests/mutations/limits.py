@@ -245,10 +245,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if count + 1 > most:\n",
                  "        if False:\n"),
             Edit(PLACEMENT_STATE,
-                 "        if not most:\n"
-                 "            return None\n",
-                 "        if True:\n"
-                 "            return None\n"),),
+                 "        if most:\n"
+                 "            self.max_shards = ",
+                 "        if False:\n"
+                 "            self.max_shards = "),),
         ("scenario:limit_of_shards",)),
     Mutation(
         "pg-num-gets-no-budget",

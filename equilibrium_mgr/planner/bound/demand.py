@@ -153,7 +153,14 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
         osd.id for osd in piecewise(snapshot.osds.values(), OSDS_AT_ONCE)
         if osd.unusable_reason() is None)
     drained = snapshot.drained_osds
-    demands = _pool_demands(snapshot, fixed_pools, usable)
+    osds_of: Dict[PlacementBlock, FrozenSet[int]] = {}
+    demands: Dict[int, List[PoolDemand]] = {}   # pool → one for each take, without bytes yet
+    for pool in snapshot.pools.values():
+        for block in (() if pool.rule is None or pool.id in fixed_pools else pool.rule.blocks):
+            if block not in osds_of:
+                give_way()
+                osds_of[block] = usable.intersection(block.weights)
+            demands.setdefault(pool.id, []).append(PoolDemand(pool.id, block, osds_of[block]))
     split = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
     outside: Dict[int, int] = {}
@@ -194,24 +201,17 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
             demand.single_shards += excess
             demand.all_weight += placed_ratio * weight
             demand.single_weight += excess * weight * highest
-    return MovableBytes(_merged(demand for pool in sorted(demands) for demand in demands[pool]),
-                        on_osd, demands, outside)
-
-
-def _pool_demands(snapshot: Snapshot, fixed_pools: FrozenSet[int],
-                  usable: FrozenSet[int]) -> Dict[int, List[PoolDemand]]:
-    """Pool → one demand per take, without bytes yet."""
-    osds: Dict[PlacementBlock, FrozenSet[int]] = {}
-    demands: Dict[int, List[PoolDemand]] = {}
-    for pool in snapshot.pools.values():
-        if pool.rule is None or pool.id in fixed_pools:
-            continue
-        for block in pool.rule.blocks:
-            if block not in osds:
-                give_way()
-                osds[block] = usable.intersection(block.weights)
-            demands.setdefault(pool.id, []).append(PoolDemand(pool.id, block, osds[block]))
-    return demands
+    merged: Dict[Tuple[object, ...], Demand] = {}
+    for part in [part for number in sorted(demands) for part in demands[number]]:
+        if part.all_bytes > 0:
+            shape = part.shape()
+            if shape not in merged:
+                merged[shape] = Demand(part.block, part.osds, shape)
+            one = merged[shape]
+            one.pools.append(part.pool)
+            one.all_bytes += part.all_bytes
+            one.single_bytes += part.single_bytes
+    return MovableBytes(list(merged.values()), on_osd, demands, outside)
 
 
 def _rule_excess(block: PlacementBlock, members: Sequence[int]) -> int:
@@ -230,20 +230,6 @@ def _rule_excess(block: PlacementBlock, members: Sequence[int]) -> int:
                 counts[bucket] = counts.get(bucket, 0) + 1
                 worst = max(worst, -(-counts[bucket] // domain.shards_per_bucket))
     return worst
-
-
-def _merged(pool_demands: Iterable[PoolDemand]) -> List[Demand]:
-    merged: Dict[Tuple[object, ...], Demand] = {}
-    for part in pool_demands:
-        if part.all_bytes > 0:
-            shape = part.shape()
-            if shape not in merged:
-                merged[shape] = Demand(part.block, part.osds, shape)
-            demand = merged[shape]
-            demand.pools.append(part.pool)
-            demand.all_bytes += part.all_bytes
-            demand.single_bytes += part.single_bytes
-    return list(merged.values())
 
 
 class KeptBytes(NamedTuple):
@@ -300,9 +286,14 @@ def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int]) -> Cut
                 elsewhere[part.block] = most_shards(domains, [
                     tuple([domain.bucket_of[osd] for domain in domains])
                     for osd in part.osds if osd not in osds])
-            entry = _kept(snapshot, part, elsewhere[part.block])
-            if entry.kept_bytes > 0:
-                kept.append(entry)
+            most, take = elsewhere[part.block], part.block.take
+            kept_bytes = part.all_bytes - most * part.single_bytes
+            if kept_bytes > 0:
+                kept.append(KeptBytes(
+                    part.pool, f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,
+                    part.block.positions, tuple([(d.type_name, d.shards_per_bucket)
+                                                 for d in binding_domains(part.block)]),
+                    most, kept_bytes))
     size = used = full = there = 0
     for osd in piecewise(osds, OSDS_AT_ONCE):
         size += snapshot.osds[osd].size_bytes
@@ -311,15 +302,6 @@ def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int]) -> Cut
         there += movable.on_osd.get(osd, 0) + movable.outside.get(osd, 0)
     return Cut(tuple(sorted(osds)), size, used, full,
                there - sum([entry.kept_bytes for entry in kept]), tuple(kept))
-
-
-def _kept(snapshot: Snapshot, part: PoolDemand, elsewhere: int) -> KeptBytes:
-    take = part.block.take
-    return KeptBytes(
-        part.pool, f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,
-        part.block.positions,
-        tuple([(d.type_name, d.shards_per_bucket) for d in binding_domains(part.block)]), elsewhere,
-        part.all_bytes - elsewhere * part.single_bytes)
 
 
 def least_moved_bytes(used: Mapping[int, int], sizes: Mapping[int, int], highest: float) -> int:

@@ -22,7 +22,7 @@ from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Osd, Snapshot, without_shares
 from .demand import OSDS_AT_ONCE, Cut, MovableBytes, cuts_of, movable_bytes
 from .max_min_levels import (
-    Component, ComponentNetwork, SinkPart, UtilizationTier, build_network, components,
+    CapacityNetwork, Component, SinkPart, UtilizationTier, build_network, components,
     max_min_levels)
 from .pool_space import PoolSpaceBound, pool_space_bounds
 
@@ -120,30 +120,44 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
     sets: List[OsdSet] = []
     of_class = dict(utilizations)   # OSD → what cannot be less while its own class is to be even
     for component in components(movable.demands):
-        network, tiers = _solved(snapshot, component, parts)
-        fair = _fair_utilizations(network, tiers, parts)
+        network, tiers, fair = _solved(snapshot, component, parts)
         above = {osd: shares[osd] / fair[osd] for osd in component.osds
                  if osd in shares and fair[osd] > shares[osd] > parts[osd].fixed_utilization}
         if above:   # their buckets would have them hold more of their capacity than others
             for osd, factor in above.items():
                 parts[osd] = parts[osd]._replace(
                     size_bytes=max(1, int(parts[osd].size_bytes * factor)))
-            network, tiers = _solved(snapshot, component, parts)
-            fair = _fair_utilizations(network, tiers, parts)
+            network, tiers, fair = _solved(snapshot, component, parts)
         for osd, utilization in piecewise(fair.items(), OSDS_AT_ONCE):
             utilizations[osd] = _of_size(snapshot.osds[osd], parts[osd], utilization)
         of_class.update(_levels_by_class(snapshot, component, parts, fair))
         give_way()
-        sets.append(_osd_set(snapshot, component, network, tiers, utilizations))
+        bound = max(utilizations[osd] for osd in component.osds)
+        at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
+        sets.append(OsdSet(
+            ",".join(sorted({snapshot.osds[osd].device_class for osd in component.osds})),
+            tuple(sorted({_name(snapshot, demand.take) for demand in component.demands})),
+            tuple(sorted(component.osds)), bound,
+            _binding(snapshot, component, network, tiers, at_bound, bound)))
     give_way()
-    return UtilizationBounds(tuple(sorted(sets, key=lambda s: s.osds)), utilizations,
-                             *_class_bounds(snapshot, of_class))
+    members: Dict[str, Dict[int, float]] = {}
+    for osd, utilization in piecewise(of_class.items(), OSDS_AT_ONCE):
+        entry = snapshot.osds[osd]
+        if entry.is_for_data and entry.up:
+            members.setdefault(entry.device_class, {})[osd] = utilization
+    classes = {name: max(members[name].values()) for name in sorted(members)}
+    return UtilizationBounds(
+        tuple(sorted(sets, key=lambda s: s.osds)), utilizations, classes,
+        {name: frozenset(osd for osd, utilization in members[name].items()
+                         if utilization >= bound * (1.0 - _SAME))
+         for name, bound in classes.items()})
 
 
 def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
             limited: Optional[Iterable[int]] = None
-            ) -> Tuple[ComponentNetwork, List[UtilizationTier]]:
-    """`limited`: the OSDs whose utilization counts; None for all."""
+            ) -> Tuple[CapacityNetwork, List[UtilizationTier], Dict[int, float]]:
+    """The network, its tiers, and OSD → its utilization in the fairest placement, a ratio of its
+    capacity. `limited`: the OSDs whose utilization counts; None for all."""
     osds = [snapshot.osds[osd] for osd in (component.osds if limited is None else limited)]
     ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
     drained_bytes = sum(osd.target_bytes for osd in snapshot.osds.values() if osd.drained)
@@ -151,18 +165,13 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
         ceiling += drained_bytes / min(parts[osd.id].size_bytes for osd in osds)
     give_way()
     network = build_network(component, parts, ceiling)
-    return network, max_min_levels(network.network)
-
-
-def _fair_utilizations(network: ComponentNetwork, tiers: Sequence[UtilizationTier],
-                       parts: Mapping[int, SinkPart]) -> Dict[int, float]:
-    """OSD → its utilization in the fairest placement, a ratio of its capacity."""
+    tiers = max_min_levels(network)
     fair: Dict[int, float] = {}
     for tier in piecewise(tiers, 1):
         for node in tier.nodes:
             for osd in network.osds_of.get(node, ()):
                 fair[osd] = max(tier.utilization, parts[osd].fixed_utilization)
-    return fair
+    return network, tiers, fair
 
 
 def _levels_by_class(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
@@ -180,8 +189,7 @@ def _levels_by_class(snapshot: Snapshot, component: Component, parts: Mapping[in
         own = frozenset(osds)
         sinks = {osd: parts[osd] if osd in own else SinkPart(
             0, parts[osd].size_bytes * _WITHOUT_LIMIT) for osd in component.osds}
-        network, tiers = _solved(snapshot, component, sinks, osds)
-        even = _fair_utilizations(network, tiers, sinks)
+        _, _, even = _solved(snapshot, component, sinks, osds)
         levels.update({osd: even[osd] for osd in osds})
     return {osd: _of_size(snapshot.osds[osd], parts[osd], level)
             for osd, level in piecewise(levels.items(), OSDS_AT_ONCE)}
@@ -194,32 +202,7 @@ def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
     return (utilization * part.size_bytes + osd.spared_bytes) / osd.size_bytes
 
 
-def _class_bounds(snapshot: Snapshot, utilizations: Mapping[int, float]
-                  ) -> Tuple[Dict[str, float], Dict[str, FrozenSet[int]]]:
-    """Device class → its bound, and → its OSDs that are at the bound."""
-    members: Dict[str, Dict[int, float]] = {}
-    for osd, utilization in piecewise(utilizations.items(), OSDS_AT_ONCE):
-        entry = snapshot.osds[osd]
-        if entry.is_for_data and entry.up:
-            members.setdefault(entry.device_class, {})[osd] = utilization
-    classes = {name: max(members[name].values()) for name in sorted(members)}
-    return classes, {name: frozenset(
-        osd for osd, utilization in members[name].items() if utilization >= bound * (1.0 - _SAME))
-        for name, bound in classes.items()}
-
-
-def _osd_set(snapshot: Snapshot, component: Component, network: ComponentNetwork,
-             tiers: Sequence[UtilizationTier], utilizations: Mapping[int, float]) -> OsdSet:
-    bound = max(utilizations[osd] for osd in component.osds)
-    at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
-    return OsdSet(
-        device_class=",".join(sorted({snapshot.osds[o].device_class for o in component.osds})),
-        takes=tuple(sorted({_name(snapshot, demand.take) for demand in component.demands})),
-        osds=tuple(sorted(component.osds)), bound=bound,
-        binding=_binding(snapshot, component, network, tiers, at_bound, bound))
-
-
-def _binding(snapshot: Snapshot, component: Component, network: ComponentNetwork,
+def _binding(snapshot: Snapshot, component: Component, network: CapacityNetwork,
              tiers: Sequence[UtilizationTier], at_bound: Set[int],
              bound: float) -> BindingConstraint:
     """The constraint that keeps the highest tier at the bound."""
@@ -233,7 +216,7 @@ def _binding(snapshot: Snapshot, component: Component, network: ComponentNetwork
     lower = {node for below in tiers[number + 1:] for node in below.nodes}
     # where edges lead to lower tiers: these carry all they can, those to higher tiers nothing
     saturated = [(network.demand_of[tail], network.item_of[head]) for tail in tier.nodes
-                 for head, _ in network.network.edges[tail] if head in lower]
+                 for head, _ in network.edges[tail] if head in lower]
     if saturated:
         return BindingConstraint(
             FAILURE_DOMAIN, osds,

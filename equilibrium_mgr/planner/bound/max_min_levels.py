@@ -163,12 +163,17 @@ class Sink:
 
 
 class CapacityNetwork:
-    """Nodes with a demand that flows in there, directed edges, and sinks at the ends."""
+    """Nodes with a demand that flows in there, directed edges, and sinks at the ends; and what the
+    nodes stand for."""
 
     def __init__(self) -> None:
         self.demands: List[int] = []                   # bytes, per node
         self.edges: List[List[Tuple[int, int]]] = []   # per node: (head, capacity in bytes)
         self.sinks: Dict[int, Sink] = {}               # node → sink
+        self.demand_of: Dict[int, Demand] = {}          # node of a demand or of its buckets
+        self.item_of: Dict[int, int] = {}               # node → bucket, or OSD with a sink alone
+        self.osds_of: Dict[int, Tuple[int, ...]] = {}   # node of a sink
+        self._bucket_nodes: Dict[Tuple[int, Tuple[int, ...]], int] = {}
 
     def add_node(self, demand: int = 0) -> int:
         """Adds a node; returns its number."""
@@ -176,9 +181,18 @@ class CapacityNetwork:
         self.edges.append([])
         return len(self.demands) - 1
 
-    def add_edge(self, tail: int, head: int, capacity: int) -> None:
-        """Adds an edge that carries at most `capacity` bytes."""
-        self.edges[tail].append((head, capacity))
+    def bucket(self, root: int, path: Tuple[int, ...]) -> int:
+        """The node for the last bucket of a path from a demand's node; made where needed."""
+        if not path:
+            return root
+        if (root, path) not in self._bucket_nodes:
+            demand = self.demand_of[root]
+            shards = demand.domains[len(path) - 1].shards_per_bucket
+            above = self.bucket(root, path[:-1])
+            node = self._bucket_nodes[root, path] = self.add_node()
+            self.demand_of[node], self.item_of[node] = demand, path[-1]
+            self.edges[above].append((node, min(demand.all_bytes, shards * demand.single_bytes)))
+        return self._bucket_nodes[root, path]
 
 
 class UtilizationTier(NamedTuple):
@@ -194,10 +208,6 @@ class Piece(NamedTuple):
     nodes: List[int]
     inflow: Dict[int, int]    # node → demand there, and what edges bring from higher parts
     outflow: Dict[int, int]   # node → what saturated edges take to lower parts
-
-    def need(self) -> int:
-        """Bytes that the sinks have to take."""
-        return sum(self.inflow.values()) - sum(self.outflow.values())
 
 
 def whole(network: CapacityNetwork) -> Piece:
@@ -215,28 +225,24 @@ def max_min_levels(network: CapacityNetwork) -> List[UtilizationTier]:
         sinks = [network.sinks[node] for node in piece.nodes if node in network.sinks]
         if not sinks:
             continue  # what flows in there has nowhere to go at any utilization
-        utilization = equal_utilization(sinks, piece.need())
+        # at which the sinks have taken all of it
+        need = sum(piece.inflow.values()) - sum(piece.outflow.values())
+        parts = sorted((part for sink in sinks for part in sink.parts),
+                       key=lambda part: part.fixed_utilization)
+        fixed = sizes = 0
+        utilization = parts[0].fixed_utilization
+        for part in parts:
+            if sizes and part.fixed_utilization >= utilization:
+                break
+            fixed += part.fixed_bytes
+            sizes += part.size_bytes
+            utilization = (need + fixed) / sizes
         upper = upper_nodes(network, piece, utilization)
         if not upper or len(upper) == len(piece.nodes):
             tiers.append(UtilizationTier(utilization, piece.nodes))
         else:
             unsolved += reversed(_divide(network, piece, upper))
     return tiers
-
-
-def equal_utilization(sinks: Sequence[Sink], need: int) -> float:
-    """The utilization at which the sinks have taken `need` bytes altogether."""
-    parts = sorted((part for sink in sinks for part in sink.parts),
-                   key=lambda part: part.fixed_utilization)
-    fixed = sizes = 0
-    utilization = parts[0].fixed_utilization
-    for part in parts:
-        if sizes and part.fixed_utilization >= utilization:
-            break
-        fixed += part.fixed_bytes
-        sizes += part.size_bytes
-        utilization = (need + fixed) / sizes
-    return utilization
 
 
 def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> Set[int]:
@@ -309,66 +315,34 @@ def components(demands: Iterable[Demand]) -> List[Component]:
     return found
 
 
-#: For each demand the buckets from its take to the OSD, None if it cannot use it; and the OSD
-#: where it needs a sink alone.
-OsdKind = Tuple[Tuple[Optional[Tuple[int, ...]], ...], Optional[int]]
-
-
-def alike_osds(component: Component, most: Mapping[int, float]) -> Dict[OsdKind, List[int]]:
-    """OSDs grouped by what demands can tell apart. `most`: OSD → bytes that it can take at most."""
+def build_network(component: Component, parts: Mapping[int, SinkPart],
+                  ceiling: float) -> CapacityNetwork:
+    """The component's network; no OSD can end above the ceiling (a ratio of capacity). OSDs that
+    no demand can tell apart share a sink, but for those that hold all of one that they may."""
+    built = CapacityNetwork()
+    roots = [(built.add_node(demand.all_bytes), demand) for demand in component.demands]
+    built.demand_of.update(roots)
     negligible = _NEGLIGIBLE * sum(demand.all_bytes for demand in component.demands)
     tight = [demand for demand in component.demands
              if demand.osd_limit_counts() and demand.all_bytes > negligible]
-    groups: Dict[OsdKind, List[int]] = {}
+    #: for each demand the buckets from its take to the OSD, None if it cannot use it; and the OSD
+    #: where it needs a sink alone
+    alike: Dict[Tuple[Tuple[Optional[Tuple[int, ...]], ...], Optional[int]], List[int]] = {}
     at_once = OSDS_AT_ONCE // len(component.demands) + 1
     for osd in piecewise(sorted(component.osds), at_once):
         paths = tuple([demand.paths.get(osd) for demand in component.demands])
-        alone = any(demand.single_bytes < most[osd] for demand in tight if osd in demand.osds)
-        groups.setdefault((paths, osd if alone else None), []).append(osd)
-    return groups
-
-
-class ComponentNetwork:
-    """The network of a component, and what its nodes stand for."""
-
-    def __init__(self) -> None:
-        self.network = CapacityNetwork()
-        self.demand_of: Dict[int, Demand] = {}          # node of a demand or of its buckets
-        self.item_of: Dict[int, int] = {}               # node → bucket, or OSD with a sink alone
-        self.osds_of: Dict[int, Tuple[int, ...]] = {}   # node of a sink
-        self._bucket_nodes: Dict[Tuple[int, Tuple[int, ...]], int] = {}
-
-    def bucket(self, root: int, path: Tuple[int, ...]) -> int:
-        """The node for the last bucket of a path from a demand's node; made where needed."""
-        if not path:
-            return root
-        if (root, path) not in self._bucket_nodes:
-            demand = self.demand_of[root]
-            shards = demand.domains[len(path) - 1].shards_per_bucket
-            above = self.bucket(root, path[:-1])
-            node = self._bucket_nodes[root, path] = self.network.add_node()
-            self.demand_of[node], self.item_of[node] = demand, path[-1]
-            self.network.add_edge(above, node, min(demand.all_bytes, shards * demand.single_bytes))
-        return self._bucket_nodes[root, path]
-
-
-def build_network(component: Component, parts: Mapping[int, SinkPart],
-                   ceiling: float) -> ComponentNetwork:
-    """The component's network; no OSD can end above the ceiling (a ratio of capacity)."""
-    built = ComponentNetwork()
-    roots = [(built.network.add_node(demand.all_bytes), demand) for demand in component.demands]
-    built.demand_of.update(roots)
-    most = {osd: ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes for osd in component.osds}
-    alike = alike_osds(component, most)
+        most = ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes
+        alone = any(demand.single_bytes < most for demand in tight if osd in demand.osds)
+        alike.setdefault((paths, osd if alone else None), []).append(osd)
     for (paths, single), osds in piecewise(alike.items(), _SINKS_AT_ONCE):
-        sink = built.network.add_node()
-        built.network.sinks[sink] = Sink([parts[osd] for osd in osds])
+        sink = built.add_node()
+        built.sinks[sink] = Sink([parts[osd] for osd in osds])
         built.osds_of[sink] = tuple(osds)
         if single is not None:
             built.item_of[sink] = single
         for (root, demand), path in zip(roots, paths):
             if path is not None:
                 limited = single is not None and demand.osd_limit_counts()
-                built.network.add_edge(built.bucket(root, path), sink, min(
-                    demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes)
+                built.edges[built.bucket(root, path)].append((sink, min(
+                    demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes))
     return built

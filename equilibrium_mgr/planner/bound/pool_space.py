@@ -15,7 +15,7 @@ A placement here is a legal one in which no OSD is above full_ratio that is not 
 from __future__ import annotations
 
 from math import ceil, floor
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...crush.placement import PlacementBlock
 from ...runtime.time_slice import give_way, piecewise
@@ -71,13 +71,22 @@ class _Cut(NamedTuple):
 def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, PoolSpaceBound]:
     """Pool id → its bound; without pools whose rule is not understood, and those without shards
     where it places any."""
-    room = _room(snapshot, movable)
+    room: Dict[int, int] = {}   # usable OSD → bytes of demands that it can hold
+    for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
+        # shards outside their rule leave it
+        room[osd] = (full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
+                     + movable.outside.get(osd, 0))
     whole_shards = _WholeShardSpace(room)
     cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
     bounds: Dict[int, PoolSpaceBound] = {}
     for number, parts in piecewise(sorted(movable.pools.items()), 1):
         pool = snapshot.pools[number]
-        growths = _growths(parts)
+        # in proportion to the first part; rounded so that pools share a cut, towards more room
+        placed = [part for part in parts if part.all_shards]
+        growths = [_Growth(
+            part, floor(_STEPS * part.all_weight / placed[0].single_weight) / _STEPS,
+            ceil(_STEPS * part.single_weight / placed[0].single_weight) / _STEPS)
+            for part in placed]
         key = tuple([(*growth.part.growth_shape(), growth.all, growth.single)
                      for growth in growths])
         if key not in cuts:
@@ -87,23 +96,6 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, Po
         if cut is not None:
             bounds[number] = _bound(pool, growths, cut, whole_shards)
     return bounds
-
-
-def _growths(parts: Sequence[PoolDemand]) -> List[_Growth]:
-    """In proportion to the first part. Rounded so that pools can share a cut, towards more room."""
-    placed = [part for part in parts if part.all_shards]
-    return [_Growth(part, floor(_STEPS * part.all_weight / placed[0].single_weight) / _STEPS,
-                    ceil(_STEPS * part.single_weight / placed[0].single_weight) / _STEPS)
-            for part in placed]
-
-
-def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
-    """Usable OSD → bytes of demands that it can hold. Shards outside their rule leave it."""
-    room: Dict[int, int] = {}
-    for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
-        room[osd] = (full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
-                     + movable.outside.get(osd, 0))
-    return room
 
 
 def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut,
@@ -162,7 +154,12 @@ def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], T
             demands.append(demand.with_bytes(
                 demand.all_bytes + int(max(0.0, cut.growth) * more[0]),
                 demand.single_bytes + int(max(0.0, cut.growth) * more[1]) + 1))
-        osds = _full_osds(Component(demands, component.osds), room)
+        # the OSDs that cannot hold what has to be on them; none if all bytes find a place
+        built = build_network(Component(demands, component.osds), {
+            osd: SinkPart(0, max(1, room[osd])) for osd in component.osds}, 1.0)
+        osds = frozenset(osd for node in upper_nodes(built, whole(built), 1.0)
+                         for osd in built.osds_of.get(node, ()))
+        give_way()
         if not osds:
             return best
     return best
@@ -183,15 +180,6 @@ def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, f
     if confined_growth <= 0.0:
         return None
     return _Cut(left / confined_growth, osds, confined_growth)
-
-
-def _full_osds(component: Component, room: Mapping[int, int]) -> FrozenSet[int]:
-    """OSDs that cannot hold what has to be on them; none if all bytes find a place."""
-    built = build_network(component, {osd: SinkPart(0, max(1, room[osd]))
-                                      for osd in component.osds}, 1.0)
-    upper = upper_nodes(built.network, whole(built.network), 1.0)
-    give_way()
-    return frozenset(osd for node in upper for osd in built.osds_of.get(node, ()))
 
 
 #: Bucket path → room of an OSD → OSDs with so much.

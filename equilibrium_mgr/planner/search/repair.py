@@ -97,9 +97,6 @@ class Repair:
         change = (source in initial) - (target in initial)
         return change * (self._price * size + self._costs.move_cost[source]) if change else 0.0
 
-    def _reaches(self, group: int, source: int, target: int) -> bool:
-        return self._placement.groups[group].may_reach(source, target)
-
     # -- moves ---------------------------------------------------------------------------------
 
     def _move(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
@@ -166,7 +163,7 @@ class Repair:
         placement, limits, costs = self._placement, self._limits, self._costs
         placement.candidates_examined += len(offers)
         for group, count_gain, shards in offers:
-            if shards[0][0] > free or not self._reaches(group, source, target):
+            if shards[0][0] > free or not placement.groups[group].may_reach(source, target):
                 continue
             placement.candidates_examined += len(shards)
             if not limits.fits(target, shards[0][0], group, -1):
@@ -245,8 +242,13 @@ class Repair:
         #: (group, other group) → the gain of their counts; None where they cannot be swapped
         counts: Dict[Tuple[int, int], Optional[float]] = {}
         examined = 0
+        # bytes by which it should relieve the source: wanted, least and most
+        over = placement.used_bytes[source] - limits.max_used_bytes[source]
+        most = limits.max_used_bytes[partner] - placement.used_bytes[partner]
+        wanted, least = ((max(over, 0.0), 1) if isinstance(goal, OverfullOsd)
+                         else (0.0, min(0.0, over)))
         for (size, pg, group), (back, other, other_group) in pairs_of_shards(
-                offers, sizes, theirs, *self._wanted_difference(source, partner, goal)):
+                offers, sizes, theirs, wanted, least, most):
             examined += 1
             if other == pg or other_group == goal.group:
                 continue
@@ -281,22 +283,14 @@ class Repair:
                         partner: int) -> Optional[float]:
         """The gain of counts when a shard of `group` and one of `other` are swapped; None where
         one of them cannot go there."""
-        if not (self._reaches(group, source, partner) and self._reaches(other, source, partner)):
+        groups = self._placement.groups
+        if not (groups[group].may_reach(source, partner)
+                and groups[other].may_reach(source, partner)):
             return None
         costs = self._costs
         return 0.0 if group == other else (
             costs.count_gain_on_leave(group, source) - costs.count_loss_on_enter(group, partner)
             + costs.count_gain_on_leave(other, partner) - costs.count_loss_on_enter(other, source))
-
-    def _wanted_difference(self, source: int, partner: int,
-                           goal: RepairGoal) -> Tuple[float, float, float]:
-        """Bytes by which a swap should relieve the source: wanted, least and most."""
-        used, limits = self._placement.used_bytes, self._limits
-        over = used[source] - limits.max_used_bytes[source]
-        most = limits.max_used_bytes[partner] - used[partner]
-        if isinstance(goal, OverfullOsd):
-            return max(over, 0.0), 1, most
-        return 0.0, min(0.0, over), most
 
     # -- chains --------------------------------------------------------------------------------
 
@@ -311,35 +305,26 @@ class Repair:
             count_gain = self._costs.count_gain_on_leave(group, source)
             seen = 0
             for _, middle in self._targets.candidates(group, source):
-                if middle == source or not self._reaches(group, source, middle):
+                if middle == source or not placement.groups[group].may_reach(source, middle):
                     continue
                 seen += 1
                 if seen > _TARGETS:
                     break
                 give_way()
-                counts = count_gain, self._costs.count_loss_on_enter(group, middle)
+                count_loss = self._costs.count_loss_on_enter(group, middle)
                 for size, pg in (lists[0] + lists[1])[::-1][:2 * _NEAR]:
                     relief = self._relief(source, goal, size, group, -1)
-                    if relief > 0 and placement.is_legal(pg, source, middle):
-                        best = self._chain_over(middle, (pg, source, middle), group, counts,
-                                                goal.fixed_cost, relief, best)
-        return best
-
-    def _chain_over(self, middle: int, first: ShardMove, group: int, counts: Tuple[float, float],
-                    fixed_cost: float, relief: float,
-                    best: Optional[RepairMove]) -> Optional[RepairMove]:
-        """The chain that begins with the move `first`, or `best` if that is better."""
-        pg, source, _ = first
-        size = self._placement.size_on(pg, source)
-        onward = self._onward(middle, size, group, pg, source)
-        if onward is None:
-            return best
-        gain = (counts[0] - counts[1] + onward[0]
-                - self._displacement_cost(pg, source, middle, size)
-                + self._costs.utilization_gain(source, middle, size))
-        score = (gain - fixed_cost) / relief
-        if best is None or score > best.score:
-            return RepairMove(score, gain, (onward[1], first))
+                    if relief <= 0 or not placement.is_legal(pg, source, middle):
+                        continue
+                    onward = self._onward(middle, size, group, pg, source)
+                    if onward is None:
+                        continue
+                    gain = (count_gain - count_loss + onward[0]
+                            - self._displacement_cost(pg, source, middle, size)
+                            + self._costs.utilization_gain(source, middle, size))
+                    score = (gain - goal.fixed_cost) / relief
+                    if best is None or score > best.score:
+                        best = RepairMove(score, gain, (onward[1], (pg, source, middle)))
         return best
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
@@ -356,7 +341,7 @@ class Repair:
             for _, target in self._targets.candidates(group, middle):
                 free = limits.max_used_bytes[target] - placement.used_bytes[target]
                 if (target in (middle, source) or free < over
-                        or not self._reaches(group, middle, target)):
+                        or not placement.groups[group].may_reach(middle, target)):
                     continue
                 seen += 1
                 if seen > _TARGETS:

@@ -51,18 +51,7 @@ class Search:
         give_way()
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
         give_way()
-        self.costs = self._cost_model(bounds)
-        self.targets = TargetIndex(self.costs)
-        self.shard_index = ShardIndex(placement)
-        self._joint_moves = JointMoves(self.costs, self.targets, self.shard_index)
-        #: indices of the groups of pools whose free space matters
-        self.data_groups = [
-            group.index for group in placement.groups
-            if group.shard_count and holds_data(self.costs.pool_weights[group.index])]
-
-    def _cost_model(self, bounds: UtilizationBounds) -> CostModel:
-        """The objective with each OSD's target and what is free there at its lowest utilization."""
-        placement = self._placement
+        # the objective with each OSD's target and what is free there at its lowest utilization
         lowest = [bounds.utilizations[osd] for osd in placement.osd_ids]
         targets, typical = list(lowest), [0.0] * len(lowest)
         for osd_set in self.sets:
@@ -75,7 +64,14 @@ class Search:
             targets[i] = limit / placement.size_bytes[i]
             free[i] = max(0.0, full * placement.capacity_bytes[i]
                           + placement.spared_bytes[i] - limit)
-        return CostModel(placement, self.weights, targets, free, typical)
+        self.costs = CostModel(placement, weights, targets, free, typical)
+        self.targets = TargetIndex(self.costs)
+        self.shard_index = ShardIndex(placement)
+        self._joint_moves = JointMoves(self.costs, self.targets, self.shard_index)
+        #: indices of the groups of pools whose free space matters
+        self.data_groups = [
+            group.index for group in placement.groups
+            if group.shard_count and holds_data(self.costs.pool_weights[group.index])]
 
     def near_free_bytes(self) -> Dict[int, float]:
         """Data pool's id → the free space, in client bytes, below which it is far from what it can

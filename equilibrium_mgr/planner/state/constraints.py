@@ -8,7 +8,7 @@ Sets of OSDs that share pools, by OSD index, with the sizes that steer the searc
 from __future__ import annotations
 
 from math import inf
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from ...runtime.time_slice import give_way
 from ..bound.lower_bound import OsdSet, UtilizationBounds
@@ -153,7 +153,16 @@ class OsdSetState:
         self.excess_bytes = sum(
             max(0.0, placement.used_bytes[i] - lowest[i] * placement.size_bytes[i])
             for i in self.osds)
-        self.typical_shard_bytes = _typical_shard_bytes(placement, self.members)
+        #: the mean shard size up to which pools hold half of the bytes on these OSDs
+        self.typical_shard_bytes = 0.0
+        groups = sorted((group.mean_shard_bytes, group.total_bytes) for group in placement.groups
+                        if group.shard_count and not group.members.isdisjoint(self.members))
+        half, passed = sum(total for _, total in groups) / 2.0, 0
+        for mean, total in groups:
+            passed += total
+            if passed >= half:
+                self.typical_shard_bytes = mean
+                break
         sizes = sorted(placement.size_bytes[i] for i in self.osds)
         #: as a ratio of an OSD of median size
         self.typical_shard = self.typical_shard_bytes / sizes[len(sizes) // 2]
@@ -193,15 +202,3 @@ class OsdSetState:
             return self.usable_bytes * (
                 weights.usable_value * near + weights.far_usable_value * (high - low - near))
         return value
-
-
-def _typical_shard_bytes(placement: PlacementState, members: FrozenSet[int]) -> float:
-    """Mean shard size, in bytes, up to which pools hold half of the bytes on these OSDs."""
-    groups = sorted((group.mean_shard_bytes, group.total_bytes) for group in placement.groups
-                    if group.shard_count and not group.members.isdisjoint(members))
-    half, passed = sum(total for _, total in groups) / 2.0, 0
-    for mean, total in groups:
-        passed += total
-        if passed >= half:
-            return mean
-    return 0.0

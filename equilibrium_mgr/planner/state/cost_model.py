@@ -103,7 +103,14 @@ class CostModel:
         self.bound_utilization = bound_utilization
         self.move_cost: List[float] = [weights.move_cost * t for t in typical]
         #: group → weight of its pool, 0 to 1
-        self.pool_weights: List[float] = _pool_weights(placement)
+        totals: Dict[int, int] = {}
+        for group in placement.groups:
+            totals[group.pool.id] = totals.get(group.pool.id, 0) + group.total_bytes
+        everything = max(1, sum(totals.values()))
+        # shards without data take no space of their pool, wherever they are
+        self.pool_weights: List[float] = [
+            pool_weight(totals[group.pool.id] / everything) if group.size_ratio > _NO_DATA else 0.0
+            for group in placement.groups]
         #: group → the lowest pressure that places all of its shards (shards per free byte)
         self.min_pressure: List[float] = []
         #: group → the pressure above which its pool is far from the free space that it can have;
@@ -217,13 +224,3 @@ def evenness_cost(used: float, size: int, bound_utilization: float,
     """The utilization term of one OSD: see planner/objective.py."""
     over = used / size - bound_utilization
     return size * over * over * (1.0 if over > 0.0 else underfull_weight)
-
-
-def _pool_weights(placement: PlacementState) -> List[float]:
-    totals: Dict[int, int] = {}
-    for group in placement.groups:
-        totals[group.pool.id] = totals.get(group.pool.id, 0) + group.total_bytes
-    everything = max(1, sum(totals.values()))
-    # shards without data take no space of their pool, wherever they are
-    return [pool_weight(totals[group.pool.id] / everything)
-            if group.size_ratio > _NO_DATA else 0.0 for group in placement.groups]

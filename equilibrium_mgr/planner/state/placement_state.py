@@ -2,9 +2,6 @@
 
 OSDs, PGs and groups are numbered from 0 and kept in lists by these indices. Attribute lookups and
 dictionaries of names took most of a plan's time, as measured.
-
-The shards of a PG that upmap items hold elsewhere than CRUSH wants them. OSDs are indices; -1 in
-a raw mapping is no OSD of ours.
 """
 from __future__ import annotations
 
@@ -16,32 +13,6 @@ from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Snapshot, pg_number
 from ...snapshot.upmap_items import items_for
 from .shard_groups import ShardGroup, build_groups
-
-
-def pinned_shards(raw: Sequence[int], up: Sequence[int],
-                  positional: bool) -> Iterator[Tuple[int, int]]:
-    """Yields (OSD that has a shard, OSD that CRUSH wants for it). Where positions do not count, any
-    of the OSDs that CRUSH wants will do."""
-    wanted = [osd for osd in raw if osd >= 0 and osd not in up]
-    for position, osd in enumerate(up):
-        if not positional and osd not in raw:
-            yield from ((osd, target) for target in wanted)
-        elif positional and raw[position] in wanted:
-            yield osd, raw[position]
-
-
-def has_exchange(raw: Sequence[int], up: Sequence[int]) -> bool:
-    """True where a shard is on an OSD that CRUSH wants for another position."""
-    return any(osd in raw and osd != wanted for osd, wanted in zip(up, raw))
-
-
-def is_expressible(raw: Sequence[int], up: Sequence[int]) -> bool:
-    """True where upmap items lead from a raw mapping to an up set."""
-    try:
-        items_for(raw, up)
-    except ValueError:
-        return False
-    return True
 
 
 #: Before it gives way again, a few milliseconds: PGs added, PGs or OSDs freed.
@@ -94,7 +65,11 @@ class PlacementState:
             options.max_upmap_items, len(snapshot.pgs),
             sum(len(items) for items in snapshot.upmap_items.values()))
         self._add_pgs(options)
-        self.max_shards = self._shard_limits(options)
+        # OSDs that are above the limit already may get to a higher one
+        most, hard = options.max_pg_shards_per_osd, options.max_pg_shards_hard
+        if most:
+            self.max_shards = [int(HARD_SHARE * hard) if hard and count > most else most
+                               for count in self.shard_counts]
 
     def _load_osds(self, osds: List[Osd], options: PlanOptions) -> None:
         limit = effective_fill_limit(options.fill_limit, self.snapshot.backfillfull_ratio)
@@ -280,8 +255,12 @@ class PlacementState:
                         return False
                 elif not group.block.start <= own < group.block.start + group.block.positions:
                     return False
-        return pg not in self._exchanged or is_expressible(
-            self.raw_up[pg], (*up[:position], target, *up[position + 1:]))
+        if pg in self._exchanged:
+            try:
+                items_for(self.raw_up[pg], (*up[:position], target, *up[position + 1:]))
+            except ValueError:
+                return False
+        return True
 
     # -- changing ------------------------------------------------------------------------------
 
@@ -319,14 +298,6 @@ class PlacementState:
         return len(self.change_log) // 2
 
     # -- building ------------------------------------------------------------------------------
-
-    def _shard_limits(self, options: PlanOptions) -> Optional[List[int]]:
-        """Per OSD; OSDs that are above the limit already may get to a higher one."""
-        most, hard = options.max_pg_shards_per_osd, options.max_pg_shards_hard
-        if not most:
-            return None
-        return [int(HARD_SHARE * hard) if hard and count > most else most
-                for count in self.shard_counts]
 
     def _add_pgs(self, options: PlanOptions) -> None:
         """One pass over the PGs, in an order that does not depend on a dictionary's."""
@@ -376,11 +347,16 @@ class PlacementState:
         if pg.raw == pg.up:
             self.raw_up.append(up)
         else:
-            self.raw_up.append(tuple([self.index_of.get(osd, -1) for osd in pg.raw]))
-            for osd, wanted in pinned_shards(self.raw_up[number], up,
-                                             self.groups[groups[0]].pool.erasure):
-                self.pinned.setdefault(osd, []).append((number, wanted))
-            if self.groups[groups[0]].pool.erasure and has_exchange(self.raw_up[number], up):
+            raw = tuple([self.index_of.get(osd, -1) for osd in pg.raw])
+            self.raw_up.append(raw)
+            erasure = self.groups[groups[0]].pool.erasure
+            wanted = [osd for osd in raw if osd >= 0 and osd not in up]
+            for position, osd in enumerate(up):
+                # where positions do not count, any of the OSDs that CRUSH wants will do
+                for target in (wanted if not erasure and osd not in raw else
+                               (raw[position],) if erasure and raw[position] in wanted else ()):
+                    self.pinned.setdefault(osd, []).append((number, target))
+            if erasure and any(osd in raw and osd != own for osd, own in zip(up, raw)):
                 self._exchanged.add(number)
         shards = self.shards
         for i in up:

@@ -5,7 +5,7 @@ The movable shards of each OSD, by group and by size; follows the moves of the p
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
 from .cost_model import CostModel
@@ -40,7 +40,6 @@ class TargetIndex:
         self._costs = costs
         self.has_own_lists = sum(len(group.osds) for group in placement.groups) <= _OWN_LISTS
         self.patience = _PATIENCE_OWN if self.has_own_lists else _PATIENCE_SHARED
-        self._zones = [group.zone for group in placement.groups]
         self._by_bucket: Dict[Tuple[int, int], SortedOsds] = {}
         shared: Dict[Tuple[int, int], Dict[int, SortedOsds]] = {}
         self._by_group: List[Dict[int, SortedOsds]] = []
@@ -82,7 +81,7 @@ class TargetIndex:
 
     def list_of(self, group: int, source: int) -> Optional[SortedOsds]:
         """The list of `candidates`; None where no OSD may be able to take a shard."""
-        zone = self._zones[group]
+        zone = self._placement.groups[group].zone
         return self._by_group[group].get(0 if zone is None else zone[source])
 
 
@@ -111,18 +110,15 @@ class SortedOsds:
             self._entries = sorted([(key, osd) for osd, key in self._keys.items()])
             give_way()
         elif seen < len(changed):
-            self._update(set(changed[seen:]))
+            for osd in set(changed[seen:]):
+                old = self._keys.get(osd)
+                if old is not None:
+                    self._keys[osd] = new = self._key(osd)
+                    if new != old:
+                        del self._entries[bisect_left(self._entries, (old, osd))]
+                        insort(self._entries, (new, osd))
         self._changes_seen = len(changed)
         return self._entries
-
-    def _update(self, changed: Set[int]) -> None:
-        for osd in changed:
-            old = self._keys.get(osd)
-            if old is not None:
-                self._keys[osd] = new = self._key(osd)
-                if new != old:
-                    del self._entries[bisect_left(self._entries, (old, osd))]
-                    insort(self._entries, (new, osd))
 
 
 def _by_zone(placement: PlacementState, group: ShardGroup,
