@@ -17,8 +17,8 @@ import pytest
 
 from mgr_stub.console.session import Session
 from mgr_stub.demo import DEMO_STATE
-from tests.benchmark.clusters import DEMO, MADE, Source
-from tests.benchmark.made.shapes import SHAPES
+from tests.benchmark.clusters import state_of
+from tests.benchmark.made.shapes import SHAPES, make_cluster
 from tests.certificates import check_certificate
 from tests.certificates.check_certificate import check
 from tests.commands.asking import ask, optimize
@@ -37,6 +37,13 @@ def read(path: Path) -> Json:
     with (lzma.open if path.suffix == ".xz" else open)(path, "rt") as stream:
         state: Json = json.load(stream)
     return state
+
+
+def made(name: str, folder: Path) -> Path:
+    """The state file of a made cluster."""
+    path = folder / "state.json"
+    path.write_text(json.dumps(state_of(make_cluster(name))))
+    return path
 
 
 def evaluation(path: Path) -> Json:
@@ -69,10 +76,10 @@ def demo_answers() -> Tuple[Json, Json]:
 
 @pytest.mark.parametrize("name", few(["demo", *SHAPES], 3))
 def test_certificates_of_answers_are_accepted(name: str, tmp_path: Path) -> None:
-    path = Source(name, DEMO if name == "demo" else MADE).write_state(tmp_path)
     if name == "demo":
-        answers = demo_answers()
+        path, answers = Path(DEMO_STATE), demo_answers()
     else:
+        path = made(name, tmp_path)
         empty = evaluation(path)
         answers = empty, without_moves(empty)
     answer, files = answers[0], [path]
@@ -112,7 +119,7 @@ class Case(NamedTuple):
 
 
 def case_of(name: str, folder: Path) -> Case:
-    path = Source(name, MADE).write_state(folder)
+    path = made(name, folder)
     answer = evaluation(path)
     return Case(read(path), answer, without_moves(answer))
 
@@ -242,7 +249,7 @@ def test_a_plan_that_moves_other_bytes_is_refused(demo: Case) -> None:
 
 def test_certificates_of_a_cluster_with_faults_are_accepted(tmp_path: Path) -> None:
     """PGs with holes and PGs that break their rule: what is said of them is weaker, and true."""
-    path = Source("giant", MADE).write_state(tmp_path)
+    path = made("giant", tmp_path)
     state = read(path)
     host_of = {item["id"]: [other["id"] for other in bucket["items"]]
                for bucket in state["crush_dump"]["buckets"] if bucket["type_name"] == "host"
