@@ -106,7 +106,7 @@ def measure_cluster(name: str, folder: str, aim: str, limit: float) -> Result:
     plan = make_plan(snapshot, PlanOptions(aim=aim))
     cost = {"seconds": time.perf_counter() - start, "peak_bytes": peak_bytes()}
     items = changed_items(snapshot, [(change.pgid, change.items) for change in plan.changes])
-    columns = {"start": score(snapshot, snapshot.upmap_items)._asdict(),
+    columns: Dict[str, Result] = {"start": score(snapshot, snapshot.upmap_items)._asdict(),
                "equilibrium": {**score(snapshot, items)._asdict(), **cost}}
     osdmap = Path(folder, "osdmap")
     if folder and osdmap.exists() and limit and shutil.which("osdmaptool"):
@@ -174,7 +174,7 @@ def measure_scale(osds: int, pgs: int, pools: int, limit: float, aim: str) -> Re
         plan = make_plan(snapshot, PlanOptions(aim=aim))
     moments.append(time.process_time())
     first, following, seconds = (later - before for before, later in zip(moments, moments[1:]))
-    columns = {
+    columns: Dict[str, Result] = {
         title: {"highest": {name: usage.max for name, usage in figures.classes.items()}}
         for title, figures in (("start", plan.before), ("equilibrium", plan.after))}
     columns["equilibrium"].update(
