@@ -82,7 +82,21 @@ def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, sta
     assert raw_of(session.cluster) == recompute_raw(session.cluster)
 
 
-@pytest.mark.parametrize("line, code", [
+#: Lines that are refused with EINVAL, and others with their code.
+_INVALID = [
+    "sim mgr", "sim mgr fail now", "sim mgr fail at", "sim mgr fail at noon",
+    "sim mgr fail at before-lunch", "sim mgr fail at before-send 0",
+    "sim mgr fail at before-send x", "sim mgr fail takeover=soon", "sim mgr fail after=1s",
+    "sim mon", "sim mon delay", "sim mon delay long", "sim mon reject", "sim mon reject 2",
+    "sim mon lose x", "sim mon drop", "sim mon drop 2", "sim mon down now",
+    "sim stats", "sim stats freeze", "sim stats lag x",
+    "sim stats noise -1", "sim clock", "sim clock jump", "sim clock jump -x",
+    "sim inconsistent 2.0", "sim inconsistent 2.0 maybe", "sim failover x",
+    "sim osd allocation", "sim osd allocation 1.5", "sim osd allocation 0 1",
+    "sim osd allocation x 1", "sim pool optimize rbd 16K",
+    "sim pool optimize ec 5000"]
+_REFUSED = [
+    ("sim osd allocation 2 0 pool=none", 2),
     ("sim osd", 22), ("sim osd out", 22), ("sim osd out x", 22), ("sim osd out 99", 2),
     ("sim osd out 1 99", 2), ("sim osd dance 1", 22), ("sim osd reweight 1", 22),
     ("sim osd reweight 1 2", 22), ("sim osd reweight 1 nan", 22), ("sim osd reweight 99 1", 2),
@@ -95,12 +109,25 @@ def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, sta
     ("sim scrub 9.0 1m", 2), ("sim scrub 1.0", 22), ("sim backfill rate fast", 22),
     ("sim peering 0", 22), ("sim balancer dance", 22), ("sim help me", 22),
     ("sim stats hang 1m", 22), ("sim swell rbd", 22), ("sim swell nowhere 1", 2),
-    ("sim meanwhile before-send 1 sim flag set noout", 22), ("sim meanwhile 1 off", 22)])
+    ("sim meanwhile before-send 1 sim flag set noout", 22), ("sim meanwhile 1 off", 22),
+    ("sim pool", 22), ("sim pool create", 22), ("sim pool create x", 22),
+    ("sim pool create x pg_num=4", 22), ("sim pool create x pg_num=0 size=3", 22),
+    ("sim pool create x pg_num=four size=3", 22), ("sim pool create x pg_num=4 size=3 k=3", 22),
+    ("sim pool create rbd pg_num=4 size=3", 17), ("sim pool create x pg_num=4 size=3 m=1", 22),
+    ("sim pool create x pg_num=4 size=3 rule=none", 2), ("sim pool rm", 22),
+    ("sim pool rm none", 2), ("sim pool pg_num none 4", 2), ("sim pool pg_num rbd 0", 22),
+    ("sim pool pg_num rbd 99999999", 22), ("sim write none 1G", 2), ("sim write rbd much", 22),
+    ("sim write rbd", 22), ("sim delete none 1G", 2), ("sim grow none 1G/1h", 2),
+    ("sim grow rbd 1G", 22), ("sim grow rbd 1G/", 22), ("sim grow rbd 1G/0s", 22),
+    ("sim grow rbd x/1h", 22)]
+
+
+@pytest.mark.parametrize("line, code", [*_REFUSED, *((line, 22) for line in _INVALID)])
 def test_bad_input(session: Any, line: str, code: int) -> None:
     before = session.cluster.map
     rc, out, err = session.command(line)
     assert (rc, out) == (-code, "") and err and "\n" not in err
-    assert session.cluster.map is before
+    assert session.cluster.map is before and session.module is not None
 
 
 def test_flags_and_scrubs(session: Any) -> None:
