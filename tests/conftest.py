@@ -7,8 +7,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from pathlib import Path
-from typing import Iterator, List, NamedTuple, Set
+from typing import Iterator, List, NamedTuple
 
 import pytest
 
@@ -45,9 +44,9 @@ _COUNTS = (
     _Count("--asked-streams", 1, 20, "play N random streams once more while commands read"),
     _Count("--operation-streams", 1, 12, "play N random streams of drains, undo and freeze"),
     _Count("--undo-stories", 1, 4, "undo what N random stories have changed, in nine ways each"),
-    _Count("--thread-moments", 2, 12,
+    _Count("--thread-moments", 1, 12,
            "let something happen in the middle of a round at N random moments"),
-    _Count("--off-moments", 2, 12, "switch the module off at N random moments of a round"),
+    _Count("--off-moments", 1, 12, "switch the module off at N random moments of a round"),
     _Count("--storms", 1, 2, "give N random series of commands while rounds run"),
 )
 
@@ -85,9 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     left: List[pytest.Item] = []
     if config.option.only_full:
-        with_cases = _folders_with_cases(config)
         left = [item for item in items
-                if not (item.get_closest_marker("full") or _has_cases(item, with_cases))]
+                if not (item.get_closest_marker("full") or _has_cases(item))]
     elif not config.option.full:
         named = [arg.rpartition("/")[2] for arg in config.args if "::" in arg]
         left = [item for item in items
@@ -104,17 +102,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"not begun within {most:.0f} seconds")
 
 
-def _folders_with_cases(config: pytest.Config) -> Set[Path]:
-    """Folders whose conftest.py makes random cases."""
-    files = [getattr(plugin, "__file__", None) for plugin in config.pluginmanager.get_plugins()
-             if hasattr(plugin, "pytest_generate_tests")]
-    return {Path(file).parent for file in files if file and Path(file).name == "conftest.py"}
-
-
-def _has_cases(item: pytest.Item, folders: Set[Path]) -> bool:
+def _has_cases(item: pytest.Item) -> bool:
     """True where the number of random cases decides what is run, the sum of all cases too."""
-    module = getattr(item, "module", None)
-    return hasattr(module, "pytest_generate_tests") or not folders.isdisjoint(item.path.parents)
+    names = set(getattr(item, "fixturenames", ()))
+    return bool(names & {"corpus", "story"} or any(name.endswith("_seed") for name in names)
+                or ("case" in names and item.path.parent.name == "properties"))
 
 
 def _is(item: pytest.Item, name: str) -> bool:
