@@ -4,10 +4,10 @@ The simulated mgr stands in for `mgr_module`.
 """
 from __future__ import annotations
 
+import math
 import sys
 import time
-from pathlib import Path
-from typing import Iterator, List, NamedTuple, Set
+from typing import Iterator, List, NamedTuple
 
 import pytest
 
@@ -39,14 +39,14 @@ class _Count(NamedTuple):
 _COUNTS = (
     _Count("--random-clusters", 4, 200, "check the properties of plans on N random clusters"),
     _Count("--cached-looks", 40, 500, "hold N snapshots against those made without a cache"),
-    _Count("--event-streams", 2, 60, "play N random event streams"),
+    _Count("--event-streams", 1, 60, "play N random event streams"),
     _Count("--drift-streams", 1, 30, "play N random streams of drift"),
     _Count("--asked-streams", 1, 20, "play N random streams once more while commands read"),
     _Count("--operation-streams", 1, 12, "play N random streams of drains, undo and freeze"),
     _Count("--undo-stories", 1, 4, "undo what N random stories have changed, in nine ways each"),
-    _Count("--thread-moments", 2, 12,
+    _Count("--thread-moments", 1, 12,
            "let something happen in the middle of a round at N random moments"),
-    _Count("--off-moments", 2, 12, "switch the module off at N random moments of a round"),
+    _Count("--off-moments", 1, 12, "switch the module off at N random moments of a round"),
     _Count("--storms", 1, 2, "give N random series of commands while rounds run"),
 )
 
@@ -84,9 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     left: List[pytest.Item] = []
     if config.option.only_full:
-        with_cases = _folders_with_cases(config)
         left = [item for item in items
-                if not (item.get_closest_marker("full") or _has_cases(item, with_cases))]
+                if not (item.get_closest_marker("full") or _has_cases(item))]
     elif not config.option.full:
         named = [arg.rpartition("/")[2] for arg in config.args if "::" in arg]
         left = [item for item in items
@@ -103,17 +102,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"not begun within {most:.0f} seconds")
 
 
-def _folders_with_cases(config: pytest.Config) -> Set[Path]:
-    """Folders whose conftest.py makes random cases."""
-    files = [getattr(plugin, "__file__", None) for plugin in config.pluginmanager.get_plugins()
-             if hasattr(plugin, "pytest_generate_tests")]
-    return {Path(file).parent for file in files if file and Path(file).name == "conftest.py"}
-
-
-def _has_cases(item: pytest.Item, folders: Set[Path]) -> bool:
+def _has_cases(item: pytest.Item) -> bool:
     """True where the number of random cases decides what is run, the sum of all cases too."""
-    module = getattr(item, "module", None)
-    return hasattr(module, "pytest_generate_tests") or not folders.isdisjoint(item.path.parents)
+    names = set(getattr(item, "fixturenames", ()))
+    return bool(names & {"corpus", "story"} or any(name.endswith("_seed") for name in names)
+                or ("case" in names and item.path.parent.name == "properties"))
 
 
 def _is(item: pytest.Item, name: str) -> bool:
@@ -122,9 +115,13 @@ def _is(item: pytest.Item, name: str) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def nobody_else_wants_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The module sleeps for a moment once a millisecond: a third of the time of some tests."""
-    monkeypatch.setattr("equilibrium_mgr.runtime.time_slice._YIELD_SECONDS", 0.0)
+def nobody_else_wants_the_interpreter(request: pytest.FixtureRequest,
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module sleeps for a moment once a millisecond: a third of the time of some tests, more
+    beside other processes. Where a test has threads, or is about that, it gives way still."""
+    name, seconds = ("SECONDS", 0.0) if request.path.parent.name in ("threads", "runtime") else (
+        "EVERY_SECONDS", math.inf)
+    monkeypatch.setattr(f"equilibrium_mgr.runtime.time_slice._YIELD_{name}", seconds)
 
 
 @pytest.fixture(autouse=True)

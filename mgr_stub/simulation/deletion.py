@@ -8,6 +8,7 @@ Actions that are due at moments of virtual time.
 """
 from __future__ import annotations
 
+from bisect import insort
 from typing import Callable, List, Optional, Tuple
 
 from ..cluster.cluster import Cluster
@@ -39,8 +40,7 @@ class Schedule(Timer):
     def at(self, moment: float, action: Callable[[], None]) -> None:
         """Schedules an action at a moment."""
         self._count += 1
-        self._waiting.append((moment, self._count, action))
-        self._waiting.sort(key=lambda entry: entry[:2])
+        insort(self._waiting, (moment, self._count, action))   # no two have the same count
 
     def next_moment(self) -> Optional[float]:
         return self._waiting[0][0] if self._waiting else None

@@ -22,7 +22,6 @@ class Fill(NamedTuple):
 
     highest: Dict[str, float]   # device class → utilization of its fullest OSD, a ratio
     free: Dict[int, float]      # pool id → bytes that still fit
-    room: float                 # bytes that fit if all pools grow in proportion to their data
 
 
 class Score(NamedTuple):
@@ -30,14 +29,10 @@ class Score(NamedTuple):
 
     highest: Dict[str, float]       # device class → utilization of its fullest OSD, a ratio
     free_data_bytes: float          # free space of the data pools, a sum that cannot be had at once
-    room_bytes: float               # that fit if all pools grow in proportion to their data
     gained_data_bytes: float        # growth of the data pools' free space
-    gained_all_bytes: float         # growth of that of all pools, summed in the same way
-    worst_data_pool_bytes: float    # of the data pool that gained least
     moved_bytes: int
     shard_moves: int
     item_pairs: int                 # upmap pairs in the map afterwards
-    item_pgs: int                   # PGs that have any
     broken_pgs: int                 # changed PGs whose up set their rule or a monitor forbids
 
 
@@ -94,20 +89,7 @@ def fill(snapshot: Snapshot, up: UpSets) -> Fill:
         chunks = pool.pg_num * pool.data_shards   # a byte adds 1 ÷ chunks to each shard
         free[pool.id] = min((room[osd] * chunks / count for osd, count in counts[pool.id].items()
                              if osd in room), default=0.0)
-    return Fill(highest, free, _room(snapshot, counts, room))
-
-
-def _room(snapshot: Snapshot, counts: Mapping[int, Mapping[int, int]],
-          room: Mapping[int, float]) -> float:
-    """What fits until the first OSD is full if all pools grow by the same ratio."""
-    grown: Dict[int, float] = {}   # OSD → bytes that come to it when all pools double
-    for pool in snapshot.pools.values():
-        for osd, count in counts[pool.id].items():
-            grown[osd] = grown.get(osd, 0.0) + (
-                count * pool.stored_bytes / (pool.pg_num * pool.data_shards))
-    ratio = min((room[osd] / more for osd, more in grown.items() if more > 0 and osd in room),
-                default=0.0)
-    return ratio * sum(pool.stored_bytes for pool in snapshot.pools.values())
+    return Fill(highest, free)
 
 
 def score(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Score:
@@ -115,8 +97,8 @@ def score(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Score:
     before = fill(snapshot, current_up(snapshot))
     up = up_with(snapshot, items)
     after = fill(snapshot, up)
-    gained = {pool: after.free[pool] - before.free[pool] for pool in snapshot.pools}
-    data = [gained[pool] for pool in data_pools(snapshot)]
+    free, was = (sum(figures.free[pool] for pool in data_pools(snapshot))
+                 for figures in (after, before))
     moved = shards = broken = 0
     for pgid, pg in snapshot.pgs.items():
         if up[pgid] == pg.up:
@@ -124,25 +106,13 @@ def score(snapshot: Snapshot, items: Mapping[str, UpmapItems]) -> Score:
         count = len(_gains(snapshot, pg, pg.up, up[pgid]))
         shards += count
         moved += count * pg.shard_bytes
-        broken += _is_broken(snapshot, pg, up[pgid])
+        rule = snapshot.pools[pg.pool].rule
+        broken += rule is not None and bool(
+            rule.violation(up[pgid]) or rule.upmap_rejection(up[pgid]))
     return Score(
-        highest=after.highest,
-        free_data_bytes=sum(after.free[pool] for pool in data_pools(snapshot)),
-        room_bytes=after.room, gained_data_bytes=sum(data),
-        gained_all_bytes=sum(gained.values()), worst_data_pool_bytes=min(data, default=0.0),
+        highest=after.highest, free_data_bytes=free, gained_data_bytes=free - was,
         moved_bytes=moved, shard_moves=shards,
-        item_pairs=sum(len(pairs) for pairs in items.values()),
-        item_pgs=sum(1 for pairs in items.values() if pairs), broken_pgs=broken)
-
-
-def least_moved_bytes(snapshot: Snapshot, highest: Mapping[str, float]) -> float:
-    """Bytes that any plan moves that leaves no OSD above the utilization given for its class.
-
-    They have to leave the OSDs that are above it: that they fit elsewhere is not asked for.
-    """
-    return sum(max(0.0, device.target_bytes - highest[device.device_class] * device.size_bytes)
-               for device in snapshot.osds.values()
-               if device.has_statistics and device.is_in and device.device_class in highest)
+        item_pairs=sum(len(pairs) for pairs in items.values()), broken_pgs=broken)
 
 
 def data_pools(snapshot: Snapshot) -> Tuple[int, ...]:
@@ -160,7 +130,3 @@ def _gains(snapshot: Snapshot, pg: Pg, before: Tuple[int, ...],
     gains, _ = shard_changes(before, after, snapshot.pools[pg.pool].erasure)
     return tuple(osd for osd in gains if osd != NO_OSD)
 
-
-def _is_broken(snapshot: Snapshot, pg: Pg, up: Tuple[int, ...]) -> bool:
-    rule = snapshot.pools[pg.pool].rule
-    return rule is not None and bool(rule.violation(up) or rule.upmap_rejection(up))

@@ -10,6 +10,12 @@ from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.module import Module
 
 
+class Store(KeyValueStore):
+    """Under the names that the stand-in's MgrModule asks for."""
+
+    get, with_prefix = KeyValueStore.get_store, KeyValueStore.get_store_prefix
+
+
 class Host:
     """What the stand-in's MgrModule asks of the mgr behind it."""
 
@@ -17,7 +23,7 @@ class Host:
 
     def __init__(self) -> None:
         self.health: List[Dict[str, Any]] = []
-        self.store = KeyValueStore()
+        self.store = Store()
 
     def set_health_checks(self, checks: Dict[str, Any]) -> None:
         self.health.append(checks)

@@ -14,7 +14,7 @@ from typing import Any, Counter as CounterType, Dict, List
 import pytest
 
 from .ceph_tools import missing_tools, version
-from .maps.catalogue import SHAPES
+from .maps.shapes import SHAPES
 from .maps.cluster import MappedCluster, build
 from .maps.cluster_spec import VARIANTS, make_spec
 from .maps.random_moves import with_prior_items
@@ -22,7 +22,7 @@ from .maps.random_moves import with_prior_items
 WANTED = os.environ.get("EQUILIBRIUM_ORACLE", "") not in ("", "0")
 SEEDS = int(os.environ.get("EQUILIBRIUM_ORACLE_SEEDS", "1"))
 
-collect_ignore_glob: List[str] = [] if WANTED else ["test_*.py"]
+collect_ignore_glob: List[str] = [] if WANTED else ["test_*.py", "*/test_*.py"]
 
 _tally: CounterType[str] = Counter()
 

@@ -11,7 +11,7 @@ import pytest
 from mgr_stub.crush.mapper import Mapper, raw_pg_to_osds
 
 from .ceph_tools import compile_crush, crush_mappings, dump_crush, dump_osdmap, map_pgs
-from .maps.crush_osdmap import make_osdmap
+from .maps.cluster import make_osdmap
 from .maps.random_crush import RandomMap
 
 SEEDS = int(os.environ.get("EQUILIBRIUM_ORACLE_SEEDS", "1"))

@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, Counter, Dict, List, Sequence, Set, Tuple
 
+import pytest
+
 from mgr_stub.console.session import Session
 
 from .ceph_tools import ITEM_NONE, PGMapping, map_pgs
@@ -40,20 +42,17 @@ def test_copy_of_the_map_with_failed_osds(cluster: MappedCluster, tally: Counter
             tally["failures mapped"] += 1
 
 
-def test_up_sets_after_a_failure(cluster: MappedCluster, tally: Counter[str]) -> None:
-    """What `eval --fail` predicts: CRUSH's new choice, and the items that the monitor keeps."""
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_up_sets_after_a_failure(cluster: MappedCluster, is_planned: bool,
+                                 tally: Counter[str]) -> None:
+    """What `eval --fail` predicts: CRUSH's new choice, and the items that the monitor keeps; with
+    the items that a plan sets, which the mgr's map does not have yet."""
+    after, changes = cluster, []
     with _session(cluster) as session:
-        for osds in _failures(session):
-            failed = _without(cluster, osds)
-            _check(session, osds, [], _settled(failed), _uncertain(cluster, failed), tally)
-
-
-def test_up_sets_after_a_failure_with_a_plan(cluster: MappedCluster, tally: Counter[str]) -> None:
-    """The same with the items that a plan sets, which the mgr's map does not have yet."""
-    with _session(cluster) as session:
-        planned = plan(session)
-        changes = session.module.plan_store.get("p").changes
-        after = with_items(cluster, merge_items(cluster.items, planned.items))
+        if is_planned:
+            items = plan(session).items
+            changes = session.module.plan_store.get("p").changes
+            after = with_items(cluster, merge_items(cluster.items, items))
         for osds in _failures(session):
             failed = _without(after, osds)
             _check(session, osds, changes, _settled(failed), _uncertain(cluster, failed), tally)
@@ -102,16 +101,13 @@ def _uncertain(cluster: MappedCluster, failed: MappedCluster) -> Set[str]:
 def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
            expected: Dict[str, PGMapping], uncertain: Set[str], tally: Counter[str]) -> None:
     failure: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
-    places: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
-    up_sets: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
     gateway = session.module.gateway
     snapshot = gateway.snapshot()
-    placed = places.placement(snapshot, changes)
-    failed = failure.Failure("", "", frozenset(osds))
-    by_osd = places.pgs_by_osd(placed)
-    mapped = gateway.up_sets_without(failed.osds, {
-        pgid for osd in (ITEM_NONE, *failed.osds) for pgid in by_osd.get(osd, ())})
-    after = up_sets.UpSetsAfter(snapshot, failed.osds)
+    placed = failure.placement(snapshot, changes)
+    by_osd = failure.pgs_by_osd(placed)
+    mapped = gateway.up_sets_without(frozenset(osds), {
+        pgid for osd in (ITEM_NONE, *osds) for pgid in by_osd.get(osd, ())})
+    after = failure.UpSetsAfter(snapshot, frozenset(osds))
     found: Ups = {pg.pgid: placed.up(pg) for pg in snapshot.pgs.values()}
     found.update((pgid, after.up(snapshot.pgs[pgid], up, placed.items(pgid)))
                  for pgid, up in mapped.items())

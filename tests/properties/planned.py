@@ -1,21 +1,271 @@
-"""One random cluster with its plan, and what follows from it: made once, shared by all tests."""
+"""One random cluster with its plan, and what follows from it: made once, shared by all tests.
+
+Small random clusters with the troubles that real ones have, the same for the same seed.
+
+The bases are those of other tests: rule shapes, filled layouts, single-copy chance. What is added
+here is what may befall any of them: oversized PGs, empty pools, foreign upmap items, and the like.
+"""
 from __future__ import annotations
 
 import random
 from functools import cached_property
-from typing import List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 from unittest import mock
-
-from tests.properties.plan_clusters import plan_cluster
-from tests.support.clusters.unit_cluster import Cluster
-from tests.support.plan_legality import ended_plan
-from tests.support.replay import follow_up
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner import multi_start
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.model import Snapshot
+from tests.benchmark.made.shapes import Layout, Osds, PoolPlan, fill
+from tests.support.clusters.random_clusters import random_cluster
+from tests.support.clusters.rule_shapes import RULE_SHAPES, TROUBLES, make
+from tests.support.clusters.unit_cluster import NONE, Cluster
+from tests.support.plan_legality import ended_plan
+from tests.support.replay import follow_up
+from tests.support.rules import (
+    EC_HDD_HOSTS, EC_PAIRS_IN_2_RACKS, HDD_HOSTS, HDD_OSDS, SSD_FIRST, SSD_HOSTS)
+from tests.support.units import GIB
+
+
+#: How full the fullest OSD is made, a ratio; the last ones are near full, or too full.
+_TOPS = (0.5, 0.65, 0.75, 0.82, 0.87, 0.87, 0.89, 0.92, 0.96)
+
+
+def plan_cluster(seed: int) -> Cluster:
+    """6 to 40 OSDs, 30 to 400 PGs; no two seeds are alike."""
+    rng = random.Random(f"plan cluster {seed}")
+    kind = rng.random()
+    if kind < 0.5:
+        cluster = make(rng.choice(sorted(RULE_SHAPES)), rng.choice(TROUBLES), seed)
+    elif kind < 0.9:
+        cluster = fill(rng.choice(_LAYOUTS)(rng), rng)
+    else:
+        cluster = random_cluster(seed, hybrid=rng.random() < 0.5)
+    mishaps = rng.sample(_MISHAPS, rng.randint(0, 4))
+    for mishap in mishaps:
+        mishap(cluster, rng)
+    if seed % 4 == 3:
+        _weighed_down(cluster, random.Random(f"weights {seed}"))
+    _leave_down_osds(cluster)
+    if rng.random() < 0.35:
+        _make_tight(cluster, rng)
+    else:
+        _make_as_full(cluster, rng.choice(_TOPS))
+    return cluster
+
+
+# -- layouts to fill ---------------------------------------------------------------------------
+
+def _hosts(rng: random.Random, osds: Osds, sizes: Sequence[float], most: int = 8,
+           prefix: str = "h", least: int = 4) -> Dict[str, List[int]]:
+    return {f"host {prefix}{number}": osds.host(
+        [rng.choice(sizes) for _ in range(rng.randint(2, 5))])
+        for number in range(rng.randint(least, most))}
+
+
+def _pools(rng: random.Random, most: int = 3, name: str = "data",
+           **fields: Any) -> List[PoolPlan]:
+    return [PoolPlan(f"{name}{number}", rng.lognormvariate(0.0, 0.7),
+                     rng.choice((16, 24, 32, 64)), **fields)
+            for number in range(rng.randint(1, most))]
+
+
+def _replicated(rng: random.Random) -> Layout:
+    """Over hosts or over OSDs, with a pool of metadata."""
+    osds = Osds()
+    tree = _hosts(rng, osds, rng.choice(((8,), (4, 8), (4, 8, 16))))
+    return osds.layout(tree, {0: rng.choice((HDD_HOSTS, HDD_HOSTS, HDD_OSDS))},
+                       _pools(rng, size=rng.choice((2, 3)))
+                       + [PoolPlan("meta", 0.002, 8, omap_bytes=64 << 20)])
+
+
+def _erasure(rng: random.Random) -> Layout:
+    """4+2 over six hosts or a few more."""
+    osds = Osds()
+    tree = _hosts(rng, osds, rng.choice(((8,), (8, 16))), most=7, least=6)
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_HDD_HOSTS},
+                       _pools(rng, 2, "ec", size=6, k=4, rule=1) + _pools(rng, 1))
+
+
+def _two_classes(rng: random.Random) -> Layout:
+    """A pool that is on both, and one or two of each class alone."""
+    osds = Osds()
+    tree = {f"host h{h}": osds.host([rng.choice((8, 12)) for _ in range(3)])
+            + osds.host([rng.choice((4, 8)) for _ in range(2)], "ssd") for h in range(6)}
+    return osds.layout(tree, {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST}, [
+        PoolPlan("mixed", 0.4, 48, rule=2), PoolPlan("fast", 0.1, 16, size=2, rule=1)]
+        + _pools(rng, 2))
+
+
+def _racks(rng: random.Random) -> Layout:
+    """Two shards in each of two racks of three or four; a replicated pool beside it."""
+    osds = Osds()
+    tree = {f"rack r{r}": _hosts(rng, osds, (8, 12), 3, f"r{r}h", 2)
+            for r in range(rng.choice((3, 4)))}
+    return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_2_RACKS}, [
+        PoolPlan("ec", 0.8, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.2, 32)])
+
+
+def _grown(rng: random.Random) -> Layout:
+    """A new host that upmap items still keep empty."""
+    osds = Osds()
+    tree = _hosts(rng, osds, (8, 12), most=6)
+    tree["host new"] = osds.host([16, 16, 16])
+    return osds.layout(tree, {0: HDD_HOSTS}, _pools(rng), ["host new"])
+
+
+def _tenants(rng: random.Random) -> Layout:
+    """Many pools of few PGs."""
+    osds = Osds()
+    tree = _hosts(rng, osds, (4, 8))
+    pools = [PoolPlan(f"tenant{n}", rng.lognormvariate(0.0, 0.8), 8)
+             for n in range(rng.randint(6, 16))]
+    return osds.layout(tree, {0: HDD_HOSTS}, pools)
+
+
+_LAYOUTS: Tuple[Callable[[random.Random], Layout], ...] = (
+    _replicated, _replicated, _erasure, _two_classes, _racks, _grown, _tenants)
+
+
+# -- what may befall a cluster -----------------------------------------------------------------
+
+def _oversized_pg(cluster: Cluster, rng: random.Random) -> None:
+    """A PG eight times as large: its objects all hash alike."""
+    pgid = rng.choice(sorted(cluster.up))
+    before = cluster.shard_bytes(pgid)
+    record = cluster.records[pgid]
+    cluster.records[pgid] = record._replace(num_bytes=8 * record.num_bytes)
+    for osd in cluster.acting.get(pgid, cluster.up[pgid]):
+        if osd in cluster.used:
+            cluster.used[osd] += cluster.shard_bytes(pgid) - before
+
+
+def _empty_pools(cluster: Cluster, rng: random.Random) -> None:
+    """Pools that hold nothing, placed like one that holds something."""
+    model = rng.choice(sorted(cluster.pools))
+    ups = [list(up) for pgid, up in sorted(cluster.up.items())
+           if pgid.startswith(f"{model}.") and pgid not in cluster.items]
+    fields = {key: value for key, value in cluster.pools[model].items() if "num" not in key}
+    for pool in range(50, 50 + rng.randint(1, 3)):
+        cluster.pools[pool] = dict(fields, pool=pool, pool_name=f"empty{pool}")
+        for ps in range(min(8, len(ups))):
+            cluster.pg(f"{pool}.{ps:x}", rng.choice(ups), num_bytes=0)
+
+
+def _useless_items(cluster: Cluster, rng: random.Random) -> None:
+    """Items that change nothing: of OSDs that CRUSH did not choose, and of a PG that is gone."""
+    for pgid in rng.sample(sorted(cluster.up), min(6, len(cluster.up))):
+        others = [osd for osd in cluster.osds if osd not in cluster.up[pgid]]
+        if pgid not in cluster.items and len(others) > 1:
+            cluster.items[pgid] = [(others[0], rng.choice(others[1:]))]
+    cluster.items["99.0"] = [(0, 1)]
+
+
+def _foreign_items(cluster: Cluster, rng: random.Random) -> None:
+    """Somebody else has set items of several pairs; what CRUSH chose before may be anything."""
+    for pgid in rng.sample(sorted(cluster.up), min(8, len(cluster.up))):
+        up = [osd for osd in cluster.up[pgid] if osd != NONE]
+        others = [osd for osd in cluster.osds if osd not in up]
+        count = rng.randint(1, 2)
+        if pgid not in cluster.items and len(others) >= count <= len(up):
+            cluster.items[pgid] = list(zip(rng.sample(others, count), rng.sample(up, count)))
+
+
+def _in_flight(cluster: Cluster, rng: random.Random) -> None:
+    """PGs that are on their way for another reason than upmap items."""
+    for pgid in rng.sample(sorted(cluster.up), min(8, len(cluster.up))):
+        up = cluster.up[pgid]
+        others = [osd for osd in cluster.osds if osd not in up]
+        if pgid in cluster.acting or not others:
+            continue
+        left, comes = rng.choice(others), rng.randrange(len(up))
+        if up[comes] in cluster.used and left in cluster.used:
+            cluster.used[up[comes]] -= cluster.shard_bytes(pgid)
+            cluster.used[left] += cluster.shard_bytes(pgid)
+        cluster.acting[pgid] = up[:comes] + [left] + up[comes + 1:]
+        cluster.records[pgid] = cluster.records[pgid]._replace(
+            uncopied_ratio=rng.random(), state="active+remapped+backfilling")
+
+
+def _osd_down(cluster: Cluster, rng: random.Random) -> None:
+    cluster.osd(rng.choice(sorted(cluster.osds)), up=0, state=["exists"])
+
+
+def _reweighted(cluster: Cluster, rng: random.Random) -> None:
+    for osd in rng.sample(sorted(cluster.osds), 2):
+        if cluster.osds[osd]["weight"] == 1.0:
+            cluster.osd(osd, weight=rng.choice((0.3, 0.8)))
+
+
+def _weighed_down(cluster: Cluster, rng: random.Random) -> None:
+    """A drain, or a weight-in, by CRUSH weights: of single OSDs, or of all of a host."""
+    some = set(rng.sample(sorted(cluster.osds), 2))
+    if rng.random() < 0.3:
+        hosts = [bucket for bucket in cluster.crush["buckets"] if bucket["type_name"] == "host"]
+        some = {item["id"] for item in rng.choice(hosts)["items"] if item["id"] >= 0}
+    share = rng.choice((0.02, 0.2, 0.5, 0.9))
+    for bucket in cluster.crush["buckets"]:
+        for item in bucket["items"]:
+            if item["id"] in some:
+                item["weight"] = max(1, int(share * item["weight"]))
+
+
+def _foreign_bytes(cluster: Cluster, rng: random.Random) -> None:
+    """Something that belongs to no PG: a log, a leak."""
+    for osd in rng.sample(sorted(cluster.osds), 2):
+        cluster.osd(osd, used=cluster.used_bytes(osd) + int(
+            rng.choice((0.01, 0.1)) * cluster.sizes[osd]))
+
+
+def _compressed(cluster: Cluster, rng: random.Random) -> None:
+    """A pool that occupies less than it stores, or pads it."""
+    pool = rng.choice(sorted(cluster.pools))
+    stored = sum(cluster.shard_bytes(pgid) * len(up) for pgid, up in cluster.up.items()
+                 if pgid.startswith(f"{pool}."))
+    cluster.store_stats[pool] = {"allocated": int(rng.choice((0.6, 1.1)) * stored)}
+
+
+def _pinned(cluster: Cluster, rng: random.Random) -> None:
+    """A full pg-upmap and a primary set by hand."""
+    first, second = rng.sample(sorted(cluster.up), 2)
+    cluster.extra.setdefault("pg_upmap", []).append({"pgid": first, "osds": cluster.up[first]})
+    cluster.extra["pg_upmap_primaries"] = [
+        {"pgid": second, "primary_osd": cluster.up[second][-1]}]
+
+
+_MISHAPS: Tuple[Callable[[Cluster, random.Random], None], ...] = (
+    _oversized_pg, _empty_pools, _useless_items, _foreign_items, _in_flight, _osd_down,
+    _reweighted, _foreign_bytes, _compressed, _pinned)
+
+
+def _leave_down_osds(cluster: Cluster) -> None:
+    """PGs go without what is down: nobody is in its place, or the up set is shorter."""
+    down = {osd for osd, entry in cluster.osds.items() if not entry["up"]}
+    for pgid, up in cluster.up.items():
+        if down.intersection(up):
+            erasure = cluster.pools[int(pgid.split(".")[0])]["type"] == 3
+            cluster.up[pgid] = ([NONE if osd in down else osd for osd in up] if erasure
+                                else [osd for osd in up if osd not in down])
+            cluster.records[pgid] = cluster.records[pgid]._replace(
+                state="active+undersized+degraded")
+
+
+def _make_as_full(cluster: Cluster, top: float) -> None:
+    """Devices of other sizes, in proportion, so that the fullest OSD is at `top`."""
+    used = {osd: cluster.used_bytes(osd) for osd in cluster.osds}
+    highest = max(used[osd] / cluster.sizes[osd] for osd in cluster.osds)
+    for osd in cluster.osds:
+        cluster.osd(osd, size=max(GIB, int(cluster.sizes[osd] * highest / top)))
+
+
+def _make_tight(cluster: Cluster, rng: random.Random) -> None:
+    """Devices of such sizes that little space is free: fill limits are in the way."""
+    mean = rng.choice((0.6, 0.7, 0.78))
+    for osd in cluster.osds:
+        level = min(0.97, max(0.3, rng.gauss(mean, 0.1)))
+        cluster.osd(osd, size=max(cluster.sizes[osd] // 50, int(cluster.used_bytes(osd) / level)))
+
 
 _AIMS = ("space",) * 5 + ("even",) * 2 + ("least-motion",) * 3
 

@@ -1,23 +1,49 @@
-"""L1, L2, L5, L8, L9, S16: every plan is a step ahead, and planning comes to an end."""
+"""L1, L2, L5, L8, L9, S16: every plan is a step ahead, and planning comes to an end.
+
+The planner's objective summed up over a whole cluster, by the formulas of its docstring.
+
+The planner itself only ever looks at the two OSDs of a move. Levels, caps and prices are taken
+from where it takes them; sums and differences are made here.
+"""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
-
 import pytest
-from tests.properties.objective_terms import objective
-from tests.properties.planned import Planned
-from tests.support.plan_legality import ended_plan
-from tests.support.replay import Replay, by_change, follow_up
+from typing import Any, Callable, Dict, List, Tuple
 
 from equilibrium_mgr.plan.usage import bytes_beyond_share
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
-from equilibrium_mgr.planner.search.single_moves import Descent
 from equilibrium_mgr.planner.search.repair import RepairGoal
 from equilibrium_mgr.planner.search.search import Search
+from equilibrium_mgr.planner.search.single_moves import Descent
 from equilibrium_mgr.planner.search.tightening import Tightening
+from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.model import Snapshot
+from tests.properties.planned import Planned
+from tests.support.plan_legality import ended_plan
+from tests.support.replay import Replay, by_change, follow_up
+
+
+def objective(costs: CostModel, price: float) -> float:
+    """In bytes × utilization²: the first four lines of planner/objective.py."""
+    placement, weights = costs.placement, costs.weights
+    total = 0.0
+    for osd, size in enumerate(placement.size_bytes):
+        over = placement.used_bytes[osd] / size - costs.bound_utilization[osd]
+        total += size * over ** 2 * (1.0 if over > 0.0 else weights.underfull_weight)
+    for group in placement.groups:
+        for osd in group.osds:
+            cap = max(1.0, costs.cap_pressure[group.index] * costs.free[osd])
+            over = max(0.0, group.counts[osd] / cap - 1.0)
+            weight = weights.count_weight * costs.pool_weights[group.index]
+            total += weight * placement.size_bytes[osd] * over ** 2
+    for pg, up in enumerate(placement.up):
+        for osd in up:
+            if osd not in placement.initial_up[pg]:
+                total += price * placement.pg_bytes[pg] + costs.move_cost[osd]
+    return total
+
 
 _SAME = 1e-9
 

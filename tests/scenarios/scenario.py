@@ -13,7 +13,7 @@
     release 16                        Ceph's, 18 unless told otherwise
     full                              takes long, or another shows the same: only with `--full`
     ---
-    hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/outcome.py)
+    hdd: highest 0.870 -> 0.652 …     the outcome, line by line (tests/scenarios/drive.py)
 
 With `--rewrite-scenarios` pytest writes the outcome it sees below the dashes (`--full` for all
 files): the diff is the review. A file without dashes records nothing: it is there for a rule that

@@ -16,8 +16,8 @@ _MORE, _A_FEW = 1.3, 5
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "perturbed_seed" in metafunc.fixturenames:
-        metafunc.parametrize("perturbed_seed", range(-(
-            -metafunc.config.getoption("--event-streams") // 20)))
+        metafunc.parametrize("perturbed_seed", range(
+            metafunc.config.getoption("--event-streams") // 10))
 
 
 def perturbed(quiet: Scenario) -> Scenario:

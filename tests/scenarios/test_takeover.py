@@ -45,7 +45,8 @@ _STORIES: Dict[str, Story] = {
 _POINTS = [f"{when}-{what} {count}" for what, counts in (
     ("send", (1, 3, 11)), ("store", (3, 9, 14)), ("map", (5, 12, 29)), ("get", (20, 75, 140)))
     for count in counts for when in ("before", "after")]
-_CASES = [(story, point) for point in _POINTS for story in _STORIES]
+#: Every point with one or two of the stories, and every story with many points.
+_CASES = [(story, point) for point in _POINTS for story in _STORIES][::3]
 _RULES = {"T1": truth.t1_fill, "T2": truth.t2_misplaced, "T3": truth.t3_moving}
 
 
@@ -90,7 +91,7 @@ class Takeover:
             self._sent += "pg-upmap" in entry.prefix
 
 
-@pytest.mark.parametrize("case", few(_CASES, 4), ids="-".join)
+@pytest.mark.parametrize("case", few(_CASES, 2), ids="-".join)
 def test_the_successor_shows_what_is_so(case: Tuple[str, str], tmp_path: Path) -> None:
     name, point = case
     story = _STORIES[name]

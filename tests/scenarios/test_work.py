@@ -1,16 +1,43 @@
-"""What the module may cost in each state: readings of the cluster, maps, statistics and plans."""
+"""What the module may cost in each state: readings of the cluster, maps, statistics and plans.
+
+How much work the module makes for the mgr and the monitors, as the simulated mgr counts it.
+"""
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Callable, Dict, List, Tuple
-
 import pytest
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from mgr_stub.console.session import Session
 from mgr_stub.events import cluster_events
 
 from . import clusters
-from .watch.work import Work, work_of
+
+
+class Work(NamedTuple):
+    """Since a mgr became active; only what cannot be counted from outside is the module's word."""
+
+    full_readings: int = 0          # full readings of the cluster
+    pg_stats: int = 0
+    osdmap_dumps: int = 0
+    kv_writes: int = 0
+    plans: int = 0
+
+    def __sub__(self, other: Work) -> Work:
+        return Work(*(mine - theirs for mine, theirs in zip(self, other)))
+
+
+def work_of(session: Session) -> Work:
+    """As of now. The larger of the mgr's own count and the module's: neither is to be too low."""
+    calls: Dict[str, int] = session.mgr.calls
+    counts: Any = session.module.gateway.counts if session.module is not None else None
+    said = counts._asdict() if counts is not None else {}
+    return Work(
+        full_readings=max(calls.get("pg_progress", 0), said.get("full_readings", 0)),
+        pg_stats=max(calls.get("pg_stats", 0), said.get("pg_stats", 0)),
+        osdmap_dumps=max(calls.get("osdmap.dump", 0), said.get("osdmap_dumps", 0)),
+        kv_writes=session.mgr.store.writes, plans=said.get("plans", 0))
+
 
 _SEED = 1
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import random
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as Late
+from concurrent.futures import Future, TimeoutError as Late
 from typing import Any, Callable, Dict, List
 
 from .running import Running

@@ -1,4 +1,4 @@
-"""A large made cluster, by default 10,000 OSDs, 1,000,000 shards, 100 pools, as one reading."""
+"""A large made cluster as one reading."""
 from __future__ import annotations
 
 import random
@@ -10,8 +10,6 @@ from tests.support.units import GIB, TIB
 
 from equilibrium_mgr.snapshot.model import PgRecord, Reading
 
-OSDS = 10_000
-POOLS = 100
 SHARDS_PER_OSD = 100
 _SIZE = 3                # replicas
 _PER_HOST = 20
@@ -19,7 +17,7 @@ _PG_GIB = 70             # mean bytes of a PG with so many shards per OSD: devic
 _DEVICE_TIB = (8, 12, 16)
 
 
-def large_reading(osds: int = OSDS, pools: int = POOLS, seed: int = 1, pgs: int = 0) -> Reading:
+def large_reading(osds: int, pools: int, seed: int = 1, pgs: int = 0) -> Reading:
     """A cluster of replicated pools on hosts of 20 OSDs, placed by device size.
 
     `pgs` is the number of PGs of all pools; 0 for so many that an OSD has 100 shards. Whatever it

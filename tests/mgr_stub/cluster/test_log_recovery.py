@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List
 
+import pytest
 
 from tests.support.clusters import stub_states as clusters
 
@@ -35,29 +36,23 @@ def test_state_is_degraded_until_the_first_object(make_session: Callable[..., An
     assert record["stat_sum"]["num_objects_misplaced"] == 201
 
 
-def test_a_full_osd_stops_recovery(make_session: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("is_raised", [True, False])
+def test_a_full_osd_stops_recovery(make_session: Callable[..., Any], is_raised: bool) -> None:
     """An acting or recovering OSD: `recovery_toofull` until the ratio is raised."""
-    state = one_with_whole_log([4, 6, 2], objects=201)
-    session = make_session(state)
+    session = make_session(one_with_whole_log([4, 6, 2], objects=201))
     session.command("sim log-recovery on")
-    session.command("sim osd full-ratios 0.001 0.001 0.001")
+    if is_raised:
+        session.command("sim osd full-ratios 0.001 0.001 0.001")
+    else:
+        usage = session.cluster.usage[6]
+        usage.used = int(usage.total * 0.97)
     session.command("osd pg-upmap-items 2.0 2 8")
     session.command("sim run 10m")
     assert shown(session)["state"] == (
         "active+recovery_toofull+undersized+degraded+remapped")
     counts = shown(session)["stat_sum"]
     assert (counts["num_objects_degraded"], counts["num_objects_misplaced"]) == (201, 0)
-    session.command("sim osd full-ratios 0.85 0.9 0.95")
-    session.command("sim run 10m")
-    assert shown(session)["state"] == "active+clean"
-
-
-def test_a_full_osd_that_stays_stops_recovery(make_session: Callable[..., Any]) -> None:
-    state = one_with_whole_log([4, 6, 2], objects=201)
-    session = make_session(state)
-    session.command("sim log-recovery on")
-    usage = session.cluster.usage[6]
-    usage.used = int(usage.total * 0.97)
-    session.command("osd pg-upmap-items 2.0 2 8")
-    session.command("sim run 10m")
-    assert "recovery_toofull" in shown(session)["state"]
+    if is_raised:
+        session.command("sim osd full-ratios 0.85 0.9 0.95")
+        session.command("sim run 10m")
+        assert shown(session)["state"] == "active+clean"

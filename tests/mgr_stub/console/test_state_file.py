@@ -96,35 +96,17 @@ def test_bad_files(tmp_path: Path, content: bytes, text: str) -> None:
     assert text in caught.value.message and "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize("keys", [
+_MISSING = [
     ("osd_dump",), ("osd_dump", "pools"), ("osd_dump", "osds"), ("pg_dump",),
     ("pg_dump", "pg_map"), ("pg_dump", "pg_map", "pg_stats"), ("pg_dump", "pg_map", "osd_stats"),
     ("crush_dump",), ("crush_dump", "rules"), ("osd_dump", "pools", 0, "size"),
     ("osd_dump", "osds", 0, "weight"), ("pg_dump", "pg_map", "pg_stats", 0, "up"),
     ("pg_dump", "pg_map", "osd_stats", 0, "statfs"), ("crush_dump", "buckets", 0, "items"),
-])
-def test_missing_keys(keys: Any) -> None:
-    state = some_state()
-    inner: Any = state
-    for key in keys[:-1]:
-        inner = inner[key]
-    del inner[keys[-1]]
-    with pytest.raises(StubError) as caught:
-        build_cluster(state, 16)
-    assert caught.value.code == -errno.EINVAL
-    assert str(keys[-1]) in caught.value.message
-
-
-def spoil(keys: Any, value: Any) -> Dict[str, Any]:
-    state = some_state()
-    inner: Any = state
-    for key in keys[:-1]:
-        inner = inner[key]
-    inner[keys[-1]] = value
-    return state
+]
 
 
 @pytest.mark.parametrize("keys, value", [
+    *((keys, ...) for keys in _MISSING),
     (("osd_dump", "pools", 0, "size"), "three"),
     (("osd_dump", "pools", 0, "type"), None),
     (("osd_dump", "osds", 0, "weight"), []),
@@ -136,10 +118,19 @@ def spoil(keys: Any, value: Any) -> Dict[str, Any]:
     (("crush_dump", "buckets", 0, "items"), [{}]),
     (("osd_dump", "pg_upmap_items"), [{"pgid": "2.0"}]),
 ])
-def test_invalid_values(keys: Any, value: Any) -> None:
+def test_missing_and_invalid_values(keys: Any, value: Any) -> None:
+    """`...` takes the key away."""
+    state = some_state()
+    inner: Any = state
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    if value is ...:
+        del inner[keys[-1]]
     with pytest.raises(StubError) as caught:
-        build_cluster(spoil(keys, value), 16)
+        build_cluster(state, 16)
     assert caught.value.code == -errno.EINVAL and "\n" not in caught.value.message
+    assert value is not ... or str(keys[-1]) in caught.value.message
 
 
 def test_minimal_state_file() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Tuple
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -32,19 +32,14 @@ def test_frozen_readings_reject_changes(change: Callable[[Any], Any]) -> None:
         change(frozen({"a": 1, "list": [{"x": 0}, 2], "set": {1}}))
 
 
-def _readings(make_session: Callable[..., Session], **arguments: Any) -> Iterator[Tuple[str, Any]]:
-    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]), **arguments)
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_readings_are_read_only_by_default(make_session: Callable[..., Session],
+                                           is_frozen: bool) -> None:
+    """Plain ones as of Ceph 16 to 20 where that is asked for."""
+    session = make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]),
+                           **({} if is_frozen else {"frozen": False}))
     for name in NAMES:
-        yield name, session.module.get(name)
-
-
-def test_readings_are_read_only_by_default(make_session: Callable[..., Session]) -> None:
-    for name, reading in _readings(make_session):
-        assert isinstance(reading, ReadOnlyDict), name
-        assert not any(isinstance(part, (list, set)) for part in parts(reading)), name
-
-
-def test_plain_readings_as_of_ceph_16_to_20(make_session: Callable[..., Session]) -> None:
-    for name, reading in _readings(make_session, frozen=False):
-        assert type(reading) is dict, name
-        assert not any(isinstance(part, (tuple, frozenset)) for part in parts(reading)), name
+        reading = session.module.get(name)
+        assert type(reading) is (ReadOnlyDict if is_frozen else dict), name
+        others = (list, set) if is_frozen else (tuple, frozenset)
+        assert not any(isinstance(part, others) for part in parts(reading)), name

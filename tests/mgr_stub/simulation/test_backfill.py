@@ -11,6 +11,7 @@ from mgr_stub.simulation import statistics
 from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
 from tests.support.clusters import stub_states as clusters
+from tests.support.clusters.crush_cluster import used
 from tests.support.units import GIB
 
 PG_BYTES = 256 * clusters.OBJECT
@@ -18,10 +19,6 @@ PG_BYTES = 256 * clusters.OBJECT
 
 def two_pgs() -> Dict[str, Any]:
     return clusters.state([clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])])
-
-
-def used(session: Any) -> Dict[int, int]:
-    return {osd: usage.used for osd, usage in session.cluster.usage.items()}
 
 
 def test_states_and_bytes_of_a_move(make_session: Callable[..., Any]) -> None:

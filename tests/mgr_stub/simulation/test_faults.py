@@ -185,21 +185,6 @@ def test_the_wall_clock_jumps(session: Any) -> None:
     assert len(session.module.steps) == 11
 
 
-@pytest.mark.parametrize("line", [
-    "sim mgr", "sim mgr fail now", "sim mgr fail at", "sim mgr fail at noon",
-    "sim mgr fail at before-lunch", "sim mgr fail at before-send 0",
-    "sim mgr fail at before-send x", "sim mgr fail takeover=soon", "sim mgr fail after=1s",
-    "sim mon", "sim mon delay", "sim mon delay long", "sim mon reject", "sim mon reject 2",
-    "sim mon lose x", "sim mon drop", "sim mon drop 2", "sim mon down now",
-    "sim stats", "sim stats freeze", "sim stats lag x",
-    "sim stats noise -1", "sim clock", "sim clock jump", "sim clock jump -x",
-    "sim inconsistent 2.0", "sim inconsistent 2.0 maybe", "sim failover x"])
-def test_bad_input(session: Any, line: str) -> None:
-    rc, out, err = session.command(line)
-    assert (rc, out) == (-22, "") and err and "\n" not in err
-    assert session.module is not None
-
-
 # -- the whole run --------------------------------------------------------------------------------
 
 def observations(make_session: MakeSession, seed: int) -> str:

@@ -1,11 +1,12 @@
-"""Adding, failing and reweighting OSDs and hosts; raw mappings are those of CRUSH."""
+"""Adding, failing and reweighting OSDs and hosts; raw mappings are those of CRUSH.
 
+OSDs that the monitor marked out are marked in when up; those of operators stay out.
+"""
 from __future__ import annotations
 
-import random
-from typing import Any, Callable, Dict
-
 import pytest
+import random
+from typing import Any, Callable, Dict, List, Tuple
 
 from mgr_stub.console.sim_commands import _COMMANDS
 from mgr_stub.state.state_file import read_state
@@ -82,7 +83,21 @@ def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, sta
     assert raw_of(session.cluster) == recompute_raw(session.cluster)
 
 
-@pytest.mark.parametrize("line, code", [
+#: Lines that are refused with EINVAL, and others with their code.
+_INVALID = [
+    "sim mgr", "sim mgr fail now", "sim mgr fail at", "sim mgr fail at noon",
+    "sim mgr fail at before-lunch", "sim mgr fail at before-send 0",
+    "sim mgr fail at before-send x", "sim mgr fail takeover=soon", "sim mgr fail after=1s",
+    "sim mon", "sim mon delay", "sim mon delay long", "sim mon reject", "sim mon reject 2",
+    "sim mon lose x", "sim mon drop", "sim mon drop 2", "sim mon down now",
+    "sim stats", "sim stats freeze", "sim stats lag x",
+    "sim stats noise -1", "sim clock", "sim clock jump", "sim clock jump -x",
+    "sim inconsistent 2.0", "sim inconsistent 2.0 maybe", "sim failover x",
+    "sim osd allocation", "sim osd allocation 1.5", "sim osd allocation 0 1",
+    "sim osd allocation x 1", "sim pool optimize rbd 16K",
+    "sim pool optimize ec 5000"]
+_REFUSED = [
+    ("sim osd allocation 2 0 pool=none", 2),
     ("sim osd", 22), ("sim osd out", 22), ("sim osd out x", 22), ("sim osd out 99", 2),
     ("sim osd out 1 99", 2), ("sim osd dance 1", 22), ("sim osd reweight 1", 22),
     ("sim osd reweight 1 2", 22), ("sim osd reweight 1 nan", 22), ("sim osd reweight 99 1", 2),
@@ -95,12 +110,25 @@ def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, sta
     ("sim scrub 9.0 1m", 2), ("sim scrub 1.0", 22), ("sim backfill rate fast", 22),
     ("sim peering 0", 22), ("sim balancer dance", 22), ("sim help me", 22),
     ("sim stats hang 1m", 22), ("sim swell rbd", 22), ("sim swell nowhere 1", 2),
-    ("sim meanwhile before-send 1 sim flag set noout", 22), ("sim meanwhile 1 off", 22)])
+    ("sim meanwhile before-send 1 sim flag set noout", 22), ("sim meanwhile 1 off", 22),
+    ("sim pool", 22), ("sim pool create", 22), ("sim pool create x", 22),
+    ("sim pool create x pg_num=4", 22), ("sim pool create x pg_num=0 size=3", 22),
+    ("sim pool create x pg_num=four size=3", 22), ("sim pool create x pg_num=4 size=3 k=3", 22),
+    ("sim pool create rbd pg_num=4 size=3", 17), ("sim pool create x pg_num=4 size=3 m=1", 22),
+    ("sim pool create x pg_num=4 size=3 rule=none", 2), ("sim pool rm", 22),
+    ("sim pool rm none", 2), ("sim pool pg_num none 4", 2), ("sim pool pg_num rbd 0", 22),
+    ("sim pool pg_num rbd 99999999", 22), ("sim write none 1G", 2), ("sim write rbd much", 22),
+    ("sim write rbd", 22), ("sim delete none 1G", 2), ("sim grow none 1G/1h", 2),
+    ("sim grow rbd 1G", 22), ("sim grow rbd 1G/", 22), ("sim grow rbd 1G/0s", 22),
+    ("sim grow rbd x/1h", 22)]
+
+
+@pytest.mark.parametrize("line, code", [*_REFUSED, *((line, 22) for line in _INVALID)])
 def test_bad_input(session: Any, line: str, code: int) -> None:
     before = session.cluster.map
     rc, out, err = session.command(line)
     assert (rc, out) == (-code, "") and err and "\n" not in err
-    assert session.cluster.map is before
+    assert session.cluster.map is before and session.module is not None
 
 
 def test_flags_and_scrubs(session: Any) -> None:
@@ -116,3 +144,44 @@ def test_help_names_every_command(session: Any) -> None:
     text, = run(session, "sim help")
     for name in _COMMANDS:
         assert name.split()[0] in text and name.split()[-1] in text
+
+
+def osd_state(session: Any, osd: int) -> Tuple[int, float, List[str], int]:
+    """up, reweight, state and old reweight (16.16) of an OSD, as the osdmap's dump shows them."""
+    dump = session.mgr.get("osd_map")
+    entry = dump["osds"][osd]
+    old = {record["osd"]: record["old_weight"] for record in dump["osd_xinfo"]}
+    assert "old_weight" not in entry and entry["in"] == (entry["weight"] > 0)
+    return entry["up"], entry["weight"], entry["state"], old.get(osd, 0)
+
+
+def test_auto_out_osd_is_marked_in_and_backfilled(session: Any) -> None:
+    before = raw_of(session.cluster), used(session)
+    run(session, "sim osd down 3", "sim run 11m")
+    assert osd_state(session, 3) == (0, 0.0, ["autoout", "exists"], 0x10000)
+    run(session, "sim run idle", "sim osd up 3")
+    assert osd_state(session, 3) == (1, 1.0, ["exists", "up"], 0)
+    run(session, "sim run idle")
+    assert (raw_of(session.cluster), used(session)) == before
+    assert states(session) == {"active+clean": 48}
+    check_accounts(session)
+
+
+def test_operators_out_stays_when_the_osd_is_up(session: Any) -> None:
+    run(session, "sim osd out 3", "sim osd down 3", "sim run 11m", "sim osd up 3")
+    assert osd_state(session, 3) == (1, 0.0, ["exists", "up"], 0x10000)
+    run(session, "sim osd down 4", "sim run 1m", "sim osd out 4", "sim run 11m", "sim osd up 4")
+    assert osd_state(session, 4)[:2] == (1, 0.0)
+    run(session, "sim osd reweight 5 0", "sim osd down 5", "sim run 11m", "sim osd up 5")
+    assert osd_state(session, 5)[:2] == (1, 0.0)
+
+
+def test_state_file_keeps_the_automatic_out(session: Any, make_session: MakeSession,
+                                            tmp_path: Any) -> None:
+    run(session, "sim osd reweight 3 0.5", "sim run idle", "sim osd down 3", "sim run 11m",
+        f"sim save {tmp_path / 'out.json'}")
+    later = make_session(read_state(str(tmp_path / "out.json")), release=18)
+    assert osd_state(later, 3) == osd_state(session, 3)
+    assert osd_state(later, 3) == (0, 0.0, ["autoout", "exists"], 0x8000)
+    run(later, "sim osd up 3")
+    assert osd_state(later, 3) == (1, 0.5, ["exists", "up"], 0)

@@ -8,7 +8,7 @@ import pytest
 from mgr_stub.cluster.usage import position_ratios
 from tests.benchmark.clusters import state_of
 from tests.scenarios import clusters
-from tests.support.clusters.crush_cluster import run
+from tests.support.clusters.crush_cluster import run, used
 
 RGW, RBD = 1, 2
 
@@ -22,10 +22,6 @@ def rows(session: Any) -> Dict[Tuple[int, int], Tuple[int, int]]:
     """(pool, OSD) → allocated and stored bytes as the mgr has them."""
     return {(row["poolid"], row["osd"]): (row["allocated"], row["data_stored"])
             for row in session.mgr.get("osd_stats")["pool_statfs"]}
-
-
-def used(session: Any) -> Dict[int, int]:
-    return {osd: usage.used for osd, usage in session.cluster.usage.items()}
 
 
 def test_ratios_of_the_formula() -> None:
@@ -64,12 +60,3 @@ def test_an_optimized_pool(session: Any) -> None:
         for position, osd in enumerate(pg.held):
             stored[osd] = stored.get(osd, 0) + int(pg.shard.data * ratios[position])
     assert {osd: rows(session)[RGW, osd][1] for osd in stored} == stored
-
-
-@pytest.mark.parametrize("line", [
-    "sim osd allocation", "sim osd allocation 1.5", "sim osd allocation 0 1",
-    "sim osd allocation x 1", "sim osd allocation 2 0 pool=none", "sim pool optimize rbd 16K",
-    "sim pool optimize rgw 5000"])
-def test_what_makes_no_sense_is_refused(session: Any, line: str) -> None:
-    code, _, error = session.command(line)
-    assert code < 0 and error and "\n" not in error

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import AbstractSet, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..ceph_tools import (
     PGMapping, compile_crush, dump_crush, dump_osdmap, map_pgs, run_tool, upmap_cleanup)
@@ -12,6 +13,21 @@ from .binary_osdmap import (FULL_WEIGHT, OSD_EXISTS, OSD_UP, BinaryOSDMap, Items
                             merge_items)
 from .cluster_spec import ClusterSpec, PoolSpec
 from .topology import with_weight_set
+
+
+# where pg_pool_t of --createsimple has pgp_num and flags, struct header included
+_PGP_NUM, _FLAGS = 6 + 8, 6 + 52
+
+
+class CrushPool(NamedTuple):
+    """A pool to make; `kind` is 1 for replicated, 3 for erasure-coded, as its rule must be."""
+
+    rule: int
+    kind: int
+    size: int
+    pg_num: int
+    pgp_num: int
+    hashpspool: bool
 
 
 @dataclass
@@ -48,6 +64,38 @@ class Verdict:
     pgs: Dict[str, PGMapping]
 
 
+def _begin(osds: int, crush: Path, folder: Path) -> Tuple[Path, BinaryOSDMap, bytes]:
+    """A new map with a CRUSH map: its path, the map, and a pool to make others of."""
+    path, sample = folder / "osdmap", folder / "osdmap.sample"
+    run_tool("osdmaptool", "--createsimple", 7, sample, "--clobber", "--with-default-pool",
+             "--pg-bits", 5)
+    run_tool("osdmaptool", "--createsimple", osds, path, "--clobber")
+    run_tool("osdmaptool", path, "--import-crush", crush)
+    return path, BinaryOSDMap.read(path), BinaryOSDMap.read(sample).pools[1]
+
+
+def make_osdmap(pools: Sequence[CrushPool], crush: Path, reweights: Sequence[int],
+                missing: AbstractSet[int], folder: Path) -> Path:
+    """The map, pools numbered from 1; its dump is compared with what was asked for."""
+    path, osdmap, template = _begin(len(reweights), crush, folder)
+    osdmap.weights = list(reweights)
+    osdmap.states = [0 if osd in missing else OSD_EXISTS | OSD_UP
+                     for osd in range(len(reweights))]
+    for pool_id, pool in enumerate(pools, start=1):
+        body = bytearray(make_pool(template, pool.kind, pool.size, pool.rule, pool.pg_num))
+        struct.pack_into("<I", body, _PGP_NUM, pool.pgp_num)
+        if not pool.hashpspool:
+            body[_FLAGS] &= 0xFE
+        osdmap.pools[pool_id] = bytes(body)
+        osdmap.pool_names[pool_id] = f"pool{pool_id}"
+    osdmap.pool_max = len(pools)
+    osdmap.write(path)
+    for pool, dumped in zip(pools, dump_osdmap(path)["pools"]):
+        assert pool == (*(dumped[key] for key in (
+            "crush_rule", "type", "size", "pg_num", "pg_placement_num")), bool(dumped["flags"] & 1))
+    return path
+
+
 def build(spec: ClusterSpec, folder: Path) -> MappedCluster:
     """Makes the map of a spec, without upmap items. Raises ToolFailed, UnexpectedEncoding."""
     crush = compile_crush(spec.topology.text(), folder)
@@ -55,11 +103,8 @@ def build(spec: ClusterSpec, folder: Path) -> MappedCluster:
     if spec.weight_set:
         crush = with_weight_set(crush, crush_dump, spec.rng, folder)
         crush_dump = dump_crush(crush)
-    path = folder / "osdmap"
     osds = len(spec.topology.weights)
-    run_tool("osdmaptool", "--createsimple", osds, path, "--clobber")
-    run_tool("osdmaptool", path, "--import-crush", crush)
-    osdmap = BinaryOSDMap.read(path)
+    path, osdmap, template = _begin(osds, crush, folder)
     for osd in range(osds):
         osdmap.states[osd] = OSD_EXISTS | (0 if osd in spec.down else OSD_UP)
         osdmap.weights[osd] = int(FULL_WEIGHT * spec.reweights.get(osd, 1.0))
@@ -67,7 +112,7 @@ def build(spec: ClusterSpec, folder: Path) -> MappedCluster:
             osdmap.weights[osd] = 0
         if osd in spec.missing:
             osdmap.states[osd] = osdmap.weights[osd] = 0
-    _add_pools(spec, osdmap, folder)
+    _add_pools(spec, osdmap, template)
     osdmap.write(path)
     osd_dump = dump_osdmap(path)
     _check_dump(spec, osd_dump)
@@ -93,11 +138,7 @@ def judge_plan(cluster: MappedCluster, changed: Mapping[str, Any]) -> Verdict:
     return judge(cluster, merge_items(cluster.items, changed))
 
 
-def _add_pools(spec: ClusterSpec, osdmap: BinaryOSDMap, folder: Path) -> None:
-    sample = folder / "osdmap.sample"
-    run_tool("osdmaptool", "--createsimple", 7, sample, "--clobber", "--with-default-pool",
-             "--pg-bits", 5)
-    template = BinaryOSDMap.read(sample).pools[1]
+def _add_pools(spec: ClusterSpec, osdmap: BinaryOSDMap, template: bytes) -> None:
     for number, pool in enumerate(spec.pools, start=1):
         profile: Optional[str] = None
         if pool.k:

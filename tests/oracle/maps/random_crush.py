@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from .crush_osdmap import CrushPool
+from .cluster import CrushPool
 
 FULL = 0x10000
 NO_KEY = 2 ** 64 - 1  # choose_args -1 as the text format writes it

@@ -24,7 +24,6 @@ from .asking import Asker
 HOUR = 3600.0
 #: Until the cluster is balanced the first time, and after each step.
 _FIRST_SECONDS, _STEP_SECONDS = 5 * HOUR, 2.5 * HOUR
-_STEPS = 4
 Lines = List[str]
 #: Steps that are twice as likely as others.
 _OFTEN = ("allocation", "slow allocation", "upmaps", "full ratios")
@@ -49,7 +48,7 @@ class Played(NamedTuple):
     watch: Watch
 
 
-def play(seed: int, folder: Path, asker: Optional[Asker] = None, steps: int = _STEPS) -> Played:
+def play(seed: int, folder: Path, asker: Optional[Asker] = None, steps: int = 2) -> Played:
     """Plays the stream of a seed; what the cluster does is the same whatever the module does."""
     rng = random.Random(f"drift/{seed}")
     folder.mkdir(exist_ok=True)

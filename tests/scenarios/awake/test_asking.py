@@ -15,7 +15,6 @@ from .asking import OTHERS, READS, Asker
 from .drift import Phase, Played
 
 _ASKS_EVERY = 240.0   # seconds, on average
-_STEPS = 2
 #: A round more: an ask may use the one look that is allowed in so many seconds.
 _LATER_SECONDS = 90.0
 #: Sizes are read at another second: a plan may choose another shard of nearly the same size.
@@ -34,7 +33,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_asking_changes_nothing(asked_seed: int, tmp_path: Path) -> None:
     alone, asked = (drift.play(asked_seed, tmp_path / name, Asker(
-        f"asked {asked_seed}", _ASKS_EVERY, lines), _STEPS) for name, lines in (
+        f"asked {asked_seed}", _ASKS_EVERY, lines)) for name, lines in (
         ("alone", OTHERS), ("asked", READS)))
     assert not list(differences(alone, asked))
 

@@ -15,6 +15,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                              range(3, 3 + metafunc.config.getoption("--drift-streams")))
 
 
-def test_drift_is_acted_on(drift_seed: int, tmp_path: Path) -> None:
-    played = drift.play(drift_seed, tmp_path / "state")
+def test_drift_is_acted_on(drift_seed: int, tmp_path: Path,
+                           request: pytest.FixtureRequest) -> None:
+    steps = 4 if request.config.getoption("--full") else 2
+    played = drift.play(drift_seed, tmp_path / "state", steps=steps)
     assert not played.watch.broken, [phase.step for phase in played.phases]

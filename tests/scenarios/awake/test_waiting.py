@@ -97,11 +97,12 @@ def _change_at_each_map(session: Session) -> None:
     process.call = followed
 
 
-#: The others take long, and wait for the same.
+#: The others take long, and wait for the same: each change with one of both by turns.
 _QUICK = (("CRUSH", "drain"), ("own class", "relief"))
 _CASES = [pytest.param(change, subject, id=f"{change}-{subject}", marks=[
     pytest.mark.full] if (change, subject) not in _QUICK else [])
-    for change in CHANGES for subject in ("relief", "drain")]
+    for number, change in enumerate(CHANGES) for subject in ("relief", "drain")
+    if (change, subject) in _QUICK or subject == ("relief", "drain")[number % 2]]
 
 
 @pytest.mark.parametrize("change, subject", _CASES)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Iterator
 
 import pytest
 
-from ...cluster import DaemonCluster
-from .prediction import balance, delete_pools, make_pool, write
+from ..cluster import DaemonCluster
+from .prediction import balance, cluster_of_seven, delete_pools, make_pool, write
+
+pytestmark = pytest.mark.long
 
 #: Ratio of an OSD's size.
 TOLERANCE = 0.01
 
 
-@pytest.mark.long
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
+    yield from cluster_of_seven(request, {})
+
+
 @pytest.mark.releases(16, 20)
 def test_plain(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     make_pool(cluster, "plain")
@@ -24,7 +30,6 @@ def test_plain(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     assert found.moves and found.largest <= TOLERANCE
 
 
-@pytest.mark.long
 @pytest.mark.releases(16, 20)
 def test_a_compressed_pool(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
     make_pool(cluster, "compressed")
@@ -38,7 +43,6 @@ def test_a_compressed_pool(cluster: DaemonCluster, figure: Callable[[str], None]
     assert found.moves and found.largest <= TOLERANCE
 
 
-@pytest.mark.long
 @pytest.mark.releases(20)
 def test_small_objects_in_an_optimized_pool(
         cluster: DaemonCluster, figure: Callable[[str], None]) -> None:
@@ -51,7 +55,6 @@ def test_small_objects_in_an_optimized_pool(
     assert found.moves and found.largest <= TOLERANCE
 
 
-@pytest.mark.long
 @pytest.mark.releases(20)
 def test_objects_of_less_than_a_stripe_unit(
         cluster: DaemonCluster, figure: Callable[[str], None]) -> None:

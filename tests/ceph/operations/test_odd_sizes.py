@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Iterator
 
 import pytest
 
-from ...cluster import DaemonCluster
-from ..hardware.prediction import balance, delete_pools, make_pool, write
+from ..cluster import DaemonCluster
+from .prediction import balance, cluster_of_seven, delete_pools, make_pool, write
 
 pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
 
+#: Without hints of clients data is compressed in blobs of the smallest size, 8 KiB by default and
+#: so to a half at most, where 4 KiB are allocated.
+ODD = {"bluestore compression min blob size": "65536"}
+ODD.update({f"[osd.{osd}]\nbluestore min alloc size": "65536" for osd in (0, 1, 2)})
+ODD.update({f"[osd.{osd}]\nbluestore compression mode": "force" for osd in (4, 6)})
 #: Ratio of an OSD's size.
 TOLERANCE = 0.01
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
+    yield from cluster_of_seven(request, ODD)
 
 
 def test_small_objects(cluster: DaemonCluster, figure: Callable[[str], None]) -> None:

@@ -1,1 +1,0 @@
-"""Predicted against real used bytes, on OSDs that are all alike."""
