@@ -14,7 +14,7 @@ from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice, giving_way
 from ..snapshot.model import Osd
 from ..what_if.failure import (
-    Failure, Placement, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
+    Failure, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
     worst_failures)
 
 #: Answers that are kept.
