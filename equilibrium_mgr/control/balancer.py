@@ -17,6 +17,7 @@ from ..execution.throttle import Decision
 from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import Execution, ExecutionSlot, ExecutionUpdate
+from ..execution.guards import TRANSIENT_RECHECK_SECONDS
 from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -50,8 +51,6 @@ _SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
 #: Changes that are sent at a time where most of them move nothing, which no limit of movement
 #: binds: the monitors put them into one map.
 _MOST_CHANGES = 1000
-#: Seconds after which a batch that was out of date is chosen again.
-_AGAIN_SECONDS = 10.0
 #: Seconds between two batches of a plan that moves nothing.
 _NEXT_SECONDS = 2.0
 #: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
@@ -555,10 +554,13 @@ class Balancer:
         self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
             self.observer.require_observation()
+        transient = any(why.seconds is not None for _, why in decision.waiting)   # they soon end
         leading = decision.leading
         assert leading is not None   # what is wanted and was not sent waits
-        state = self._throttled(snapshot) if leading.is_throttle else BLOCKED
-        return leading._replace(state=state, waiting=decision.waiting)
+        state = (self._throttled(snapshot) if leading.is_throttle
+                 else WAITING if transient else BLOCKED)
+        return leading._replace(state=state, waiting=decision.waiting,
+                                seconds=TRANSIENT_RECHECK_SECONDS if transient else None)
 
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
@@ -584,7 +586,7 @@ class Balancer:
             decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)], before,
             execution.is_motionless)
         if not batch:
-            return self._look_again(sending, _AGAIN_SECONDS)
+            return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
         self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
 
@@ -601,7 +603,7 @@ class Balancer:
             self._wake()
             return outcome
         if not sent.handed_over:
-            return self._look_again(sending, _AGAIN_SECONDS)
+            return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         execution.stall.end()
         self._journal.record_sent(sent.moves, sent.bytes)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)

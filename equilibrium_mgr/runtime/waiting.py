@@ -27,12 +27,12 @@ class WaitTimer:
 
     def seconds_left(self, now: float) -> float:
         """Seconds that are left, at most the whole wait; ends the wait where it is over."""
-        if self._began is None:
+        began = self._began
+        if began is None:
             return 0.0
-        self._began = min(self._began, now)
-        left = max(0.0, self._seconds - (now - self._began))
-        if left <= 0.0:
-            self._began = None
+        left = max(0.0, self._seconds - max(0.0, now - began))
+        if self._began is began:   # else another thread has begun a wait meanwhile
+            self._began = min(began, now) if left > 0.0 else None
         return left
 
 

@@ -76,7 +76,7 @@ def test_bad_values(name: str, value: Any, expected: float) -> None:
     ("active", "perhaps", "default, False")])
 def test_what_is_replaced_is_told(name: str, value: Any, said: str) -> None:
     (found,) = settings(**{name: value}).replaced
-    assert (found.option, found.value) == (name, str(value)) and said in found.used
+    assert (found.option, found.value) == (name, str(value)) and said in found.reason
 
 
 #: Values that Ceph takes for some type, none of them sensible.
