@@ -23,7 +23,7 @@ def metadata_cluster(per_object: int, base: int, seed: int = 1) -> Cluster:
     cluster = Cluster(hosts(6)).pool(1, size=2)
     for ps in range(20):
         cluster.pg(f"1.{ps:x}", rng.sample(range(6), 2), num_bytes=rng.randint(1, 4) * GIB,
-                   objects=rng.randint(0, 5000), omap=rng.randint(0, 900) * MIB)
+                   objects=rng.randint(0, 50_000), omap=rng.randint(0, 900) * MIB)
     for osd in range(6):
         objects = sum(cluster.records[p].num_objects for p, up in cluster.up.items() if osd in up)
         cluster.osd(osd, used=cluster.used_bytes(osd) + base + per_object * objects)
