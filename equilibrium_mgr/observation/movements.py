@@ -81,7 +81,8 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
     """
     origins, found = _Origins(snapshot, pending, sent, before, earlier), []
     for pg in moving:
-        items, state = snapshot.upmap_items.get(pg.pgid, ()), moving_state(pg.state)
+        items, parts = snapshot.upmap_items.get(pg.pgid, ()), pg.state.split("+")
+        state = next((part for part in _STATES if part in parts), PEERING)
         for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure):
             if source is None:
                 source = origins.source_by_log(pg, items, target)
@@ -104,12 +105,6 @@ def moving_totals(found: Sequence[Movement]) -> MovingTotals:
     return MovingTotals(
         len(ours), sum(movement.left_bytes for movement in ours), running, len(ours) - running,
         len(others), sum(movement.left_bytes for movement in others))
-
-
-def moving_state(state: str) -> str:
-    """What the shards in flight of a PG do, by its state (`active+remapped+backfilling`)."""
-    parts = state.split("+")
-    return next((part for part in _STATES if part in parts), PEERING)
 
 
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
@@ -326,7 +321,9 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     if not measured:
         return None
     typical = _typical(rates.by_osd.values())
-    longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
+    # the OSD with the most to come is seldom without a shard that is being copied, and so gets more
+    # than the median, but less and less to its end
+    longest = max((TimeLeft(2.0 * left[osd] / (typical + max(typical, measured.get(osd, 0.0))), osd)
                    for osd in sorted(ours)), default=TimeLeft(0.0, None),
                   key=lambda estimate: estimate.seconds)
     rate = rates.ours.per_second
@@ -360,12 +357,6 @@ def _typical(rates: Iterable[Rate]) -> float:
     half = sum(rate.bytes for rate in slowest_first) / 2.0
     so_far = accumulate(rate.bytes for rate in slowest_first)
     return next(rate.per_second for rate, count in zip(slowest_first, so_far) if count >= half)
-
-
-def _expected(typical: float, own: float) -> float:
-    """The rate that an OSD is expected to get: that with the most to come is seldom without a shard
-    that is being copied, and so gets more than the median, but less and less to its end."""
-    return (typical + max(typical, own)) / 2.0
 
 
 def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> int:

@@ -33,8 +33,8 @@ _MOST_LEFT = 2000
 #: written as well, and RocksDB only estimates the sizes of ranges (16.2.15: of 52 MiB 41 showed).
 _FREED_RATIO = 0.7
 #: RocksDB's files come and go by so many bytes on any OSD: a cost of objects that explains no
-#: larger differences is none; from twice as many on it is believed in full. Of 7 OSDs of 20.2.4, with
-#: 20 MB beside 4,700 objects and 15 beside 3,800, there were 20 MB still once 3,400 had left.
+#: larger differences is none; from twice as many on it is believed in full. Of 7 OSDs of 20.2.4,
+#: with 20 MB beside 4,700 objects and 15 beside 3,800, there were 20 MB still once 3,400 had left.
 _NOISE_BYTES = 64 << 20
 #: Metadata is at most this ratio of a pool's bytes: data is what differs among OSDs.
 _MOST_METADATA = 0.99
