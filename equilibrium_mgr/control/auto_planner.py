@@ -12,7 +12,7 @@ from ..execution.guards import full_osds
 from ..execution.throttle_state import OsdTraffic
 from ..execution.verdict import Verdict
 from ..observation.refusals import NOTHING_LEFT
-from ..observation.change_detection import FULL_PACE_SECONDS, pace_seconds
+from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING, WAITING
 from ..plan.model import Plan
 from ..plan.usage import ShardCounts
