@@ -20,7 +20,7 @@ from ..execution.throttle import OsdTraffic, predicted_utilization
 from ..execution.verdict import Verdict
 from ..gateway.cluster_summary import Fullness
 from ..observation.refusals import NOTHING_LEFT
-from ..observation.change_detection import FULL_PACE_SECONDS, pace_seconds
+from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING, WAITING
 from ..plan.model import PgChange, Plan
 from ..plan.options import PlanOptions

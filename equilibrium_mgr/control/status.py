@@ -10,7 +10,7 @@ from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
 from ..execution.verdict import Refusals, Verdict, WaitingChange
 from ..gateway.cluster_summary import ClusterSummary
-from ..observation.change_detection import change_since
+from ..observation.observer import change_since
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING, ClusterView)
 from ..observation.movements import time_left

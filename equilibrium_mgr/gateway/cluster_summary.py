@@ -38,10 +38,7 @@ class PoolSummary(NamedTuple):
     """One pool, as its PGs report it."""
 
     pg_num: int                  # PGs that have statistics
-    stored_bytes: int            # logical bytes of its objects
-    objects: int
     states: Mapping[str, int]    # PG state as Ceph names it (`active+clean`) → PGs
-    omap_bytes: int = 0          # of one copy, as deep scrubs have measured it
 
 
 class Fullness(NamedTuple):
@@ -116,15 +113,9 @@ def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
         int(pool["pool_id"]): MappingProxyType({
             str(entry["state_name"]): int(entry["count"]) for entry in pool["pg_state_counts"]})
         for pool in pg_status.get("pgs_by_pool_state", [])}
-    pools: Dict[int, PoolSummary] = {}
-    for pool in pool_stats:
-        sums, pool_id = pool.get("stat_sum", {}), int(pool["poolid"])
-        pools[pool_id] = PoolSummary(
-            pg_num=int(pool.get("num_pg", 0)), stored_bytes=max(0, int(sums.get("num_bytes", 0))),
-            objects=max(0, int(sums.get("num_objects", 0))),
-            states=states.get(pool_id, MappingProxyType({})),
-            omap_bytes=max(0, int(sums.get("num_omap_bytes", 0))))
-    return MappingProxyType(pools)
+    return MappingProxyType({int(pool["poolid"]): PoolSummary(
+        int(pool.get("num_pg", 0)), states.get(int(pool["poolid"]), MappingProxyType({})))
+        for pool in pool_stats})
 
 
 def object_copies(pg_status: Mapping[str, Any], pool_stats: Sequence[Mapping[str, Any]]) -> int:

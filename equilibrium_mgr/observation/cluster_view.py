@@ -24,11 +24,12 @@ from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
-from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, pool_of
+from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
 
-_PGS_A_PIECE = 200   # counted before it gives way again: about a millisecond
+#: Counted, and asked for their states, before it gives way again: about a millisecond.
+_PGS_A_PIECE, _STATES_A_PIECE = 200, 2000
 
 #: What rounding may leave of a sum of weights.
 _NOTHING = 1e-9
@@ -41,28 +42,23 @@ class PlacementCounts(NamedTuple):
     #: by the OSDs that hold them; of pools at rest the very ones of `soon`
     now: ShardCounts = {}
     acting: Mapping[int, int] = {}     # OSD id → PGs, by acting sets
-    too_full: Sequence[str] = ()       # pgids of PGs that wait for a too full OSD, in order
 
 
 def count_placement(snapshot: Snapshot) -> PlacementCounts:
     """The counts of a snapshot."""
     soon: Dict[int, Dict[int, float]] = {pool: {} for pool in snapshot.pools}
     acting: Dict[int, int] = {}
-    too_full: List[str] = []
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         _add_weights(soon[pg.pool], snapshot.pools[pg.pool], pg, pg.up, 1)
         for osd in pg.acting:
             acting[osd] = acting.get(osd, 0) + 1
-        if "toofull" in pg.state:
-            too_full.append(pg.pgid)
     now: Dict[int, Dict[int, float]] = {}
     for pg in snapshot.in_flight().values():
         if pg.pool not in now:
             now[pg.pool] = dict(soon[pg.pool])
         _add_weights(now[pg.pool], snapshot.pools[pg.pool], pg, pg.up, -1)
         _add_weights(now[pg.pool], snapshot.pools[pg.pool], pg, pg.holders, 1)
-    return PlacementCounts(soon, {**soon, **now}, acting, sorted(
-        too_full, key=lambda pgid: (pool_of(pgid), pg_number(pgid))))
+    return PlacementCounts(soon, {**soon, **now}, acting)
 
 
 def _add_weights(counts: Dict[int, float], pool: Pool, pg: Pg, osds: Sequence[int],
@@ -128,10 +124,8 @@ class TooFull(NamedTuple):
                 "pgids": list(self.pgids[:_PGS_NAMED]), "command": self.command(full_ratio)}
 
 
-def find_too_full(snapshot: Snapshot,
-                  pgids: Optional[Iterable[str]] = None) -> Tuple[TooFull, ...]:
-    """Finds them by the states of the PGs; those that hold up most PGs first. `pgids`: the PGs in
-    such states, where they are known.
+def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
+    """Finds them by the states of the PGs; those that hold up most PGs first.
 
     Ceph refuses backfill to a target that would pass backfillfull_ratio, and recovery, which is
     how PGs with short histories move, while any OSD of the PG is above full_ratio
@@ -139,9 +133,9 @@ def find_too_full(snapshot: Snapshot,
     """
     found: Dict[Tuple[str, int], List[str]] = {}
     needed: Dict[Tuple[str, int], float] = {}
-    for pg in snapshot.pgs.values() if pgids is None else map(snapshot.pgs.__getitem__, pgids):
-        if "toofull" not in pg.state:
-            continue
+    waiting = [pg for pg in piecewise(snapshot.pgs.values(), _STATES_A_PIECE)
+               if "toofull" in pg.state]
+    for pg in sorted(waiting, key=lambda pg: (pg.pool, pg_number(pg.pgid))):
         state = BACKFILL if BACKFILL in pg.state else RECOVERY
         for osd, utilization in _too_full_osds(snapshot, pg, state):
             found.setdefault((state, osd), []).append(pg.pgid)
@@ -229,8 +223,6 @@ class ClusterView(NamedTuple):
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
-    #: OSD id → used bytes as its device has them, where its size_factor is not 1
-    device_used_now: Mapping[int, int] = {}
     #: DOWN … → id → when it was seen first, seconds since the epoch
     troubles: Mapping[str, Mapping[int, float]] = {}
 
@@ -299,11 +291,9 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         utilization_bounds=bounds, counts=counts,
         builtin_active=builtin_active,
         misplaced_ratio=0.0, max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
-        too_full=find_too_full(snapshot, counts.too_full),
+        too_full=find_too_full(snapshot),
         used_now=used, movements=flying, moving=moving_totals(flying),
         used_soon=used_soon, growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
-        device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
-                         if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, before.troubles if before is not None else {}))
     return with_misplaced(view, snapshot.misplaced_copies, uncounted)
 
@@ -324,7 +314,6 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
     """Returns the view with utilizations, misplaced copies and OSDs that are down of now; what is
     in flight, and the usage that it leads to, stay as observed."""
     used: Dict[int, int] = {}
-    device_used = dict(view.device_used_now)
     seen = view.troubles.get(DOWN, {})
     down: Dict[int, float] = {}
     for osd in view.snapshot.osds.values():
@@ -332,12 +321,9 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         now = reported.used_bytes if reported is not None else None
         if not (osd.destroyed or (osd if reported is None else reported).up):
             down[osd.id] = seen.get(osd.id, summary.taken_at)
-        used[osd.id] = osd.used_bytes if now is None else now
-        if now is not None and osd.size_factor != 1.0:
-            used[osd.id], device_used[osd.id] = int(now / osd.size_factor), now
+        used[osd.id] = osd.used_bytes if now is None else int(now / osd.size_factor)
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
         classes_now=class_usage(view.snapshot, used, with_drained=True), used_now=used,
-        device_used_now=device_used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
         stale_osds=summary.stale_osds, troubles={**view.troubles, DOWN: down})
 

@@ -81,7 +81,8 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
     """
     origins, found = _Origins(snapshot, pending, sent, before, earlier), []
     for pg in moving:
-        items, state = snapshot.upmap_items.get(pg.pgid, ()), moving_state(pg.state)
+        items, parts = snapshot.upmap_items.get(pg.pgid, ()), pg.state.split("+")
+        state = next((part for part in _STATES if part in parts), PEERING)
         for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure):
             if source is None:
                 source = origins.source_by_log(pg, items, target)
@@ -104,12 +105,6 @@ def moving_totals(found: Sequence[Movement]) -> MovingTotals:
     return MovingTotals(
         len(ours), sum(movement.left_bytes for movement in ours), running, len(ours) - running,
         len(others), sum(movement.left_bytes for movement in others))
-
-
-def moving_state(state: str) -> str:
-    """What the shards in flight of a PG do, by its state (`active+remapped+backfilling`)."""
-    parts = state.split("+")
-    return next((part for part in _STATES if part in parts), PEERING)
 
 
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:

@@ -9,7 +9,7 @@ OSDs of that set lose what OSDs of the present up set gain.
 from __future__ import annotations
 
 import math
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ..crush.placement import NO_OSD
 from .model import PgRecord, Reading, UpmapItems
@@ -66,15 +66,12 @@ class InFlightTracker:
     """
 
     def __init__(self) -> None:
-        self._up: Mapping[str, Sequence[int]] = {}   # of the last reading
-        self._epoch = -1
-        self._read_at = 0.0   # when that was, seconds since the epoch
+        self._last = self._reading = _NOTHING
         self._map_age = 0.0   # seconds since the osdmap was changed, as far as known
-        self._unsettled = 0.0
+        #: seconds until acting sets show for every PG whether it has to move; 0 where they do
+        self.unsettled_seconds = 0.0
         self._settled_at = 0.0   # when what was remapped before the first reading has peered
         self._unclean: Dict[str, _UncleanPg] = {}
-        self._reading: Reading = _NOTHING
-        self._new_epoch = 0
         self._still_unclean: Dict[str, _UncleanPg] = {}
         self._alive: FrozenSet[int] = frozenset()
         self._up_from: Dict[int, int] = {}
@@ -87,32 +84,24 @@ class InFlightTracker:
                                  if osd.get("up", "up" in osd.get("state", ()))])
         self._all_up = len(self._alive) == len(osds)
         self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in osds}
-        self._reading, self._new_epoch = reading, reading.osd_map["epoch"]
-        self._still_unclean = {}
+        self._reading, self._still_unclean = reading, {}
         changed_at = reading.changed_at
         self._map_age = reading.taken_at - changed_at if changed_at is not None else 0.0
-        if self._epoch < 0 and changed_at is not None:   # no earlier up sets to compare with
+        if self._last is _NOTHING and changed_at is not None:   # no earlier up sets to compare with
             self._settled_at = changed_at + _PG_TEMP_SECONDS
-        self._unsettled = min(max(0.0, self._settled_at - reading.taken_at), _PG_TEMP_SECONDS)
-
-    @property
-    def unsettled_seconds(self) -> float:
-        """Seconds until acting sets show for every PG whether it has to move; 0 where they do."""
-        return self._unsettled
+        self.unsettled_seconds = min(
+            max(0.0, self._settled_at - reading.taken_at), _PG_TEMP_SECONDS)
 
     def end(self) -> None:
         """Ends a reading: the next one is compared with it."""
-        self._up, self._epoch = self._reading.up, self._new_epoch
-        self._read_at = self._reading.taken_at
-        self._unclean, self._still_unclean = self._still_unclean, {}
-        self._reading = _NOTHING
+        self._last, self._unclean = self._reading, self._still_unclean
 
     def is_at_rest(self, pgid: str, up: Osds, state: str) -> bool:
         """True where a PG whose acting set is its up set needs no `locate`: nearly always."""
         if _lacks_copies(state) or pgid in self._unclean or not (
                 self._all_up or NO_OSD not in up):
             return False
-        last = self._up.get(pgid)
+        last = self._last.up.get(pgid)
         return last is None or tuple(last) == up
 
     def locate(self, pg: PgContext) -> PgLocation:
@@ -127,7 +116,7 @@ class InFlightTracker:
             # neither a report nor the acting set shows yet whether the PG has to move; no longer
             # than that where the clock was set back
             seconds = _PG_TEMP_SECONDS - self._seconds_known(unclean)
-            self._unsettled = max(self._unsettled, min(seconds, _PG_TEMP_SECONDS))
+            self.unsettled_seconds = max(self.unsettled_seconds, min(seconds, _PG_TEMP_SECONDS))
         if "clean" in state and not has_hole and is_served and has_reported:
             waited = self._reading.taken_at - unclean.up_set_read_at
             if reported < unclean.up_set_epoch and 0.0 <= waited <= _PEERED_SECONDS:
@@ -151,21 +140,22 @@ class InFlightTracker:
 
     def _remembered(self, pg: PgContext) -> _UncleanPg:
         """Returns the record of a PG that moves or begins to."""
-        unclean, last = self._unclean.get(pg.pgid), self._up.get(pg.pgid)
+        unclean, last = self._unclean.get(pg.pgid), self._last.up.get(pg.pgid)
         stays = last is not None and tuple(last) == pg.up
-        read_at = self._reading.taken_at
+        epoch, read_at = self._reading.osd_map["epoch"], self._reading.taken_at
+        before, before_at = self._last.osd_map["epoch"], self._last.taken_at
         if unclean is not None:
             return unclean if stays else unclean._replace(   # it may have arrived in between
-                up_set_epoch=self._new_epoch, up_set_read_at=read_at,
-                previous_epoch=self._epoch, previous_read_at=self._read_at, doubtful=True)
+                up_set_epoch=epoch, up_set_read_at=read_at, previous_epoch=before,
+                previous_read_at=before_at, doubtful=True)
         guessed = last is None or (
             stays and pg.acting != pg.up and not _is_same_set(pg.up, pg.acting, pg.positional))
         holders = (_guessed_holders(pg, self._alive, self._reading.sent)
                    if guessed or last is None else tuple(last))
         if last is None:
-            return _UncleanPg(holders, self._new_epoch, 0, read_at, False, doubtful=guessed)
-        return _UncleanPg(holders, self._epoch, 0 if stays else self._new_epoch, read_at, False,
-                          self._epoch, self._read_at, doubtful=guessed)
+            return _UncleanPg(holders, epoch, 0, read_at, False, doubtful=guessed)
+        return _UncleanPg(holders, before, 0 if stays else epoch, read_at, False, before, before_at,
+                          doubtful=guessed)
 
     def _with_all_holders(self, pg: PgContext, unclean: _UncleanPg) -> _UncleanPg:
         """Guesses the holders again where they were guessed while copies seemed to be missing.
@@ -266,4 +256,4 @@ def _present_holder(holder: int, acting: int, up: int, filled: bool, alive: Froz
     return holder
 
 
-_NOTHING = Reading(0.0, {}, {}, {}, {}, (), (), {}, {})
+_NOTHING = Reading(0.0, {"epoch": -1}, {}, {}, {}, (), (), {}, {})   # before the first reading

@@ -103,7 +103,8 @@ def held_sentence(osd: Osd) -> str:
 
 def _crush_shares(members: Sequence[_Device]) -> Dict[int, float]:
     """OSD id → its weight as a ratio of the usual one, at most 1: per byte, or in all where most
-    OSDs have the same weight although their sizes differ. Empty where weights are something else."""
+    OSDs have the same weight although their sizes differ; empty where weights are something else.
+    """
     weights = {d.osd.id: d.density * d.osd.size_bytes for d in members}
     middle = _middle(sorted(weights.values()))
     if _are_sizes_mixed([d for d in members if abs(weights[d.osd.id] - middle) <= _SAME * middle],

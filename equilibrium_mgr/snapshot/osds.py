@@ -51,16 +51,11 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
 
 
 def _size_and_used(stats: Mapping[str, Any]) -> Tuple[int, int]:
-    """(size, used) in bytes. The device's statfs is exact where kb figures are rounded.
-
-    `used` is at most `size`: a negative free space would make the planner's figures useless.
-    """
+    """(size, used) in bytes. `used` is at most `size`: a negative free space would make the
+    planner's figures useless."""
     statfs = stats.get("statfs") or {}
-    total = statfs.get("total", 0)
-    if total > 0:
-        return total, min(total, max(0, total - statfs.get("available", total)))
-    size = max(0, stats.get("kb", 0)) * 1024
-    return size, min(size, max(0, stats.get("kb_used", 0)) * 1024)
+    total = max(0, statfs.get("total", 0))
+    return total, min(total, max(0, total - statfs.get("available", total)))
 
 
 #: Seconds without a new report after which the last one is too old to be used.

@@ -1,9 +1,9 @@
 """Statistics of every PG, kept up to date between the rare full readings.
 
 `pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read hourly,
-and where it says nothing of a PG, or little of a pool that has grown since. In between `pg_progress`
-has each PG's bytes, state and recovered bytes, and `pool_stats` the present objects and omap of each
-pool: what its PGs had of them grows and shrinks with these.
+and where it says nothing of a PG, or little of a pool that has grown since. In between,
+`pg_progress` has each PG's bytes, state and recovered bytes, and `pool_stats` the present objects
+and omap of each pool: what its PGs had of them grows and shrinks with these.
 """
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ class PgStatistics:
     def says_enough(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]]) -> bool:
         """True where the last full reading has figures of every PG that has reported, of none that
         is gone or merged, and of much of what each pool holds now."""
-        return self._full.keys() <= progress.keys() and all(pool.get("stat_sum", {}).get(_FIGURES[0], 0) <= _MOST_GROWTH * self._had.get(
-            pool["poolid"], (0,))[0] for pool in pool_stats) and all(
-                pgid in self._full or _is_silent(pg)
-                for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE))
+        is_alike = all(pool.get("stat_sum", {}).get(_FIGURES[0], 0) <= _MOST_GROWTH * self._had.get(
+            pool["poolid"], (0,))[0] for pool in pool_stats)
+        return is_alike and self._full.keys() <= progress.keys() and all(
+            pgid in self._full or _is_silent(pg)
+            for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE))
 
     def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
                   pool_stats: Iterable[Mapping[str, Any]]) -> None:

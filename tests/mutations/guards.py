@@ -241,8 +241,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "toofull-is-not-told",
         "PGs in toofull are told with their OSD", (
             Edit(TOO_FULL,
-                 "        if \"toofull\" not in pg.state:\n",
-                 "        if True:\n"),),
+                 "               if \"toofull\" in pg.state]\n",
+                 "               if False]\n"),),
         ("scenario:relief_of_toofull",)),
     Mutation(
         "no-pg-num-guard",

@@ -221,12 +221,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SIZE_MODEL,
-                 "            if estimate.is_unknown(record) or (self._omap_is_late and "
-                 "is_unmeasured(record, True)):\n",
-                 "            if estimate.is_unknown(record):\n"),
-            Edit(SIZE_MODEL,
-                 "        elif not pool.erasure and "
-                 "is_unmeasured(record, self._omap_is_late):\n",
-                 "        elif False:\n"),),
+                 "                is_untold and is_unmeasured(record, self._omap_is_late)) "
+                 "else None\n",
+                 "                False) else None\n"),),
         ("scenario:omap_16",)),
 )

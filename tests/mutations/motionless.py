@@ -71,7 +71,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-was-sent-on-had-not-arrived",
         "holders are doubtful once a PG was sent on", (
             Edit(IN_FLIGHT,
-                 "previous_read_at=self._read_at, doubtful=True)\n",
-                 "previous_read_at=self._read_at)\n"),),
+                 "previous_read_at=before_at, doubtful=True)\n",
+                 "previous_read_at=before_at)\n"),),
         ("plan/test_kinds.py",)),
 )

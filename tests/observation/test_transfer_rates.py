@@ -41,12 +41,6 @@ def per_second(rate: Rate) -> float:
     return rate.per_second / GIB
 
 
-def test_one_observation_measures_nothing() -> None:
-    rates = measured([shard(0, 8)])
-    assert rates == TransferRates()
-    assert time_left(rates, [shard(0, 8)], {}) is None
-
-
 def test_what_was_sent_elsewhere_has_not_arrived() -> None:
     assert per_second(measured([shard(0, 8, target=5)], []).ours_now) == 0.0
 

@@ -19,8 +19,6 @@ _REPORTED_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific
 #: An object has at most this many times the mean of the pool. Where more than that is left for the
 #: PGs without a figure, other PGs may have grown since their deep scrubs.
 _MOST_OF_MEAN = 4.0
-#: Doubtful omap below this ratio of a PG's bytes is ignored.
-_DOUBTFUL_RATIO = 0.1
 #: Known omap above this ratio of a PG's bytes is much of it.
 _MUCH_OMAP_RATIO = 0.1
 #: Omap is much of what a PG holds where more than this ratio of its objects have any. The second
@@ -36,20 +34,12 @@ class OmapEstimate(NamedTuple):
 
     ratio: float = 1.0         # by which a PG's own figure is multiplied
     per_object: float = 0.0    # bytes for each object of a PG without a figure
-    #: Bytes for each of those objects if all that is left is theirs; 0 where that is not in doubt.
-    doubtful_per_object: float = 0.0
 
     def bytes_of(self, record: PgRecord) -> int:
         """Omap bytes of one copy of a PG."""
         if record.omap_bytes > 0:
             return int(record.omap_bytes * self.ratio)
         return int(self.per_object * omap_objects(record))
-
-    def is_unknown(self, record: PgRecord) -> bool:
-        """True where the PG's omap is in doubt and may be much beside its bytes."""
-        if record.omap_bytes > 0:
-            return False
-        return self.doubtful_per_object * omap_objects(record) > _DOUBTFUL_RATIO * record.num_bytes
 
 
 class OmapSums:
@@ -81,8 +71,7 @@ class OmapSums:
             low = max(0, rest - self._moved_bytes) / (self._objects + self._moved_objects)
             most = _MOST_OF_MEAN * allocated / (self._objects + self._reported_objects)
             per_object = min(max(kept.per_object, low), high) if kept is not None else high
-            return OmapEstimate(1.0, per_object) if per_object <= most else (
-                OmapEstimate(1.0, most, per_object))
+            return OmapEstimate(1.0, min(per_object, most))
         if self._reported_bytes > 0:   # PGs may have grown since their deep scrubs
             high = allocated / self._reported_bytes
             low = allocated / (self._reported_bytes + self._moved_bytes)

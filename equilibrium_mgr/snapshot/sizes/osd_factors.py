@@ -23,7 +23,7 @@ not so; each OSD's own report and the residual of it take that up as shards arri
 from __future__ import annotations
 
 from math import exp, log
-from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from ...runtime.time_slice import piecewise
 from ..model import PoolStatfs
@@ -50,25 +50,16 @@ _Stored = Tuple[float, int]
 _ROWS_A_PIECE = 1500   # before it gives way again: about a millisecond
 
 
-class OsdFactors(NamedTuple):
-    """Ratios to what the same data takes on usual OSDs; what is 1 is left out."""
-
-    allocation: Mapping[int, Mapping[int, float]] = {}   # pool id → OSD → allocated bytes of data
-    usual: Mapping[int, float] = {}    # pool id → allocated ÷ stored on usual OSDs
-
-    @property
-    def osds(self) -> Set[int]:
-        """OSDs with a ratio."""
-        return {osd for factors in self.allocation.values() for osd in factors}
-
-    def of_shard(self, pool: int, osd: int, metadata: float = 0.0) -> float:
-        """The factor of a pool's shards on an OSD. `metadata`: what RocksDB holds of a shard on
-        usual OSDs, as a ratio of all its bytes there; 0 for its data alone."""
-        return of_whole(self.allocation.get(pool, _NONE).get(osd, 1.0), metadata)
-
-
-NO_FACTORS = OsdFactors()
+#: pool id → OSD → allocated bytes of the pool's data, as a ratio of what the same takes on usual
+#: OSDs; what is 1 is left out
+Factors = Mapping[int, Mapping[int, float]]
 _NONE: Mapping[int, float] = {}
+
+
+def factor_of(factors: Factors, pool: int, osd: int, metadata: float = 0.0) -> float:
+    """The factor of a pool's shards on an OSD. `metadata`: what RocksDB holds of a shard on usual
+    OSDs, as a ratio of all its bytes there; 0 for its data alone."""
+    return of_whole(factors.get(pool, _NONE).get(osd, 1.0), metadata)
 
 
 def of_whole(of_data: float, metadata: float) -> float:
@@ -82,31 +73,12 @@ def exact_ratio(ratio: float) -> float:
 
 
 def fit_osd_factors(pool_statfs: Sequence[PoolStatfs], osd_stats: Iterable[Mapping[str, Any]],
-                    kept: OsdFactors) -> OsdFactors:
+                    kept: Factors) -> Factors:
     """Both readings are of the same moment; `kept`: the last factors."""
     sizes = {stats["osd"]: (stats.get("statfs") or {}).get("total", 0) for stats in osd_stats}
-    allocation: Dict[int, Dict[int, float]] = {}
-    usual: Dict[int, float] = {}
-    for pool, rows in piecewise(_by_pool(pool_statfs, sizes).items(), 1):
-        usual[pool], factors = _of_pool(rows, kept.allocation.get(pool, _NONE))
-        if factors:
-            allocation[pool] = factors
-    return OsdFactors(allocation, usual) if allocation else NO_FACTORS
-
-
-def fit_size_factors(factors: OsdFactors, expected: Mapping[int, Mapping[int, float]],
-                     metadata: Mapping[int, float], kept: Mapping[int, float]) -> Dict[int, float]:
-    """OSD → bytes on it of a shard of its mean pool, as a ratio of what it takes on usual OSDs.
-    `expected`: OSD → pool id → bytes that usual OSDs would have of what it holds."""
-    found: Dict[int, float] = {}
-    for osd in sorted(expected):
-        whole = sum(expected[osd].values())
-        factor = sum([count * factors.of_shard(pool, osd, metadata.get(pool, 0.0))
-                      for pool, count in expected[osd].items()]) / whole if whole else 1.0
-        before = kept.get(osd)
-        is_kept = before is not None and _is_within(factor / before, _SAME_RATIO)
-        found[osd] = before if before is not None and is_kept else round(factor, 3)
-    return found
+    found = {pool: _of_pool(rows, kept.get(pool, _NONE))
+             for pool, rows in piecewise(_by_pool(pool_statfs, sizes).items(), 1)}
+    return {pool: factors for pool, factors in found.items() if factors}
 
 
 def _by_pool(pool_statfs: Sequence[PoolStatfs],
@@ -126,30 +98,35 @@ def _by_pool(pool_statfs: Sequence[PoolStatfs],
 
 
 def _of_pool(rows: Sequence[_Stored],
-             kept: Mapping[int, float]) -> Tuple[float, Dict[int, float]]:
-    """(allocated ÷ stored on usual OSDs, OSD → factor of those that clearly have another)."""
+             kept: Mapping[int, float]) -> Dict[int, float]:
+    """OSD → factor of those that clearly have another ratio than most."""
     ratios = sorted([ratio for ratio, _ in rows])
     usual = _usual(ratios)
     if len(rows) < _LEAST_OSDS or (not kept and ratios[-1] <= _CLEAR_RATIO * usual
                                    and ratios[0] * _CLEAR_RATIO >= usual):
-        return usual, {}
+        return {}
     # two kinds of OSDs lie far apart and close to their like; where all differ no kind is clear
     gaps = sorted([log(b / a) for a, b in zip(ratios, ratios[1:])])
     spread = exp(_CLEAR_SPREAD * len(gaps) * gaps[(len(gaps) - 1) // 2])
     factors: Dict[int, float] = {}
     for ratio, osd in rows:
         factor, before = ratio / usual, kept.get(osd)
-        if before is not None and _is_within(factor / before, _SAME_RATIO):
+        if before is not None and is_same(factor, before):
             factors[osd] = before
         elif not _is_within(factor, max(_CLEAR_RATIO, spread) if before is None
                             else _STILL_CLEAR_RATIO):
             factors[osd] = round(factor, 3)
-    return usual, factors
+    return factors
 
 
 def _usual(ratios: Collection[float]) -> float:
     """The median, the lower one of two."""
     return sorted(ratios)[(len(ratios) - 1) // 2]
+
+
+def is_same(factor: float, before: float) -> bool:
+    """True where a factor that is used serves as well as a new one."""
+    return _is_within(factor / before, _SAME_RATIO)
 
 
 def _is_within(ratio: float, limit: float) -> bool:

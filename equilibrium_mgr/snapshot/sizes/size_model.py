@@ -11,7 +11,7 @@ measured. So there is nothing to wait for, and nothing to store.
 """
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...crush.placement import NO_OSD
@@ -21,8 +21,7 @@ from ..immovable_reasons import Immovable
 from ..model import Look, Osd, Pg, PgRecord, Pool, Reading, pool_of, transfers
 from .omap import OmapEstimate, OmapSums, is_reported_late, is_unmeasured
 from .osd_factors import (
-    NO_FACTORS, OsdFactors, exact_ratio, fit_osd_factors, fit_size_factors, of_whole,
-    position_ratios)
+    Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)
 
 _PGS_A_PIECE, _OSDS_A_PIECE = 150, 30   # before it gives way again: about a millisecond
 #: Seconds after which an OSD has reported what has come to it, and the mgr has its figures; and
@@ -33,12 +32,10 @@ _MOST_LEFT = 2000
 #: The report of an OSD may fall by no more than this ratio of omap that has left it: deletions are
 #: written as well, and RocksDB only estimates the sizes of ranges (16.2.15: of 52 MiB 41 showed).
 _FREED_RATIO = 0.7
-#: RocksDB's files come and go by so many bytes on any OSD. A cost of objects that explains smaller
-#: differences only is believed where it is clear: in full from so many times its standard error on,
-#: and not at all below half of that. Of 7 OSDs of 20.2.4, with 20 MB beside 4,700 objects and 15
-#: beside 3,800, it was 3.6 times, and there were 20 MB still once 3,400 of these had left.
+#: RocksDB's files come and go by so many bytes on any OSD: a cost of objects that explains no
+#: larger differences is none; from twice as many on it is believed in full. Of 7 OSDs of 20.2.4,
+#: with 20 MB beside 4,700 objects and 15 beside 3,800, there were 20 MB still once 3,400 had left.
 _NOISE_BYTES = 64 << 20
-_CLEAR_ERRORS = 8.0
 #: Metadata is at most this ratio of a pool's bytes: data is what differs among OSDs.
 _MOST_METADATA = 0.99
 
@@ -61,7 +58,7 @@ class _OsdSums:
         self.may: Dict[int, float] = {}       # shards that may be there, in part
         self.soon: Dict[int, float] = {}      # shards that are to be there
         self.undeleted: Dict[int, float] = {}   # what has left it and may be there
-        self.largest: Dict[int, float] = {}   # the largest shard, while it is not known what left
+        self.largest = (0.0, 0)   # (its largest shard, pool id), while it is not known what left
         self.omap = self.objects = 0          # of the whole shards
         self.pgs = 0                          # that the map gives it
         self.spare = 0                        # that it counts beyond those
@@ -78,7 +75,7 @@ class SizeModel:
     def __init__(self) -> None:
         self.pools: Mapping[int, Pool] = {}   # of the look, with the ratios of their shards' sizes
         self.size_factors: Mapping[int, float] = {}    # OSD id → its size_factor, of odd ones
-        self._factors: OsdFactors = NO_FACTORS
+        self._factors: Factors = {}
         self._padding: Dict[int, float] = {}           # pool id → stored ÷ logical bytes
         self._allocation: Dict[int, float] = {}        # pool id → allocated ÷ logical bytes
         self._omap: Dict[int, OmapEstimate] = {}       # pool id → where its statistics have omap
@@ -133,16 +130,13 @@ class SizeModel:
         if record.is_unknown:
             mean = self._means.get(pool.id) or ShardInput(pool.id, (), 0, 0, 0)
             return mean._replace(acting=acting), reasons.NO_STATISTICS
-        omap_bytes, unknown = record.omap_bytes, None
         estimate = self._omap.get(pool.id)
-        if estimate is not None:
-            omap_bytes = estimate.bytes_of(record)
-            if estimate.is_unknown(record) or (self._omap_is_late and is_unmeasured(record, True)):
-                unknown = reasons.OMAP_UNMEASURED
-        elif not pool.erasure and is_unmeasured(record, self._omap_is_late):
-            unknown = reasons.OMAP_UNMEASURED
-        return ShardInput(pool.id, acting, -(-record.num_bytes // pool.data_shards), omap_bytes,
-                          record.num_objects), unknown
+        is_untold = not pool.erasure if estimate is None else self._omap_is_late
+        return ShardInput(
+            pool.id, acting, -(-record.num_bytes // pool.data_shards),
+            record.omap_bytes if estimate is None else estimate.bytes_of(record),
+            record.num_objects), reasons.OMAP_UNMEASURED if (
+                is_untold and is_unmeasured(record, self._omap_is_late)) else None
 
     def shard_bytes(self, shard: ShardInput) -> int:
         """Bytes that the mean shard of a PG occupies on usual OSDs; never negative. Adds what OSDs
@@ -267,7 +261,7 @@ class SizeModel:
                 else:
                     sums.may[pool.id] = sums.may.get(pool.id, 0) + part
                 if osd not in self._known:
-                    sums.largest[pool.id] = max(sums.largest.get(pool.id, 0.0), part)
+                    sums.largest = max(sums.largest, (part, pool.id))
             for position, osd in enumerate(up):
                 sums = self._osds.get(osd)
                 if sums is None:
@@ -304,16 +298,10 @@ class SizeModel:
                 self._known.add(osd)
                 continue
             parts = sorted([(part, pool) for _, pool, part in rows], reverse=True)[:sums.spare]
-            if osd not in self._known:   # from before this mgr: of any pool, as large as any
-                parts = [(part * sums.spare, pool) for pool, part in sums.largest.items()]
+            if osd not in self._known:   # from before this mgr: each as large as the largest
+                parts = [sums.largest] * sums.spare
             for part, pool in parts:
                 sums.undeleted[pool] = sums.undeleted.get(pool, 0.0) + part
-
-    def _undeleted(self, osd: int) -> float:
-        """Bytes on an OSD's device of what has left it, if all of that is there; of an OSD whose
-        deletions have begun before this mgr, of the pool of which that is most."""
-        parts = [self._taken(osd, {pool: part}) for pool, part in self._osds[osd].undeleted.items()]
-        return sum(parts) if osd in self._known else max(parts, default=0.0)
 
     # -- factors -------------------------------------------------------------------------------
 
@@ -325,7 +313,7 @@ class SizeModel:
         for osd, sums in piecewise(self._osds.items(), _OSDS_A_PIECE):
             for into, parts in ((whole, sums.whole), (may, sums.may), (may, sums.undeleted)):
                 for pool, part in parts.items():
-                    into[pool] = into.get(pool, 0.0) + part * self._factors.of_shard(pool, osd)
+                    into[pool] = into.get(pool, 0.0) + part * factor_of(self._factors, pool, osd)
         found: Dict[int, float] = {pool: self._allocation[pool] for pool in may
                                    if pool in self._allocation}   # of deleted pools
         for stats in reading.pool_stats:
@@ -333,7 +321,7 @@ class SizeModel:
             allocated, stored = figures.get("allocated", 0), figures.get("data_stored", 0)
             there = whole.get(pool, 0.0) + may.get(pool, 0.0)
             if allocated > 0 and there > 0.0:
-                if stored <= 0 or pool in self._factors.allocation:
+                if stored <= 0 or pool in self._factors:
                     stored = allocated   # OSDs differ: only what they have allocated is comparable
                 high = stored / whole[pool] if whole.get(pool) else inf
                 self._padding[pool] = min(max(self._padding.get(pool, 1.0), stored / there), high)
@@ -368,22 +356,26 @@ class SizeModel:
         """The pools with the ratios of their shards' sizes. Metadata and omap of a shard take the
         same on OSDs and at positions where its data takes more or less."""
         metadata: Dict[int, float] = {}
-        uneven = {*self._factors.allocation, *self._positions}
+        uneven = {*self._factors, *self._positions}
         for pool in uneven.intersection(self._means):
             mean = self._means[pool]
             whole = self.shard_bytes(mean)
             metadata[pool] = min(_MOST_METADATA, self.shard_bytes(
                 mean._replace(data_bytes=0)) / whole) if whole else 0.0
-        expected = {osd: {pool: part
-                          * self._factors.usual.get(pool, self._allocation.get(pool, 1.0))
-                          / (1.0 - metadata.get(pool, 0.0))
-                          for pool, part in self._osds[osd].whole.items()}
-                    for osd in self._factors.osds if osd in self._osds}
-        self.size_factors = fit_size_factors(self._factors, expected, metadata, self.size_factors)
+        found: Dict[int, float] = {}
+        odd = {osd for factors in self._factors.values() for osd in factors}
+        for osd in odd & self._osds.keys():   # the factor of its mean pool
+            parts = {pool: part / (1.0 - metadata.get(pool, 0.0))
+                     for pool, part in self._osds[osd].whole.items()}
+            total, before = sum(parts.values()), self.size_factors.get(osd)
+            ratio = sum([part * factor_of(self._factors, pool, osd, metadata.get(pool, 0.0))
+                         for pool, part in parts.items()]) / total if total else 1.0
+            found[osd] = before if before and is_same(ratio, before) else round(ratio, 3)
+        self.size_factors = found
         pools = dict(look.pools)
         for pool in pools if self.size_factors or self._positions else ():
             beside = metadata.get(pool, 0.0)
-            ratios = {osd: exact_ratio(self._factors.of_shard(pool, osd, beside) / factor)
+            ratios = {osd: exact_ratio(factor_of(self._factors, pool, osd, beside) / factor)
                       for osd, factor in self.size_factors.items()}
             pools[pool] = pools[pool]._replace(
                 osd_ratios={osd: ratio for osd, ratio in ratios.items() if ratio != 1.0},
@@ -393,7 +385,7 @@ class SizeModel:
 
     def _allocated(self, osd: int, parts: Mapping[int, float]) -> float:
         """Bytes on an OSD of data by pool, but for what all drives of its class compress."""
-        return sum([part * self._allocation.get(pool, 1.0) * self._factors.of_shard(pool, osd)
+        return sum([part * self._allocation.get(pool, 1.0) * factor_of(self._factors, pool, osd)
                     for pool, part in parts.items()])
 
     def _taken(self, osd: int, parts: Mapping[int, float]) -> float:
@@ -429,7 +421,8 @@ class SizeModel:
             residual = low = 0.0
             # one that is down deletes nothing, and comes back with what it has
             if number in self._osds and number not in look.reading.stale_osds and one.up:
-                sums, left = self._osds[number], self._undeleted(number)
+                sums = self._osds[number]
+                left = self._taken(number, sums.undeleted)   # if all of it is there
                 data, omap = _data_and_omap(reports[number], one.used_bytes)
                 high = data - self._taken(number, sums.whole)
                 low = high - self._taken(number, sums.may) - left
@@ -495,12 +488,4 @@ def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
         return 0.0
     cost: float = min(max(0.0, both / spread_x), sum_y / sum_x)
     explained = cost * (max(objects) - min(objects))
-    if explained >= 2.0 * _NOISE_BYTES:
-        return cost
-    # how clear the slope is, from 0 to 1: by its standard error (Student's t)
-    spread_y = count * sum([y * y for y in beside]) - sum_y * sum_y
-    clearness, unexplained = 1.0, spread_x * spread_y - both * both
-    if count >= 3 and unexplained > 0:
-        errors = sqrt(both * both * (count - 2) / unexplained)
-        clearness = min(1.0, max(0.0, 2.0 * errors / _CLEAR_ERRORS - 1.0))
-    return cost * max(0.0, explained / _NOISE_BYTES - 1.0, clearness)
+    return cost * min(1.0, max(0.0, explained / _NOISE_BYTES - 1.0))
