@@ -221,17 +221,15 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
         lines += wrap("go on:", f"{plural(group['shards'], 'shard')} of"
                       f" {plural(len(group['pgids']), 'PG')}, {format_bytes(group['bytes'])}:"
                       f" {group['reason']}", _INDENT)
-    if goes_on and changes:
-        lines += wrap("then:", "automatic balancing is on: it goes on from there, and moves what it"
-                      " has to step by step, within its limits ('ceph equilibrium off' before"
-                      " 'freeze' keeps everything where it is)", _INDENT)
-    if again:
-        osds = f"osd.{again[0]} is" if len(again) == 1 else f"{len(again)} OSDs are"
-        lines += wrap("then:", f"{osds} being drained: what is pinned"
-                      " there leaves again, and is copied from the beginning ('ceph equilibrium"
-                      " off' before 'freeze' pauses drains)", _INDENT)
-    if name is not None:
-        lines += ["'ceph equilibrium status' shows how far it is"]
+    osds = f"osd.{again[0]} is" if len(again) == 1 else f"{len(again)} OSDs are"
+    lines += [line for holds, text in (
+        (goes_on and changes, "automatic balancing is on: it goes on from there, and moves what it"
+         " has to step by step, within its limits ('ceph equilibrium off' before 'freeze' keeps"
+         " everything where it is)"),
+        (again, f"{osds} being drained: what is pinned there leaves again, and is copied from the"
+         " beginning ('ceph equilibrium off' before 'freeze' pauses drains)"))
+              if holds for line in wrap("then:", text, _INDENT)]
+    lines += ["'ceph equilibrium status' shows how far it is"] * (name is not None)
     return CommandAnswer(data, "\n".join(lines))
 
 

@@ -53,12 +53,12 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     say("automatic:", _automatic(data, settings))
     osds = sum(row["osds"] for row in data["classes"])
     text, since, age = str(data["state"]), data["since_at"], data["statistics_age_seconds"]
-    if since is not None:
-        text += f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})"
-    if age is not None:
-        silent = (f"all {plural(unusable, 'OSD')}" if unusable >= osds
-                  else named([f"osd.{osd}" for osd in data["stale_osds"]], _NAMED))
-        text += f", statistics {format_duration(age)} old" + (f" ({silent})" if unusable else "")
+    silent = (f"all {plural(unusable, 'OSD')}" if unusable >= osds
+              else named([f"osd.{osd}" for osd in data["stale_osds"]], _NAMED))
+    text += "" if since is None else (
+        f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})")
+    text += "" if age is None else f", statistics {format_duration(age)} old" + (
+        f" ({silent})" if unusable else "")
     say("state:", text)
     if not (data["state"] in (OFF, MOVING) and not data["waiting"] and not data["too_full"]
             and data["reason_code"] in (codes.SWITCHED_OFF, codes.MOVING)
@@ -129,10 +129,9 @@ def _automatic(data: Data, settings: Settings) -> str:
     scope = "all pools" if pools is None else plural(len(pools), "pool")
     chosen = "all device classes" if classes is None else (
         f"device class {', '.join(sorted(classes))}")
-    text = f"on; {scope}, {chosen}"
-    if execution and execution["plan"] != "automatic":
-        text += f"; it begins once plan '{execution['plan']}' is done"
-    return text
+    return f"on; {scope}, {chosen}" + (
+        f"; it begins once plan '{execution['plan']}' is done"
+        if execution and execution["plan"] != "automatic" else "")
 
 
 def _clock_time(at: float, now: float) -> str:
@@ -156,19 +155,18 @@ def _progress_line(data: Data) -> str:
         return ""   # no data moves
     text = (f"{100.0 * done / total:.1f}% of {format_bytes(total)}" if total
             else f"{sent} of {plural(planned, 'shard')} sent; none of them has data")
-    if progress["bytes_per_second"]:
-        text += f", {format_bytes(progress['bytes_per_second'])}/s"
+    text += f", {format_bytes(progress['bytes_per_second'])}/s" if (
+        progress["bytes_per_second"]) else ""
     if progress["eta_seconds"] is not None:
         least, most = (format_duration(progress[key])
                        for key in ("eta_least_seconds", "eta_most_seconds"))
         text += f", {least if least == most else f'{least} to {most}'} left"
-        if progress["eta_osd"] is not None:
-            text += f" (longest: osd.{progress['eta_osd']})"
+        text += f" (longest: osd.{progress['eta_osd']})" if (
+            progress["eta_osd"] is not None) else ""
     elif done != total:
         text += f"; no time left is known: {progress['eta_unknown_reason']}"
-    if execution["dropped_moves"]:
-        text += f"; {plural(execution['dropped_moves'], 'shard')} dropped"
-    return text
+    return text + (f"; {plural(execution['dropped_moves'], 'shard')} dropped"
+                   if execution["dropped_moves"] else "")
 
 
 def window_text(window: Optional[Data]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Optional
 
 from mgr_stub.console.session import Session
 
@@ -43,11 +43,6 @@ def rendered(text: str) -> str:
         if session is not None:
             session.close()
     return "".join(parts) + text[end:]
-
-
-def shown_commands(text: str) -> Iterator[str]:
-    """The command lines whose output is shown."""
-    return (part["show"] for part in _PART.finditer(text) if part["show"])
 
 
 def _fresh(session: Optional[Session]) -> Session:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.readme.blocks import README, rendered, shown_commands
+from tests.readme.blocks import README, rendered
 
 WIDTH = 80
 
@@ -16,8 +16,3 @@ def text() -> str:
 
 def test_blocks_are_what_the_program_prints(text: str) -> None:
     assert rendered(text) == text
-
-
-def test_the_first_hour_shows_the_main_commands(text: str) -> None:
-    shown = {line.split()[1] for line in shown_commands(text) if line.startswith("equilibrium ")}
-    assert {"status", "eval", "optimize", "show", "explain", "on", "history"} <= shown

@@ -136,16 +136,14 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     pgs = plural(len(plan.changes), "PG")
     if is_outdated:
         text = f"{name} is outdated ({when}, now e{epoch}{age}): {aim}, {content}"
-        if left:
-            text += (f"; {left} of its {pgs} {'is' if left == 1 else 'are'} elsewhere by now, and"
-                     " left out below")
+        text += (f"; {left} of its {pgs} {'is' if left == 1 else 'are'} elsewhere by now, and left"
+                 " out below") if left else ""
     elif is_executing:
         text = (f"{name} is being executed ({aim}, {when}{age}): {content};"
                 f" {planned.changes} of its {pgs} are still to be sent")
     else:
         text = f"{name} ({aim}, {when}{age}): {content}"
-    if expected is not None:
-        text += f", about {format_duration(expected)} ({basis})"
+    text += f", about {format_duration(expected)} ({basis})" if expected is not None else ""
     changes: List[List[str]] = []
     for row in pools:
         free, later = row["free_bytes"], row["planned_free_bytes"]
@@ -340,10 +338,9 @@ def proven_lines(row: Row) -> List[str]:
         row["moved_bytes"]) else 0.0   # that another plan with this maximum could save at most
     text = (f"provably at most {100.0 * max(0.0, highest - proven):.2f} points and"
             f" {100.0 * saved:.0f}% of the bytes from the best possible")
-    if row["held_osds"]:
-        text += (f" by sizes alone ({format_percent(proven)}); the bound keeps the lowered weights"
-                 f" of {plural(row['held_osds'], 'OSD')}")
-    return wrap("  ", text, 2)
+    return wrap("  ", text + (
+        f" by sizes alone ({format_percent(proven)}); the bound keeps the lowered weights of"
+        f" {plural(row['held_osds'], 'OSD')}" if row["held_osds"] else ""), 2)
 
 
 def distances(view: ClusterView, plan: Plan, planned: PlannedPlacement,

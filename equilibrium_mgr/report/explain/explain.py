@@ -286,8 +286,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         said = wrap("cluster: ", outage["sentence"], 9) + wrap("do: ", outage["action"], 4) + said
         helps = []
     said += wrap("reason: ", f"{code}. {reason.text}" if reason.text else code, 8)
-    for row in reason.rows:
-        said += wrap(f"{row['count']:>5}  ", row["text"], 7)
+    said += [line for row in reason.rows
+             for line in wrap(f"{row['count']:>5}  ", row["text"], 7)]
     lines, census = said + helps, reason.census
     data.update({
         "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
@@ -296,13 +296,11 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         "census": None if census is None else {
             "shards": census.shards, "counted_shards": census.counted, "pairs": census.pairs},
         "advice": advice, "sentences": sentences})
-    for one in advice:
-        lines += wrap("advice: ", one["sentence"], 8)
+    lines += [line for one in advice for line in wrap("advice: ", one["sentence"], 8)]
     silent = len(snapshot.stale_osds)
     lines.append(f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
                  + (f"; {plural(silent, 'OSD')} with older statistics" if silent else ""))
-    for sentence_of_it in sentences:
-        lines += wrap("- ", sentence_of_it, 2)
+    lines += [line for said_of_it in sentences for line in wrap("- ", said_of_it, 2)]
     return CommandAnswer(data, "\n".join(lines))
 
 
