@@ -289,7 +289,6 @@ class Balancer:
         self._stop_count = self._slot.stop_count
         self._journal.record_execution(self._slot.plan_name, self._clock(), self._slot.counts())
         try:
-            self._plan_store.tidy()
             return self._decide(settings)
         finally:
             current = self._current

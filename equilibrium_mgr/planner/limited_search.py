@@ -44,7 +44,6 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
         for source, target in change.moves:
             other.move(change.pg, source, target)
     search.run()
-    placement.observers.clear()
 
     def score(placed: PlacementState) -> Tuple[float, float]:
         highest = sum(

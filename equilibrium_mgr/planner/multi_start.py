@@ -80,7 +80,6 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
         free = pool_free_bytes(placement, search.data_groups)
         near = search.near_free_bytes()
         finished = search.run(options.drain_only)
-        placement.observers.clear()    # they refer back to it and would keep it in memory
         search.release()
         score = score_placement(placement, search.sets, search.data_groups, free, near, variants[0],
                                 AIM_SCORE_WEIGHTS[options.aim])

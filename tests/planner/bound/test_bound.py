@@ -32,32 +32,6 @@ def test_shadow_buckets_are_named_without_their_class() -> None:
     assert osd_set.binding.buckets == ("h3",)
 
 
-def test_erasure_code_as_wide_as_the_hosts_fixes_every_host() -> None:
-    """A hand-made lexicographic case: each host gets T, so each has a level of its own."""
-    cluster = Cluster(hosts(4), {0: "take default; chooseleaf indep 0 host; emit"})
-    cluster.pool(1, size=4, k=2)
-    for osd, size in enumerate((100, 200, 400, 800)):
-        cluster.osd(osd, size=size * GIB)
-    fill(cluster, 1, [[0, 1, 2, 3]] * 40)
-    result = utilization_bounds(cluster.snapshot())
-    assert [result.utilizations[osd] for osd in range(4)] == pytest.approx([0.4, 0.2, 0.1, 0.05])
-    assert result.sets[0].binding == ("failure domain", (0,), ("h1", "h2", "h3"), (1,))
-
-
-def test_rack_limit_binds_where_the_host_limit_does_not() -> None:
-    tree = {"root default": {"rack a": {"host a0": [0], "host a1": [1], "host a2": [2]},
-                             "rack b": {"host b0": [3], "host b1": [4]}}}
-    cluster = Cluster(tree, {0: "take default; choose firstn 2 rack;"
-                                "chooseleaf firstn 2 host; emit"})
-    for osd in (0, 1, 2):
-        cluster.osd(osd, size=1000 * GIB)
-    fill(cluster.pool(1, size=4), 1, [[0, 1, 3, 4]] * 30)
-    osd_set = only_set(cluster)
-    assert osd_set.bound == pytest.approx(0.3)
-    assert osd_set.binding.osds == (3, 4)
-    assert "a" in osd_set.binding.buckets
-
-
 def test_takes_of_a_hybrid_rule_do_not_connect_their_osds() -> None:
     rule = ("take default~ssd; chooseleaf firstn 1 host; emit;"
             "take default~hdd; chooseleaf firstn -1 host; emit")
@@ -97,15 +71,6 @@ def test_fixed_pools_stay_where_they_are() -> None:
     assert result.utilizations == {0: pytest.approx(0.3), 1: pytest.approx(0.1)}
     assert result.sets[0].binding == ("fixed bytes", (0,), (), ())
     assert utilization_bounds(snapshot, frozenset((1, 2))).sets == ()
-
-
-def test_osd_that_can_take_nothing_keeps_its_shards() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=1).osd(0, up=0)
-    fill(cluster, 1, [[0]] * 30 + [[1]] * 10)
-    result = utilization_bounds(cluster.snapshot())
-    assert result.sets[0].osds == (1, 2)
-    assert result.utilizations == {0: pytest.approx(0.3), 1: pytest.approx(0.05),
-                             2: pytest.approx(0.05)}
 
 
 def test_pgs_that_break_their_rule_do_not_make_it_impossible() -> None:
