@@ -286,7 +286,6 @@ class Balancer:
         self._stop_count = self._slot.stop_count
         self._journal.record_execution(self._slot.plan_name, self._clock())
         try:
-            self._plan_store.tidy()
             return self._decide(settings)
         finally:
             self.publish()

@@ -2,7 +2,8 @@
 
 A value in the store is limited in size (runtime/kv_store.py), so a plan is compressed and split.
 Its head is written last and names the parts that belong to it; parts without a head that names them
-are left over from an interrupted write and are removed.
+are left over from a plan that was replaced or removed, or from an interrupted write. They are
+deleted after the next plan that is put.
 """
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import json
 import re
 import threading
 import zlib
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from ..runtime.kv_store import MAX_PART_BYTES, KeyValueStore
 from .model import BadPlan, Plan, plan_from_dict, typed
@@ -59,8 +60,8 @@ def valid_plan_name(name: str) -> bool:
 class PlanStore:
     """The kept plans.
 
-    Every write waits for a monitor, so none happens where a command waits: plans are put by the
-    job thread, and `tidy`, which the serve loop calls, deletes what was removed.
+    Every write waits for a monitor: plans are put by the job thread, and a command that removes one
+    waits for a single write.
     """
 
     def __init__(self, kv: KeyValueStore) -> None:
@@ -68,9 +69,6 @@ class PlanStore:
         self._lock = threading.Lock()
         self._heads: Optional[Dict[str, PlanHead]] = None
         self._unpacked: Optional[Tuple[PlanHead, Plan]] = None
-        self._removed: Set[str] = set()
-        self._being_written: Set[str] = set()
-        self._untidy = True
 
     def heads(self) -> Dict[str, PlanHead]:
         """Name → head of every kept plan."""
@@ -82,26 +80,19 @@ class PlanStore:
         packed = base64.b64encode(zlib.compress(
             json.dumps(plan.to_dict(), separators=(",", ":")).encode())).decode()
         parts = [packed[i:i + MAX_PART_BYTES] for i in range(0, len(packed), MAX_PART_BYTES)]
+        old = self.heads().get(name)
+        generation = 1 if old is None else old.generation + 1
+        for index, part in enumerate(parts):
+            self._kv.set_store(_part_key(name, generation, index), part)
+        head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
+                        plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
+                        plan.topology, plan.pool_pgs, plan.room_gained_bytes, plan.kind)
+        self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
-            self._being_written.add(name)  # tidy must not take parts whose head is still to come
-        try:
-            old = self.heads().get(name)
-            generation = 1 + max([old.generation if old else 0] + self._generations(name))
-            for index, part in enumerate(parts):
-                self._kv.set_store(_part_key(name, generation, index), part)
-            head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
-                            plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
-                            plan.topology, plan.pool_pgs, plan.room_gained_bytes, plan.kind)
-            self._kv.set_store(_head_key(name), head.to_json())
-            with self._lock:
-                self._loaded()[name] = head
-                self._removed.discard(name)
-                self._unpacked = (head, plan)
-                self._untidy = True
-            return head
-        finally:
-            with self._lock:
-                self._being_written.discard(name)
+            self._loaded()[name] = head
+            self._unpacked = (head, plan)
+        self._delete_stale_parts()
+        return head
 
     def get(self, name: str) -> Plan:
         """Unpacks a plan. Raises KeyError for an unknown name and BadPlan for a damaged one."""
@@ -123,36 +114,20 @@ class PlanStore:
         return plan
 
     def remove(self, name: str) -> None:
-        """Removes a plan; `tidy` deletes it from the store. Raises KeyError for an unknown name."""
+        """Removes a plan; waits for a monitor. Raises KeyError for an unknown name."""
         with self._lock:
             del self._loaded()[name]
-            self._removed.add(name)
-            self._untidy = True
+        self._kv.set_store(_head_key(name), None)
 
-    def tidy(self) -> None:
-        """Deletes removed plans, and parts that no head names, from the store.
-
-        Cheap when nothing has changed. Plans whose head cannot be read are left alone: a newer
-        release may have written them.
-        """
-        with self._lock:
-            if not self._untidy:
-                return
-            removed, self._removed = self._removed, set()
-            heads = dict(self._loaded())
-            writing = set(self._being_written)
-            self._untidy = bool(writing)
-        stored = self._kv.get_store_prefix(_PREFIX)
-        gone = removed - set(heads)
-        for key in sorted(stored):  # heads sort before parts
+    def _delete_stale_parts(self) -> None:
+        """Deletes the parts that no head names. Those of a head that cannot be read are left alone:
+        a newer release may have written it."""
+        heads, stored = self.heads(), self._kv.get_store_prefix(_PREFIX)
+        for key in sorted(stored):
             name, _, rest = key[len(_PREFIX):].partition("/")
-            if name in writing:
-                continue
-            if name in heads:
-                stale = rest.startswith("part/") and not _belongs(rest, heads[name])
-            else:
-                stale = name in gone or _head_key(name) not in stored
-            if stale:
+            if rest.startswith("part/") and (
+                    not _belongs(rest, heads[name]) if name in heads
+                    else _head_key(name) not in stored):
                 self._kv.set_store(key, None)
 
     def _loaded(self) -> Dict[str, PlanHead]:
@@ -164,13 +139,6 @@ class PlanStore:
                 if head is not None and key == _head_key(head.name):
                     self._heads[head.name] = head
         return self._heads
-
-    def _generations(self, name: str) -> List[int]:
-        """Generations of this plan that still have parts in the store."""
-        prefix = f"{_PREFIX}{name}/part/"
-        generations = [key[len(prefix):].split("/")[0]
-                       for key in self._kv.get_store_prefix(prefix)]
-        return [int(generation) for generation in generations if generation.isdigit()]
 
 
 def _head_key(name: str) -> str:

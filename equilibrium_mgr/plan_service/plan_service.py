@@ -5,13 +5,13 @@ import logging
 import threading
 import time
 from functools import partial
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.aim_comparison import FAILED, AimComparison, AimComparisons, AimFigures, figures_of
+from ..plan.aim_comparison import FAILED, PLANNING, AimComparison, AimFigures, figures_of
 from ..plan.model import Plan, pool_pgs, topology_of
 from ..plan.options import PlanOptions
-from ..plan.store import MAX_PLANS, PlanStore
+from ..plan.store import MAX_PLANS, PlanHead, PlanStore
 from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
 from ..runtime.job_thread import JobRunner
@@ -65,7 +65,9 @@ class PlanService:
         self._in_progress: Dict[str, _Job] = {}   # by the plan's name
         #: by the plan's name, the newest last; the automatic one's stays until one is made
         self._failures: Dict[str, str] = {}
-        self._comparisons = AimComparisons()
+        #: by the plan's name: what it was made with, for those of this process; and its comparison
+        self._options: Dict[str, Tuple[PlanHead, PlanOptions]] = {}
+        self._comparisons: Dict[str, AimComparison] = {}
         self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
@@ -82,16 +84,16 @@ class PlanService:
         """Starts to make a plan that is kept; False where one of that name is in progress."""
         is_new = self._submit(name, None, options, max_seconds, partial(self._keep, name, options))
         if is_new:
-            self._comparisons.drop(name)  # the plan that it belongs to is about to be replaced
+            self._comparisons.pop(name, None)  # its plan is about to be replaced
         return is_new
 
     def _keep(self, name: str, options: PlanOptions, plan: Plan, job: _Job) -> None:
         head = self._plan_store.put(name, plan, self._clock())
-        self._comparisons.plan_made(head, options)
+        self._options[name] = head, options
         # it may have been cancelled while it was written
         if job.cancelled and self._plan_store.heads().get(name) == head:
             self._plan_store.remove(name)
-            self._comparisons.forget(name)
+            self.forget(name)
 
     def cancel(self, name: str) -> bool:
         """Cancels a plan in progress: at once, or where it next gives way while it is being made.
@@ -111,7 +113,8 @@ class PlanService:
 
     def forget(self, name: str) -> None:
         """Forgets what is known of the other aims of a plan that was removed."""
-        self._comparisons.forget(name)
+        self._options.pop(name, None)
+        self._comparisons.pop(name, None)
 
     def compare(self, name: str, otherwise: PlanOptions,
                 max_seconds: float) -> Optional[AimComparison]:
@@ -124,12 +127,18 @@ class PlanService:
         head = self._plan_store.heads().get(name)
         if head is None:
             return None
-        comparison, is_new = self._comparisons.get_or_begin(head, otherwise)
-        if is_new:
-            self._plan_next_aim(comparison, None, max_seconds)
+        comparison = self._comparisons.get(name)
+        if comparison is None or comparison.head != head:
+            made, options = self._options.get(name, (None, otherwise))
+            comparison = self._comparisons[name] = AimComparison(
+                head, options if made == head else otherwise, made == head)
+            for aim in comparison.aims:
+                self._jobs.submit(f"compare {name} with aim {aim}", partial(
+                    self._plan_aim, comparison, aim, max_seconds))
             self._jobs.run_pending()
-        if comparison.has_failed():
-            self._comparisons.drop(name)
+        states = {figures.state for figures in comparison.aims.values()}
+        if FAILED in states and PLANNING not in states:
+            self._comparisons.pop(name, None)
         return comparison
 
     def stop(self) -> None:
@@ -168,8 +177,8 @@ class PlanService:
                             self._failures.pop(name, None)
             except Exception as error:
                 self._log.exception("making plan %r failed", name or "automatic")
-                if not job.cancelled:
-                    with self._lock:
+                with self._lock:
+                    if not job.cancelled:
                         self._failures.pop(name, None)
                         self._failures[name] = f"{type(error).__name__}: {error}"
                         for oldest in [known for known in self._failures if known][:-MAX_PLANS]:
@@ -187,31 +196,20 @@ class PlanService:
             job.progress = job.progress._replace(moves=moves, running=True)
             return not job.cancelled
 
-    def _plan_next_aim(self, comparison: AimComparison, snapshot: Optional[Snapshot],
-                       max_seconds: float) -> None:
-        """Submits the next aim. One aim a job, so that plans somebody waits for come in between."""
-        aim = comparison.next_aim()
-        if aim is not None and not self._stopping:
-            self._jobs.submit(f"compare {comparison.head.name} with aim {aim}", partial(
-                self._plan_aim, comparison, aim, snapshot, max_seconds))
+    def _plan_aim(self, comparison: AimComparison, aim: str, max_seconds: float) -> None:
+        name = comparison.head.name
 
-    def _plan_aim(self, comparison: AimComparison, aim: str, snapshot: Optional[Snapshot],
-                  max_seconds: float) -> None:
         def is_wanted(_moves: int) -> bool:
-            return self._comparisons.is_kept(comparison)
+            return self._comparisons.get(name) is comparison
         if self._stopping or not is_wanted(0):
             return
         try:
-            snapshot = self._settled(snapshot)
-            plan = self._make(snapshot, comparison.options._replace(aim=aim), max_seconds,
-                              is_wanted)
-            if not self._stopping:
-                comparison.set_figures(aim, figures_of(plan))
+            figures = figures_of(self._make(
+                self._settled(None), comparison.options._replace(aim=aim), max_seconds, is_wanted))
         except Exception as error:
-            self._log.exception("planning %r with aim %s failed", comparison.head.name, aim)
-            comparison.set_figures(aim, AimFigures(
-                FAILED, failure=f"{type(error).__name__}: {error}"))
-        self._plan_next_aim(comparison, snapshot, max_seconds)
+            self._log.exception("planning %r with aim %s failed", name, aim)
+            figures = AimFigures(FAILED, failure=f"{type(error).__name__}: {error}")
+        comparison.aims = {**comparison.aims, aim: figures}
 
     def _make(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
               is_wanted: Callable[[int], bool]) -> Plan:

@@ -30,6 +30,16 @@ SHAPES = [
     ("take default~ssd; choose {f} 1 rack; chooseleaf {f} 1 host; emit;"
      "take default~hdd; choose {f} 1 rack; chooseleaf {f} 1 host; emit", 2, True),
     ("take r0; choose {f} 1 osd; emit; take default; chooseleaf {f} 1 host; emit", 2, False),
+    ("take r1; chooseleaf {f} 0 host; emit", 2, False),
+    ("take h00; choose {f} 0 osd; emit", 2, True),
+    ("take osd.0; emit; take osd.1; emit", 2, False),
+    ("take osd.0; emit; take default; choose {f} 1 osd; emit", 2, False),
+    ("take default; choose {f} 0 rack; chooseleaf {f} 0 host; emit", 2, False),
+    ("take default; choose {f} 2 rack; choose {f} 2 host; choose {f} 1 osd; emit", 4, False),
+    ("take default; choose {f} 1 rack; choose {f} 2 osd; emit;"
+     "take default; choose {f} 1 rack; choose {f} 1 osd; emit", 3, False),
+    ("take default~ssd; choose {f} 2 rack; choose {f} 1 osd; emit;"
+     "take default~hdd; choose {f} 2 rack; choose {f} 1 osd; emit", 4, False),
 ]
 
 

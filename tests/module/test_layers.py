@@ -32,7 +32,7 @@ OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 #: thread that is about only those know that bind a slice to a thread (runtime/time_slice.py).
 GIVING_WAY = {"give_way", "piecewise", "release", "sorted_piecewise", "told_to_end"}
 #: Kept by several threads: the store of plans, and what is known of other aims.
-NOT_PURE = {"plan/store.py", "plan/aim_comparison.py"}
+NOT_PURE = {"plan/store.py"}
 
 
 class Package:

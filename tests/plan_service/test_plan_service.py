@@ -134,7 +134,7 @@ def test_other_aims_are_planned_by_jobs_and_not_by_who_asks(mocker: Any) -> None
     planner = Planner(harness)
     for _ in range(3):
         assert states(compare(harness)) == {"space": "planning", "least-motion": "planning"}
-    assert planner.asked == [] and len(harness.jobs.waiting) == 1
+    assert planner.asked == [] and len(harness.jobs.waiting) == 2
     harness.jobs.run()
     for _ in range(3):
         assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
@@ -157,16 +157,6 @@ def test_after_a_failover_the_present_settings_are_taken(mocker: Any) -> None:
     harness.jobs.run()
     assert planner.asked == [PRESENT._replace(aim="space"), PRESENT._replace(aim="least-motion")]
     assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
-
-
-def test_plan_that_somebody_waits_for_comes_between_two_aims(mocker: Any) -> None:
-    harness = harness_with_plan()
-    planner = Planner(harness)
-    compare(harness)
-    harness.planning.submit_named("q", OPTIONS, 10.0)
-    harness.jobs.run()
-    assert [options.aim for options in planner.asked] == ["space", "space", "least-motion"]
-    assert planner.asked[1] == OPTIONS
 
 
 def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:

@@ -11,11 +11,8 @@ from typing import List
 
 import pytest
 from tests.support.clusters.made_clusters import plan_of_cluster
-from tests.support.clusters.random_clusters import random_cluster
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import AIMS, PlanOptions
-from equilibrium_mgr.planner.planner import make_plan
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _NAMES = ["random", "demo", "hybrid", "racks", "many-pools"]
@@ -42,13 +39,3 @@ def test_another_process_makes_the_same_plan(names: List[str], hash_seed: str) -
         [sys.executable, "-c", _SCRIPT] + names, check=True, capture_output=True,
         text=True, cwd=_REPOSITORY, env=dict(os.environ, PYTHONHASHSEED=hash_seed)).stdout.split()
     assert told == [fingerprint(plan_of_cluster(name)) for name in names]
-
-
-@pytest.mark.parametrize("aim", AIMS)
-def test_planning_leaves_the_snapshot_as_it_was(aim: str) -> None:
-    snapshot = random_cluster(2, hybrid=True).snapshot()
-    untouched = repr((snapshot.osds, snapshot.pgs, snapshot.upmap_items, snapshot.skipped))
-    first = make_plan(snapshot, PlanOptions(aim=aim))
-    assert repr((snapshot.osds, snapshot.pgs, snapshot.upmap_items,
-                 snapshot.skipped)) == untouched
-    assert make_plan(snapshot, PlanOptions(aim=aim)).to_dict() == first.to_dict()

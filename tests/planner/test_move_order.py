@@ -73,21 +73,6 @@ def test_a_cut_plan_lowers_the_maximum_nearly_as_far_as_its_bytes_can(name: str,
             f"{device_class}: {fall:.4f} of {possible:.4f}, a shard is {shard:.4f}")
 
 
-@pytest.mark.parametrize("name", few(NAMES, 1))
-def test_no_move_lifts_its_target_above_the_present_maximum(name: str) -> None:
-    """Seen where the PG's command is sent: all its moves go together."""
-    snapshot, plan = snapshot_of(name), plan_of_cluster(name)
-    now = Replay(snapshot)
-    for number, (_, moves) in enumerate(by_change(plan)):
-        highest = {device_class: now.highest(device_class) for device_class in plan.after.classes}
-        for move in moves:
-            now.move(move)
-        for move in moves:
-            assert now.utilization(move.target) == pytest.approx(move.target_after)
-            assert move.target_after <= highest[class_of(snapshot, move.target)] + _SAME, (
-                f"change {number} of {len(plan.changes)}")
-
-
 @pytest.mark.parametrize("name", few(TWO_CLASSES, 1))
 def test_classes_take_turns(name: str) -> None:
     """At no time is one class much further than the other: a sixth, and two large changes."""

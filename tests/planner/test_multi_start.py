@@ -1,55 +1,39 @@
 """Several searches where they are cheap, and the best of them."""
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any, List, Tuple
 
 import pytest
 from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.few import few
 
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner import multi_start
+from equilibrium_mgr.planner import planner
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.planner.objective import AIM_WEIGHTS, Weights
-from equilibrium_mgr.planner.multi_start import score_placement
-from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.objective import AIM_WEIGHTS
+from equilibrium_mgr.planner.planner import make_plan, multi_start_search, score_placement
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.runtime.time_slice import giving_way
 
 
-def values_of(mocker: Any) -> List[float]:
-    """The score of every search from now on, in order."""
-    seen: List[float] = []
+def values_of(mocker: Any) -> List[Tuple[float, PlacementState]]:
+    """The score and the placement of every search from now on, in order."""
+    seen: List[Tuple[float, PlacementState]] = []
 
-    def noted(*args: Any) -> float:
-        seen.append(score_placement(*args))
-        return seen[-1]
-    mocker.patch.object(multi_start, "score_placement", noted)
+    def noted(placement: PlacementState, *args: Any) -> float:
+        seen.append((score_placement(placement, *args), placement))
+        return seen[-1][0]
+    mocker.patch.object(planner, "score_placement", noted)
     return seen
-
-
-def best(name: str, max_candidates: int = multi_start.MAX_CANDIDATES) -> PlacementState:
-    snapshot = snapshot_of(name)
-    found, finished = multi_start.multi_start_search(
-        snapshot, PlanOptions(), utilization_bounds(snapshot), max_candidates)
-    assert finished
-    return found
-
-
-def used_after(name: str, weights: Weights, mocker: Any) -> List[int]:
-    """Used bytes after a single search with these weights."""
-    mocker.patch.dict(AIM_WEIGHTS, {"space": (weights,)})
-    return best(name).used_bytes
 
 
 @pytest.mark.parametrize("name", few(["demo", "uneven", "racks"], 1))
 def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
-    variants = AIM_WEIGHTS["space"]
-    seen = values_of(mocker)
-    chosen = best(name).used_bytes
-    assert len(seen) > 1 and len(set(seen)) > 1
-    winner = variants[seen.index(max(seen))]
-    assert chosen == used_after(name, winner, mocker)
+    snapshot, seen = snapshot_of(name), values_of(mocker)
+    best, finished = multi_start_search(
+        snapshot, PlanOptions(), utilization_bounds(snapshot))
+    assert finished and len({score for score, _ in seen}) > 1
+    assert best is max(seen, key=lambda one: one[0])[1]
 
 
 def test_ended_in_a_later_attempt_the_plan_is_the_best_before(mocker: Any) -> None:

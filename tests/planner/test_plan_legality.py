@@ -7,10 +7,9 @@ import pytest
 from tests.oracle.strict_rule import StrictRules
 from tests.support.clusters.rule_shapes import RULE_SHAPES, TROUBLES, make
 from tests.support.few import few
-from tests.support.plan_legality import assert_legal, ended_plan, moved
+from tests.support.plan_legality import assert_legal, ended_plan
 
 from equilibrium_mgr.plan.model import Plan
-from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.snapshot.model import Snapshot
 
 SHAPES_WITH_TROUBLES = [(shape, trouble) for shape in RULE_SHAPES for trouble in TROUBLES]
@@ -39,36 +38,6 @@ def test_plans_are_legal(shape: str, trouble: str) -> None:
         pool = snapshot.pools[snapshot.pgs[change.pgid].pool]
         assert strict.fault(pool.rule_id, pool.size, change.raw, change.up_after,
                             pool.erasure) is None, change
-
-
-@pytest.mark.parametrize("shape", few(["hybrid", "replicated-host", "erasure-host", "sites"], 1))
-def test_pools_rejected_pgs_and_classes_are_respected(shape: str) -> None:
-    snapshot = shape_snapshot(shape, "items")
-    whole = shape_plan(shape, "items")
-    for pool in snapshot.pools:
-        only = PlanOptions(pool_ids=frozenset((pool,)))
-        plan = ended_plan(snapshot, only)
-        assert plan.changes
-        assert_legal(snapshot, plan, only)
-    rejected = PlanOptions(rejected_pgs=frozenset(moved(whole)[::2]))
-    assert_legal(snapshot, ended_plan(snapshot, rejected), rejected)
-    for device_class in whole.after.classes:
-        only = PlanOptions(device_classes=frozenset((device_class,)))
-        plan = ended_plan(snapshot, only)
-        assert plan.changes
-        assert_legal(snapshot, plan, only)
-
-
-@pytest.mark.parametrize("shape, trouble", [("replicated-host", "trouble"), ("hybrid", "items"),
-                                            ("racks-2x2-firstn", "trouble")])
-def test_a_low_fill_limit_is_kept(shape: str, trouble: str) -> None:
-    """Below the mean of some, so that it is in the way."""
-    snapshot = shape_snapshot(shape, trouble)
-    usage = shape_plan(shape, trouble).after.classes["hdd"]
-    low = PlanOptions(fill_limit=usage.mean)
-    plan = ended_plan(snapshot, low)
-    assert plan.changes and plan != shape_plan(shape, trouble)
-    assert_legal(snapshot, plan, low)
 
 
 @pytest.mark.parametrize("seed", few(range(4), 1))

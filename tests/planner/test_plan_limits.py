@@ -50,19 +50,6 @@ def test_no_fill_limit_is_above_backfillfull(fill_limit: float, ratio: float) ->
     assert limit == fill_limit or fill_limit in (0.0,) or fill_limit > highest - FILL_MARGIN
 
 
-@pytest.mark.parametrize("ratio", [0.9, 0.0, 90.0])
-def test_a_plan_with_a_fill_limit_of_1_stays_below_backfillfull(ratio: float) -> None:
-    cluster = single_copies([9] * 10 + [6], [28, 28, 28])
-    cluster.extra["backfillfull_ratio"] = ratio
-    plan = make_plan(cluster.snapshot(), PlanOptions(fill_limit=1.0))
-    assert not [move for move in plan.moves if move.target_after > 0.88], plan.moves
-
-
-def test_empty_cluster_gives_an_empty_plan() -> None:
-    plan = make_plan(Cluster(hosts(2)).snapshot())
-    assert plan.moves == () and plan.gained_bytes == 0
-
-
 def test_skipped_are_counted() -> None:
     cluster = random_cluster(1).osd(3, up=0, state=["exists"])
     cluster.extra["pg_upmap"] = [{"pgid": "1.0", "osds": cluster.up["1.0"]}]

@@ -55,7 +55,12 @@ def without(key: str) -> Callable[[Dict[str, Any]], Any]:
     lambda dump: dict(dump, moves=None), lambda dump: dict(dump, changes=[["1.0", [0]]]),
     lambda dump: dict(dump, changes=7), lambda dump: dict(dump, before={"classes": {}}),
     lambda dump: dict(dump, before={"classes": {"hdd": {}}, "pools": {}}),
-    lambda dump: dict(dump, changes=[["1.0", [0], [0], [1], [[0]], 1, 1, 1]]),
+    *[lambda dump, row=row: dict(dump, changes=[row]) for row in (   # type: ignore[misc]
+        ["1.0", [0], [0], [1], [[0]], 1, 1, 1], [5], ["1.0", 0, 0, 1, 2, 3, 4, 5],
+        ["1.0", [0], [0], [1], [[0, 1]], "1", 1, 1], ["1.0", ["0"], [0], [1], [[0, 1]], 1, 1, 1],
+        ["1.0", [0], [0], [1], [["a", "b"]], 1, 1, 1], [7, [0], [0], [1], [[0, 1]], 1, 1, 1],
+        ["no PG", [0], [0], [1], [[0, 1]], 1, 1, 1], ["1.0; rm", [0], [0], [1], [[0, 1]], 1, 1, 1],
+        ["1.0", [0], [0], [1], [[0, 1]], 1, float("inf"), 1])],
     lambda dump: dict(dump, after=[]), lambda dump: dict(dump, skipped=5),
     lambda dump: [], lambda dump: None, lambda dump: "plan", lambda dump: 7])
 def test_damaged_plan_is_a_bad_plan(damage: Callable[[Dict[str, Any]], Any]) -> None:

@@ -23,8 +23,7 @@ HEAD = PlanHead("p", 0.0, 100, 1, 1, 1, "converged", 1, 1, "even", "", {}, 1, BA
 def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE,
                known: bool = True) -> AimComparison:
     made = AimComparison(HEAD, PlanOptions(), known)
-    made.set_figures("space", space)
-    made.set_figures("least-motion", least)
+    made.aims = {"space": space, "least-motion": least}
     return made
 
 

@@ -136,7 +136,8 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
         at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
         sets.append(OsdSet(
             ",".join(sorted({snapshot.osds[osd].device_class for osd in component.osds})),
-            tuple(sorted({_name(snapshot, demand.take) for demand in component.demands})),
+            tuple(sorted({_name(snapshot, demand.reach.block.take)
+                          for demand in component.demands})),
             tuple(sorted(component.osds)), bound,
             _binding(snapshot, component, network, tiers, at_bound, bound)))
     give_way()

@@ -187,7 +187,7 @@ class CapacityNetwork:
             return root
         if (root, path) not in self._bucket_nodes:
             demand = self.demand_of[root]
-            shards = demand.domains[len(path) - 1].shards_per_bucket
+            shards = demand.reach.domains[len(path) - 1].shards_per_bucket
             above = self.bucket(root, path[:-1])
             node = self._bucket_nodes[root, path] = self.add_node()
             self.demand_of[node], self.item_of[node] = demand, path[-1]
@@ -303,7 +303,7 @@ def components(demands: Iterable[Demand]) -> List[Component]:
     """The demands, those together that share OSDs, however indirectly."""
     found: List[Component] = []
     for demand in piecewise(demands, 1):
-        joined = Component([demand], set(demand.osds))
+        joined = Component([demand], set(demand.reach.osds))
         others: List[Component] = []
         for component in found:
             if component.osds.isdisjoint(joined.osds):
@@ -330,9 +330,9 @@ def build_network(component: Component, parts: Mapping[int, SinkPart],
     alike: Dict[Tuple[Tuple[Optional[Tuple[int, ...]], ...], Optional[int]], List[int]] = {}
     at_once = OSDS_AT_ONCE // len(component.demands) + 1
     for osd in piecewise(sorted(component.osds), at_once):
-        paths = tuple([demand.paths.get(osd) for demand in component.demands])
+        paths = tuple([demand.reach.paths.get(osd) for demand in component.demands])
         most = ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes
-        alone = any(demand.single_bytes < most for demand in tight if osd in demand.osds)
+        alone = any(demand.single_bytes < most for demand in tight if osd in demand.reach.osds)
         alike.setdefault((paths, osd if alone else None), []).append(osd)
     for (paths, single), osds in piecewise(alike.items(), _SINKS_AT_ONCE):
         sink = built.add_node()

@@ -17,7 +17,7 @@ from typing import Dict, List
 from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
-from ..objective import Phase, Weights, holds_data
+from ..objective import PRESSURE, Weights, holds_data
 from ..state.constraints import OsdSetState, SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
@@ -106,11 +106,6 @@ class Search:
                     reduction.drop_pins()
         return not told_to_end()
 
-    def release(self) -> None:
-        """Frees most of its memory. Nothing is asked of it any more."""
-        self.shard_index.release()
-        self.targets.release()
-
     def repair(self, limits: SearchConstraints) -> Repair:
         """Builds the repair that finds operations within the limits."""
         return Repair(self.costs, self.targets, self.shard_index, self._joint_moves, limits,
@@ -151,7 +146,7 @@ class Search:
         for phase in self.weights.phases:
             if told_to_end():
                 break
-            if phase is Phase.PRESSURE:
+            if phase == PRESSURE:
                 self._lower_pressures(tightening, limits, budgets)
             else:
                 limits.tighten_to_current(self.weights.pressure_slack)

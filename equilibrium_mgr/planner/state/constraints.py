@@ -8,25 +8,13 @@ Sets of OSDs that share pools, by OSD index, with the sizes that steer the searc
 from __future__ import annotations
 
 from math import inf
-from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence
 
 from ...runtime.time_slice import give_way
 from ..bound.lower_bound import OsdSet, UtilizationBounds
 from ..objective import Weights
 from .placement_state import PlacementState
 from .target_index import SortedOsds
-
-
-class _FreeNeed(NamedTuple):
-    """Bytes that must stay free on an OSD for its groups to keep their maximum pressure."""
-
-    versions: Tuple[int, int]   # (change count of the OSD, limits of pressure set until then)
-    most: float                 # what the group needs that needs most
-    group: int                  # which that is, -1: none
-    others: float               # what the group needs that needs most of the others
-
-
-_UNKNOWN = _FreeNeed((-1, -1), 0.0, -1, 0.0)
 
 
 class SearchConstraints:
@@ -39,8 +27,6 @@ class SearchConstraints:
         self.max_used_bytes: List[float] = [float(most) for most in placement.fill_limit_bytes]
         #: group → shards per free byte
         self.max_pressure: Dict[int, float] = {}
-        self._limits_set = 0    # calls of `set_max_pressure`
-        self._free_needs: List[_FreeNeed] = [_UNKNOWN] * len(placement.size_bytes)
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]   # per OSD
         for group in data_groups:
             give_way()
@@ -67,7 +53,6 @@ class SearchConstraints:
 
     def set_max_pressure(self, group: int, pressure: float, slack: float = 0.0) -> None:
         """Allows the group this many shards per free byte, and `slack` (a ratio) more."""
-        self._limits_set += 1
         self.max_pressure[group] = pressure * (1 + 1e-9 + slack)
 
     def tighten_to_current(self, slack: float) -> None:
@@ -92,32 +77,15 @@ class SearchConstraints:
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for pressure alone; a group that only loses a shard always fits."""
-        placement = self._placement
-        free = self.usable_bytes[osd] - placement.used_bytes[osd] - more
-        need = self._free_needs[osd]
-        if need.versions != (placement.change_counts[osd], self._limits_set):
-            need = self._free_needs[osd] = self._free_need(osd)
-        if (need.others if need.group == minus else need.most) > free:
-            return False
+        groups = self._placement.groups
+        free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
+        for group in self._data_groups[osd]:
+            if group != minus and groups[group].counts[osd] > free * self.max_pressure[group]:
+                return False
         most = self.max_pressure.get(plus)
         if most is None or plus == minus:
             return True
-        return placement.groups[plus].counts[osd] + 1 <= most * free
-
-    def _free_need(self, osd: int) -> _FreeNeed:
-        """A pass over all pools of the OSD, kept until it changes or a limit of pressure does."""
-        groups = self._placement.groups
-        most, name, others = 0.0, -1, 0.0
-        for group in self._data_groups[osd]:
-            count = groups[group].counts[osd]
-            if count:
-                free = count / self.max_pressure[group]
-                if free > most:
-                    most, others, name = free, most, group
-                elif free > others:
-                    others = free
-        return _FreeNeed((self._placement.change_counts[osd], self._limits_set), most, name,
-                         others)
+        return groups[plus].counts[osd] + 1 <= most * free
 
 
 #: A set is left as it is if single moves move less than this (a ratio of its bytes) and its fullest

@@ -5,7 +5,7 @@ dictionaries of names took most of a plan's time, as measured.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
 from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
@@ -15,9 +15,7 @@ from ...snapshot.upmap_items import items_for
 from .shard_groups import ShardGroup, build_groups
 
 
-#: Before it gives way again, a few milliseconds: PGs added, PGs or OSDs freed.
-_PGS_A_PIECE = 500
-_FREED_AT_ONCE = 5000
+_PGS_A_PIECE = 500   # added before it gives way again: a few milliseconds
 
 ShardMove = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
@@ -57,8 +55,6 @@ class PlacementState:
         self.change_counts: List[int] = [0] * len(self.osd_ids)
         self.change_log: List[int] = []            # source and target of each move, as OSD indices
         self.candidates_examined = 0               # counted by the searches
-        #: called after every move: PG, source, target, group
-        self.observers: List[Callable[[int, int, int, int], None]] = []
         #: the most PG shards per OSD index, None without a limit
         self.max_shards: Optional[List[int]] = None
         self._upmap_pairs_left = upmap_pairs_left(
@@ -289,8 +285,6 @@ class PlacementState:
         self.change_log.append(source)
         self.change_log.append(target)
         self.moved_pgs.add(pg)
-        for observe in self.observers:
-            observe(pg, source, target, group.index)
 
     @property
     def moves_made(self) -> int:
@@ -311,27 +305,14 @@ class PlacementState:
                     if i >= 0:
                         shard_counts[i] += 1
                 if groups is not None and len(up) == size:
-                    self._count(up, groups, pg.shard_bytes)
+                    for index, i in zip(groups if len(groups) > 1 else groups * size, up):
+                        group = self.groups[index]
+                        group.shard_count += 1
+                        group.total_bytes += int(pg.shard_bytes * group.size_ratio)
+                        if i >= 0:
+                            group.counts[i] += 1
                     if -1 not in up and pg_refusal(pg, options) is None:
                         self._add_movable(pg, up, groups)
-
-    def _count(self, up: Sequence[int], groups: Sequence[int], shard_bytes: int) -> None:
-        """Adds a PG's shards to their groups; -1 in `up` is an OSD without an index."""
-        if len(groups) == 1:
-            group = self.groups[groups[0]]
-            group.shard_count += len(up)
-            group.total_bytes += int(shard_bytes * group.size_ratio) * len(up)
-            counts = group.counts
-            for i in up:
-                if i >= 0:
-                    counts[i] += 1
-            return
-        for group_index, i in zip(groups, up):
-            group = self.groups[group_index]
-            group.shard_count += 1
-            group.total_bytes += int(shard_bytes * group.size_ratio)
-            if i >= 0:
-                group.counts[i] += 1
 
     def _add_movable(self, pg: Pg, up: Tuple[int, ...],
                      groups: Sequence[int]) -> None:
@@ -364,13 +345,6 @@ class PlacementState:
         for index in groups if len(groups) == 1 else dict.fromkeys(groups):
             if self.groups[index].domain_bits:
                 self.groups[index].add_reachable_domains(up)
-
-    def release(self) -> None:
-        """Frees its lists in pieces: all at once takes long. Nothing is asked of it any more."""
-        for numbers in (self.up, self.initial_up, self.raw_up, self.shards, self.pg_bytes):
-            while numbers:
-                give_way()
-                del numbers[-_FREED_AT_ONCE:]
 
 
 def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:

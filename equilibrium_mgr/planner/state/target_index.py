@@ -57,13 +57,6 @@ class TargetIndex:
         known = self.list_of(group, source)
         return known.entries() if known is not None else []
 
-    def release(self) -> None:
-        """Frees its lists one by one: all of them at once takes long. Not asked any more."""
-        while self._by_group:
-            for known in self._by_group.pop().values():
-                known.clear()
-                give_way()
-
     def list_id(self, group: int, source: int) -> int:
         """A number that tells the list of `candidates`: groups with the same number share it."""
         return id(self.list_of(group, source))
@@ -96,10 +89,6 @@ class SortedOsds:
         self._entries: List[TargetEntry] = []
         self._keys: Dict[int, float] = {}
         self._changes_seen = -1
-
-    def clear(self) -> None:
-        """Frees its entries; they are made again where they are asked for."""
-        self._entries, self._keys, self._changes_seen = [], {}, -1
 
     def entries(self) -> List[TargetEntry]:
         """(key, OSD), the best first."""
@@ -136,7 +125,7 @@ def _targets(placement: PlacementState, osds: Sequence[int],
 
 def _cost_of(costs: CostModel, group: ShardGroup) -> Callable[[int], float]:
     """OSD → the cost of a shard of mean size that comes to it."""
-    return costs.entry_cost(group.index, group.mean_shard_bytes)
+    return lambda osd: costs.entry_cost(group.index, osd, group.mean_shard_bytes)
 
 
 Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
@@ -145,9 +134,7 @@ SizedShards = List[Tuple[int, int, int]]    # (bytes, PG, group), sorted
 #: not search: an OSD has one entry for each of its pools.
 ShardsByGroup = Dict[int, Tuple[Shards, Shards]]
 
-#: Before it gives way again, a few milliseconds: OSDs whose shards are gone over, PGs, shards
-#: sorted.
-_OSDS_A_PIECE = 30
+#: Before it gives way again, a few milliseconds: PGs, shards sorted.
 _PGS_A_PIECE = 1000
 _SORTED_AT_ONCE = 2000
 
@@ -158,17 +145,16 @@ class ShardIndex:
     def __init__(self, placement: PlacementState) -> None:
         self._placement = placement
         count = len(placement.used_bytes)
-        self._grouped: List[Optional[ShardsByGroup]] = [None] * count
-        #: (change count of the OSD, shards, displaced ones); rebuilt when the count differs
+        #: per OSD, with its change count then: made again when that differs
+        self._grouped: List[Tuple[int, ShardsByGroup]] = [(-1, {})] * count
         self._sorted: List[Tuple[int, SizedShards, SizedShards]] = [(-1, [], [])] * count
-        placement.observers.append(self._on_move)
 
     def by_group(self, osd: int) -> ShardsByGroup:
         """Group → its shards on the OSD: those that are not displaced, and those that are."""
-        known = self._grouped[osd]
-        if known is not None:
-            return known
         placement = self._placement
+        changes, known = self._grouped[osd]
+        if changes == placement.change_counts[osd]:
+            return known
         found: Dict[int, Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]] = {}
         bytes_of, initial_up = placement.bytes_of, placement.initial_up
         groups_of_pool = placement.groups_of_pool
@@ -183,7 +169,7 @@ class ShardIndex:
             pair[0 if osd in initial_up[pg] else 1].append((bytes_of[group][pg], pg))
         grouped = {group: (tuple(sorted(pair[0])), tuple(sorted(pair[1])))
                    for group, pair in found.items()}
-        self._grouped[osd] = grouped
+        self._grouped[osd] = placement.change_counts[osd], grouped
         return grouped
 
     def by_size(self, osd: int, displaced: bool = False) -> SizedShards:
@@ -207,33 +193,3 @@ class ShardIndex:
             for pg in piecewise(placement.moved_pgs, _PGS_A_PIECE)
             for osd in placement.up[pg] if osd not in placement.initial_up[pg]),
             _SORTED_AT_ONCE)
-
-    def release(self) -> None:
-        """Frees what is kept, in pieces: all of it at once takes long."""
-        for osd in piecewise(range(len(self._grouped)), _OSDS_A_PIECE):
-            self._grouped[osd] = None
-            self._sorted[osd] = (-1, [], [])
-
-    def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
-        entry = (self._placement.bytes_of[group][pg], pg)
-        initial = self._placement.initial_up[pg]
-        there = self._grouped[source]
-        if there is not None:
-            pair = _updated(there[group], source not in initial, entry, present=False)
-            if pair[0] or pair[1]:
-                there[group] = pair
-            else:
-                del there[group]
-        there = self._grouped[target]
-        if there is not None:
-            there[group] = _updated(there.get(group, ((), ())), target not in initial, entry,
-                                    present=True)
-
-
-def _updated(pair: Tuple[Shards, Shards], displaced: bool, entry: Tuple[int, int],
-             present: bool) -> Tuple[Shards, Shards]:
-    """The pair with the entry added, or removed where it shall not be present."""
-    shards = pair[displaced]
-    at = bisect_left(shards, entry)
-    shards = shards[:at] + (entry,) + shards[at:] if present else shards[:at] + shards[at + 1:]
-    return (pair[0], shards) if displaced else (shards, pair[1])

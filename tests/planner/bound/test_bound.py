@@ -9,7 +9,6 @@ from tests.support.giving_way import Asked
 from tests.support.rules import EC_HOST_RULE, HOST_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.plan.usage import class_usage
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds, utilization_bounds
 from equilibrium_mgr.runtime.time_slice import giving_way
 
@@ -30,32 +29,6 @@ def test_shadow_buckets_are_named_without_their_class() -> None:
     osd_set = only_set(cluster)
     assert osd_set.takes == ("default~hdd",)
     assert osd_set.binding.buckets == ("h3",)
-
-
-def test_erasure_code_as_wide_as_the_hosts_fixes_every_host() -> None:
-    """A hand-made lexicographic case: each host gets T, so each has a level of its own."""
-    cluster = Cluster(hosts(4), {0: "take default; chooseleaf indep 0 host; emit"})
-    cluster.pool(1, size=4, k=2)
-    for osd, size in enumerate((100, 200, 400, 800)):
-        cluster.osd(osd, size=size * GIB)
-    fill(cluster, 1, [[0, 1, 2, 3]] * 40)
-    result = utilization_bounds(cluster.snapshot())
-    assert [result.utilizations[osd] for osd in range(4)] == pytest.approx([0.4, 0.2, 0.1, 0.05])
-    assert result.sets[0].binding == ("failure domain", (0,), ("h1", "h2", "h3"), (1,))
-
-
-def test_rack_limit_binds_where_the_host_limit_does_not() -> None:
-    tree = {"root default": {"rack a": {"host a0": [0], "host a1": [1], "host a2": [2]},
-                             "rack b": {"host b0": [3], "host b1": [4]}}}
-    cluster = Cluster(tree, {0: "take default; choose firstn 2 rack;"
-                                "chooseleaf firstn 2 host; emit"})
-    for osd in (0, 1, 2):
-        cluster.osd(osd, size=1000 * GIB)
-    fill(cluster.pool(1, size=4), 1, [[0, 1, 3, 4]] * 30)
-    osd_set = only_set(cluster)
-    assert osd_set.bound == pytest.approx(0.3)
-    assert osd_set.binding.osds == (3, 4)
-    assert "a" in osd_set.binding.buckets
 
 
 def test_takes_of_a_hybrid_rule_do_not_connect_their_osds() -> None:
@@ -99,15 +72,6 @@ def test_fixed_pools_stay_where_they_are() -> None:
     assert utilization_bounds(snapshot, frozenset((1, 2))).sets == ()
 
 
-def test_osd_that_can_take_nothing_keeps_its_shards() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=1).osd(0, up=0)
-    fill(cluster, 1, [[0]] * 30 + [[1]] * 10)
-    result = utilization_bounds(cluster.snapshot())
-    assert result.sets[0].osds == (1, 2)
-    assert result.utilizations == {0: pytest.approx(0.3), 1: pytest.approx(0.05),
-                             2: pytest.approx(0.05)}
-
-
 def test_pgs_that_break_their_rule_do_not_make_it_impossible() -> None:
     """Three copies on two hosts: what is can also be, so a host's limit is two."""
     cluster = fill(Cluster(hosts(2, 2)).pool(1, size=3), 1, [[0, 1, 2]] * 20)
@@ -148,21 +112,3 @@ def test_bound_of_a_class_is_that_of_the_class_where_pools_mix_classes() -> None
     result = utilization_bounds(snapshot)
     assert len(result.sets) == 1 and result.sets[0].bound == pytest.approx(0.15)
     assert result.classes == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.0, abs=1e-6)}
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_bound_of_a_class_is_not_above_its_maximum(seed: int) -> None:
-    """With rules that take all classes, so that pools mix them."""
-    cluster = random_cluster(seed)
-    for rule in cluster.crush["rules"][:2]:
-        for step in rule["steps"]:
-            if step["op"] == "take":
-                step["item_name"] = step["item_name"].split("~")[0]
-                step["item"] = next(b["id"] for b in cluster.crush["buckets"]
-                                    if b["name"] == step["item_name"])
-    snapshot = cluster.snapshot()
-    classes = class_usage(snapshot, {o.id: o.target_bytes for o in snapshot.osds.values()})
-    bounds = utilization_bounds(snapshot).classes
-    assert bounds
-    for name, bound in bounds.items():
-        assert bound <= classes[name].max * (1.0 + 1e-9)

@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 import random
-from typing import Dict, FrozenSet, List, Tuple
+from typing import Dict, List, Tuple
 
 import pytest
-from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.few import few
 from tests.support.rules import HOST_RULE, OSD_RULE
@@ -172,36 +171,3 @@ def assert_certified(snapshot: Snapshot, result: UtilizationBounds) -> None:
 def test_levels_are_the_fairest_possible(seed: int) -> None:
     snapshot = skewed_cluster(seed).snapshot()
     assert_certified(snapshot, utilization_bounds(snapshot))
-
-
-@pytest.mark.parametrize("seed", few(range(20), 8))
-def test_bound_is_the_lowest_level_that_carries_all(seed: int) -> None:
-    snapshot = skewed_cluster(seed).snapshot()
-    rows = Rows(snapshot)
-    for osd_set in utilization_bounds(snapshot).sets:
-        members = set(osd_set.osds)
-        needed = sum(demand for root, demand in rows.demand.items()
-                     if any(reached in members for reached in _osds_below(rows, root)))
-
-        def carried(level: float, members: FrozenSet[int] = frozenset(members)) -> int:
-            return rows.flow(rows.capacities({osd: level for osd in members}))
-        assert carried(osd_set.bound * (1 + 1e-6)) == needed
-        if osd_set.binding.kind != "fixed bytes":
-            assert carried(osd_set.bound * (1 - 1e-4)) < needed
-
-
-def _osds_below(rows: Rows, root: object) -> List[object]:
-    reached = [root]
-    for node in reached:
-        reached += [head for tail, head, _ in rows.edges if tail == node]
-    return reached
-
-
-@pytest.mark.parametrize("seed", few(range(20), 8))
-def test_no_legal_placement_is_below_the_bound(seed: int) -> None:
-    cluster = random_cluster(seed, hybrid=seed % 2 == 0)
-    snapshot = cluster.snapshot()
-    for osd_set in utilization_bounds(snapshot).sets:
-        fullest = max(snapshot.osds[osd].target_bytes / snapshot.osds[osd].size_bytes
-                      for osd in osd_set.osds)
-        assert osd_set.bound <= fullest * (1 + 1e-12)

@@ -75,13 +75,3 @@ def test_displaced_together_they_go_home_together() -> None:
     assert sorted(home) == sorted((pg, target, source) for pg, source, target in steps)
     assert placement.is_legal_joint(home)
     assert not any(placement.is_legal(*step) for step in home)
-
-
-def test_two_shards_never_share_a_host_of_the_new_rack() -> None:
-    placement = PlacementState(two_full_racks(_EC).snapshot(), PlanOptions())
-    for steps in moves_of(placement).candidates(0):
-        targets = [target for _, _, target in steps]
-        assert len(set(targets)) == 2 and len({target // 3 for target in targets}) == 1
-        assert placement.is_legal_joint(steps)
-        same = (steps[0], (steps[1][0], steps[1][1], steps[0][2]))
-        assert not placement.is_legal_joint(same)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.support.clusters.made_clusters import NAMES, snapshot_of
 from tests.support.clusters.rule_shapes import RULE_SHAPES, make
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
@@ -30,18 +29,6 @@ def test_rules_of_all_shapes(shape: str, kind: str) -> None:
     snapshot = make(shape, "items").snapshot()
     options = scope(snapshot, kind, shape)
     assert_legal(snapshot, ended_plan(snapshot, options), options)
-
-
-@pytest.mark.parametrize("kind", few(KINDS, 1))
-@pytest.mark.parametrize("name", few(NAMES, 1))
-def test_whole_clusters(name: str, kind: str) -> None:
-    snapshot = snapshot_of(name)
-    options = scope(snapshot, kind, name)
-    plan = make_plan(snapshot, options)
-    assert plan.changes
-    assert_legal(snapshot, plan, options)
-    few_moves = options._replace(max_moves=len(plan.moves) // 2)
-    assert_legal(snapshot, make_plan(snapshot, few_moves), few_moves)
 
 
 def test_a_swap_gives_and_gets_on_both_sides() -> None:
