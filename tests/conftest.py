@@ -4,9 +4,9 @@ The simulated mgr stands in for `mgr_module`.
 """
 from __future__ import annotations
 
-import math
 import sys
 import time
+from types import ModuleType
 from typing import Iterator, List, NamedTuple
 
 import pytest
@@ -119,9 +119,23 @@ def nobody_else_wants_the_interpreter(request: pytest.FixtureRequest,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """The module sleeps for a moment once a millisecond: a third of the time of some tests, more
     beside other processes. Where a test has threads, or is about that, it gives way still."""
-    name, seconds = ("SECONDS", 0.0) if request.path.parent.name in ("threads", "runtime") else (
-        "EVERY_SECONDS", math.inf)
-    monkeypatch.setattr(f"equilibrium_mgr.runtime.time_slice._YIELD_{name}", seconds)
+    where = "equilibrium_mgr.runtime.time_slice."
+    is_about_it = request.path.parent.name in ("threads", "runtime")
+
+    def wait_for_nobody() -> None:
+        if is_about_it:
+            monkeypatch.setattr(where + "_YIELD_SECONDS", 0.0)
+        else:
+            monkeypatch.setattr(where + "TimeSlice.__init__.__defaults__",
+                                (time.monotonic, lambda seconds: None))
+
+    def installed(release: int) -> ModuleType:
+        """The package of a session of another release is imported anew."""
+        module = install(release)
+        wait_for_nobody()
+        return module
+    wait_for_nobody()
+    monkeypatch.setattr("mgr_stub.console.session.install", installed)
 
 
 @pytest.fixture(autouse=True)

@@ -158,7 +158,8 @@ class Config:
 
     def module_option(self, module: str, name: str) -> Any:
         """Typed value of a module's option; None while it is not set."""
-        return self.typed(module, name, self._texts.get(_module_key(module, name)))
+        text = self._texts.get(_module_key(module, name))
+        return None if text is None else self.typed(module, name, text)   # most are not set
 
     def typed(self, module: str, name: str, text: Optional[str]) -> Any:
         """The text of a module's option as a typed value; None for None."""

@@ -75,13 +75,12 @@ def test_bad_input_is_one_sentence(
 
 
 def test_execute_of_a_plan_whose_pool_is_gone(cluster: DaemonCluster) -> None:
-    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
     workload.make_pool(cluster, "brief", pgs=8)
     workload.wait_clean(cluster)
     workload.write(cluster, "brief", 60)
     workload.settled_usage(cluster)
     assert ready_plan(cluster, "orphan", pools=["brief"])["upmap_items"]
-    cluster.mon("osd pool delete", pool="brief", pool2="brief", yes_i_really_really_mean_it=True)
+    workload.delete_pool(cluster, "brief")
     workload.wait_clean(cluster)   # once the mgr has the new map
     assert_refused(equilibrium(cluster, "execute", plan="orphan"), errno.ENOENT)
     assert "orphan" in [entry["plan"] for entry in equilibrium_json(cluster, "ls")["plans"]]

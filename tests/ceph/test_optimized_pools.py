@@ -40,14 +40,13 @@ def optimized(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
     equilibrium(cluster, "off")
     for osd in NEVER_PRIMARY:
         cluster.mon("osd primary-affinity", id=osd, weight=1.0)
-    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
-    cluster.mon("osd pool delete", pool=POOL, pool2=POOL, yes_i_really_really_mean_it=True)
+    workload.delete_pool(cluster, POOL)
     workload.wait_clean(cluster)
 
 
 def test_nothing_moves_while_all_is_clean(
         optimized: DaemonCluster, figure: Callable[[str], None]) -> None:
-    pool = pool_id(optimized)
+    pool = workload.pool_of(optimized, POOL)["pool"]
     kept = [entry["pgid"] for entry in optimized.mon_json("osd dump")["pg_temp"]]
     seen = looked_at(optimized)
     figure(f"EC-optimized 4+2: pg_temp of {len(kept)} PGs kept while clean, of which "
@@ -68,12 +67,6 @@ def test_a_plan_is_carried_out_to_the_predicted_up_sets(
            f"up sets as predicted; {done}")
     assert {pgid: up[pgid] for pgid in plan["predicted_up"]} == plan["predicted_up"]
     assert shards_in_flight(looked_at(optimized)) == 0
-
-
-def pool_id(cluster: DaemonCluster) -> int:
-    """The pool's id."""
-    return next(pool["pool"] for pool in cluster.mon_json("osd dump")["pools"]
-                if pool["pool_name"] == POOL)
 
 
 def looked_at(cluster: DaemonCluster) -> Dict[str, Any]:

@@ -77,7 +77,6 @@ def story(cluster: DaemonCluster) -> Iterator[Story]:
     equilibrium(cluster, "off")
     equilibrium(cluster, "reset")
     workload.clear_upmaps(cluster)
-    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
     workload.make_pool(cluster, DRIFT_POOL, pgs=1)
     workload.write(cluster, DRIFT_POOL, 10)
     workload.wait_clean(cluster)
@@ -91,8 +90,7 @@ def story(cluster: DaemonCluster) -> Iterator[Story]:
         equilibrium(cluster, "off")
         set_ratios(cluster, RATIOS)
         cluster.set_option("sleep_interval", SLEEP_INTERVAL)
-        cluster.mon("osd pool delete", pool=DRIFT_POOL, pool2=DRIFT_POOL,
-                    yes_i_really_really_mean_it=True)
+        workload.delete_pool(cluster, DRIFT_POOL)
         workload.wait_clean(cluster)
 
 
@@ -136,8 +134,7 @@ def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
 
 def smallest_of(cluster: DaemonCluster, pool: str) -> int:
     """The smallest OSD that holds a pool of one PG."""
-    number = next(entry["pool"] for entry in cluster.mon_json("osd dump")["pools"]
-                  if entry["pool_name"] == pool)
+    number = workload.pool_of(cluster, pool)["pool"]
     return min(cluster.mon_json("pg map", pgid=f"{number}.0")["up"], key=cluster.osds.__getitem__)
 
 

@@ -102,9 +102,7 @@ class Thrasher:
         return "created and written to"
 
     def _delete_pool(self) -> None:
-        self.cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
-        self.cluster.mon("osd pool delete", pool=SMALL_POOL, pool2=SMALL_POOL,
-                         yes_i_really_really_mean_it=True)
+        workload.delete_pool(self.cluster, SMALL_POOL)
         self._pool_exists = False
 
     def _pg_num(self) -> str:

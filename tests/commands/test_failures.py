@@ -66,6 +66,7 @@ def first_host(session: Session) -> str:
     return sorted({osd.host for osd in session.module.gateway.snapshot().osds.values()})[0]
 
 
+@pytest.mark.full
 def test_what_moves_counts_as_arrived_before_the_failure(session: Session) -> None:
     optimize(session)
     run(session, "balancer off", "equilibrium execute p", "sim run 3m", "equilibrium eval",

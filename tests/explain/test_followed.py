@@ -1,6 +1,8 @@
 """What `explain` names is the reason, and what it says to do ends it, in the simulator."""
 from __future__ import annotations
 
+from typing import Set
+
 import pytest
 from _pytest.mark.structures import ParameterSet
 from tests.explain.followed import Situation, follow
@@ -21,12 +23,15 @@ NOT_REACHED = {
 
 #: Of which a situation takes seconds.
 _SLOW = ("too_full", "fill_limit", "monitor_backoff", "max_upmap_items", "degraded")
+_CODES: Set[str] = set()   # of the default run
 
 
 def _case(situation: Situation) -> ParameterSet:
-    """Those that take seconds are of the full run."""
+    """Those that take seconds are of the full run, and those of a code that another one has."""
     slow = situation.cluster[0] != "random" or situation.wait in ("12h", "20h", "1d") or (
-        situation.is_outage or situation.code in _SLOW)
+        situation.is_outage or situation.code in _SLOW) or situation.code in _CODES
+    if not slow:
+        _CODES.add(situation.code)
     return pytest.param(situation, id=f"{situation.code}: {situation.name}",
                         marks=[pytest.mark.full] if slow else [])
 

@@ -112,6 +112,7 @@ def _states(session: Session) -> Iterator[str]:
     yield run(session, "equilibrium metrics")
 
 
+@pytest.mark.full
 @needs_promtool
 def test_promtool_accepts_the_metrics_in_each_state(
         open_session: Callable[..., Session]) -> None:

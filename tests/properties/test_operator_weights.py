@@ -179,7 +179,7 @@ def typical_shard(snapshot: Snapshot) -> int:
 
 @pytest.mark.parametrize("seed", _FEW)
 @pytest.mark.parametrize("crush", few([False, True], 1))
-@pytest.mark.parametrize("steps", [(0.7, 0.4, 0.1), (0.1, 0.4, 0.7, 1.0)])
+@pytest.mark.parametrize("steps", few([(0.7, 0.4, 0.1), (0.1, 0.4, 0.7, 1.0)], 1))
 def test_each_step_of_a_gradual_change_is_followed(seed: int, crush: bool,
                                                    steps: List[float]) -> None:
     """A drain or a weight-in by steps: what one step has moved off (or onto) the OSD no plan

@@ -94,7 +94,7 @@ STORIES: Dict[str, Story] = {story.words: story for story in (
           shutil.which("xz"), lambda session, shell: run(session, "equilibrium status",
                                                          "sim run 1m")))}
 #: Tried in a full run alone.
-_LONG = ("comm -13", "again undo --dry-run")
+_LONG = ("comm -13", "again undo --dry-run", "again freeze && again freeze")
 #: What has just happened as the block is pasted.
 MOMENTS: Dict[str, List[str]] = {
     "new": [], "old": ["equilibrium status", "sim run 20m", "sim flag set noout", "sim run 20m"],

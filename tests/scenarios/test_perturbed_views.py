@@ -16,8 +16,8 @@ _MORE, _A_FEW = 1.3, 5
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "perturbed_seed" in metafunc.fixturenames:
-        metafunc.parametrize("perturbed_seed", range(
-            metafunc.config.getoption("--event-streams") // 10))
+        metafunc.parametrize("perturbed_seed", range(-(
+            -metafunc.config.getoption("--event-streams") // 20)))
 
 
 def perturbed(quiet: Scenario) -> Scenario:
@@ -34,6 +34,7 @@ def highest(result: drive.Result) -> float:
     return max(max(by_osd.values()) for by_osd in result.session.cluster.utilizations().values())
 
 
+@pytest.mark.full
 def test_it_ends_the_same_way(perturbed_seed: int, tmp_path: Path) -> None:
     quiet = random_events.quiet(perturbed_seed)
     results = []

@@ -122,6 +122,7 @@ def test_balanced_looks_seldom(tmp_path: Path) -> None:
     assert not work.plans and not work.kv_writes
 
 
+@pytest.mark.full
 @pytest.mark.xfail(strict=True, reason="defect 9: a look before a batch and another after it")
 def test_moving_looks_once_a_round(tmp_path: Path) -> None:
     session = open_session(tmp_path)

@@ -1,7 +1,6 @@
 """A planner that makes each plan once: commands plan the demo cluster again and again."""
 from __future__ import annotations
 
-import functools
 import importlib
 import pickle
 from typing import Any, Callable, Dict
@@ -13,31 +12,23 @@ from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.planner.planner import INTERRUPTED
 
 
-class RememberedPlans:
-    """Stands in for make_plan. Keeps the plans that were not interrupted, by snapshot and options.
+#: Pickled snapshot and options → the plan; of all tests of a process, and of whatever release: a
+#: package that is imported anew reads them as its own.
+_PLANS: Dict[bytes, bytes] = {}
 
-    A plan is known by its pickled arguments, and is handed out as a copy of its own.
-    """
 
-    def __init__(self, make_plan: Callable[..., Plan]) -> None:
-        self._make_plan = make_plan
-        self._plans: Dict[bytes, bytes] = {}
-
-    def __call__(self, snapshot: Any, options: Any) -> Plan:
+def remembered(make_plan: Callable[..., Plan]) -> Callable[..., Plan]:
+    """Stands in for make_plan; keeps the plans that were not interrupted, and hands out copies."""
+    def make(snapshot: Any, options: Any) -> Plan:
         key = pickle.dumps((snapshot, options))
-        if key in self._plans and give_way():
-            known: Plan = pickle.loads(self._plans[key])
+        if key in _PLANS and give_way():
+            known: Plan = pickle.loads(_PLANS[key])
             return known
-        plan = self._make_plan(snapshot, options)
+        plan = make_plan(snapshot, options)
         if plan.stop_reason != INTERRUPTED:
-            self._plans[key] = pickle.dumps(plan)
+            _PLANS[key] = pickle.dumps(plan)
         return plan
-
-
-@functools.cache
-def remembered(make_plan: Callable[..., Plan]) -> RememberedPlans:
-    """One memory for all tests of a process."""
-    return RememberedPlans(make_plan)
+    return make
 
 
 @pytest.fixture(autouse=True)

@@ -64,6 +64,16 @@ def ready_plan(cluster: DaemonCluster, plan: str, **arguments: Any) -> Dict[str,
     return wait_ready(cluster, plan)
 
 
+def answered(cluster: DaemonCluster, command: str, **arguments: Any) -> Dict[str, Any]:
+    """The answer, asked for again while the cluster is being looked at."""
+    def asked() -> Dict[str, Any]:
+        answer = equilibrium(cluster, command, format="json", **arguments)
+        assert answer.rc in (0, -11), answer
+        found: Dict[str, Any] = answer.json() if answer.rc == 0 else {}
+        return found
+    return wait_for(f"an answer of {command}", asked, 60, pause=0.5)
+
+
 def is_of_now(now: Dict[str, Any]) -> bool:
     """Whether the figures of a `status` are of a new look, or of one that still holds."""
     age = now["snapshot_age_seconds"]

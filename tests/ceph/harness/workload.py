@@ -73,6 +73,18 @@ def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated", pgs: 
     cluster.mon("osd pool application enable", pool=name, app="rados")
 
 
+def delete_pool(cluster: DaemonCluster, name: str) -> None:
+    """Delete one pool; does not wait."""
+    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
+    cluster.mon("osd pool delete", pool=name, pool2=name, yes_i_really_really_mean_it=True)
+
+
+def pool_of(cluster: DaemonCluster, name: str) -> Dict[str, Any]:
+    """A pool as `osd dump` has it; its id is `pool`."""
+    return next(dict(pool) for pool in cluster.mon_json("osd dump")["pools"]
+                if pool["pool_name"] == name)
+
+
 def write(cluster: DaemonCluster, pool: str, mebibytes: int) -> None:
     """Write that many objects of 1 MiB with `rados bench`, under a time limit. It begins as many as
     it has in flight, whatever the most is."""

@@ -79,7 +79,6 @@ def cluster_of_seven(request: pytest.FixtureRequest,
         made.mgr("balancer off")
         for flag in ("noscrub", "nodeep-scrub"):
             made.mon("osd set", key=flag)
-        made.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
         made.enable("equilibrium")
         for name, value in (("sleep_interval", SLEEP_INTERVAL), ("max_misplaced_ratio", 1.0),
                             ("max_moves_per_round", 100)):
@@ -130,7 +129,7 @@ def delete_pools(cluster: DaemonCluster, names: List[str]) -> None:
     """And waits until their bytes are gone."""
     equilibrium(cluster, "off")
     for name in names:
-        cluster.mon("osd pool delete", pool=name, pool2=name, yes_i_really_really_mean_it=True)
+        workload.delete_pool(cluster, name)
     time.sleep(DELETED_SECONDS)
 
 

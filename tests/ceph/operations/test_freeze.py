@@ -3,7 +3,6 @@ moves without the flag."""
 
 from __future__ import annotations
 
-import errno
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness import workload
-from ..harness.commands import equilibrium, status
+from ..harness.commands import answered, equilibrium, status
 from ..harness.watcher import sample_of
 
 pytestmark = pytest.mark.releases(16)
@@ -65,7 +64,7 @@ def frozen(clean: DaemonCluster) -> Frozen:
         place(clean, osd, host)
     wait_for("PGs that have peered", lambda: has_peered(clean), 60)
     before = misplaced(clean)
-    answer = freeze(clean)
+    answer = answered(clean, "freeze")
     wait_for("its end", lambda: ended(clean) == (answer["plan"], "completed"), 60)
     wait_for("PGs that have peered again", lambda: has_peered(clean), 60)
     return Frozen(home, before, misplaced(clean), answer)
@@ -143,16 +142,6 @@ def misplaced(cluster: DaemonCluster) -> float:
     """Ratio of all object copies, by Ceph's own count."""
     return sample_of(cluster.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"],
                      0.0).misplaced_ratio
-
-
-def freeze(cluster: DaemonCluster) -> Dict[str, Any]:
-    """The answer, asked for again while the cluster is being looked at."""
-    def asked() -> Dict[str, Any]:
-        answer = equilibrium(cluster, "freeze", format="json")
-        assert answer.rc in (0, -errno.EAGAIN), answer
-        found: Dict[str, Any] = answer.json() if answer.rc == 0 else {}
-        return found
-    return wait_for("an answer of freeze", asked, 60, pause=0.5)
 
 
 def ended(cluster: DaemonCluster) -> Any:

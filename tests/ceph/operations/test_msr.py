@@ -37,8 +37,7 @@ def msr(cluster: DaemonCluster) -> Iterator[DaemonCluster]:
     workload.settled_usage(cluster)
     yield cluster
     equilibrium(cluster, "off")
-    cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")
-    cluster.mon("osd pool delete", pool=POOL, pool2=POOL, yes_i_really_really_mean_it=True)
+    workload.delete_pool(cluster, POOL)
     cluster.mon("osd crush rule rm", name=POOL)
     cluster.mon("osd set-require-min-compat-client", version=former, yes_i_really_mean_it=True)
     workload.wait_clean(cluster)
@@ -69,7 +68,7 @@ def test_what_breaks_the_rule_is_shown_and_mended(
         msr: DaemonCluster, figure: Callable[[str], None]) -> None:
     """Two groups of positions share a host: the monitor keeps that, `optimize --repair` ends it."""
     pgid = next(pgid for pgid in sorted(workload.up_sets(msr))
-                if pgid.split(".")[0] == str(_pool_id(msr)))
+                if pgid.split(".")[0] == str(workload.pool_of(msr, POOL)["pool"]))
     raw = _crushed(msr, pgid)
     one, other = next(osds for osds in _by_host(msr) if not set(osds) & set(raw))
     msr.mon("osd pg-upmap-items", pgid=pgid, id=[raw[0], one, raw[2], other])
@@ -102,16 +101,10 @@ def _by_host(cluster: DaemonCluster) -> List[List[int]]:
     return [[next(numbers) for _ in sizes] for sizes in cluster.hosts.values()]
 
 
-def _pool_id(cluster: DaemonCluster) -> int:
-    return int(next(pool["pool"] for pool in cluster.mon_json("osd dump")["pools"]
-                    if pool["pool_name"] == POOL))
-
-
 def _assert_legal(cluster: DaemonCluster, ups: Dict[str, List[int]]) -> None:
     """By the tests' own reading of the rule that the cluster has."""
     dump = cluster.mon_json("osd crush dump")
-    rule = next(pool["crush_rule"] for pool in cluster.mon_json("osd dump")["pools"]
-                if pool["pool_name"] == POOL)
+    rule = workload.pool_of(cluster, POOL)["crush_rule"]
     found = next(entry for entry in dump["rules"] if entry["rule_id"] == rule)
     assert found["type"] == 5 and ups
     strict = StrictRules(dump)

@@ -12,7 +12,7 @@ from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import (
-    equilibrium, equilibrium_json, execute, quick_takeover, ready_plan, shards_in_flight, status)
+    answered, equilibrium, equilibrium_json, execute, quick_takeover, ready_plan, shards_in_flight, status)
 
 #: By hand: what waits is counted by a look that on a busy machine is older than the PGs' reports.
 pytestmark = pytest.mark.long
@@ -28,16 +28,6 @@ Items = Dict[str, List[List[int]]]
 def set_flags(cluster: DaemonCluster, command: str) -> None:
     for flag in _FLAGS:
         cluster.mon(f"osd {command}", key=flag)
-
-
-def answered(cluster: DaemonCluster, command: str, **arguments: Any) -> Dict[str, Any]:
-    """The answer, asked for again while the cluster is being looked at."""
-    def asked() -> Dict[str, Any]:
-        answer = equilibrium(cluster, command, format="json", **arguments)
-        assert answer.rc in (0, -11), answer
-        found: Dict[str, Any] = answer.json() if answer.rc == 0 else {}
-        return found
-    return wait_for(f"an answer of {command}", asked, 30, pause=0.5)
 
 
 def over(cluster: DaemonCluster, plan: str) -> Dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from mgr_stub.console.session import Session
 
 from ..asking import ask, run, state
@@ -14,6 +16,7 @@ def set_options(session: Session, **options: Any) -> None:
                    for name, value in options.items()))
 
 
+@pytest.mark.full
 def test_a_window_that_cannot_be_read_never_opens(session: Session) -> None:
     set_options(session, begin_time="noon")
     run(session, "equilibrium on", "sim run 2m")

@@ -57,6 +57,7 @@ def test_on_switches_it_off_and_waits(beside_any: Session) -> None:
     assert sent and state(beside_any) == "moving"
 
 
+@pytest.mark.full
 def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
         open_session: Callable[..., Session]) -> None:
     """Ceph 20: its option stays unset, which means on, but no module is there to go by it."""

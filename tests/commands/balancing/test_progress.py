@@ -82,6 +82,7 @@ def test_an_error_ends_it_and_it_comes_back_when_that_is_over(
     assert event["id"] == ended["id"]
 
 
+@pytest.mark.full
 def test_it_works_without_the_progress_module(open_session: OpenSession) -> None:
     session = open_session(20)
     session.simulation.disabled_modules.add("progress")

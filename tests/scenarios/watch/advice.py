@@ -92,7 +92,7 @@ def t18_inactive(session: Session, ours: UnderWay, status: Dict[str, Any],
                  evaluation: Dict[str, Any]) -> Iterator[str]:
     inactive = [pg.pgid for pg in session.cluster.unclean.values()
                 if "active" not in pg_reports.state_of(session.cluster, pg).split("+")]
-    first = labelled(plain(session, "status"), "cluster:")
+    first = labelled(plain(session, "status"), "cluster:") if inactive else ""
     if inactive and "cannot be read or written" not in first:
         yield f"{len(inactive)} PGs are inactive, said is '{first}'"
 
