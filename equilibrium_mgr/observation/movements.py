@@ -7,7 +7,7 @@ How fast data arrives at OSDs, measured from one observation to the next, and ho
 is left takes by it.
 
 A plan is complete when its last OSD has its last shard. So the time left is that of the OSD with
-the most to come, at the share that each OSD which shards are on their way to has of the rate of the
+the most to come, at the share that each OSD which something is copied to has of the rate of the
 last minutes. It is no less than the time that all bytes left take at that rate, which counts where
 a limit such as that of misplaced copies lets only a few shards move at once.
 """
@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from itertools import zip_longest
-from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
@@ -293,14 +294,14 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     None where something is left and nothing was seen to arrive yet, or for long."""
     left, own = dict(wanted), sum(wanted.values())
     ours = {osd for osd, count in wanted.items() if count > 0}
-    busy = set()   # OSDs that share the rate
+    busy: Set[int] = set()   # OSDs that something of ours is copied to, which share the rate
     for shard in movements:
         own += shard.left_bytes if shard.origin == PLAN else 0
         if shard.target is not None:
             left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
             if shard.origin == PLAN:
                 ours.add(shard.target)
-                busy.add(shard.target)
+                busy.update([shard.target] if shard.is_running else ())
     if not own:
         return TimeLeft(0.0, None)
     rate = rates.ours_now.per_second
