@@ -9,7 +9,8 @@ positions are where the takes want them.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from math import prod
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .hierarchy import OSD_TYPE, CrushHierarchy
 from .rule import resolved_num
@@ -44,50 +45,29 @@ class UpmapCheck:
                 take = step["item"]
             elif _is_checked(step):
                 # two choose steps of one type count once: the monitor keeps the first
-                nums.setdefault(step["type"], resolved_num(step["num"], self._size))
-                reason = self._bucket_rejection(step, up)
-                if reason:
-                    return reason
+                name, most = step["type"], resolved_num(step["num"], self._size)
+                nums.setdefault(name, most)
+                # no two shards in one bucket of a chooseleaf step; of others, not too many buckets
+                parents = [] if name == OSD_TYPE else [
+                    self._parents[name][osd] for osd in up if osd in self._parents[name]]
+                distinct = len(set(parents))
+                if op.startswith("chooseleaf"):
+                    if distinct < len(parents):
+                        return f"two shards in one {name}"
+                elif distinct > most:
+                    return (f"shards in {distinct} buckets of type {name},"
+                            f" the monitor allows {most}")
             elif op == "emit":
-                cursor, reason = self._subtree_rejection(take, nums, up, cursor)
-                if reason:
-                    return reason
+                if take < 0:
+                    count = prod(nums.values())
+                    inside = self._crush.subtree(take).weights
+                    for osd in up[cursor:cursor + count]:
+                        if osd not in inside:
+                            return (f"osd.{osd} is outside the part of the tree that the rule"
+                                    " takes")
+                    cursor = min(len(up), cursor + count)
                 take, nums = 0, {}
         return None
-
-    def _bucket_rejection(self, step: Mapping[str, Any], up: Sequence[int]) -> Optional[str]:
-        """Returns why the shards break the limits of a choose step, or None: they are in too many
-        buckets, or two of them in one bucket of a chooseleaf step."""
-        type_name = step["type"]
-        if type_name == OSD_TYPE:
-            return None
-        parent_of = self._parents[type_name]
-        parents = [parent_of[osd] for osd in up if osd in parent_of]
-        distinct: Set[int] = set(parents)
-        if step["op"].startswith("chooseleaf"):
-            if len(distinct) < len(parents):
-                return f"two shards in one {type_name}"
-            return None
-        most = resolved_num(step["num"], self._size)
-        if len(distinct) > most:
-            return (f"shards in {len(distinct)} buckets of type {type_name},"
-                    f" the monitor allows {most}")
-        return None
-
-    def _subtree_rejection(self, take: int, nums: Mapping[str, int], up: Sequence[int],
-                           cursor: int) -> Tuple[int, Optional[str]]:
-        """(position after the take's shards, why one of them is outside of the take)."""
-        if take >= 0:
-            return cursor, None
-        count = 1
-        for num in nums.values():
-            count *= num
-        inside = self._crush.subtree(take).weights
-        end = min(len(up), cursor + count)
-        for osd in up[cursor:end]:
-            if osd not in inside:
-                return end, f"osd.{osd} is outside the part of the tree that the rule takes"
-        return end, None
 
     def _parents_of_type(self, type_name: str) -> Dict[int, int]:
         """OSD → the first bucket of the type under any take (CrushWrapper::get_parent_of_type)."""

@@ -12,8 +12,8 @@ from ..plan.model import Usage
 from ..plan.store import PlanStore
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import TimeSlice, giving_way
-from ..snapshot.model import Osd, Snapshot
-from ..what_if.failure import Failure, Placement, pgs_by_osd, placement
+from ..snapshot.model import Osd
+from ..what_if.failure import Failure, pgs_by_osd, placement
 from ..what_if.recovery import (
     Recovery, TypeFailures, recovery_from, usage_of, worst_failures)
 
@@ -21,9 +21,7 @@ from ..what_if.recovery import (
 MAX_ANSWERS = 16
 #: Seconds for which an answer serves at another epoch, and at its own: bytes change as well.
 _OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
-#: The cluster is read so often at most, until its epoch stays the same while PGs are mapped.
-_ATTEMPTS = 3
-#: Then the worst of the failure domains are those computed so far: plans wait for the job.
+#: After so long the worst of the failure domains are those computed so far: plans wait for the job.
 _MOST_SECONDS = 60.0
 
 
@@ -128,25 +126,17 @@ class FailureService:
         def ask(_moves: int) -> bool:
             time_slice.yield_if_due()
             return not self._stopping and time.monotonic() - started < _MOST_SECONDS
-        for _ in range(_ATTEMPTS):
-            snapshot = self._gateway.snapshot()
-            with giving_way(ask):
-                answer = self._answer_of(question, placement(snapshot, changes), snapshot)
-            # all failure domains one after the other take too long to be done three times
-            if question.failure is None or self._gateway.epoch() == snapshot.epoch:
-                break
-        return answer
-
-    def _answer_of(self, question: FailureQuestion, placed: Placement,
-                   snapshot: Snapshot) -> FailureAnswer:
+        snapshot = self._gateway.snapshot()
         failure, recovery, worst = question.failure, None, None
-        if failure is None:
-            worst = worst_failures(placed, self._gateway.up_sets_without)
-        else:
-            recovery = recovery_from(placed, failure, pgs_by_osd(placed),
-                                     self._gateway.up_sets_without)
-        return FailureAnswer(
-            snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
-            snapshot.osds, sum(states.inactive + states.degraded
-                               for states in snapshot.pool_states.values()), usage_of(placed),
-            recovery, worst)
+        with giving_way(ask):
+            placed = placement(snapshot, changes)
+            if failure is None:
+                worst = worst_failures(placed, self._gateway.up_sets_without)
+            else:
+                recovery = recovery_from(placed, failure, pgs_by_osd(placed),
+                                         self._gateway.up_sets_without)
+            return FailureAnswer(
+                snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
+                snapshot.osds, sum(states.inactive + states.degraded
+                                   for states in snapshot.pool_states.values()),
+                usage_of(placed), recovery, worst)

@@ -163,11 +163,26 @@ class PlanService:
                     plan = self._make(self._settled(snapshot), options, max_seconds,
                                       partial(self._advance, job))
                     if not job.cancelled:
-                        self._made(name, plan, job, done)
+                        if not self._stopping:
+                            done(plan, job)
+                        self.last_plan = {
+                            "plan": name or "automatic", "made_at": self._clock(),
+                            "osdmap_epoch": plan.epoch, "moves": len(plan.moves),
+                            "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
+                            "stop_reason": plan.stop_reason, "aim": plan.aim}
+                        self._log.info("made plan %s: %d moves, %d bytes, %s",
+                                       name or "(automatic)", len(plan.moves), plan.bytes,
+                                       plan.stop_reason)
+                        with self._lock:
+                            self._failures.pop(name, None)
             except Exception as error:
                 self._log.exception("making plan %r failed", name or "automatic")
-                if not job.cancelled:
-                    self._failed(name, error)
+                with self._lock:
+                    if not job.cancelled:
+                        self._failures.pop(name, None)
+                        self._failures[name] = f"{type(error).__name__}: {error}"
+                        for oldest in [known for known in self._failures if known][:-MAX_PLANS]:
+                            del self._failures[oldest]
             finally:
                 with self._lock:
                     if self._in_progress.get(name) is job:
@@ -180,25 +195,6 @@ class PlanService:
         with self._lock:
             job.progress = job.progress._replace(moves=moves, running=True)
             return not job.cancelled
-
-    def _made(self, name: str, plan: Plan, job: _Job, done: Callable[[Plan, _Job], None]) -> None:
-        if not self._stopping:
-            done(plan, job)
-        self.last_plan = {
-            "plan": name or "automatic", "made_at": self._clock(), "osdmap_epoch": plan.epoch,
-            "moves": len(plan.moves), "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
-            "stop_reason": plan.stop_reason, "aim": plan.aim}
-        self._log.info("made plan %s: %d moves, %d bytes, %s", name or "(automatic)",
-                       len(plan.moves), plan.bytes, plan.stop_reason)
-        with self._lock:
-            self._failures.pop(name, None)
-
-    def _failed(self, name: str, error: Exception) -> None:
-        with self._lock:
-            self._failures.pop(name, None)
-            self._failures[name] = f"{type(error).__name__}: {error}"
-            for oldest in [known for known in self._failures if known][:-MAX_PLANS]:
-                del self._failures[oldest]
 
     def _plan_aim(self, comparison: AimComparison, aim: str, max_seconds: float) -> None:
         name = comparison.head.name

@@ -40,7 +40,7 @@ for its counts have a large budget of their own then (far_move_budget), and its 
 far_space_value instead of pool_space_value. Without a budget, two fifths of all shards were moved
 for their counts alone where a hundred pools had 1 % of the data each.
 
-Of several searches with different weights (planner/multi_start.py) the one with the highest score
+Of several searches with different weights (planner/planner.py) the one with the highest score
 is taken, in bytes moved:
 
     score =   free_space · Σ (free bytes that the data pools gain)
@@ -60,7 +60,6 @@ caps, shard sizes) comes from the cluster at hand. Numbers that only bound the e
 """
 from __future__ import annotations
 
-from enum import Enum
 from typing import Dict, NamedTuple, Tuple
 
 #: A pool with a smaller share of all bytes holds no data worth moving bytes for (ratio).
@@ -70,14 +69,9 @@ DATA_SHARE = 0.01
 _DATA_WEIGHT = 0.4
 
 
-class Phase(Enum):
-    """The limit that a phase of tightening lowers."""
-
-    UTILIZATION = "highest utilization of each OSD set"
-    PRESSURE = "shards per free byte of each data pool"
-
-
-_UTILIZATION, _PRESSURE = Phase.UTILIZATION, Phase.PRESSURE
+#: The limit that a phase of tightening lowers: the highest utilization of each OSD set, or the
+#: shards per free byte of each data pool.
+UTILIZATION, PRESSURE = "utilization", "pressure"
 
 
 class Weights(NamedTuple):
@@ -96,7 +90,7 @@ class Weights(NamedTuple):
     count_move_budget: float = 0.07   # bytes moved for counts alone: ratio of a set's excess bytes
 
     tightening_price: float = 0.01    # p while limits are tightened
-    phases: Tuple[Phase, ...] = (_UTILIZATION, _PRESSURE, _UTILIZATION)
+    phases: Tuple[str, ...] = (UTILIZATION, PRESSURE, UTILIZATION)
     usable_value: float = 3.5         # bytes moved that a usable byte is worth
     far_usable_value: float = 12.0    # the same while U is above F
     far_shards: float = 0.47          # F above the bound, in typical shards
@@ -124,7 +118,7 @@ class ScoreWeights(NamedTuple):
 _SPACE = Weights()
 _EVEN = Weights(
     underfull_weight=1.0, prices=(0.30, 0.10, 0.03, 0.01, 0.004, 0.001), count_weight=0.005,
-    phases=(_UTILIZATION,), usable_value=20.0, far_usable_value=20.0, goal_shards=0.05,
+    phases=(UTILIZATION,), usable_value=20.0, far_usable_value=20.0, goal_shards=0.05,
     tightening_price=0.002, return_value=0.0, near_space=0.0)
 _LEAST_MOTION = Weights(
     prices=(0.30, 0.10, 0.05), tightening_price=0.05, usable_value=0.5, far_usable_value=0.5,
@@ -140,16 +134,16 @@ AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
                         pressure_slack=0.003, max_rise=0.008, step_shards=0.15),
         _SPACE._replace(usable_value=3.0, underfull_weight=0.2, pool_space_budget=0.25,
                         move_cost=0.004, pressure_slack=0.003, max_rise=0.008,
-                        phases=(_UTILIZATION, _PRESSURE, _UTILIZATION, _PRESSURE, _UTILIZATION)),
+                        phases=(UTILIZATION, PRESSURE, UTILIZATION, PRESSURE, UTILIZATION)),
         _SPACE._replace(usable_value=5.0, count_weight=0.05, pool_space_budget=0.1,
-                        pressure_slack=0.003, phases=(_PRESSURE, _UTILIZATION)),
+                        pressure_slack=0.003, phases=(PRESSURE, UTILIZATION)),
         _SPACE._replace(count_weight=0.02, pool_space_budget=0.2, pressure_slack=0.02),
         _SPACE._replace(count_weight=0.08, step_shards=0.15,
-                        phases=(_UTILIZATION, _PRESSURE, _UTILIZATION, _PRESSURE, _UTILIZATION))),
+                        phases=(UTILIZATION, PRESSURE, UTILIZATION, PRESSURE, UTILIZATION))),
     "even": (
         _EVEN,
         _EVEN._replace(underfull_weight=0.1, count_weight=0.03),
-        _EVEN._replace(underfull_weight=0.1, phases=(_UTILIZATION, _PRESSURE, _UTILIZATION))),
+        _EVEN._replace(underfull_weight=0.1, phases=(UTILIZATION, PRESSURE, UTILIZATION))),
     "least-motion": (_LEAST_MOTION,),
 }
 

@@ -1,28 +1,40 @@
-"""make_plan: from a snapshot and options to a plan."""
+"""make_plan: from a snapshot and options to a plan.
+
+A search ends in one of many placements that are nearly equally good. On a small cluster, where one
+shard is a percent of an OSD, it matters which, and there a second search costs little: several
+searches with different weights are made, and the best of their results is taken.
+
+Where a plan is limited to a number of moves or of bytes, the first changes of a whole plan are not
+the best that so much can do: some of them prepare later ones. Instead the lowest utilizations that
+the limit allows are found by bisection, all sets of OSDs by the same part of their way to their
+bounds. Moves that are left relieve the fullest OSDs.
+"""
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import usage_before_and_after
-from ..runtime.time_slice import piecewise
+from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import UtilizationBounds, utilization_bounds
-from .limited_search import limited_placement
-from .move_order import ChangeGroup, draining, order_changes, wanted_changes
-from .multi_start import multi_start_search
+from .move_order import Change, ChangeGroup, draining, order_changes, wanted_changes
+from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS, ScoreWeights, Weights
 from .search.evacuation import stuck_shards
+from .search.repair import OverfullOsd, Repair
+from .search.search import Search
+from .state.constraints import OsdSetState, SearchConstraints
+from .state.placement_state import PlacementState, ShardMove
 
 #: Before it gives way again, a few milliseconds: PGs counted, changes written down.
 _CHANGES_A_PIECE = 100
 
-# Values of Plan.stop_reason.
+# Values of Plan.stop_reason beside those of plan/options.py.
 CONVERGED = "converged"
-MOVE_LIMIT = "the limit of moves is reached"
-BYTE_LIMIT = "the limit of bytes is reached"
 INTERRUPTED = "the time limit is reached"
 
 
@@ -53,10 +65,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
             wanted = tuple([osds[i] for i in placement.up[change.pg]])
             changes.add(placement.pgs[change.pg], wanted,
                         [(osds[a], osds[b]) for a, b in change.moves])
-    plan = changes.plan(stop_reason if finished else INTERRUPTED, options, bounds)._replace(
+    return changes.plan(stop_reason if finished else INTERRUPTED, options, bounds)._replace(
         stuck=stuck_shards(placement, options), kind=DRAIN if options.drain_only else BALANCE)
-    placement.release()
-    return plan
 
 
 def _within_limits(groups: List[ChangeGroup],
@@ -66,10 +76,9 @@ def _within_limits(groups: List[ChangeGroup],
     for number, group in enumerate(piecewise(groups, 10 * _CHANGES_A_PIECE)):
         moves += sum(len(change.moves) for change in group if change.bytes)
         moved_bytes += sum(len(change.moves) * change.bytes for change in group)
-        if options.max_moves is not None and moves > options.max_moves:
-            return MOVE_LIMIT, groups[:number]
-        if options.max_bytes is not None and moved_bytes > options.max_bytes:
-            return BYTE_LIMIT, groups[:number]
+        reason = options.limit_passed(moves, moved_bytes)
+        if reason is not None:
+            return reason, groups[:number]
     return CONVERGED, groups
 
 
@@ -124,3 +133,274 @@ def skipped(snapshot: Snapshot) -> Dict[str, int]:
         if reason:
             found[f"OSD: {reason}"] += 1
     return dict(sorted(found.items()))
+
+
+def score_placement(placement: PlacementState, sets: Sequence[OsdSetState],
+                    data_groups: Sequence[int], initial_free_bytes: Dict[int, float],
+                    near_free_bytes: Dict[int, float], weights: Weights,
+                    score_weights: ScoreWeights) -> float:
+    """Higher is better; the formula is in planner/objective.py.
+
+    `initial_free_bytes` is what `pool_free_bytes` gave before the first move, `near_free_bytes`
+    the free space below which a pool is far from what it can have; both by pool id.
+    """
+    free_bytes = pool_free_bytes(placement, data_groups)
+    gained: List[float] = [free - initial_free_bytes[pool] for pool, free in free_bytes.items()]
+    missing = sum(max(0.0, near_free_bytes[pool] - free) for pool, free in free_bytes.items())
+    displaced = sum(change.bytes * len(change.moves) for change in wanted_changes(placement))
+    score = (score_weights.free_space * sum(gained)
+             + score_weights.min_free_space * min(gained, default=0.0)
+             - score_weights.far_free_space * missing - displaced)
+    for osd_set in sets:
+        highest = osd_set.max_utilization(placement)
+        score -= osd_set.size_bytes * (
+            score_weights.max_utilization * (highest - osd_set.bound)
+            + score_weights.far_max_utilization * max(
+                0.0, highest - osd_set.far_threshold(weights)))
+    return score
+
+
+def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Dict[int, float]:
+    """Pool id → client bytes that fit before the pool's first OSD is full."""
+    full = placement.snapshot.full_ratio
+    usable = [max(0.0, full * size - used)
+              for size, used in zip(placement.size_bytes, placement.used_bytes)]
+    free: Dict[int, float] = {}
+    for index in data_groups:
+        give_way()
+        group = placement.groups[index]
+        chunks = group.pool.pg_num * group.pool.data_shards / (group.size_ratio or 1.0)
+        counts = group.counts
+        least = min([usable[i] * chunks / counts[i] for i in group.osds if counts[i]],
+                    default=0.0)
+        free[group.pool.id] = min(free.get(group.pool.id, least), least)
+    return free
+
+
+#: Candidates that all searches together may examine: one more search begins while the mean of those
+#: before lets it stay within this. A count and not a time, so that the same snapshot gives the same
+#: plan.
+MAX_CANDIDATES = 860_000
+
+
+def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
+                       max_candidates: int = MAX_CANDIDATES) -> Tuple[PlacementState, bool]:
+    """Returns the best placement found, and False where a search was told to end."""
+    best: Optional[Tuple[float, PlacementState]] = None
+    examined = 0
+    variants = AIM_WEIGHTS[options.aim][:1 if options.drain_only else None]
+    for number, weights in enumerate(variants, start=1):
+        placement = PlacementState(snapshot, options)
+        search = Search(placement, bounds, weights)
+        free = pool_free_bytes(placement, search.data_groups)
+        near = search.near_free_bytes()
+        finished = search.run(options.drain_only)
+        score = score_placement(placement, search.sets, search.data_groups, free, near, variants[0],
+                                AIM_SCORE_WEIGHTS[options.aim])
+        del search   # most of the memory
+        if best is None or (finished and score > best[0]):
+            best = score, placement
+        examined += placement.candidates_examined
+        if not finished:
+            return best[1], False
+        if not placement.moved_pgs or examined * (number + 1) > number * max_candidates:
+            break
+    assert best is not None
+    return best[1], True
+
+
+#: Utilizations tried by bisection.
+_HALVINGS = 12
+
+#: Shards and targets examined for one move.
+_SHARDS = 12
+_TARGETS = 40
+
+#: Usable bytes that differ by less are equal.
+_SAME_BYTES = 1 << 20
+
+
+def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
+                      beginning: Sequence[Change]) -> Optional[PlacementState]:
+    """Returns the placement that a limited search finds, or None where `beginning`, the changes of
+    a whole plan up to the limits, lowers the highest utilizations further."""
+    placement = PlacementState(snapshot, options)
+    search = LimitedSearch(placement, bounds, options)
+    free = pool_free_bytes(placement, search.data_groups)
+    other = PlacementState(snapshot, options)
+    for change in beginning:
+        for source, target in change.moves:
+            other.move(change.pg, source, target)
+    search.run()
+
+    def score(placed: PlacementState) -> Tuple[float, float]:
+        highest = sum(
+            osd_set.usable_bytes * max(placed.capacity_utilization(i) for i in osd_set.osds)
+            for osd_set in search.sets)
+        return -round(highest / _SAME_BYTES), score_placement(
+            placed, search.sets, search.data_groups, free, search.near_free_bytes,
+            AIM_WEIGHTS[options.aim][0],
+            AIM_SCORE_WEIGHTS[options.aim])
+    return placement if score(placement) >= score(other) else None
+
+
+class LimitedSearch:
+    """One search over a placement on which no moves have been made."""
+
+    def __init__(self, placement: PlacementState, bounds: UtilizationBounds,
+                 options: PlanOptions) -> None:
+        self._placement = placement
+        self._options = options
+        self._moves = self._bytes = 0   # of what has been made; moves of no bytes are free
+        self._best_fit = False   # shards go where they just fit, to keep the emptiest for others
+        search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
+        self.sets: List[OsdSetState] = search.sets
+        self.data_groups = search.data_groups
+        self.near_free_bytes = search.near_free_bytes()
+        self._limits = SearchConstraints(placement, search.data_groups)
+        self._repair: Repair = search.repair(self._limits)
+        self._targets = search.targets
+        self._shard_index = search.shard_index
+
+    def run(self) -> None:
+        """Makes the limited moves: all sets come nearer to their bounds by the same part, then each
+        by what is left."""
+        by_value = sorted(self.sets, key=lambda s: -s.usable_bytes * (self._highest(s) - s.bound))
+        for some in (by_value, *([osd_set] for osd_set in by_value)):
+            self._make(self._lowest(some))
+        self._even_out()
+
+    def _make(self, steps: Sequence[ShardMove]) -> None:
+        for step in steps:
+            self._placement.move(*step)
+            size = self._placement.pg_bytes[step[0]]
+            self._moves += 1 if size else 0
+            self._bytes += size
+
+    # -- utilizations ------------------------------------------------------------------------------
+
+    def _lowest(self, sets: Sequence[OsdSetState]) -> List[ShardMove]:
+        """The moves by which the sets come as near to their bounds as the limits allow on top of
+        what has been made, none where that is not nearer. The placement is left unchanged."""
+        ends = [(self._highest(osd_set), osd_set.bound) for osd_set in sets]
+        made = self._moves, self._bytes
+        low, high = 0.0, 1.0   # parts of the way from the bound to the present utilization
+        best: List[ShardMove] = []
+        for number in range(_HALVINGS + 1):
+            part = (low + high) / 2.0 if number else 0.0
+            steps: List[ShardMove] = []
+            is_near = all(
+                self._reach(osd_set, min(highest, bound + part * (highest - bound)), steps)
+                for osd_set, (highest, bound) in zip(sets, ends))
+            self._moves, self._bytes = made
+            for pg, source, target in reversed(steps):
+                self._placement.move(pg, target, source)
+            if not is_near:
+                low = part
+                continue
+            best, high = steps, part
+            if not number:
+                break
+        return best
+
+    def _highest(self, osd_set: OsdSetState) -> float:
+        return max(self._placement.capacity_utilization(i) for i in osd_set.osds)
+
+    def _reach(self, osd_set: OsdSetState, utilization: float, steps: List[ShardMove]) -> bool:
+        """Makes moves until all OSDs of a set are at a utilization, and adds them to `steps`;
+        False, with none of them made, where that is not possible within the limits."""
+        placement, made, before = self._placement, (self._moves, self._bytes), len(steps)
+        # a ratio of the capacity that an operator's weights leave may be far above any OSD's limit
+        real = max(osd_set.max_utilization(placement), osd_set.bound + osd_set.typical_shard)
+        for self._best_fit in (False, True):
+            self._limits.set_max_utilization(osd_set.osds, min(utilization, real))
+            above = sorted((i for i in osd_set.osds if self._excess(i, utilization) > 0.0),
+                           key=lambda i: (-placement.capacity_utilization(i), i))
+            if all(self._relieve(osd, osd_set, utilization, steps) for osd in above):
+                return True
+            for pg, source, target in reversed(steps[before:]):
+                placement.move(pg, target, source)
+            del steps[before:]
+            self._moves, self._bytes = made
+        return False
+
+    def _relieve(self, osd: int, osd_set: OsdSetState, utilization: float,
+                 steps: List[ShardMove]) -> bool:
+        """Moves shards off an OSD until it is at the utilization, and adds them to `steps`; False
+        where that is not possible within the limits."""
+        placement = self._placement
+        while self._excess(osd, utilization) > 0.0:
+            if not (placement.is_source[osd] and give_way()):
+                return False
+            found = self._single(osd, self._excess(osd, utilization))
+            if not found:   # a joint move, a swap or a chain
+                wanted = (placement.used_bytes[osd]
+                          - self._excess(osd, utilization)) / placement.size_bytes[osd]
+                repair = self._repair.find(osd, OverfullOsd(osd_set.osds, wanted, 0.0))
+                if repair is None:
+                    return False
+                found = repair.steps
+            self._make(found)
+            steps += found
+            if self._options.limit_passed(self._moves, self._bytes):
+                return False
+        return True
+
+    def _excess(self, osd: int, utilization: float) -> float:
+        """Bytes above a utilization of the capacity; for an OSD that is held to a share never more
+        than what is beyond the share."""
+        placement = self._placement
+        most = max(utilization * placement.capacity_bytes[osd] + placement.spared_bytes[osd],
+                   placement.share_limit_bytes.get(osd, 0))
+        return placement.used_bytes[osd] - most - 1.0
+
+    def _single(self, osd: int, need: float) -> Tuple[ShardMove, ...]:
+        """A move of the smallest shard of `need` bytes or more that can go, else of the largest."""
+        shards = self._shard_index.by_size(osd)
+        enough = bisect_left(shards, (need, -1, -1))
+        for offers in (shards[enough:enough + _SHARDS],
+                       shards[max(0, enough - _SHARDS):enough][::-1]):
+            for size, pg, group in offers:
+                target = self._target(osd, size, pg, group) if size else None
+                if target is not None:
+                    return ((pg, osd, target),)
+        return ()
+
+    def _target(self, osd: int, size: int, pg: int, group: int) -> Optional[int]:
+        """The OSD that the shard goes to: the best one, or for best fit the fullest possible."""
+        placement, limits = self._placement, self._limits
+        best: Optional[int] = None
+        for number, (_, target) in enumerate(self._targets.candidates(group, osd)):
+            if number >= _TARGETS:
+                break
+            if (target != osd and limits.fits(target, size, group, -1)
+                    and placement.is_legal(pg, osd, target)):
+                if not self._best_fit:
+                    return target
+                if best is None or (placement.capacity_utilization(target)
+                                    > placement.capacity_utilization(best)):
+                    best = target
+        return best
+
+    # -- what is left ------------------------------------------------------------------------------
+
+    def _even_out(self) -> None:
+        """Uses moves that are left: from the fullest OSDs to OSDs that stay emptier than these."""
+        placement = self._placement
+        for osd_set in sorted(self.sets, key=lambda s: -s.usable_bytes):
+            for osd in sorted(osd_set.osds,
+                              key=lambda i: (-placement.capacity_utilization(i), i)):
+                wanted = placement.capacity_utilization(osd) - osd_set.typical_shard / 4.0
+                if wanted <= osd_set.bound or not give_way():
+                    break
+                self._limits.set_max_utilization(
+                    osd_set.osds, min(wanted, osd_set.max_utilization(placement)))
+                found = (self._single(osd, self._excess(osd, wanted))
+                         if placement.is_source[osd] else ())
+                if found and self._excess(osd, wanted) <= 0.0:
+                    return
+                self._make(found)
+                if self._options.limit_passed(self._moves, self._bytes):
+                    for pg, source, target in found:
+                        placement.move(pg, target, source)
+                    return

@@ -68,8 +68,8 @@ class RefusalCensus:
         for osd_set in bounds.sets:
             self._bound.update(dict.fromkeys(osd_set.osds, osd_set.bound))
         self._underfull_weight = AIM_WEIGHTS[options.aim][0].underfull_weight
-        #: OSD index → pgid → number in the placement, of movable PGs on it
-        self._numbers: Dict[int, Dict[str, int]] = {}
+        #: pgid → number in the placement, of movable PGs
+        self._numbers = {pg.pgid: number for number, pg in enumerate(self._placement.pgs)}
 
     def of_osd(self, osd: int, most_pairs: int, pool: Optional[int] = None) -> Census:
         """The census of the shards of an OSD, of one pool only where it is given."""
@@ -117,7 +117,7 @@ class RefusalCensus:
         """A function: target → why the shard may not go there, or None."""
         placement = self._placement
         own, stays = placement.index_of.get(source), self._stays(pg)
-        number = None if own is None else self._number(pg.pgid, own)
+        number = self._numbers.get(pg.pgid)
         if stays is None and own is not None and not placement.is_source[own]:
             sources = self._options.sources
             stays = (codes.POOL_EXCLUDED if sources is None or source in sources
@@ -149,13 +149,6 @@ class RefusalCensus:
         if pg.is_moving:
             return codes.IN_FLIGHT
         return code or self._code_of.get(pg.pgid)
-
-    def _number(self, pgid: str, own: int) -> Optional[int]:
-        """The number of a PG in the placement; None of one that cannot be moved."""
-        if own not in self._numbers:
-            placement = self._placement
-            self._numbers[own] = {placement.pgs[n].pgid: n for n in placement.shards[own]}
-        return self._numbers[own].get(pgid)
 
     def _rise(self, osd: int, more: int) -> float:
         """By how much the planner's evenness term rises with `more` bytes; 0 without figures."""

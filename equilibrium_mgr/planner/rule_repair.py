@@ -16,7 +16,7 @@ from ..snapshot.immovable_reasons import OF_RULE
 from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, shard_changes
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import utilization_bounds
-from .planner import BYTE_LIMIT, CONVERGED, INTERRUPTED, MOVE_LIMIT, PlannedChanges
+from .planner import CONVERGED, INTERRUPTED, PlannedChanges
 
 #: Shards of one PG that are moved to other OSDs at most; more go back to where CRUSH has them.
 _MOST_SHARDS = 3
@@ -55,11 +55,8 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
         erasure = snapshot.pools[pg.pool].erasure
         copied = len(shard_changes(pg.holders, wanted, erasure)[0])
         shards, moved_bytes = shards + copied, moved_bytes + copied * pg.shard_bytes
-        if options.max_moves is not None and shards > options.max_moves:
-            stop_reason = MOVE_LIMIT
-            break
-        if options.max_bytes is not None and moved_bytes > options.max_bytes:
-            stop_reason = BYTE_LIMIT
+        stop_reason = options.limit_passed(shards, moved_bytes) or CONVERGED
+        if stop_reason != CONVERGED:
             break
         gains, losses = shard_changes(pg.up, wanted, erasure)
         changes.add(pg, wanted, list(zip(losses, gains)))
@@ -86,11 +83,9 @@ class _Mending:
         self._snapshot, self._options = snapshot, options
         self._fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
         self.changes = PlannedChanges(snapshot)
-        self._targets_of: Dict[Tuple[int, bool], List[int]] = {}   # of the PG that is looked at
 
     def wanted(self, pg: Pg) -> Optional[Tuple[int, ...]]:
         """The cheapest legal up set that is found; None where there is none."""
-        self._targets_of = {}
         pool = self._snapshot.pools[pg.pool]
         ways = [self._way(pg, pool, up) for up in (pg.holders, pg.raw)
                 if NO_OSD not in up and len(up) == pool.size]
@@ -107,9 +102,10 @@ class _Mending:
         """Ways with so many positions changed, those first that upmap items have changed; ends
         where it is told to."""
         positions = sorted(range(pool.size), key=lambda i: pg.up[i] == pg.raw[i])
+        targets = [self._targets(pg, pool, i, count == 1) for i in range(pool.size)]
         ups = (tuple([dict(zip(some, osds)).get(i, osd) for i, osd in enumerate(pg.up)])
                for some in combinations(positions, count)
-               for osds in product(*[self._targets(pg, pool, i, count == 1) for i in some])
+               for osds in product(*[targets[i] for i in some])
                if len(set(osds) - set(pg.up)) == count)
         for up in islice(ups, _MOST_WAYS):
             if not give_way():
@@ -121,9 +117,6 @@ class _Mending:
     def _targets(self, pg: Pg, pool: Pool, position: int, is_all: bool) -> List[int]:
         """OSDs for a position: where CRUSH and the data have the shard, then the emptiest ones, all
         or _TARGETS of them."""
-        known = self._targets_of.get((position, is_all))
-        if known is not None:
-            return known
         assert pool.rule is not None
         block = pool.rule.block_at(position)
         own = [pg.raw[position], *(pg.holders[position:position + 1])]
@@ -136,9 +129,7 @@ class _Mending:
             for osd in emptiest:
                 first.setdefault(block.domains[-1].bucket_of[osd] if block.domains else osd, osd)
             emptiest = list(first.values())[:_TARGETS]
-        found = list(dict.fromkeys(own + emptiest))
-        self._targets_of[position, is_all] = found
-        return found
+        return list(dict.fromkeys(own + emptiest))
 
     def _may_take(self, osd: int, pg: Pg, pool: Pool) -> bool:
         target, options = self._snapshot.osds.get(osd), self._options

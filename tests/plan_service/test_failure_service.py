@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -39,7 +39,6 @@ class Case:
         gateway.epoch = lambda: cluster.epoch
         self.gateway: Any = gateway
         self.asked: List[Sequence[int]] = []
-        self.while_mapping: Callable[[], None] = lambda: None
         self.service = FailureService(
             self.gateway, PlanStore({}), jobs,   # type: ignore[arg-type]
             lambda: self.now, logging.getLogger("test"))
@@ -48,7 +47,6 @@ class Case:
                         pgids: Iterable[str]) -> Dict[str, Tuple[int, ...]]:
         self.asked.append(osds)
         give_way()
-        self.while_mapping()
         return {pgid: tuple(3 if osd in osds else osd for osd in self.gateway.cluster.up[pgid])
                 for pgid in pgids}
 
@@ -83,25 +81,6 @@ def test_an_answer_serves_for_a_while(epochs: int, seconds: float, serves: bool)
     assert (case.service.known(HOST) is not None) == serves
     assert case.service.ask(HOST) is not None    # another one where it does not
     assert len(case.asked) == (1 if serves else 2)
-
-
-def test_it_is_computed_again_where_the_map_changes_meanwhile() -> None:
-    case = Case(InlineJobs())
-
-    def another_epoch() -> None:
-        case.gateway.cluster.epoch += len(case.asked) == 1
-    case.while_mapping = another_epoch
-    answer = case.service.ask(HOST)
-    assert answer is not None and answer.epoch == 101 and len(case.asked) == 2
-
-
-def test_a_map_that_never_rests_does_not_hold_up_the_answer() -> None:
-    case = Case(InlineJobs())
-
-    def another_epoch() -> None:
-        case.gateway.cluster.epoch += 1
-    case.while_mapping = another_epoch
-    assert case.service.ask(HOST) is not None and len(case.asked) == 3
 
 
 def test_a_failed_job_is_told_once_and_tried_again() -> None:

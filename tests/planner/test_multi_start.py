@@ -8,11 +8,10 @@ from tests.support.clusters.made_clusters import plan_of_cluster, snapshot_of
 from tests.support.few import few
 
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner import multi_start
+from equilibrium_mgr.planner import planner
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
-from equilibrium_mgr.planner.multi_start import score_placement
-from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.planner.planner import make_plan, multi_start_search, score_placement
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.runtime.time_slice import giving_way
 
@@ -24,14 +23,14 @@ def values_of(mocker: Any) -> List[Tuple[float, PlacementState]]:
     def noted(placement: PlacementState, *args: Any) -> float:
         seen.append((score_placement(placement, *args), placement))
         return seen[-1][0]
-    mocker.patch.object(multi_start, "score_placement", noted)
+    mocker.patch.object(planner, "score_placement", noted)
     return seen
 
 
 @pytest.mark.parametrize("name", few(["demo", "uneven", "racks"], 1))
 def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
     snapshot, seen = snapshot_of(name), values_of(mocker)
-    best, finished = multi_start.multi_start_search(
+    best, finished = multi_start_search(
         snapshot, PlanOptions(), utilization_bounds(snapshot))
     assert finished and len({score for score, _ in seen}) > 1
     assert best is max(seen, key=lambda one: one[0])[1]

@@ -13,7 +13,7 @@ from tests.support.replay import follow_up
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner import multi_start
+from equilibrium_mgr.planner import planner
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.snapshot.model import Snapshot
 
@@ -76,6 +76,6 @@ def planned_with_effort(snapshot: Snapshot, options: PlanOptions) -> Effort:
         def __init__(self, *args: object) -> None:
             super().__init__(*args)  # type: ignore[arg-type]
             placements.append(self)
-    with mock.patch.object(multi_start, "PlacementState", Noted):
+    with mock.patch.object(planner, "PlacementState", Noted):
         plan = ended_plan(snapshot, options)
     return Effort(plan, sum(placement.candidates_examined for placement in placements))

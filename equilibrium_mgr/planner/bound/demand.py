@@ -22,8 +22,9 @@ With a reading of the cluster both can be checked without this module, by arithm
 """
 from __future__ import annotations
 
+from collections import Counter
 from copy import copy
-from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
 from ...plan.usage import shard_weight
@@ -36,21 +37,40 @@ _PGS_AT_ONCE = 500
 OSDS_AT_ONCE = 1000
 
 
+class Reach:
+    """The OSDs that may hold what a take block places, and the failure domains that bind there."""
+
+    def __init__(self, block: PlacementBlock, osds: FrozenSet[int]) -> None:
+        self.block = block
+        self.osds = osds
+        self.domains = binding_domains(block)
+        #: OSD → the buckets that keep shards apart, from the outermost to the OSD's own
+        self.paths: Dict[int, Tuple[int, ...]] = {
+            osd: tuple([domain.bucket_of[osd] for domain in self.domains]) for osd in osds}
+        #: (CRUSH type, most shards of a PG in one such bucket)
+        self.limits = tuple([(d.type_name, d.shards_per_bucket) for d in self.domains])
+        self.most = self.most_shards(osds)   # shards of one PG that the OSDs can have together
+
+    def most_shards(self, osds: Iterable[int]) -> int:
+        """Shards of one PG that some of the OSDs can have together: one each, and no more under a
+        bucket than the domains allow."""
+        return int(most_placed(self.domains, Counter(map(self.paths.__getitem__, osds)), 1))
+
+    def shape(self, placed: float, single: float) -> Tuple[object, ...]:
+        """Equal for pools that one demand can stand for. Shards that must stay lower the ratio:
+        rounding it is safe, as adding up only relaxes."""
+        return self.block.take, self.block.positions, self.limits, round(placed / single, 1)
+
+
 class Demand:
     """Bytes that pools of one rule and size have under one take."""
 
-    def __init__(self, block: PlacementBlock, osds: FrozenSet[int],
-                 shape: Tuple[object, ...] = ()) -> None:
-        self.take = block.take
-        self.domains = binding_domains(block)
-        self.osds = osds             # those that may hold them
+    def __init__(self, reach: Reach, shape: Tuple[object, ...]) -> None:
+        self.reach = reach
         self.shape = shape           # equal for pools that it can stand for
         self.pools: List[int] = []
         self.all_bytes = 0           # of all shards: what has to be placed
         self.single_bytes = 0        # of one shard of each PG: T
-        #: OSD → the buckets that keep shards apart, from the outermost to the OSD's own
-        self.paths: Dict[int, Tuple[int, ...]] = {
-            osd: tuple([domain.bucket_of[osd] for domain in self.domains]) for osd in osds}
 
     def with_bytes(self, all_bytes: int, single_bytes: int) -> Demand:
         """The same demand of so many bytes."""
@@ -58,24 +78,19 @@ class Demand:
         other.all_bytes, other.single_bytes = all_bytes, single_bytes
         return other
 
-    def most_shards(self, osds: Iterable[int]) -> int:
-        """Shards of one PG that these of its OSDs can have together."""
-        return most_shards(self.domains, map(self.paths.__getitem__, osds))
-
     def osd_limit_counts(self) -> bool:
         """True if an OSD could be given more than T while its bucket keeps its own limit."""
         if self.all_bytes <= self.single_bytes:
             return False
-        return not self.domains or self.domains[-1].shards_per_bucket > 1
+        return not self.reach.domains or self.reach.domains[-1].shards_per_bucket > 1
 
 
 class PoolDemand:
     """The part of one pool in a demand; it may be without bytes."""
 
-    def __init__(self, pool: int, block: PlacementBlock, osds: FrozenSet[int]) -> None:
+    def __init__(self, pool: int, reach: Reach) -> None:
         self.pool = pool
-        self.block = block
-        self.osds = osds
+        self.reach = reach
         self.all_bytes = 0
         self.single_bytes = 0
         self.all_shards = 0        # as all_bytes, in shards
@@ -83,33 +98,10 @@ class PoolDemand:
         self.all_weight = 0.0      # as all_shards, each counted by its shard_weight
         self.single_weight = 0.0
         self.least_bytes = 0       # of its smallest shard
-        self._most_shards: Optional[int] = None
-
-    def most_shards(self) -> int:
-        """Shards of one PG that its OSDs can have together."""
-        if self._most_shards is None:
-            domains = binding_domains(self.block)
-            self._most_shards = most_shards(domains, (
-                tuple([domain.bucket_of[osd] for domain in domains]) for osd in self.osds))
-        return self._most_shards
-
-    def shape(self) -> Tuple[object, ...]:
-        """As Demand.shape."""
-        return (*_rule_shape(self.block), _ratio(self.all_bytes, self.single_bytes))
 
     def growth_shape(self) -> Tuple[object, ...]:
         """The shape of the bytes that clients write to the pool."""
-        return (*_rule_shape(self.block), _ratio(self.all_weight, self.single_weight))
-
-
-def _rule_shape(block: PlacementBlock) -> Tuple[object, ...]:
-    return (block.take, block.positions,
-            tuple((d.type_name, d.shards_per_bucket) for d in binding_domains(block)))
-
-
-def _ratio(placed: float, single: float) -> float:
-    """Shards that must stay lower the ratio. Rounding it is safe: adding up only relaxes."""
-    return round(placed / single, 1)
+        return self.reach.shape(self.all_weight, self.single_weight)
 
 
 class MovableBytes(NamedTuple):
@@ -119,15 +111,6 @@ class MovableBytes(NamedTuple):
     on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
     pools: Dict[int, List[PoolDemand]]   # pool id → its parts, one for each take
     outside: Dict[int, int]   # usable OSD → bytes on it where the pool's rule places none
-
-
-def most_shards(domains: Sequence[FailureDomain], paths: Iterable[Tuple[int, ...]]) -> int:
-    """Shards of one PG that OSDs with these paths can have together: one each, and no more under a
-    bucket than the domains (outermost first) allow."""
-    counts: Dict[Tuple[int, ...], int] = {}
-    for path in paths:
-        counts[path] = counts.get(path, 0) + 1
-    return int(most_placed(domains, counts, 1))
 
 
 def most_placed(domains: Sequence[FailureDomain], counts: Mapping[Tuple[int, ...], float],
@@ -153,14 +136,14 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
         osd.id for osd in piecewise(snapshot.osds.values(), OSDS_AT_ONCE)
         if osd.unusable_reason() is None)
     drained = snapshot.drained_osds
-    osds_of: Dict[PlacementBlock, FrozenSet[int]] = {}
+    reaches: Dict[PlacementBlock, Reach] = {}
     demands: Dict[int, List[PoolDemand]] = {}   # pool → one for each take, without bytes yet
     for pool in snapshot.pools.values():
         for block in (() if pool.rule is None or pool.id in fixed_pools else pool.rule.blocks):
-            if block not in osds_of:
+            if block not in reaches:
                 give_way()
-                osds_of[block] = usable.intersection(block.weights)
-            demands.setdefault(pool.id, []).append(PoolDemand(pool.id, block, osds_of[block]))
+                reaches[block] = Reach(block, usable.intersection(block.weights))
+            demands.setdefault(pool.id, []).append(PoolDemand(pool.id, reaches[block]))
     split = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
     outside: Dict[int, int] = {}
@@ -169,7 +152,8 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
         weight = 1.0 if pool.id not in split else shard_weight(pool, pg.pgid)
         uniform = pool.is_uniform
         for demand in demands.get(pool.id, ()):
-            osds, members = demand.osds, demand.block.members(up)
+            block, osds = demand.reach.block, demand.reach.osds
+            members = block.members(up)
             placed = placed_bytes = 0
             placed_ratio = 0.0
             size = least = most = pg.shard_bytes
@@ -188,11 +172,11 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
                     outside[osd] = outside.get(osd, 0) + size
             if drained and not drained.isdisjoint(members):
                 more = max(0, min(sum(osd in drained for osd in members),
-                                  demand.most_shards() - placed))
+                                  demand.reach.most - placed))
                 placed += more
                 placed_bytes += more * pg.shard_bytes
                 placed_ratio += more
-            excess = 1 if pg.immovable is None else _rule_excess(demand.block, members)
+            excess = 1 if pg.immovable is None else _rule_excess(block, members)
             if not demand.single_shards or least < demand.least_bytes:
                 demand.least_bytes = least
             demand.all_bytes += placed_bytes
@@ -204,9 +188,9 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
     merged: Dict[Tuple[object, ...], Demand] = {}
     for part in [part for number in sorted(demands) for part in demands[number]]:
         if part.all_bytes > 0:
-            shape = part.shape()
+            shape = part.reach.shape(part.all_bytes, part.single_bytes)
             if shape not in merged:
-                merged[shape] = Demand(part.block, part.osds, shape)
+                merged[shape] = Demand(part.reach, shape)
             one = merged[shape]
             one.pools.append(part.pool)
             one.all_bytes += part.all_bytes
@@ -276,24 +260,20 @@ def cuts_of(snapshot: Snapshot, movable: MovableBytes,
 
 
 def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int]) -> Cut:
-    elsewhere: Dict[PlacementBlock, int] = {}   # block → most_elsewhere
+    elsewhere: Dict[Reach, int] = {}   # → most_elsewhere
     kept: List[KeptBytes] = []
     for _, parts in piecewise(sorted(movable.pools.items()), 10):
         for part in parts:
-            if part.block not in elsewhere:
+            reach = part.reach
+            if reach not in elsewhere:
                 give_way()
-                domains = binding_domains(part.block)
-                elsewhere[part.block] = most_shards(domains, [
-                    tuple([domain.bucket_of[osd] for domain in domains])
-                    for osd in part.osds if osd not in osds])
-            most, take = elsewhere[part.block], part.block.take
+                elsewhere[reach] = reach.most_shards(reach.osds - osds)
+            most, take = elsewhere[reach], reach.block.take
             kept_bytes = part.all_bytes - most * part.single_bytes
             if kept_bytes > 0:
                 kept.append(KeptBytes(
                     part.pool, f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,
-                    part.block.positions, tuple([(d.type_name, d.shards_per_bucket)
-                                                 for d in binding_domains(part.block)]),
-                    most, kept_bytes))
+                    reach.block.positions, reach.limits, most, kept_bytes))
     size = used = full = there = 0
     for osd in piecewise(osds, OSDS_AT_ONCE):
         size += snapshot.osds[osd].size_bytes

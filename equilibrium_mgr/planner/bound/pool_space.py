@@ -17,11 +17,10 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...crush.placement import PlacementBlock
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Pool, Snapshot
 from .demand import (
-    OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand, binding_domains, full_bytes, most_placed)
+    OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand, Reach, full_bytes, most_placed)
 from .max_min_levels import Component, SinkPart, build_network, components, upper_nodes, whole
 
 # Values of PoolSpaceBound.kind.
@@ -105,12 +104,12 @@ def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut,
     split = _client_bytes(pool, most)
     growth = min([whole_shards.most_growth(pool, entry.part, most) for entry in growths])
     kind = (WHOLE_SHARDS if growth < most else CAPACITY
-            if all(entry.part.osds <= cut.osds for entry in growths) else FAILURE_DOMAIN)
+            if all(entry.part.reach.osds <= cut.osds for entry in growths) else FAILURE_DOMAIN)
     shards = sum([entry.part.all_shards for entry in growths])
     return PoolSpaceBound(
         _client_bytes(pool, growth), kind, split, cut.osds, cut.kept_shards * positions, shards,
         sum([entry.part.all_bytes for entry in growths]) // shards,
-        len(frozenset().union(*[entry.part.osds for entry in growths])))
+        len(frozenset().union(*[entry.part.reach.osds for entry in growths])))
 
 
 def _client_bytes(pool: Pool, growth: float) -> int:
@@ -127,7 +126,7 @@ def _least_cut(movable: MovableBytes, growths: Sequence[_Growth],
     for growth in growths:
         shape = growth.part.growth_shape()
         if shape not in by_shape:
-            by_shape[shape] = Demand(growth.part.block, growth.part.osds, shape)
+            by_shape[shape] = Demand(growth.part.reach, shape)
             demands.append(by_shape[shape])
         before = grown.get(shape, (0.0, 0.0))
         grown[shape] = before[0] + growth.all, before[1] + growth.single
@@ -172,7 +171,7 @@ def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, f
     left = sum([room[osd] for osd in osds])
     confined_growth = 0.0
     for demand in component.demands:
-        outside = demand.most_shards(demand.osds - osds)
+        outside = demand.reach.most_shards(demand.reach.osds - osds)
         left -= max(0, demand.all_bytes - outside * demand.single_bytes)
         more = grown.get(demand.shape)
         if more is not None:
@@ -199,7 +198,7 @@ class _WholeShardSpace:
     def __init__(self, room: Mapping[int, int]) -> None:
         self._room = room
         self._step = max(1, max(room.values(), default=0) // _STEPS_OF_ROOM)
-        self._known: Dict[PlacementBlock, _RoomOf] = {}
+        self._known: Dict[Reach, _RoomOf] = {}
 
     def most_growth(self, pool: Pool, part: PoolDemand, at_most: float) -> float:
         """Bytes that can come to a position of the pool, `at_most` or fewer. Room is rounded up."""
@@ -222,20 +221,18 @@ class _WholeShardSpace:
         if smallest <= 0.0:
             return True
         most = part.single_shards
-        domains = binding_domains(part.block)
         counts: Dict[Tuple[int, ...], float] = {}
-        for path, osds in self._room_of(part).items():
+        for path, osds in self._room_of(part.reach).items():
             counts[path] = sum([number * min(most, room // smallest)
                                 for room, number in osds.items()])
-        return most_placed(domains, counts, most) >= part.all_shards
+        return most_placed(part.reach.domains, counts, most) >= part.all_shards
 
-    def _room_of(self, part: PoolDemand) -> _RoomOf:
-        if part.block not in self._known:
-            domains = binding_domains(part.block)
+    def _room_of(self, reach: Reach) -> _RoomOf:
+        if reach not in self._known:
             found: _RoomOf = {}
-            for osd in piecewise(part.osds, OSDS_AT_ONCE):
-                inside = found.setdefault(tuple([d.bucket_of[osd] for d in domains]), {})
+            for osd, path in piecewise(reach.paths.items(), OSDS_AT_ONCE):
+                inside = found.setdefault(path, {})
                 room = -(-max(0, self._room[osd]) // self._step) * self._step
                 inside[room] = inside.get(room, 0) + 1
-            self._known[part.block] = found
-        return self._known[part.block]
+            self._known[reach] = found
+        return self._known[reach]

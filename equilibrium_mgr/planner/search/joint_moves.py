@@ -8,6 +8,7 @@ Pairs of shards of two OSDs whose swap moves about the bytes that are wanted.
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import islice
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..state.cost_model import NOISE, CostModel
@@ -69,7 +70,13 @@ class JointMoves:
                     back = self.return_moves(pg, source, group)
                     if back:
                         yield back
-                    yield from self._away(pg, source, group, targets)
+                    # to the best buckets that the PG does not use
+                    moving, span = self._shards_in_bucket(pg, source, group)
+                    used = {group.joint.bucket_of[osd] for osd in placement.up[pg][span]}
+                    for _, osds in islice(((bucket, osds) for _, bucket, osds in targets
+                                           if bucket not in used and len(osds) >= len(moving)),
+                                          _BUCKETS):
+                        yield tuple((pg, osd, target) for (_, osd), target in zip(moving, osds))
 
     def return_moves(self, pg: int, source: int, group: ShardGroup) -> Tuple[ShardMove, ...]:
         """Moves of all that the PG has in the OSD's bucket to the initial OSDs; empty where a
@@ -89,20 +96,6 @@ class JointMoves:
         span = slice(group.block.start, group.block.start + group.block.positions)
         return [(number, osd) for number, osd in enumerate(self._placement.up[pg][span])
                 if bucket_of[osd] == bucket_of[source]], span
-
-    def _away(self, pg: int, source: int, group: ShardGroup,
-              targets: List[_BucketTargets]) -> Iterator[Tuple[ShardMove, ...]]:
-        """Yields moves to the best buckets that the PG does not use."""
-        assert group.joint is not None
-        moving, span = self._shards_in_bucket(pg, source, group)
-        used = {group.joint.bucket_of[osd] for osd in self._placement.up[pg][span]}
-        seen = 0
-        for _, bucket, osds in targets:
-            if bucket not in used and len(osds) >= len(moving):
-                yield tuple((pg, osd, target) for (_, osd), target in zip(moving, osds))
-                seen += 1
-                if seen >= _BUCKETS:
-                    break
 
     def _best_targets(self, group: ShardGroup, bucket: int) -> _BucketTargets:
         """The best OSDs of a bucket, no two in one failure domain below it."""
@@ -143,30 +136,19 @@ def pairs_of_shards(mine: List[Offer], sizes: List[int], theirs: List[Offer], wa
     Both lists are sorted; `sizes` are the bytes of the first one, the same for all partners of an
     OSD. Iterates over the shorter list and finds partners in the other one by bisection.
     """
-    if len(theirs) <= len(mine):
-        smallest, largest = sizes[0], sizes[-1]
-        for other in theirs:
-            size = other[0]
-            if int(size + most) < smallest:
-                continue
-            if int(size + least) > largest:
-                break
-            low = bisect_left(sizes, int(size + least))
-            high = bisect_left(sizes, int(size + most) + 1, low)
-            at = bisect_left(sizes, int(size + want))
-            for k in range(max(low, min(at, high) - 1), min(high, max(at, low) + 2)):
-                yield mine[k], other
-    else:
+    is_theirs = len(theirs) <= len(mine)   # the shorter list
+    shorter, longer, before, after = (theirs, mine, 1, 2) if is_theirs else (mine, theirs, 2, 1)
+    if not is_theirs:
         sizes = [offer[0] for offer in theirs]
-        smallest, largest = sizes[0], sizes[-1]
-        for offer in mine:
-            size = offer[0]
-            if int(size - least) < smallest:
-                continue
-            if int(size - most) > largest:
-                break
-            low = bisect_left(sizes, int(size - most))
-            high = bisect_left(sizes, int(size - least) + 1, low)
-            at = bisect_left(sizes, int(size - want))
-            for k in range(max(low, min(at, high) - 2), min(high, max(at, low) + 1)):
-                yield offer, theirs[k]
+        want, least, most = -want, -most, -least
+    for offer in shorter:
+        size = offer[0]
+        if int(size + most) < sizes[0]:
+            continue
+        if int(size + least) > sizes[-1]:
+            break
+        low = bisect_left(sizes, int(size + least))
+        high = bisect_left(sizes, int(size + most) + 1, low)
+        at = bisect_left(sizes, int(size + want))
+        for k in range(max(low, min(at, high) - before), min(high, max(at, low) + after)):
+            yield (longer[k], offer) if is_theirs else (offer, longer[k])

@@ -17,7 +17,7 @@ from typing import Dict, List
 from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
-from ..objective import Phase, Weights, holds_data
+from ..objective import PRESSURE, Weights, holds_data
 from ..state.constraints import OsdSetState, SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
@@ -106,11 +106,6 @@ class Search:
                     reduction.drop_pins()
         return not told_to_end()
 
-    def release(self) -> None:
-        """Frees most of its memory. Nothing is asked of it any more."""
-        self.shard_index.release()
-        self.targets.release()
-
     def repair(self, limits: SearchConstraints) -> Repair:
         """Builds the repair that finds operations within the limits."""
         return Repair(self.costs, self.targets, self.shard_index, self._joint_moves, limits,
@@ -151,11 +146,19 @@ class Search:
         for phase in self.weights.phases:
             if told_to_end():
                 break
-            if phase is Phase.PRESSURE:
+            if phase == PRESSURE:
                 self._lower_pressures(tightening, limits, budgets)
             else:
                 limits.tighten_to_current(self.weights.pressure_slack)
-                self._lower_max_utilizations(tightening)
+                for osd_set in self.sets:
+                    if not give_way():
+                        break
+                    if osd_set.needs_tightening:
+                        step = max(_LEAST_STEP, self.weights.step_shards * osd_set.typical_shard)
+                        tightening.lower_max_utilization(
+                            osd_set.osds, osd_set.bound + osd_set.goal_above_bound(self.weights),
+                            osd_set.value_of_lowering(self.weights), step,
+                            self.weights.fixed_cost_steps * self.weights.tightening_price * step)
         limits.tighten_to_current(0.0)
         return limits
 
@@ -200,16 +203,3 @@ class Search:
                 unspent = tightening.lower_pool_pressure(
                     group, costs.min_pressure[group], weights.pool_space_value * weight, part, left)
                 budgets[number] -= part - unspent
-
-    def _lower_max_utilizations(self, tightening: Tightening) -> None:
-        weights = self.weights
-        for osd_set in self.sets:
-            if not give_way():
-                return
-            if not osd_set.needs_tightening:
-                continue
-            goal = osd_set.goal_above_bound(weights)
-            step = max(_LEAST_STEP, weights.step_shards * osd_set.typical_shard)
-            tightening.lower_max_utilization(
-                osd_set.osds, osd_set.bound + goal, osd_set.value_of_lowering(weights), step,
-                weights.fixed_cost_steps * weights.tightening_price * step)

@@ -15,9 +15,7 @@ from ...snapshot.upmap_items import items_for
 from .shard_groups import ShardGroup, build_groups
 
 
-#: Before it gives way again, a few milliseconds: PGs added, PGs or OSDs freed.
-_PGS_A_PIECE = 500
-_FREED_AT_ONCE = 5000
+_PGS_A_PIECE = 500   # added before it gives way again: a few milliseconds
 
 ShardMove = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
@@ -119,12 +117,6 @@ class PlacementState:
         """Bytes of the shard that a PG has on an OSD."""
         return self.bytes_of[self.group_of(pg, osd)][pg] if self._uneven_groups else (
             self.pg_bytes[pg])
-
-    def block_spans(self, pg: int) -> List[slice]:
-        """The spans of a PG's up set that are placed under one take each."""
-        rule = self.groups[self.groups_of_pool[self.pool_of_pg[pg]][0]].pool.rule
-        assert rule is not None
-        return [slice(b.start, b.start + b.positions) for b in rule.blocks]
 
     def initial_osds(self, pg: int, osd: int, group: int) -> Tuple[int, ...]:
         """The initial OSDs that a displaced shard on an OSD can return to.
@@ -307,27 +299,14 @@ class PlacementState:
                     if i >= 0:
                         shard_counts[i] += 1
                 if groups is not None and len(up) == size:
-                    self._count(up, groups, pg.shard_bytes)
+                    for index, i in zip(groups if len(groups) > 1 else groups * size, up):
+                        group = self.groups[index]
+                        group.shard_count += 1
+                        group.total_bytes += int(pg.shard_bytes * group.size_ratio)
+                        if i >= 0:
+                            group.counts[i] += 1
                     if -1 not in up and pg_refusal(pg, options) is None:
                         self._add_movable(pg, up, groups)
-
-    def _count(self, up: Sequence[int], groups: Sequence[int], shard_bytes: int) -> None:
-        """Adds a PG's shards to their groups; -1 in `up` is an OSD without an index."""
-        if len(groups) == 1:
-            group = self.groups[groups[0]]
-            group.shard_count += len(up)
-            group.total_bytes += int(shard_bytes * group.size_ratio) * len(up)
-            counts = group.counts
-            for i in up:
-                if i >= 0:
-                    counts[i] += 1
-            return
-        for group_index, i in zip(groups, up):
-            group = self.groups[group_index]
-            group.shard_count += 1
-            group.total_bytes += int(shard_bytes * group.size_ratio)
-            if i >= 0:
-                group.counts[i] += 1
 
     def _add_movable(self, pg: Pg, up: Tuple[int, ...],
                      groups: Sequence[int]) -> None:
@@ -360,13 +339,6 @@ class PlacementState:
         for index in groups if len(groups) == 1 else dict.fromkeys(groups):
             if self.groups[index].domain_bits:
                 self.groups[index].add_reachable_domains(up)
-
-    def release(self) -> None:
-        """Frees its lists in pieces: all at once takes long. Nothing is asked of it any more."""
-        for numbers in (self.up, self.initial_up, self.raw_up, self.shards, self.pg_bytes):
-            while numbers:
-                give_way()
-                del numbers[-_FREED_AT_ONCE:]
 
 
 def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:

@@ -57,17 +57,6 @@ class TargetIndex:
         known = self.list_of(group, source)
         return known.entries() if known is not None else []
 
-    def release(self) -> None:
-        """Frees its lists one by one: all of them at once takes long. Not asked any more."""
-        while self._by_group:
-            for known in self._by_group.pop().values():
-                known.clear()
-                give_way()
-
-    def list_id(self, group: int, source: int) -> int:
-        """A number that tells the list of `candidates`: groups with the same number share it."""
-        return id(self.list_of(group, source))
-
     def in_bucket(self, group: int, bucket: int) -> List[TargetEntry]:
         """The OSDs of one of the buckets that a PG's shards of the group share."""
         if (group, bucket) not in self._by_bucket:
@@ -96,10 +85,6 @@ class SortedOsds:
         self._entries: List[TargetEntry] = []
         self._keys: Dict[int, float] = {}
         self._changes_seen = -1
-
-    def clear(self) -> None:
-        """Frees its entries; they are made again where they are asked for."""
-        self._entries, self._keys, self._changes_seen = [], {}, -1
 
     def entries(self) -> List[TargetEntry]:
         """(key, OSD), the best first."""
@@ -145,9 +130,7 @@ SizedShards = List[Tuple[int, int, int]]    # (bytes, PG, group), sorted
 #: not search: an OSD has one entry for each of its pools.
 ShardsByGroup = Dict[int, Tuple[Shards, Shards]]
 
-#: Before it gives way again, a few milliseconds: OSDs whose shards are gone over, PGs, shards
-#: sorted.
-_OSDS_A_PIECE = 30
+#: Before it gives way again, a few milliseconds: PGs, shards sorted.
 _PGS_A_PIECE = 1000
 _SORTED_AT_ONCE = 2000
 
@@ -206,9 +189,3 @@ class ShardIndex:
             for pg in piecewise(placement.moved_pgs, _PGS_A_PIECE)
             for osd in placement.up[pg] if osd not in placement.initial_up[pg]),
             _SORTED_AT_ONCE)
-
-    def release(self) -> None:
-        """Frees what is kept, in pieces: all of it at once takes long."""
-        for osd in piecewise(range(len(self._grouped)), _OSDS_A_PIECE):
-            self._grouped[osd] = (-1, {})
-            self._sorted[osd] = (-1, [], [])

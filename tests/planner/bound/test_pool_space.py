@@ -18,7 +18,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.plan.usage import shard_weight
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
 from equilibrium_mgr.planner.bound.pool_space import (
-    CAPACITY, FAILURE_DOMAIN, WHOLE_SHARDS, PoolSpaceBound)
+    FAILURE_DOMAIN, WHOLE_SHARDS, PoolSpaceBound)
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
@@ -31,14 +31,6 @@ def gib(bound: PoolSpaceBound) -> float:
 
 
 # -- closed forms ------------------------------------------------------------------------------
-
-
-def test_all_that_is_free_is_shared_by_the_copies() -> None:
-    """Four OSDs of 100 GiB with 160 GiB on them, two copies."""
-    cluster = fill(Cluster(hosts(4)).pool(1, size=2), 1, [[ps % 3, 3] for ps in range(80)])
-    bound = bounds_of(cluster)[1]
-    assert gib(bound) == pytest.approx((4 * 95 - 160) / 2)
-    assert (bound.kind, bound.osds) == (CAPACITY, frozenset({0, 1, 2, 3}))
 
 
 def test_a_giant_host_takes_one_copy_and_no_more() -> None:
