@@ -1,6 +1,7 @@
 """A CRUSH rule as the take … emit blocks that a pool of a given size gets from it."""
 from __future__ import annotations
 
+from math import prod
 from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 from .hierarchy import OSD_TYPE
@@ -41,10 +42,7 @@ class TakeBlock(NamedTuple):
 
     def shards_below(self, number: int) -> int:
         """The most shards of one PG in a bucket that the choose step of this number chose."""
-        product = 1
-        for deeper in self.choose_steps[number + 1:]:
-            product *= deeper.num
-        return product
+        return prod(deeper.num for deeper in self.choose_steps[number + 1:])
 
 
 def resolved_num(num: int, pool_size: int) -> int:
@@ -70,10 +68,17 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
         elif op == "emit" and not (is_msr and (take is None or take >= 0)):
             if take is None:
                 raise UnsupportedRule("the rule emits before it takes")
-            block = _emit(take, chosen, placed, pool_size)
-            if block.positions > 0:
-                blocks.append(block._replace(is_msr=is_msr))
-                placed += block.positions
+            if not chosen:
+                if take < 0:
+                    raise UnsupportedRule("the rule emits a bucket instead of OSDs")
+                chosen = [ChooseStep(OSD_TYPE, 1)]
+            if chosen[-1].type_name != OSD_TYPE:
+                raise UnsupportedRule(
+                    f"the rule emits buckets of type {chosen[-1].type_name} instead of OSDs")
+            positions = min(prod(level.num for level in chosen), pool_size - placed)
+            if positions > 0:
+                blocks.append(TakeBlock(take, tuple(chosen), placed, positions, is_msr))
+                placed += positions
             take, chosen = None, []
         elif op in _CHOOSE_STEPS and not is_msr or op == "choosemsr" and is_msr and (
                 take is not None):
@@ -92,17 +97,3 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     if placed < pool_size:
         raise UnsupportedRule(f"the rule places {placed} of {pool_size} shards")
     return blocks
-
-
-def _emit(take: int, steps: List[ChooseStep], placed: int, pool_size: int) -> TakeBlock:
-    if not steps:
-        if take < 0:
-            raise UnsupportedRule("the rule emits a bucket instead of OSDs")
-        return TakeBlock(take, (ChooseStep(OSD_TYPE, 1),), placed, min(1, pool_size - placed))
-    if steps[-1].type_name != OSD_TYPE:
-        raise UnsupportedRule(
-            f"the rule emits buckets of type {steps[-1].type_name} instead of OSDs")
-    product = 1
-    for step in steps:
-        product *= step.num
-    return TakeBlock(take, tuple(steps), placed, min(product, pool_size - placed))

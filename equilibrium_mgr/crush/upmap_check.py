@@ -9,6 +9,7 @@ positions are where the takes want them.
 """
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .hierarchy import OSD_TYPE, CrushHierarchy
@@ -58,9 +59,7 @@ class UpmapCheck:
                             f" the monitor allows {most}")
             elif op == "emit":
                 if take < 0:
-                    count = 1
-                    for num in nums.values():
-                        count *= num
+                    count = prod(nums.values())
                     inside = self._crush.subtree(take).weights
                     for osd in up[cursor:cursor + count]:
                         if osd not in inside:

@@ -23,6 +23,11 @@ _LEAST_BACKFILLFULL = 0.85
 HARD_SHARE = 0.8
 
 
+# Values of Plan.stop_reason.
+MOVE_LIMIT = "the limit of moves is reached"
+BYTE_LIMIT = "the limit of bytes is reached"
+
+
 class PlanOptions(NamedTuple):
     """Options of one plan; None means unlimited."""
 
@@ -43,6 +48,12 @@ class PlanOptions(NamedTuple):
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
     limited_to: str = ""   # what sources, targets and pools leave, in words; empty: everything
     cooling_pgs: FrozenSet[str] = frozenset()  # of rejected_pgs, those that wait for pg_cooldown
+
+    def limit_passed(self, moves: int, moved_bytes: int) -> Optional[str]:
+        """The limit that so much is beyond, as a plan's stop reason; None where it keeps both."""
+        if self.max_moves is not None and moves > self.max_moves:
+            return MOVE_LIMIT
+        return BYTE_LIMIT if self.max_bytes is not None and moved_bytes > self.max_bytes else None
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:

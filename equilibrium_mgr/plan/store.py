@@ -106,7 +106,12 @@ class PlanStore:
         if len(parts) < head.parts:
             raise BadPlan(f"plan '{name}' is incomplete in the key-value store")
         try:
-            plan = plan_from_dict(json.loads(_unpacked(base64.b64decode("".join(parts).encode()))))
+            unpacker = zlib.decompressobj()
+            plain = unpacker.decompress(base64.b64decode("".join(parts).encode()),
+                                        _MOST_UNPACKED_BYTES)
+            if not unpacker.eof:
+                raise zlib.error("it is cut off or far too large")
+            plan = plan_from_dict(json.loads(plain))
         except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
             raise BadPlan(f"plan '{name}' is damaged in the key-value store ({error})") from error
         with self._lock:
@@ -123,11 +128,12 @@ class PlanStore:
         """Deletes the parts that no head names. Those of a head that cannot be read are left alone:
         a newer release may have written it."""
         heads, stored = self.heads(), self._kv.get_store_prefix(_PREFIX)
+        parts = {_part_key(head.name, head.generation, index)
+                 for head in heads.values() for index in range(head.parts)}
         for key in sorted(stored):
             name, _, rest = key[len(_PREFIX):].partition("/")
-            if rest.startswith("part/") and (
-                    not _belongs(rest, heads[name]) if name in heads
-                    else _head_key(name) not in stored):
+            if rest.startswith("part/") and key not in parts and (
+                    name in heads or _head_key(name) not in stored):
                 self._kv.set_store(key, None)
 
     def _loaded(self) -> Dict[str, PlanHead]:
@@ -149,12 +155,6 @@ def _part_key(name: str, generation: int, index: int) -> str:
     return f"{_PREFIX}{name}/part/{generation}/{index}"
 
 
-def _belongs(rest: str, head: PlanHead) -> bool:
-    """True if a key's `part/GENERATION/INDEX` is one of the head's parts."""
-    generation, _, index = rest[len("part/"):].partition("/")
-    return generation == str(head.generation) and index.isdigit() and int(index) < head.parts
-
-
 def _parse_head(value: str) -> Optional[PlanHead]:
     """A head, or None for one that cannot be read: a damaged value must not stop the module."""
     try:
@@ -168,12 +168,3 @@ def _parse_head(value: str) -> Optional[PlanHead]:
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
     return head if sound else None
-
-
-def _unpacked(packed: bytes) -> bytes:
-    """Unpacks at most the size of the largest plan; raises zlib.error for more."""
-    unpacker = zlib.decompressobj()
-    plain = unpacker.decompress(packed, _MOST_UNPACKED_BYTES)
-    if not unpacker.eof:
-        raise zlib.error("it is cut off or far too large")
-    return plain

@@ -26,14 +26,12 @@ from .state.placement_state import PlacementState
 _CHANGES_A_PIECE = 500
 _SORTED_AT_ONCE = 10_000
 
-SourceTarget = Tuple[int, int]      # (source, target), OSD indices
-
 
 class Change(NamedTuple):
     """The moves of one PG's shards."""
 
     pg: int
-    moves: Tuple[SourceTarget, ...]
+    moves: Tuple[Tuple[int, int], ...]   # (source, target), OSD indices
     bytes: int                   # of one shard
 
 
@@ -47,13 +45,14 @@ def wanted_changes(placement: PlacementState) -> List[Change]:
     moved = sorted_piecewise(placement.moved_pgs, _SORTED_AT_ONCE)
     for pg in piecewise(moved, _CHANGES_A_PIECE):
         initial, up = placement.initial_up[pg], placement.up[pg]
-        groups = placement.groups_of_pool[placement.pool_of_pg[pg]]
-        if placement.groups[groups[0]].pool.erasure:
+        pool = placement.snapshot.pools[placement.pool_of_pg[pg]]
+        assert pool.rule is not None
+        if pool.erasure:
             moves = tuple((a, b) for a, b in zip(initial, up) if a != b)
         else:
-            moves = tuple(pair for span in placement.block_spans(pg) for pair in zip(
-                [a for a in initial[span] if a not in up[span]],
-                [b for b in up[span] if b not in initial[span]]))
+            moves = tuple(pair for block in pool.rule.blocks for pair in zip(
+                [a for a in block.members(initial) if a not in block.members(up)],
+                [b for b in block.members(up) if b not in block.members(initial)]))
         if moves:
             changes.append(Change(pg, moves, placement.pg_bytes[pg]))
     return changes

@@ -33,10 +33,8 @@ from .state.placement_state import PlacementState, ShardMove
 #: Before it gives way again, a few milliseconds: PGs counted, changes written down.
 _CHANGES_A_PIECE = 100
 
-# Values of Plan.stop_reason.
+# Values of Plan.stop_reason beside those of plan/options.py.
 CONVERGED = "converged"
-MOVE_LIMIT = "the limit of moves is reached"
-BYTE_LIMIT = "the limit of bytes is reached"
 INTERRUPTED = "the time limit is reached"
 
 
@@ -78,10 +76,9 @@ def _within_limits(groups: List[ChangeGroup],
     for number, group in enumerate(piecewise(groups, 10 * _CHANGES_A_PIECE)):
         moves += sum(len(change.moves) for change in group if change.bytes)
         moved_bytes += sum(len(change.moves) * change.bytes for change in group)
-        if options.max_moves is not None and moves > options.max_moves:
-            return MOVE_LIMIT, groups[:number]
-        if options.max_bytes is not None and moved_bytes > options.max_bytes:
-            return BYTE_LIMIT, groups[:number]
+        reason = options.limit_passed(moves, moved_bytes)
+        if reason is not None:
+            return reason, groups[:number]
     return CONVERGED, groups
 
 
@@ -280,12 +277,6 @@ class LimitedSearch:
             self._moves += 1 if size else 0
             self._bytes += size
 
-    def _within_limits(self) -> bool:
-        """True if what has been made keeps the limits of the options."""
-        most_moves, most_bytes = self._options.max_moves, self._options.max_bytes
-        return ((most_moves is None or self._moves <= most_moves)
-                and (most_bytes is None or self._bytes <= most_bytes))
-
     # -- utilizations ------------------------------------------------------------------------------
 
     def _lowest(self, sets: Sequence[OsdSetState]) -> List[ShardMove]:
@@ -351,7 +342,7 @@ class LimitedSearch:
                 found = repair.steps
             self._make(found)
             steps += found
-            if not self._within_limits():
+            if self._options.limit_passed(self._moves, self._bytes):
                 return False
         return True
 
@@ -409,7 +400,7 @@ class LimitedSearch:
                 if found and self._excess(osd, wanted) <= 0.0:
                     return
                 self._make(found)
-                if not self._within_limits():
+                if self._options.limit_passed(self._moves, self._bytes):
                     for pg, source, target in found:
                         placement.move(pg, target, source)
                     return

@@ -16,7 +16,7 @@ from ..snapshot.immovable_reasons import OF_RULE
 from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, shard_changes
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import utilization_bounds
-from .planner import BYTE_LIMIT, CONVERGED, INTERRUPTED, MOVE_LIMIT, PlannedChanges
+from .planner import CONVERGED, INTERRUPTED, PlannedChanges
 
 #: Shards of one PG that are moved to other OSDs at most; more go back to where CRUSH has them.
 _MOST_SHARDS = 3
@@ -55,11 +55,8 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
         erasure = snapshot.pools[pg.pool].erasure
         copied = len(shard_changes(pg.holders, wanted, erasure)[0])
         shards, moved_bytes = shards + copied, moved_bytes + copied * pg.shard_bytes
-        if options.max_moves is not None and shards > options.max_moves:
-            stop_reason = MOVE_LIMIT
-            break
-        if options.max_bytes is not None and moved_bytes > options.max_bytes:
-            stop_reason = BYTE_LIMIT
+        stop_reason = options.limit_passed(shards, moved_bytes) or CONVERGED
+        if stop_reason != CONVERGED:
             break
         gains, losses = shard_changes(pg.up, wanted, erasure)
         changes.add(pg, wanted, list(zip(losses, gains)))

@@ -254,12 +254,8 @@ class PgNumAdvice(NamedTuple):
     then: float     # the same with that pg_num
 
 
-class _PoolShards(NamedTuple):
-    """One take of a pool in a set, and the bytes of one shard of each PG."""
-
-    pool: int
-    block: PlacementBlock
-    sizes: List[int]
+#: One take of a pool in a set: the pool, its block, and the bytes of one shard of each PG.
+_PoolShards = Tuple[int, PlacementBlock, List[int]]
 
 
 def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int,
@@ -267,16 +263,26 @@ def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int,
     """The least pg_num that brings the set near its bound, or as near as a pg_num can; empty where
     none helps by a tenth of a point. `max_shards`: PG shards per OSD that Ceph allows, 0: unknown.
     """
-    parts = _pool_shards(snapshot, osd_set)
-    now = highest_with_whole_shards(snapshot, osd_set, parts, {})
+    sizes: Dict[int, List[int]] = {}
+    fixed = {osd: float(snapshot.osds[osd].target_bytes) for osd in osd_set.osds}   # of no shard
+    for pg in snapshot.pgs.values():
+        sizes.setdefault(pg.pool, []).append(pg.shard_bytes)
+        for osd in pg.up:
+            if osd in fixed:
+                fixed[osd] -= pg.shard_bytes
+    parts = [(number, block, sizes[number])
+             for number, one in sorted(snapshot.pools.items()) if one.rule is not None
+             for block in one.rule.blocks
+             if sum(sizes.get(number, ())) and not fixed.keys().isdisjoint(block.weights)]
+    now = _highest_with_whole_shards(snapshot, osd_set, fixed, parts, {})
     best = PgNumAdvice(pool, snapshot.pools[pool].pg_num, now, now)
-    present = sum(part.block.positions * len(part.sizes) for part in parts)
-    own = sum(part.block.positions * len(part.sizes) for part in parts if part.pool == pool)
+    present = sum(block.positions * len(found) for _, block, found in parts)
+    own = sum(block.positions * len(found) for number, block, found in parts if number == pool)
     times = 2
     while times <= _MOST_TIMES:
         if present + own * (times - 1) > (max_shards or _MOST_SHARDS) * len(osd_set.osds):
             break
-        then = highest_with_whole_shards(snapshot, osd_set, parts, {pool: times})
+        then = _highest_with_whole_shards(snapshot, osd_set, fixed, parts, {pool: times})
         if then < best.then - 0.001:
             best = PgNumAdvice(pool, snapshot.pools[pool].pg_num * times, now, then)
         if then - osd_set.bound < _NEAR:
@@ -285,26 +291,30 @@ def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int,
     return (best,) if best.then < now - 0.001 else ()
 
 
-def highest_with_whole_shards(snapshot: Snapshot, osd_set: OsdSet, parts: Sequence[_PoolShards],
-                              times: Mapping[int, int]) -> float:
-    """The highest utilization by the model. `times`: pool → factor of its pg_num."""
-    used = _fixed_bytes(snapshot, osd_set)
+def _highest_with_whole_shards(snapshot: Snapshot, osd_set: OsdSet, fixed: Mapping[int, float],
+                               parts: Sequence[_PoolShards], times: Mapping[int, int]) -> float:
+    """The highest utilization by the model. `fixed`: OSD → bytes on it that are of no shard,
+    `times`: pool → factor of its pg_num."""
+    used = {osd: max(0.0, left) for osd, left in fixed.items()}
     size = {osd: snapshot.osds[osd].size_bytes for osd in osd_set.osds}
     fine = _FINE * min(size.values())
     highest = osd_set.bound
-    for part in sorted(parts, key=lambda p: -(sum(p.sizes) / len(p.sizes)) / times.get(p.pool, 1)):
-        split = times.get(part.pool, 1)
-        mean = sum(part.sizes) / len(part.sizes) / split
+    for pool, block, sizes in sorted(
+            parts, key=lambda part: -(sum(part[2]) / len(part[2])) / times.get(part[0], 1)):
+        split = times.get(pool, 1)
+        mean = sum(sizes) / len(sizes) / split
         if mean < fine:
             break
-        targets = [osd for osd in part.block.weights if osd in used]
-        domain = _domain_of(part.block, targets)
+        targets = [osd for osd in block.weights if osd in used]
+        # the bucket that holds one shard of a PG at most; the OSD itself where none is
+        bucket_of = next((domain.bucket_of for domain in block.domains
+                          if domain.shards_per_bucket == 1), {osd: osd for osd in targets})
         heap = [((used[osd] + mean) / size[osd], osd) for osd in targets]
         heapq.heapify(heap)
-        for shard in sorted(part.sizes, reverse=True):
+        for shard in sorted(sizes, reverse=True):
             for _ in range(split):
                 give_way()
-                for osd in _place(heap, part.block.positions, domain):
+                for osd in _place(heap, block.positions, bucket_of):
                     used[osd] += shard / split
                     highest = max(highest, used[osd] / size[osd])
                     heapq.heappush(heap, ((used[osd] + mean) / size[osd], osd))
@@ -326,33 +336,3 @@ def _place(heap: List[Tuple[float, int]], shards: int, domain: Mapping[int, int]
     for entry in skipped:
         heapq.heappush(heap, entry)
     return chosen
-
-
-def _domain_of(block: PlacementBlock, osds: Sequence[int]) -> Dict[int, int]:
-    """OSD → the bucket that holds one shard of a PG at most; the OSD itself where none is."""
-    for domain in block.domains:
-        if domain.shards_per_bucket == 1:
-            return {osd: domain.bucket_of[osd] for osd in osds}
-    return {osd: osd for osd in osds}
-
-
-def _pool_shards(snapshot: Snapshot, osd_set: OsdSet) -> List[_PoolShards]:
-    """One for each take of a pool with data whose OSDs are in the set."""
-    sizes: Dict[int, List[int]] = {}
-    for pg in snapshot.pgs.values():
-        sizes.setdefault(pg.pool, []).append(pg.shard_bytes)
-    members = frozenset(osd_set.osds)
-    return [_PoolShards(number, block, sizes[number])
-            for number, pool in sorted(snapshot.pools.items()) if pool.rule is not None
-            for block in pool.rule.blocks
-            if sum(sizes.get(number, ())) and not members.isdisjoint(block.weights)]
-
-
-def _fixed_bytes(snapshot: Snapshot, osd_set: OsdSet) -> Dict[int, float]:
-    """OSD → bytes on it that are of no shard."""
-    fixed = {osd: float(snapshot.osds[osd].target_bytes) for osd in osd_set.osds}
-    for pg in snapshot.pgs.values():
-        for osd in pg.up:
-            if osd in fixed:
-                fixed[osd] -= pg.shard_bytes
-    return {osd: max(0.0, left) for osd, left in fixed.items()}

@@ -46,7 +46,9 @@ class FlowNetwork:
         self._edges_of: List[List[int]] = [[] for _ in range(nodes)]
         self._head: List[int] = []
         self._residual: List[int] = []   # what an edge can still carry; edge e is e ^ 1 reversed
-        self._depth: List[int] = []      # edges from the source, -1 where it does not reach
+        #: per node edges from the source, -1 where it does not reach: after `max_flow` on the other
+        #: side of the minimum cut, of several of that with the smallest source side
+        self.depth: List[int] = []
 
     def add_edge(self, tail: int, head: int, capacity: int) -> None:
         """Adds an edge and its reverse, which carries nothing at first."""
@@ -62,18 +64,11 @@ class FlowNetwork:
             flow += self._saturate_shortest_paths(source, sink)
         return flow
 
-    def on_source_side(self, node: int) -> bool:
-        """After `max_flow`: True if the node is on the source's side of the minimum cut.
-
-        Of several minimum cuts it is the one with the smallest source side.
-        """
-        return self._depth[node] >= 0
-
     def _measure_depths(self, source: int, sink: int) -> bool:
         """Measures distances from the source; False if the sink is out of reach, and then every
         node within reach has its depth."""
         edges_of, head, residual = self._edges_of, self._head, self._residual
-        depth = self._depth = [-1] * len(edges_of)
+        depth = self.depth = [-1] * len(edges_of)
         depth[source] = 0
         queue = deque([source])
         seen = 0
@@ -93,7 +88,7 @@ class FlowNetwork:
 
     def _saturate_shortest_paths(self, source: int, sink: int) -> int:
         """Sends a blocking flow over the edges that lead one step farther from the source."""
-        edges_of, head, residual, depth = self._edges_of, self._head, self._residual, self._depth
+        edges_of, head, residual, depth = self._edges_of, self._head, self._residual, self.depth
         current = [0] * len(edges_of)   # per node the index of its first edge that is not exhausted
         path: List[int] = []   # edges from the source to `node`
         node, flow, steps = source, 0, 0
@@ -240,8 +235,20 @@ def max_min_levels(network: CapacityNetwork) -> List[UtilizationTier]:
         upper = upper_nodes(network, piece, utilization)
         if not upper or len(upper) == len(piece.nodes):
             tiers.append(UtilizationTier(utilization, piece.nodes))
-        else:
-            unsolved += reversed(_divide(network, piece, upper))
+            continue
+        # the edges between the upper part and the lower are saturated, downwards only
+        halves = [Piece([n for n in piece.nodes if (n in upper) == above],
+                        {n: flow for n, flow in piece.inflow.items() if (n in upper) == above},
+                        {n: flow for n, flow in piece.outflow.items() if (n in upper) == above})
+                  for above in (True, False)]
+        outflow, inflow = halves[0].outflow, halves[1].inflow
+        lower = set(halves[1].nodes)
+        for node in halves[0].nodes:
+            for head, capacity in network.edges[node]:
+                if head in lower:
+                    outflow[node] = outflow.get(node, 0) + capacity
+                    inflow[head] = inflow.get(head, 0) + capacity
+        unsolved += reversed(halves)
     return tiers
 
 
@@ -267,23 +274,7 @@ def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> S
     unserved = inflow - flows.max_flow(source, target)
     if unserved <= sinks + (inflow >> _TOLERANCE_SHIFT):  # capacities are rounded by a byte each
         return set()
-    return {node for node in piece.nodes if flows.on_source_side(place[node])}
-
-
-def _divide(network: CapacityNetwork, piece: Piece, upper: Set[int]) -> List[Piece]:
-    """The upper part, then the lower; the edges between them are saturated, downwards only."""
-    halves = [Piece([n for n in piece.nodes if (n in upper) == above],
-                     {n: flow for n, flow in piece.inflow.items() if (n in upper) == above},
-                     {n: flow for n, flow in piece.outflow.items() if (n in upper) == above})
-              for above in (True, False)]
-    outflow, inflow = halves[0].outflow, halves[1].inflow
-    lower = set(halves[1].nodes)
-    for node in halves[0].nodes:
-        for head, capacity in network.edges[node]:
-            if head in lower:
-                outflow[node] = outflow.get(node, 0) + capacity
-                inflow[head] = inflow.get(head, 0) + capacity
-    return halves
+    return {node for node in piece.nodes if flows.depth[place[node]] >= 0}
 
 
 #: A demand with a smaller ratio of all bytes may exceed its limit per OSD: that does not show in

@@ -150,7 +150,15 @@ class Search:
                 self._lower_pressures(tightening, limits, budgets)
             else:
                 limits.tighten_to_current(self.weights.pressure_slack)
-                self._lower_max_utilizations(tightening)
+                for osd_set in self.sets:
+                    if not give_way():
+                        break
+                    if osd_set.needs_tightening:
+                        step = max(_LEAST_STEP, self.weights.step_shards * osd_set.typical_shard)
+                        tightening.lower_max_utilization(
+                            osd_set.osds, osd_set.bound + osd_set.goal_above_bound(self.weights),
+                            osd_set.value_of_lowering(self.weights), step,
+                            self.weights.fixed_cost_steps * self.weights.tightening_price * step)
         limits.tighten_to_current(0.0)
         return limits
 
@@ -195,16 +203,3 @@ class Search:
                 unspent = tightening.lower_pool_pressure(
                     group, costs.min_pressure[group], weights.pool_space_value * weight, part, left)
                 budgets[number] -= part - unspent
-
-    def _lower_max_utilizations(self, tightening: Tightening) -> None:
-        weights = self.weights
-        for osd_set in self.sets:
-            if not give_way():
-                return
-            if not osd_set.needs_tightening:
-                continue
-            goal = osd_set.goal_above_bound(weights)
-            step = max(_LEAST_STEP, weights.step_shards * osd_set.typical_shard)
-            tightening.lower_max_utilization(
-                osd_set.osds, osd_set.bound + goal, osd_set.value_of_lowering(weights), step,
-                weights.fixed_cost_steps * weights.tightening_price * step)

@@ -256,7 +256,7 @@ class Descent:
             return known
         ranked: Dict[int, List[RankedGroup]] = {}   # id of the list of targets → groups
         for group in grouped:
-            ranked.setdefault(self._targets.list_id(group, source), []).append(
+            ranked.setdefault(id(self._targets.list_of(group, source)), []).append(
                 (-self._costs.count_gain_on_leave(group, source), group))
         known = []
         for groups in ranked.values():

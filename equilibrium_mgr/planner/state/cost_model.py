@@ -99,7 +99,6 @@ class CostModel:
                  typical: Sequence[float]) -> None:
         self.placement = placement
         self.weights = weights
-        self._count_weight = weights.count_weight
         self.bound_utilization = bound_utilization
         self.move_cost: List[float] = [weights.move_cost * t for t in typical]
         #: group → weight of its pool, 0 to 1
@@ -171,7 +170,7 @@ class CostModel:
             cap = 1.0
         if count <= cap:
             return 0.0
-        factor = self._count_weight * weight * self.placement.size_bytes[osd]
+        factor = self.weights.count_weight * weight * self.placement.size_bytes[osd]
         over, before = count / cap - 1.0, (count - 1) / cap - 1.0
         if before <= 0.0:
             return factor * over * over

@@ -118,12 +118,6 @@ class PlacementState:
         return self.bytes_of[self.group_of(pg, osd)][pg] if self._uneven_groups else (
             self.pg_bytes[pg])
 
-    def block_spans(self, pg: int) -> List[slice]:
-        """The spans of a PG's up set that are placed under one take each."""
-        rule = self.groups[self.groups_of_pool[self.pool_of_pg[pg]][0]].pool.rule
-        assert rule is not None
-        return [slice(b.start, b.start + b.positions) for b in rule.blocks]
-
     def initial_osds(self, pg: int, osd: int, group: int) -> Tuple[int, ...]:
         """The initial OSDs that a displaced shard on an OSD can return to.
 

@@ -57,10 +57,6 @@ class TargetIndex:
         known = self.list_of(group, source)
         return known.entries() if known is not None else []
 
-    def list_id(self, group: int, source: int) -> int:
-        """A number that tells the list of `candidates`: groups with the same number share it."""
-        return id(self.list_of(group, source))
-
     def in_bucket(self, group: int, bucket: int) -> List[TargetEntry]:
         """The OSDs of one of the buckets that a PG's shards of the group share."""
         if (group, bucket) not in self._by_bucket:

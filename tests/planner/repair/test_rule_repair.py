@@ -14,8 +14,8 @@ from tests.support.rules import EC_HOST_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import REPAIR, Plan
-from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.planner.planner import CONVERGED, MOVE_LIMIT, make_plan
+from equilibrium_mgr.plan.options import MOVE_LIMIT, PlanOptions
+from equilibrium_mgr.planner.planner import CONVERGED, make_plan
 from equilibrium_mgr.planner.rule_repair import NOT_MENDED, broken_pgs, repair_plan
 from equilibrium_mgr.runtime.time_slice import giving_way
 from equilibrium_mgr.snapshot.model import Snapshot
