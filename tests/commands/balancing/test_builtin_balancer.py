@@ -63,6 +63,7 @@ def test_on_without_it_waits_for_nothing(session: Session) -> None:
     assert sent
 
 
+@pytest.mark.full
 def test_balancer_that_was_disabled_by_force_is_in_nobody_s_way(
         open_session: Callable[..., Session]) -> None:
     """Ceph 20: its option stays unset, which means on, but no module is there to go by it."""
@@ -103,6 +104,7 @@ def test_in_mode_read_it_stays_on(beside_reads: Session) -> None:
     assert run(beside_reads, "equilibrium off").splitlines() == ["automatic balancing is off"]
 
 
+@pytest.mark.full
 def test_from_a_mode_that_moves_data_to_read_is_waited_for(beside: Session) -> None:
     """Its last batch may be on its way still."""
     run(beside, "config set mgr mgr/equilibrium/active true", "sim run 5m")
