@@ -1,5 +1,5 @@
-"""The folders of the module and of the stub import downwards only, no files import each other in a circle, and what
-plans knows neither the mgr nor a clock.
+"""The folders of the module and of the stub import downwards only, no files import each other in a
+circle, and what plans knows neither the mgr nor a clock.
 
 Reads the code; imports nothing of it.
 """

@@ -103,7 +103,8 @@ def _two_classes(rng: random.Random) -> Layout:
 
 
 _KINDS: Sequence[Callable[[random.Random], Layout]] = (
-    _replicated, _replicated, _random_erasure, _random_racks, _rack_pairs, _random_hybrid, _two_classes)
+    _replicated, _replicated, _random_erasure, _random_racks, _rack_pairs, _random_hybrid,
+    _two_classes)
 
 
 def _hosts(rng: random.Random, osds: Osds, count: int, osds_each: Sequence[int],

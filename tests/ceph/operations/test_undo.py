@@ -12,7 +12,8 @@ from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness import workload
 from ..harness.commands import (
-    answered, equilibrium, equilibrium_json, execute, quick_takeover, ready_plan, shards_in_flight, status)
+    answered, equilibrium, equilibrium_json, execute, quick_takeover, ready_plan, shards_in_flight,
+    status)
 
 #: By hand: what waits is counted by a look that on a busy machine is older than the PGs' reports.
 pytestmark = pytest.mark.long

@@ -56,7 +56,8 @@ def cases() -> Dict[str, Tuple[Dict[str, Any], Dict[int, int]]]:
     return {"plain": (crush_of(), ALL_IN), "reweighted": (crush_of(), SOME_OUT),
             "old tunables": (crush_of(tunables=OLD_TUNABLES), SOME_OUT),
             "weight-set": (crush_of(choose_args={"-1": _arguments(1)}), ALL_IN),
-            "positions": (crush_of(choose_args={"-1": _arguments(1), "0": _arguments(3)}), SOME_OUT)}
+            "positions": (crush_of(choose_args={"-1": _arguments(1), "0": _arguments(3)}),
+                          SOME_OUT)}
 
 
 def crush_of(**parts: Any) -> Dict[str, Any]:

@@ -79,7 +79,7 @@ def racks_2x3(spec: ClusterSpec) -> None:
 
 
 def stretch_three(spec: ClusterSpec) -> None:
-    """Two of three sites of unequal weight, two hosts in each: which two are chosen is up to CRUSH."""
+    """Two of three sites of unequal weight, two hosts in each: CRUSH chooses which two."""
     root = spec.topology.root()
     for name, count in (("east", 4), ("west", 3), ("south", 3)):
         hosts(spec, root.add(name, "datacenter"), count, 3, ALIKE)

@@ -75,8 +75,8 @@ def trend_discounted_variation(values: Sequence[float]) -> float:
     """How much a series goes up and down for nothing, on top of the way it has to go, in the unit
     of its values; 0 for a monotone one.
 
-    After CockroachDB's allocation simulator: with U the sum of a series' rises, D that of its falls,
-    the smaller of both is thrashing, discounted where the series has a trend.
+    After CockroachDB's allocation simulator: with U the sum of a series' rises, D that of its
+    falls, the smaller of both is thrashing, discounted where the series has a trend.
     """
     rises = sum(max(0.0, b - a) for a, b in zip(values, values[1:]))
     falls = sum(max(0.0, a - b) for a, b in zip(values, values[1:]))
