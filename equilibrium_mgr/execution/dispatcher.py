@@ -255,7 +255,8 @@ class UpmapDispatcher:
             if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
                 self.pending.remove(change)
         for dropped in result.rejected:
-            if _is_as_before(dropped.change.pgid, before, snapshot):
+            if dropped.change.pgid in added and _is_as_before(
+                    dropped.change.pgid, before, snapshot):
                 self.pending.remove(dropped.change)
             self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
         kept = {change.pgid for change in result.sent}

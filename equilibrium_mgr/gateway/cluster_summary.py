@@ -39,6 +39,7 @@ class PoolSummary(NamedTuple):
 
     pg_num: int                  # PGs that have statistics
     states: Mapping[str, int]    # PG state as Ceph names it (`active+clean`) → PGs
+    omap_bytes: int = 0          # of one copy, as deep scrubs have measured it, which may end a rest
 
 
 class Fullness(NamedTuple):
@@ -114,8 +115,8 @@ def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
             str(entry["state_name"]): int(entry["count"]) for entry in pool["pg_state_counts"]})
         for pool in pg_status.get("pgs_by_pool_state", [])}
     return MappingProxyType({int(pool["poolid"]): PoolSummary(
-        int(pool.get("num_pg", 0)), states.get(int(pool["poolid"]), MappingProxyType({})))
-        for pool in pool_stats})
+        int(pool.get("num_pg", 0)), states.get(int(pool["poolid"]), MappingProxyType({})),
+        int(pool.get("stat_sum", {}).get("num_omap_bytes", 0))) for pool in pool_stats})
 
 
 def object_copies(pg_status: Mapping[str, Any], pool_stats: Sequence[Mapping[str, Any]]) -> int:

@@ -157,8 +157,11 @@ class ClusterObserver:
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved.keys() | self._pending.sent_before, self.view)
-        self.view = self.view._replace(
-            rates=self._meter.observe(snapshot, self.view.movements))
+        try:   # rates are only shown: neither a round nor `off` may fail for them
+            self.view = self.view._replace(
+                rates=self._meter.observe(snapshot, self.view.movements))
+        except Exception:
+            self._log.exception("rates cannot be measured")
         if self._last_summary is not None:
             self.view = self.view._replace(statistics_at=self._last_summary.statistics_at,
                                            stale_osds=self._last_summary.stale_osds)
