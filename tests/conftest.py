@@ -56,8 +56,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="all tests, those marked `full` too, and the full number of random cases")
     parser.addoption("--only-full", action="store_true",
                      help="of --full, what a run without it leaves out")
-    parser.addoption("--part", metavar="K/N", default="0/1", help="with --only-full: of the tests "
-                     "marked `full` each N-th, from K on; random cases are not divided")
     for count in _COUNTS:
         parser.addoption(count.name, type=int, metavar="N",
                          help=f"{count.help} (default: {count.small}, {count.full} with --full)")
@@ -86,10 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     left: List[pytest.Item] = []
     if config.option.only_full:
-        first, count = map(int, config.option.part.split("/"))
-        marked = [item for item in items if not _has_cases(item) and item.get_closest_marker("full")]
-        wanted = {*marked[first % count::count], *filter(_has_cases, items)}
-        left = [item for item in items if item not in wanted]
+        left = [item for item in items
+                if not (item.get_closest_marker("full") or _has_cases(item))]
     elif not config.option.full:
         named = [arg.rpartition("/")[2] for arg in config.args if "::" in arg]
         left = [item for item in items
