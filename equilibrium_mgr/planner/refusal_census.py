@@ -116,8 +116,12 @@ class RefusalCensus:
     def _refusal_of(self, pg: Pg, source: int) -> Callable[[int], Optional[str]]:
         """A function: target → why the shard may not go there, or None."""
         placement = self._placement
-        own, stays = placement.index_of.get(source), self._stays(pg)
-        number = self._numbers.get(pg.pgid)
+        own, number = placement.index_of.get(source), self._numbers.get(pg.pgid)
+        # why the PG stays, wherever it could go
+        stays = (codes.RULE_UNKNOWN if self._snapshot.pools[pg.pool].rule is None
+                 else pg_refusal(pg, self._options))
+        if stays in (None, codes.IMMOVABLE):
+            stays = codes.IN_FLIGHT if pg.is_moving else stays or self._code_of.get(pg.pgid)
         if stays is None and own is not None and not placement.is_source[own]:
             sources = self._options.sources
             stays = (codes.POOL_EXCLUDED if sources is None or source in sources
@@ -138,17 +142,6 @@ class RefusalCensus:
             return pg.shard_bytes
         return self._snapshot.shard_bytes(
             pg, target, [target if osd == source else osd for osd in pg.up])
-
-    def _stays(self, pg: Pg) -> Optional[str]:
-        """Code of the reason for which the PG stays, wherever it could go."""
-        if self._snapshot.pools[pg.pool].rule is None:
-            return codes.RULE_UNKNOWN
-        code = pg_refusal(pg, self._options)
-        if code in (codes.POOL_EXCLUDED, codes.REJECTED):
-            return code
-        if pg.is_moving:
-            return codes.IN_FLIGHT
-        return code or self._code_of.get(pg.pgid)
 
     def _rise(self, osd: int, more: int) -> float:
         """By how much the planner's evenness term rises with `more` bytes; 0 without figures."""

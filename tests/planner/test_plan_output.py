@@ -55,7 +55,7 @@ def without(key: str) -> Callable[[Dict[str, Any]], Any]:
     lambda dump: dict(dump, moves=None), lambda dump: dict(dump, changes=[["1.0", [0]]]),
     lambda dump: dict(dump, changes=7), lambda dump: dict(dump, before={"classes": {}}),
     lambda dump: dict(dump, before={"classes": {"hdd": {}}, "pools": {}}),
-    *[lambda dump, row=row: dict(dump, changes=[row]) for row in (   # type: ignore[misc]
+    *[lambda dump, row=row: dict(dump, changes=[row]) for row in (
         ["1.0", [0], [0], [1], [[0]], 1, 1, 1], [5], ["1.0", 0, 0, 1, 2, 3, 4, 5],
         ["1.0", [0], [0], [1], [[0, 1]], "1", 1, 1], ["1.0", ["0"], [0], [1], [[0, 1]], 1, 1, 1],
         ["1.0", [0], [0], [1], [["a", "b"]], 1, 1, 1], [7, [0], [0], [1], [[0, 1]], 1, 1, 1],

@@ -253,35 +253,31 @@ def cuts_of(snapshot: Snapshot, movable: MovableBytes,
             sets: Iterable[FrozenSet[int]]) -> Dict[FrozenSet[int], Cut]:
     """The sums of each set of OSDs."""
     cuts: Dict[FrozenSet[int], Cut] = {}
-    for osds in piecewise(sets, 1):
-        if osds not in cuts:
-            cuts[osds] = _cut(snapshot, movable, osds)
+    for osds in piecewise(dict.fromkeys(sets), 1):
+        elsewhere: Dict[Reach, int] = {}   # → most_elsewhere
+        kept: List[KeptBytes] = []
+        for _, parts in piecewise(sorted(movable.pools.items()), 10):
+            for part in parts:
+                reach = part.reach
+                if reach not in elsewhere:
+                    give_way()
+                    elsewhere[reach] = reach.most_shards(reach.osds - osds)
+                most, take = elsewhere[reach], reach.block.take
+                kept_bytes = part.all_bytes - most * part.single_bytes
+                if kept_bytes > 0:
+                    kept.append(KeptBytes(
+                        part.pool,
+                        f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,
+                        reach.block.positions, reach.limits, most, kept_bytes))
+        size = used = full = there = 0
+        for osd in piecewise(osds, OSDS_AT_ONCE):
+            size += snapshot.osds[osd].size_bytes
+            used += snapshot.osds[osd].target_bytes
+            full += full_bytes(snapshot, osd)
+            there += movable.on_osd.get(osd, 0) + movable.outside.get(osd, 0)
+        cuts[osds] = Cut(tuple(sorted(osds)), size, used, full,
+                         there - sum([entry.kept_bytes for entry in kept]), tuple(kept))
     return cuts
-
-
-def _cut(snapshot: Snapshot, movable: MovableBytes, osds: FrozenSet[int]) -> Cut:
-    elsewhere: Dict[Reach, int] = {}   # → most_elsewhere
-    kept: List[KeptBytes] = []
-    for _, parts in piecewise(sorted(movable.pools.items()), 10):
-        for part in parts:
-            reach = part.reach
-            if reach not in elsewhere:
-                give_way()
-                elsewhere[reach] = reach.most_shards(reach.osds - osds)
-            most, take = elsewhere[reach], reach.block.take
-            kept_bytes = part.all_bytes - most * part.single_bytes
-            if kept_bytes > 0:
-                kept.append(KeptBytes(
-                    part.pool, f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,
-                    reach.block.positions, reach.limits, most, kept_bytes))
-    size = used = full = there = 0
-    for osd in piecewise(osds, OSDS_AT_ONCE):
-        size += snapshot.osds[osd].size_bytes
-        used += snapshot.osds[osd].target_bytes
-        full += full_bytes(snapshot, osd)
-        there += movable.on_osd.get(osd, 0) + movable.outside.get(osd, 0)
-    return Cut(tuple(sorted(osds)), size, used, full,
-               there - sum([entry.kept_bytes for entry in kept]), tuple(kept))
 
 
 def least_moved_bytes(used: Mapping[int, int], sizes: Mapping[int, int], highest: float) -> int:
