@@ -223,6 +223,8 @@ class ClusterView(NamedTuple):
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
+    #: OSD id → used bytes as its device has them, where its size_factor is not 1
+    device_used_now: Mapping[int, int] = {}
     #: DOWN … → id → when it was seen first, seconds since the epoch
     troubles: Mapping[str, Mapping[int, float]] = {}
 
@@ -294,6 +296,8 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         too_full=find_too_full(snapshot),
         used_now=used, movements=flying, moving=moving_totals(flying),
         used_soon=used_soon, growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
+        device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
+                         if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, before.troubles if before is not None else {}))
     return with_misplaced(view, snapshot.misplaced_copies, uncounted)
 
@@ -314,6 +318,7 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
     """Returns the view with utilizations, misplaced copies and OSDs that are down of now; what is
     in flight, and the usage that it leads to, stay as observed."""
     used: Dict[int, int] = {}
+    device_used = dict(view.device_used_now)
     seen = view.troubles.get(DOWN, {})
     down: Dict[int, float] = {}
     for osd in view.snapshot.osds.values():
@@ -321,9 +326,12 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         now = reported.used_bytes if reported is not None else None
         if not (osd.destroyed or (osd if reported is None else reported).up):
             down[osd.id] = seen.get(osd.id, summary.taken_at)
-        used[osd.id] = osd.used_bytes if now is None else int(now / osd.size_factor)
+        used[osd.id] = osd.used_bytes if now is None else now
+        if now is not None and osd.size_factor != 1.0:
+            used[osd.id], device_used[osd.id] = int(now / osd.size_factor), now
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
         classes_now=class_usage(view.snapshot, used, with_drained=True), used_now=used,
+        device_used_now=device_used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
         stale_osds=summary.stale_osds, troubles={**view.troubles, DOWN: down})
 

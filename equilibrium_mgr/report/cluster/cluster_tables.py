@@ -107,7 +107,7 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
         rows.append({
             "id": number, "device_class": osd.device_class, "host": osd.host,
             "size_bytes": osd.device_size if known else None,
-            "used_bytes": osd.device_bytes(used) if known else None,
+            "used_bytes": view.device_used_now.get(number, used) if known else None,
             "utilization": now, "soon_utilization": soon, "planned_utilization": later,
             "best_utilization": best.get(number), "pgs": view.counts.acting.get(number, 0),
             "moving_in": moving_in[number], "waiting_in": waiting_in[number],
