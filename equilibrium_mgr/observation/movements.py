@@ -7,16 +7,15 @@ How fast data arrives at OSDs, measured from one observation to the next, and ho
 is left takes by it.
 
 A plan is complete when its last OSD has its last shard. So the time left is that of the OSD with
-the most to come, at the share that each OSD which something is copied to has of the rate of the
-last minutes. It is no less than the time that all bytes left take at that rate, which counts where
-a limit such as that of misplaced copies lets only a few shards move at once.
+the most to come, at the rate that OSDs were measured to get. It is no less than the time that all
+bytes left take at the rate of the whole cluster, which counts where a limit such as that of
+misplaced copies lets only a few shards move at once.
 """
 from __future__ import annotations
 
 import math
-from itertools import zip_longest
-from typing import (
-    Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
+from itertools import accumulate, zip_longest
+from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
@@ -189,8 +188,10 @@ class _Origins:
                      and source in self._osds and self._osds[source].up), None)
 
 
-#: Seconds after which a measurement counts e times less.
-_LASTING_SECONDS = 600.0
+#: Seconds after which a measurement counts e times less: long for estimates, as OSDs that wait for
+#: their turn get nothing for minutes; shorter for the rate of now.
+_ESTIMATE_SECONDS = 1800.0
+_NOW_SECONDS = 600.0
 #: Bytes a second that an OSD is taken to get where nothing has been measured.
 ASSUMED_RATE = 50 << 20
 #: Where nothing has arrived for so many seconds, as told by looks a minute apart, nothing moves.
@@ -217,9 +218,9 @@ class Rate(NamedTuple):
         """Bytes per second; 0 where nothing was measured."""
         return self.bytes / self.seconds if self.seconds > 0.0 else 0.0
 
-    def aged(self, seconds: float) -> Rate:
-        """The rate after `seconds`: then it counts less."""
-        factor = math.exp(-seconds / _LASTING_SECONDS)
+    def aged(self, seconds: float, lasting: float) -> Rate:
+        """The rate after `seconds`: then it counts less, e times less after `lasting` seconds."""
+        factor = math.exp(-seconds / lasting)
         aged = Rate(self.bytes * factor, self.seconds * factor)
         if aged.seconds < _FORGOTTEN_SECONDS:
             return Rate()
@@ -233,8 +234,10 @@ class Rate(NamedTuple):
 class TransferRates(NamedTuple):
     """Rates at one observation. Immutable."""
 
-    ours_now: Rate = Rate()   # of all shards that equilibrium moves, of the last minutes
-    all_now: Rate = Rate()    # the same, whoever moves them
+    by_osd: Mapping[int, Rate] = {}   # OSDs that shards were on their way to
+    ours: Rate = Rate()               # of all shards that equilibrium moves
+    ours_now: Rate = Rate()           # the same, of the last minutes
+    all_now: Rate = Rate()            # of all shards, whoever moves them, of the last minutes
     #: seconds since the epoch: the last observation at which some of ours had arrived; None: none
     moved_at: Optional[float] = None
 
@@ -277,42 +280,56 @@ class RateMeter:
         return self.rates
 
     def _measured(self, snapshot: Snapshot, shards: _Shards, seconds: float) -> TransferRates:
+        by_osd = {osd: rate.aged(seconds, _ESTIMATE_SECONDS)
+                  for osd, rate in self.rates.by_osd.items()}
+        awaited = {target for _, target in self._shards if target is not None}
+        for osd in awaited:
+            by_osd[osd] = by_osd.get(osd, Rate()).plus(0.0, seconds)
         ours = everything = 0
         for key, shard in self._shards.items():
             count = _arrived(snapshot, shard, shards.get(key))
             everything += count
-            ours += count if shard.origin == PLAN else 0
-        before, is_ours = self.rates, any(one.origin == PLAN for one in self._shards.values())
-        return TransferRates(before.ours_now.aged(seconds).plus(ours, seconds if is_ours else 0.0),
-                             before.all_now.aged(seconds).plus(everything, seconds),
-                             snapshot.taken_at if ours else before.moved_at)
+            if shard.origin == PLAN:
+                ours += count
+            if shard.target is not None:
+                by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
+        before = self.rates
+        is_ours = any(shard.origin == PLAN for shard in self._shards.values())
+        return TransferRates(
+            {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
+            before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
+            before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
+            before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
+            snapshot.taken_at if ours else before.moved_at)
 
 
 def time_left(rates: TransferRates, movements: Iterable[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
     """When all that equilibrium moves has arrived. `wanted`: OSD → bytes still to be sent to it.
-    None where something is left and nothing was seen to arrive yet, or for long."""
+    None where something is left and nothing was seen to arrive yet."""
     left, own = dict(wanted), sum(wanted.values())
     ours = {osd for osd, count in wanted.items() if count > 0}
-    busy: Set[int] = set()   # OSDs that something of ours is copied to, which share the rate
     for shard in movements:
         own += shard.left_bytes if shard.origin == PLAN else 0
         if shard.target is not None:
             left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
             if shard.origin == PLAN:
                 ours.add(shard.target)
-                busy.update([shard.target] if shard.is_running else ())
     if not own:
         return TimeLeft(0.0, None)
-    rate = rates.ours_now.per_second
-    if rate <= 0.0:
+    measured = {osd: rate.per_second for osd, rate in rates.by_osd.items() if rate.bytes > 0.0}
+    if not measured:
         return None
-    longest = max((TimeLeft(left[osd] * max(1, len(busy)) / rate, osd) for osd in sorted(ours)),
-                  default=TimeLeft(0.0, None), key=lambda estimate: estimate.seconds)
-    together = own / rate
-    found = (longest if longest.seconds >= together else TimeLeft(together, None))._replace(
-        least=together)
-    return found if found.seconds <= _LONGEST_SECONDS else None
+    typical = _typical(rates.by_osd.values())
+    longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
+                   for osd in sorted(ours)), default=TimeLeft(0.0, None),
+                  key=lambda estimate: estimate.seconds)
+    rate = rates.ours.per_second
+    together = TimeLeft(own / rate, None) if rate > 0.0 else longest
+    found = max(longest, together, key=lambda estimate: estimate.seconds)
+    now = rates.ours_now.per_second
+    least = min(found.seconds, own / now) if now > 0.0 else found.seconds
+    return found._replace(least=least) if found.seconds <= _LONGEST_SECONDS else None
 
 
 def expected_time(rates: TransferRates, movements: Iterable[Movement],
@@ -329,6 +346,21 @@ def expected_time(rates: TransferRates, movements: Iterable[Movement],
         return measured.seconds, "at the rates last measured"
     return (max(to_come.values()) / ASSUMED_RATE,
             f"if each OSD takes {format_bytes(ASSUMED_RATE)}/s")
+
+
+def _typical(rates: Iterable[Rate]) -> float:
+    """The rate at which the median byte has arrived: OSDs that wait for their turn got few bytes,
+    and count as little."""
+    slowest_first = sorted(rates, key=lambda rate: rate.per_second)
+    half = sum(rate.bytes for rate in slowest_first) / 2.0
+    so_far = accumulate(rate.bytes for rate in slowest_first)
+    return next(rate.per_second for rate, count in zip(slowest_first, so_far) if count >= half)
+
+
+def _expected(typical: float, own: float) -> float:
+    """The rate that an OSD is expected to get: that with the most to come is seldom without a shard
+    that is being copied, and so gets more than the median, but less and less to its end."""
+    return (typical + max(typical, own)) / 2.0
 
 
 def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> int:
