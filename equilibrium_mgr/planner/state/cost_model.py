@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from math import inf
-from typing import Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from ...runtime.time_slice import give_way
 from ..objective import Weights, holds_data, pool_weight
@@ -176,17 +176,46 @@ class CostModel:
             return factor * over * over
         return factor * over * over - factor * before * before
 
-    def entry_cost(self, group: int, osd: int, size: float) -> float:
-        """By how much both terms of an OSD rise when a shard of `size` bytes comes."""
-        used = self.placement.used_bytes[osd]
-        return (self.utilization_cost(osd, used + size) - self.utilization_cost(osd, used)
-                + self.count_loss_on_enter(group, osd))
+    def entry_cost(self, group: int, size: float) -> Callable[[int], float]:
+        """A function of an OSD: by how much both of its terms rise when a shard of `size` bytes
+        comes. It makes no calls: the keys of sorted lists took an eighth of a large plan."""
+        used_bytes, sizes = self.placement.used_bytes, self.placement.size_bytes
+        wanted, free = self.bound_utilization, self.free
+        counts = self.placement.groups[group].counts
+        weight = self.weights.count_weight * self.pool_weights[group]
+        cap_pressure, below = self.cap_pressure[group], self.weights.underfull_weight
+
+        def cost(osd: int) -> float:
+            used, capacity = used_bytes[osd], sizes[osd]
+            now, then = used / capacity - wanted[osd], (used + size) / capacity - wanted[osd]
+            rise = (capacity * then * then * (1.0 if then > 0.0 else below)
+                    - capacity * now * now * (1.0 if now > 0.0 else below))
+            count, cap = counts[osd] + 1, cap_pressure * free[osd]
+            if cap < 1.0:
+                cap = 1.0
+            if not weight or count <= cap:
+                return rise
+            over, before = count / cap - 1.0, (count - 1) / cap - 1.0
+            more = weight * capacity * over * over
+            return rise + (more if before <= 0.0 else more - weight * capacity * before * before)
+        return cost
 
     def utilization_gain(self, source: int, target: int, size: int) -> float:
-        """By how much the utilization term falls when `size` bytes go from one OSD to another."""
-        used, cost = self.placement.used_bytes, self.utilization_cost
-        return (cost(source, used[source]) - cost(source, used[source] - size)
-                + cost(target, used[target]) - cost(target, used[target] + size))
+        """By how much the utilization term falls when `size` bytes go from one OSD to another.
+
+        `utilization_cost` four times, without its calls: they took a tenth of a plan's time.
+        """
+        placement, wanted = self.placement, self.bound_utilization
+        below = self.weights.underfull_weight
+        size_a, size_b = placement.size_bytes[source], placement.size_bytes[target]
+        used_a, used_b = placement.used_bytes[source], placement.used_bytes[target]
+        a, b = used_a / size_a - wanted[source], used_b / size_b - wanted[target]
+        x = (used_a - size) / size_a - wanted[source]
+        y = (used_b + size) / size_b - wanted[target]
+        return (size_a * a * a * (1.0 if a > 0.0 else below)
+                - size_a * x * x * (1.0 if x > 0.0 else below)
+                + size_b * b * b * (1.0 if b > 0.0 else below)
+                - size_b * y * y * (1.0 if y > 0.0 else below))
 
 
 def evenness_cost(used: float, size: int, bound_utilization: float,

@@ -5,7 +5,7 @@ dictionaries of names took most of a plan's time, as measured.
 """
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
 from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
@@ -55,6 +55,8 @@ class PlacementState:
         self.change_counts: List[int] = [0] * len(self.osd_ids)
         self.change_log: List[int] = []            # source and target of each move, as OSD indices
         self.candidates_examined = 0               # counted by the searches
+        #: called after every move: PG, source, target, group
+        self.observers: List[Callable[[int, int, int, int], None]] = []
         #: the most PG shards per OSD index, None without a limit
         self.max_shards: Optional[List[int]] = None
         self._upmap_pairs_left = upmap_pairs_left(
@@ -279,6 +281,8 @@ class PlacementState:
         self.change_log.append(source)
         self.change_log.append(target)
         self.moved_pgs.add(pg)
+        for observe in self.observers:
+            observe(pg, source, target, group.index)
 
     @property
     def moves_made(self) -> int:

@@ -121,7 +121,7 @@ def _targets(placement: PlacementState, osds: Sequence[int],
 
 def _cost_of(costs: CostModel, group: ShardGroup) -> Callable[[int], float]:
     """OSD → the cost of a shard of mean size that comes to it."""
-    return lambda osd: costs.entry_cost(group.index, osd, group.mean_shard_bytes)
+    return costs.entry_cost(group.index, group.mean_shard_bytes)
 
 
 Shards = Tuple[Tuple[int, int], ...]        # (bytes, PG), sorted
@@ -141,16 +141,17 @@ class ShardIndex:
     def __init__(self, placement: PlacementState) -> None:
         self._placement = placement
         count = len(placement.used_bytes)
-        #: per OSD, with its change count then: made again when that differs
-        self._grouped: List[Tuple[int, ShardsByGroup]] = [(-1, {})] * count
+        self._grouped: List[Optional[ShardsByGroup]] = [None] * count
+        #: (change count of the OSD, shards, displaced ones); rebuilt when the count differs
         self._sorted: List[Tuple[int, SizedShards, SizedShards]] = [(-1, [], [])] * count
+        placement.observers.append(self._on_move)
 
     def by_group(self, osd: int) -> ShardsByGroup:
         """Group → its shards on the OSD: those that are not displaced, and those that are."""
-        placement = self._placement
-        changes, known = self._grouped[osd]
-        if changes == placement.change_counts[osd]:
+        known = self._grouped[osd]
+        if known is not None:
             return known
+        placement = self._placement
         found: Dict[int, Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]] = {}
         bytes_of, initial_up = placement.bytes_of, placement.initial_up
         groups_of_pool = placement.groups_of_pool
@@ -165,7 +166,7 @@ class ShardIndex:
             pair[0 if osd in initial_up[pg] else 1].append((bytes_of[group][pg], pg))
         grouped = {group: (tuple(sorted(pair[0])), tuple(sorted(pair[1])))
                    for group, pair in found.items()}
-        self._grouped[osd] = placement.change_counts[osd], grouped
+        self._grouped[osd] = grouped
         return grouped
 
     def by_size(self, osd: int, displaced: bool = False) -> SizedShards:
@@ -189,3 +190,27 @@ class ShardIndex:
             for pg in piecewise(placement.moved_pgs, _PGS_A_PIECE)
             for osd in placement.up[pg] if osd not in placement.initial_up[pg]),
             _SORTED_AT_ONCE)
+
+    def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
+        entry = (self._placement.bytes_of[group][pg], pg)
+        initial = self._placement.initial_up[pg]
+        there = self._grouped[source]
+        if there is not None:
+            pair = _updated(there[group], source not in initial, entry, present=False)
+            if pair[0] or pair[1]:
+                there[group] = pair
+            else:
+                del there[group]
+        there = self._grouped[target]
+        if there is not None:
+            there[group] = _updated(there.get(group, ((), ())), target not in initial, entry,
+                                    present=True)
+
+
+def _updated(pair: Tuple[Shards, Shards], displaced: bool, entry: Tuple[int, int],
+             present: bool) -> Tuple[Shards, Shards]:
+    """The pair with the entry added, or removed where it shall not be present."""
+    shards = pair[displaced]
+    at = bisect_left(shards, entry)
+    shards = shards[:at] + (entry,) + shards[at:] if present else shards[:at] + shards[at + 1:]
+    return (pair[0], shards) if displaced else (shards, pair[1])
