@@ -3,11 +3,12 @@
 An OSD is held where CRUSH weight ÷ size × reweight is clearly below that of comparable OSDs. A
 reweight always means that. CRUSH weights stand for sizes in most clusters, and for something else
 in some (all 1.0, relative speeds): they count only where most OSDs of a device class and root have
-the same weight per byte, or the same weight.
+the same weight per byte, or most of those of one size the same weight.
 """
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from bisect import bisect_left, bisect_right
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..runtime.time_slice import piecewise
@@ -16,11 +17,14 @@ from .model import Osd, Pg, Pool
 #: A difference below this ratio is no intention of the operator.
 _CLEAR_DIFFERENCE = 0.1
 
-#: Ceph gives new OSDs their size in TiB as weight. Where this ratio of a class has exactly that (up
-#: to _SAME), weights are sizes, even if most of the others have been lowered: while hardware is
-#: replaced, new OSDs that are weighed in together may be many times as many as the old ones.
+#: Ceph gives new OSDs their size in TiB as weight. Where this ratio of a class has that, weights
+#: are sizes, even if most of the others have been lowered.
 _TIB = 1 << 40
-_TIB_WEIGHTS = 0.05
+_TIB_WEIGHTS = 1.0 / 3.0
+
+#: This ratio with exactly that weight (up to _SAME) is enough: while hardware is replaced, new OSDs
+#: that are weighed in together may be many times as many as the old ones.
+_EXACT_TIB_WEIGHTS = 0.05
 
 #: Factor by which OSDs of different sizes differ.
 _OTHER_SIZE = 1.1
@@ -32,53 +36,41 @@ _MOST_ABOVE = 0.1
 _CONSTANT = 0.75
 _SAME = 0.02
 
-#: OSDs with their size in TiB as weight that are needed for that.
-_MIN_EXACT = 3
+#: OSDs of one size that are needed to find the usual weight of their size.
+_MIN_SAME_SIZE = 3
 
-_PGS_A_PIECE, _VALUES_A_PIECE = 500, 10   # before it gives way again: about a millisecond
+_PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 
 BY_REWEIGHT = "reweight"
 BY_CRUSH_WEIGHT = "CRUSH weight"
 
 
 class _Device(NamedTuple):
-    """An OSD that CRUSH can choose."""
+    """An OSD that CRUSH can choose. `density` is CRUSH weight per TiB."""
 
-    osd: Osd
-    density: float   # CRUSH weight per TiB
+    osd: int
+    weight: float
+    size: int
+    reweight: float
+    density: float
 
 
 def with_shares(devices: Mapping[int, Osd], crush: CrushHierarchy) -> Dict[int, Osd]:
     """The OSDs with the share of their size that they are held to, and the weights that do so."""
-    below = {item for bucket in crush.buckets.values() for item, _ in bucket.items}
-    placed: Dict[int, Tuple[int, float]] = {}   # OSD → (its root, CRUSH weight)
-    for bucket in crush.buckets.values():
-        if bucket.id not in below and "~" not in bucket.name:   # no shadow tree
-            for number, weight in crush.subtree(bucket.id).weights.items():
-                placed.setdefault(number, (bucket.id, weight))
-    classes: Dict[Tuple[str, int], List[_Device]] = {}
-    for number, (root, weight) in placed.items():
-        osd = devices.get(number)
-        if osd is not None and weight > 0.0 and osd.reweight > 0.0 and osd.is_in and (
-                osd.has_statistics):
-            classes.setdefault((osd.device_class, root), []).append(
-                _Device(osd, weight * _TIB / osd.size_bytes))
     held: Dict[int, Osd] = {}
-    for members in classes.values():
-        weights = [density * osd.reweight for osd, density in members]
-        if min(weights) >= (1.0 - _CLEAR_DIFFERENCE) * max(weights):
+    for members in _classes(devices, crush).values():
+        lowest = min(d.density * d.reweight for d in members)
+        if lowest >= (1.0 - _CLEAR_DIFFERENCE) * max(d.density * d.reweight for d in members):
             continue   # nearly always so
         crush_shares = _crush_shares(members)
-        usual = max(osd.reweight for osd, _ in members)   # 1 means untouched, however few that are
-        for osd, _ in members:
-            shares = {BY_REWEIGHT: min(1.0, osd.reweight / usual),
-                      BY_CRUSH_WEIGHT: crush_shares.get(osd.id, 1.0)}
-            share = shares[BY_REWEIGHT] * shares[BY_CRUSH_WEIGHT]
-            if share < 1.0 - _CLEAR_DIFFERENCE:
-                causes = [cause for cause, one in shares.items()   # clear by themselves, or both
-                          if one < 1.0 - _CLEAR_DIFFERENCE / 2.0]
-                held[osd.id] = osd._replace(share=share, held_by=" and its ".join(causes))
-    return {**devices, **held}
+        usual = max(d.reweight for d in members)   # 1 means untouched, however few that are
+        for device in members:
+            by_reweight = min(1.0, device.reweight / usual)
+            by_crush = crush_shares.get(device.osd, 1.0)
+            if by_reweight * by_crush < 1.0 - _CLEAR_DIFFERENCE:
+                held[device.osd] = devices[device.osd]._replace(
+                    share=by_reweight * by_crush, held_by=_cause(by_reweight, by_crush))
+    return {**devices, **held} if held else dict(devices)
 
 
 def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg],
@@ -101,45 +93,110 @@ def held_sentence(osd: Osd) -> str:
     return f"osd.{osd.id} is held to {100.0 * osd.share:.3g}% of its size by its {osd.held_by}"
 
 
+def _cause(by_reweight: float, by_crush: float) -> str:
+    """The weight that would be clear by itself, or both."""
+    causes = [cause for cause, share in ((BY_REWEIGHT, by_reweight), (BY_CRUSH_WEIGHT, by_crush))
+              if share < 1.0 - _CLEAR_DIFFERENCE / 2.0]
+    return " and its ".join(causes)
+
+
+def _classes(devices: Mapping[int, Osd],
+             crush: CrushHierarchy) -> Dict[Tuple[str, int], List[_Device]]:
+    """(device class, root) → its OSDs that have weight and statistics."""
+    classes: Dict[Tuple[str, int], List[_Device]] = {}
+    for osd, (root, weight) in _placed(crush).items():
+        device = devices.get(osd)
+        if device is not None and weight > 0.0 and device.reweight > 0.0 and device.is_in and (
+                device.has_statistics):
+            classes.setdefault((device.device_class, root), []).append(_Device(
+                osd, weight, device.size_bytes, device.reweight,
+                weight * _TIB / device.size_bytes))
+    return classes
+
+
+def _placed(crush: CrushHierarchy) -> Dict[int, Tuple[int, float]]:
+    """OSD id → (id of its root, CRUSH weight), without shadow trees."""
+    below = {item for bucket in crush.buckets.values() for item, _ in bucket.items}
+    placed: Dict[int, Tuple[int, float]] = {}
+    for bucket in crush.buckets.values():
+        if bucket.id not in below and "~" not in bucket.name:
+            for osd, weight in crush.subtree(bucket.id).weights.items():
+                placed.setdefault(osd, (bucket.id, weight))
+    return placed
+
+
 def _crush_shares(members: Sequence[_Device]) -> Dict[int, float]:
-    """OSD id → its weight as a ratio of the usual one, at most 1: per byte, or in all where most
-    OSDs have the same weight although their sizes differ; empty where weights are something else.
+    """OSD id → its weight per byte as a ratio of the usual one, at most 1.
+
+    OSDs of sizes without a usual weight are left out.
     """
-    weights = {d.osd.id: d.density * d.osd.size_bytes for d in members}
-    middle = _middle(sorted(weights.values()))
-    if _are_sizes_mixed([d for d in members if abs(weights[d.osd.id] - middle) <= _SAME * middle],
-                        _CONSTANT * len(members)):
-        return {osd: min(1.0, weight / middle) for osd, weight in weights.items()}
+    sizes = _by_size(members)
+    usual, spread = _usual_density(members, sizes)
+    shares: Dict[int, float] = {}
+    for likes in sizes:
+        own = _majority([d.density for d in likes]) if len(likes) >= _MIN_SAME_SIZE else None
+        reference = own if usual is None or (not spread and own is not None) else usual
+        if reference:
+            shares.update({d.osd: min(1.0, d.density / reference) for d in likes})
+    return shares
+
+
+def _by_size(members: Sequence[_Device]) -> List[List[_Device]]:
+    sizes: List[List[_Device]] = []
+    for device in sorted(members, key=lambda d: d.size):
+        if not sizes or device.size > _OTHER_SIZE * sizes[-1][0].size:
+            sizes.append([])
+        sizes[-1].append(device)
+    return sizes
+
+
+def _usual_density(members: Sequence[_Device],
+                   sizes: Sequence[Sequence[_Device]]) -> Tuple[Optional[float], bool]:
+    """(usual weight of a TiB in the class, None where weights do not stand for sizes; True where it
+    was found for OSDs of more than one size)."""
+    if len(sizes) > 1 and _constant(members):
+        return None, False
     densities = [d.density for d in members]
     near_one = _near(densities, 1.0)
     exact = sum(1 for density in near_one if abs(density - 1.0) <= _SAME)
-    if exact >= max(_MIN_EXACT, _TIB_WEIGHTS * len(members)) and _few_above(densities, near_one):
-        usual = _middle(near_one)
-    else:
-        usual = _majority(densities)
-        likes = _near(densities, usual)
-        if not likes or _are_sizes_mixed(members) and not _are_sizes_mixed(
-                [d for d in members if likes[0] <= d.density <= likes[-1]]):
-            return {}   # they are usual for one size alone
-    return {d.osd.id: min(1.0, d.density / usual) for d in members}
+    is_convention = len(near_one) >= _TIB_WEIGHTS * len(members) or (
+        exact >= max(_MIN_SAME_SIZE, _EXACT_TIB_WEIGHTS * len(members)))
+    if near_one and is_convention and _few_above(densities, near_one):
+        return _middle(near_one), True
+    usual = _majority(densities)
+    if usual is None:
+        return None, False
+    low, high = _around(usual)
+    return usual, sum(1 for likes in sizes if any(low <= d.density <= high for d in likes)) > 1
 
 
-def _are_sizes_mixed(members: Sequence[_Device], least: float = 1.0) -> bool:
-    """True where at least so many OSDs are of clearly different sizes."""
-    sizes = [d.osd.size_bytes for d in members]
-    return len(sizes) >= least and max(sizes) > _OTHER_SIZE * min(sizes)
+def _constant(members: Sequence[_Device]) -> bool:
+    """True where most OSDs have the same weight although their sizes differ."""
+    usual = _middle(sorted(d.weight for d in members))
+    same = [d.size for d in members if abs(d.weight - usual) <= _SAME * usual]
+    return len(same) >= _CONSTANT * len(members) and max(same) > _OTHER_SIZE * min(same)
 
 
-def _majority(values: Sequence[float]) -> float:
-    """The value that most values do not clearly differ from; 0 where too many are above it."""
-    best = max([_near(values, value) for value in piecewise(
-        sorted(set(values), reverse=True), _VALUES_A_PIECE)], key=len)
-    return _middle(best) if 2 * len(best) > len(values) and _few_above(values, best) else 0.0
+def _majority(values: Sequence[float]) -> Optional[float]:
+    """The value that most values do not clearly differ from; None where too many are above it."""
+    ordered = sorted(values)
+    most, start, end = 0, 0, 0
+    for value in ordered:
+        low, high = _around(value)
+        first, last = bisect_left(ordered, low), bisect_right(ordered, high)
+        if last - first >= most:
+            most, start, end = last - first, first, last
+    best = ordered[start:end]
+    return _middle(best) if 2 * most > len(ordered) and _few_above(ordered, best) else None
+
+
+def _around(value: float) -> Tuple[float, float]:
+    return (1.0 - _CLEAR_DIFFERENCE) * value, value / (1.0 - _CLEAR_DIFFERENCE)
 
 
 def _near(values: Sequence[float], value: float) -> List[float]:
     """The values that do not clearly differ from one, sorted."""
-    low, high = (1.0 - _CLEAR_DIFFERENCE) * value, value / (1.0 - _CLEAR_DIFFERENCE)
+    low, high = _around(value)
     return sorted(other for other in values if low <= other <= high)
 
 

@@ -145,5 +145,6 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(SIZE_MODEL,
                  "                self._came[pgid, osd] = now, epoch\n",
                  "                pass\n"),),
-        ("snapshot/test_undeleted.py",)),
+        ("snapshot/test_undeleted.py",
+         "scenarios/test_event_streams.py -k 12 --event-streams 13",)),
 )
