@@ -2,9 +2,9 @@
 
 An HTTP server for one text, which no client can hold up.
 
-A connection is closed after its answer, or once it has been silent for some seconds. Only so many
-are served at a time, others are closed at once. The server and each connection have threads of
-their own.
+A connection has so many seconds to send its request and take the answer, and is closed after one
+of them. Only so many are served at a time: where one more comes, the one that has kept its request
+back for longest makes room. The server and each connection have threads of their own.
 """
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import errno
 import logging
 import socket
 import threading
-from contextlib import suppress
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import TCPServer, ThreadingMixIn
-from typing import Any, Callable, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from ..runtime.time_slice import giving_way
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: Of silence before a connection is closed.
-SECONDS = 5.0
+#: For the request and the answer together.
+SECONDS = 10.0
 #: Served at the same time.
 MOST_CONNECTIONS = 16
 _POLL_SECONDS = 0.25
@@ -35,10 +35,13 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
 
     request_queue_size = 16
 
-    def __init__(self, address: str, port: int, render: Callable[[], str]) -> None:
+    def __init__(self, address: str, port: int, render: Callable[[], str],
+                 seconds: float = SECONDS) -> None:
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.render = render
-        self.open: Set[socket.socket] = set()
+        self.seconds = seconds
+        #: since when they are open, and whether their request has not come yet; the oldest first
+        self.open: Dict[socket.socket, Tuple[float, bool]] = {}
         self._thread = threading.Thread(
             target=self.serve_forever, args=(_POLL_SECONDS,), name="equilibrium-metrics",
             daemon=True)
@@ -62,16 +65,25 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
             self.shutdown()
             self._thread.join()
         for connection in list(self.open):
-            with suppress(OSError):   # where the client has gone
-                connection.shutdown(socket.SHUT_RDWR)
+            _shut(connection)
         self.server_close()
 
+    def service_actions(self) -> None:
+        """Ends connections that take too long, several times a second."""
+        for connection, (since, _) in list(self.open.items()):
+            if time.monotonic() - since > self.seconds:
+                _shut(connection)
+
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serves a connection in a thread of its own, where there is room."""
+        """Serves a connection in a thread of its own, where there is room or can be made."""
         if len(self.open) >= MOST_CONNECTIONS:
-            self.shutdown_request(request)
-            return
-        self.open.add(request)
+            slow = next((one for one, (_, waits) in list(self.open.items()) if waits), None)
+            if slow is None:
+                self.shutdown_request(request)
+                return
+            self.open.pop(slow, None)
+            _shut(slow)
+        self.open[request] = time.monotonic(), True
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -79,29 +91,39 @@ class MetricsServer(ThreadingMixIn, HTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.open.discard(request)
+            self.open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that is too slow, or goes away: nothing is logged for a request."""
 
 
+def _shut(connection: socket.socket) -> None:
+    """Ends a connection; its thread goes on at once, and ends too."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass   # the client has gone
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One request; HTTP/1.0, so that the connection ends with it."""
 
-    protocol_version, timeout = "HTTP/1.0", SECONDS
+    protocol_version = "HTTP/1.0"
     server_version, sys_version = "equilibrium", ""
     server: MetricsServer
 
     def do_GET(self) -> None:
         """`/metrics`, and an index with a link to it."""
-        path = self.path.partition("?")[0]
+        path, connection = self.path.partition("?")[0], self.connection
+        if connection in self.server.open:   # what is answered makes no room for others
+            self.server.open[connection] = self.server.open[connection][0], False
         if path == "/metrics":
             try:
                 text = self.server.render().encode()
             except Exception:   # logged by the renderer
                 self.send_error(500)
-            else:
-                self._answer(CONTENT_TYPE, text)
+                return
+            self._answer(CONTENT_TYPE, text)
         elif path == "/":
             self._answer("text/html; charset=utf-8", _INDEX)
         else:
@@ -120,6 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 #: For every address of the host; where that has no IPv6, the other one means the same.
 _ANY, _ANY_IPV4 = "::", "0.0.0.0"
+#: Seconds for which one text answers all scrapes.
+_KEPT_SECONDS = 1.0
 
 
 class MetricsEndpoint:
@@ -132,6 +156,8 @@ class MetricsEndpoint:
     def __init__(self, render: Callable[[], str], set_uri: Callable[[str], None],
                  own_address: Callable[[], str], log: logging.Logger) -> None:
         self._render = render
+        self._kept_text, self._text_lock = "", threading.Lock()
+        self._made_at: Optional[float] = None   # the kept text
         self._set_uri = set_uri
         self._own_address = own_address
         self._log = log
@@ -145,11 +171,11 @@ class MetricsEndpoint:
         """Listens there, or nowhere where the port is 0 or the address empty; where that fails,
         `failure` says why and the next call tries again."""
         with self._lock:
-            if self._stopped or (address, port) == self._wanted and (
-                    self._server is not None or not port):
+            if self._stopped:
                 return
-            if self._server is not None:
-                self._close()
+            if (address, port) == self._wanted and (self._server is not None or not port):
+                return
+            if self._close():
                 self._set_uri("")
             self._wanted = (address, port)
             self.failure = None if not port else self.failure
@@ -185,15 +211,24 @@ class MetricsEndpoint:
                 raise
         return MetricsServer(_ANY_IPV4, port, self._text)
 
-    def _close(self) -> None:
-        if self._server is not None:
-            self._server.stop()
-            self._server = None
+    def _close(self) -> bool:
+        """Returns whether it listened until now."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()
+        return server is not None
 
     def _text(self) -> str:
-        try:
-            with giving_way():
-                return self._render()
-        except Exception:
-            self._log.exception("the metrics cannot be rendered")
-            raise
+        """The metrics, at most _KEPT_SECONDS old: however many scrapes come, they cost one. Raises
+        what `render` raises."""
+        with self._text_lock:
+            now = time.monotonic()
+            if self._made_at is None or now - self._made_at >= _KEPT_SECONDS:
+                try:
+                    with giving_way():
+                        self._kept_text = self._render()
+                except Exception:
+                    self._log.exception("the metrics cannot be rendered")
+                    raise
+                self._made_at = now
+            return self._kept_text

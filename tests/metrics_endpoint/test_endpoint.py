@@ -17,12 +17,16 @@ LOG = logging.getLogger("test")
 
 
 class Served:
-    """An endpoint, and what it announces."""
+    """An endpoint, what it announces, and how often it renders."""
 
     def __init__(self) -> None:
         self.uris: List[str] = []
-        self.endpoint = MetricsEndpoint(
-            lambda: "up 1\n", self.uris.append, lambda: "10.0.0.7", LOG)
+        self.renders = 0
+        self.endpoint = MetricsEndpoint(self.render, self.uris.append, lambda: "10.0.0.7", LOG)
+
+    def render(self) -> str:
+        self.renders += 1
+        return f"renders {self.renders}\n"
 
 
 @pytest.fixture
@@ -66,13 +70,29 @@ def test_a_host_without_ipv6(served: Served, monkeypatch: pytest.MonkeyPatch) ->
     assert get(port).status == 200 and served.endpoint.failure is None
 
 
-def test_a_failed_rendering_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    endpoint = MetricsEndpoint(lambda: str(1 // 0), lambda uri: None, lambda: "h", LOG)
+def test_many_scrapes_at_a_time_render_once(served: Served) -> None:
+    port = free_port()
+    served.endpoint.apply("127.0.0.1", port)
+    assert {get(port).read() for _ in range(10)} <= {b"renders 1\n", b"renders 2\n"}
+
+
+def test_a_failed_rendering_is_logged_and_not_kept(caplog: pytest.LogCaptureFixture) -> None:
+    failing = [True]
+
+    def render() -> str:
+        if failing.pop():
+            raise KeyError("gone")
+        return "up 1\n"
+    failing.insert(0, False)
+    endpoint = MetricsEndpoint(render, lambda uri: None, lambda: "h", LOG)
     port = free_port()
     endpoint.apply("127.0.0.1", port)
-    with pytest.raises(OSError):
-        get(port)
-    endpoint.stop()
+    try:
+        with pytest.raises(OSError):
+            get(port)
+        assert get(port).read() == b"up 1\n"
+    finally:
+        endpoint.stop()
     assert "cannot be rendered" in caplog.text
 
 
