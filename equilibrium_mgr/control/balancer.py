@@ -16,7 +16,8 @@ from ..drain.status import DrainStatus
 from ..execution.throttle import Decision
 from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
-from ..execution.execution import Execution, ExecutionSlot, ExecutionUpdate
+from ..execution.execution import (
+    Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate)
 from ..execution.guards import TRANSIENT_RECHECK_SECONDS
 from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
@@ -157,6 +158,14 @@ class Balancer:
         """Replaces the status by one of now."""
         with self._status_lock:
             current, execution, episode = self._current, self._slot.execution, self._journal.episode
+            progress = None
+            if execution is not None:
+                try:   # it is only shown: neither a round nor `off` may fail for it
+                    progress = execution_progress(
+                        execution, episode, self.observer.view, current.code, self._clock())
+                except Exception:
+                    self._log.exception("how far the execution has come cannot be computed")
+                    progress = ExecutionProgress(execution.name, execution.summary())
             self.status = BalancerStatus(
                 state=current.state, reason=current.reason, reason_code=current.code,
                 reason_numbers=current.numbers, refusals=current.refusals,
@@ -165,9 +174,7 @@ class Balancer:
                 deferred=current.waiting, waiting=groups_of(execution, current),
                 sent=dict(self.dispatcher.pending.entries), view=self.observer.view,
                 builtin_active=self.observer.builtin_active,
-                progress=None if execution is None else execution_progress(
-                    execution, episode, self.observer.view, current.code, self._clock()),
-                last_execution=self._slot.last,
+                progress=progress, last_execution=self._slot.last,
                 episode=episode._asdict() if episode is not None else None,
                 history=self._journal.history, rejected=self.dispatcher.rejected,
                 mispredicted=self.dispatcher.corrections.stopped, decided_on=self._decided_on,
@@ -286,6 +293,7 @@ class Balancer:
         self._stop_count = self._slot.stop_count
         self._journal.record_execution(self._slot.plan_name, self._clock())
         try:
+            self._plan_store.tidy()
             return self._decide(settings)
         finally:
             self.publish()

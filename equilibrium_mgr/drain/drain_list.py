@@ -54,7 +54,8 @@ class DrainList(NamedTuple):
     @property
     def fits(self) -> bool:
         """True where the list is short enough to be stored."""
-        return len(json.dumps(self._replace(notes=()).to_dict())) <= _MOST_BYTES
+        known = dict.fromkeys(self.names, "." * _DISK_LETTERS)   # as it will be after the next look
+        return len(json.dumps(self._replace(notes=(), disks=known).to_dict())) <= _MOST_BYTES
 
     def without(self, osds: FrozenSet[int]) -> DrainList:
         """Takes OSDs off the list."""
@@ -94,8 +95,9 @@ def drain_list_from_dict(stored: Mapping[str, Any]) -> DrainList:
         names = {int(osd): str(name) for name, osds in stored.get("osds", {}).items()
                  for osd in osds}
         notes = tuple((float(at), str(note)) for at, note in stored.get("notes", []))
-        disks = {osd: str(disk) for osd, disk in zip(sorted(names), stored.get("disks", []))
-                 if disk}
+        known = stored.get("disks")
+        disks = {osd: str(disk) for osd, disk in zip(sorted(names), known) if disk} if isinstance(
+            known, list) else {}
     except (AttributeError, TypeError, ValueError):
         return DrainList()
     return DrainList(names, bool(stored.get("paused")) and bool(names), notes, disks)

@@ -87,6 +87,8 @@ class UpmapDispatcher:
         if self._clock() - self._restored_at > _BELIEVED_SECONDS:
             self._gateway.set_sent(frozenset())
         self.pending.remove_arrived(snapshot)
+        for waits in (self.cooldown, self.given_up):
+            waits.observe(self._clock())
         self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs,
                                        self._clock())
         # pools whose shards took more than predicted are stopped; snapshots use what was measured

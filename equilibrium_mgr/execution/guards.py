@@ -4,7 +4,7 @@ Distinguishes pools whose PGs are inactive for a moment, as while they peer, fro
 """
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Union
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Union
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..runtime.formatting import plural
@@ -50,12 +50,16 @@ def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection:
         return None
     flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
     if flags:
-        # `ceph osd unset` takes the flag as `pause`, which sets pauserd and pausewr
-        return Verdict(codes.FLAG, f"the osdmap has the flag {flags[0]}", {
-            "flag": "pause" if flags[0].startswith("pause") else flags[0]})
+        return Verdict(codes.FLAG, f"the osdmap has the flag {flags[0]}",
+                       {"flag": _flag_name(flags[0])})
     if builtin_balancer_active:
         return Verdict(codes.CONFLICT, BUILTIN_ACTIVE)
     return None
+
+
+def _flag_name(flag: str) -> str:
+    """The name by which `ceph osd unset` takes it: `pause` sets pauserd and pausewr."""
+    return "pause" if flag.startswith("pause") else flag
 
 
 class PoolGuard(NamedTuple):
@@ -129,14 +133,11 @@ def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Po
     """`own`, and what it means for pools that share OSDs with those in it.
 
     The reason is the pool's own, else that of the worst guard among the pools that share its OSDs;
-    `inactive` and `transient` are those of the worst. Where its rule is not understood a pool may
-    use any OSD.
+    `inactive` and `transient` are those of the worst.
     """
     if not own:
         return {}
-    osds = {pool.id: frozenset(snapshot.osds if pool.rule is None else pool.rule.osds())
-            for pool in snapshot.pools.values()}
-    found = {}
+    osds, found = _osds_of_pools(snapshot, own), {}
     for pool_id in snapshot.pools:
         shared = [guard for other, guard in own.items()
                   if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
@@ -145,6 +146,24 @@ def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Po
             found[pool_id] = own.get(pool_id, worst)._replace(
                 inactive=worst.inactive, transient=worst.transient)
     return found
+
+
+def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, FrozenSet[int]]:
+    """Pool id → OSDs that its rule may use; for a pool in `own` whose rule is not understood, the
+    OSDs that hold its PGs."""
+    by_rule: Dict[int, FrozenSet[int]] = {}
+    osds: Dict[int, FrozenSet[int]] = {}
+    for pool in snapshot.pools.values():
+        if pool.rule is not None and pool.rule_id not in by_rule:
+            by_rule[pool.rule_id] = frozenset(pool.rule.osds())
+        osds[pool.id] = by_rule[pool.rule_id] if pool.rule is not None else frozenset()
+    used: Dict[int, Set[int]] = {
+        pool_id: set() for pool_id in own if snapshot.pools[pool_id].rule is None}
+    for pg in snapshot.pgs.values() if used else ():
+        if pg.pool in used:
+            used[pg.pool].update(pg.up, pg.acting, pg.holders)
+    osds.update({pool_id: frozenset(found) for pool_id, found in used.items()})
+    return osds
 
 
 #: PGs that have been inactive for less than this may just be peering.

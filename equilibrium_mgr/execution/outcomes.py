@@ -202,6 +202,10 @@ class Cooldown:
         """Takes over what the last mgr has sent: pgid → when."""
         self.moved = dict(sorted(moved.items(), key=lambda one: one[1])[-_MOST_PGS:])
 
+    def observe(self, now: float) -> None:
+        """Has no wait last longer because the clock was set back."""
+        self.moved = {pgid: min(at, now) for pgid, at in self.moved.items()}
+
     def seconds_left(self, now: float, seconds: float) -> Dict[str, float]:
         """pgid → seconds left, never more than `seconds`, of PGs whose cooldown is not over."""
         return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()

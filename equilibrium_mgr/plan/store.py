@@ -2,8 +2,7 @@
 
 A value in the store is limited in size (runtime/kv_store.py), so a plan is compressed and split.
 Its head is written last and names the parts that belong to it; parts without a head that names them
-are left over from a plan that was replaced or removed, or from an interrupted write. They are
-deleted after the next plan that is put.
+are left over from an interrupted write and are removed.
 """
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ import json
 import re
 import threading
 import zlib
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ..runtime.kv_store import MAX_PART_BYTES, KeyValueStore
 from .model import BadPlan, Plan, plan_from_dict, typed
@@ -60,8 +59,8 @@ def valid_plan_name(name: str) -> bool:
 class PlanStore:
     """The kept plans.
 
-    Every write waits for a monitor: plans are put by the job thread, and a command that removes one
-    waits for a single write.
+    Every write waits for a monitor, so none happens where a command waits: plans are put by the
+    job thread, and `tidy`, which the serve loop calls, deletes what was removed.
     """
 
     def __init__(self, kv: KeyValueStore) -> None:
@@ -69,6 +68,9 @@ class PlanStore:
         self._lock = threading.Lock()
         self._heads: Optional[Dict[str, PlanHead]] = None
         self._unpacked: Optional[Tuple[PlanHead, Plan]] = None
+        self._removed: Set[str] = set()
+        self._being_written: Set[str] = set()
+        self._untidy = True
 
     def heads(self) -> Dict[str, PlanHead]:
         """Name → head of every kept plan."""
@@ -80,8 +82,17 @@ class PlanStore:
         packed = base64.b64encode(zlib.compress(
             json.dumps(plan.to_dict(), separators=(",", ":")).encode())).decode()
         parts = [packed[i:i + MAX_PART_BYTES] for i in range(0, len(packed), MAX_PART_BYTES)]
+        with self._lock:
+            self._being_written.add(name)  # tidy must not take parts whose head is still to come
+        try:
+            return self._write(name, plan, parts, created_at)
+        finally:
+            with self._lock:
+                self._being_written.discard(name)
+
+    def _write(self, name: str, plan: Plan, parts: List[str], created_at: float) -> PlanHead:
         old = self.heads().get(name)
-        generation = 1 if old is None else old.generation + 1
+        generation = 1 + max([old.generation if old else 0] + self._generations(name))
         for index, part in enumerate(parts):
             self._kv.set_store(_part_key(name, generation, index), part)
         head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
@@ -90,8 +101,9 @@ class PlanStore:
         self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
             self._loaded()[name] = head
+            self._removed.discard(name)
             self._unpacked = (head, plan)
-        self._delete_stale_parts()
+            self._untidy = True
         return head
 
     def get(self, name: str) -> Plan:
@@ -106,12 +118,7 @@ class PlanStore:
         if len(parts) < head.parts:
             raise BadPlan(f"plan '{name}' is incomplete in the key-value store")
         try:
-            unpacker = zlib.decompressobj()
-            plain = unpacker.decompress(base64.b64decode("".join(parts).encode()),
-                                        _MOST_UNPACKED_BYTES)
-            if not unpacker.eof:
-                raise zlib.error("it is cut off or far too large")
-            plan = plan_from_dict(json.loads(plain))
+            plan = plan_from_dict(json.loads(_unpacked(base64.b64decode("".join(parts).encode()))))
         except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
             raise BadPlan(f"plan '{name}' is damaged in the key-value store ({error})") from error
         with self._lock:
@@ -119,21 +126,36 @@ class PlanStore:
         return plan
 
     def remove(self, name: str) -> None:
-        """Removes a plan; waits for a monitor. Raises KeyError for an unknown name."""
+        """Removes a plan; `tidy` deletes it from the store. Raises KeyError for an unknown name."""
         with self._lock:
             del self._loaded()[name]
-        self._kv.set_store(_head_key(name), None)
+            self._removed.add(name)
+            self._untidy = True
 
-    def _delete_stale_parts(self) -> None:
-        """Deletes the parts that no head names. Those of a head that cannot be read are left alone:
-        a newer release may have written it."""
-        heads, stored = self.heads(), self._kv.get_store_prefix(_PREFIX)
-        parts = {_part_key(head.name, head.generation, index)
-                 for head in heads.values() for index in range(head.parts)}
-        for key in sorted(stored):
+    def tidy(self) -> None:
+        """Deletes removed plans, and parts that no head names, from the store.
+
+        Cheap when nothing has changed. Plans whose head cannot be read are left alone: a newer
+        release may have written them.
+        """
+        with self._lock:
+            if not self._untidy:
+                return
+            removed, self._removed = self._removed, set()
+            heads = dict(self._loaded())
+            writing = set(self._being_written)
+            self._untidy = bool(writing)
+        stored = self._kv.get_store_prefix(_PREFIX)
+        gone = removed - set(heads)
+        for key in sorted(stored):  # heads sort before parts
             name, _, rest = key[len(_PREFIX):].partition("/")
-            if rest.startswith("part/") and key not in parts and (
-                    name in heads or _head_key(name) not in stored):
+            if name in writing:
+                continue
+            if name in heads:
+                stale = rest.startswith("part/") and not _belongs(rest, heads[name])
+            else:
+                stale = name in gone or _head_key(name) not in stored
+            if stale:
                 self._kv.set_store(key, None)
 
     def _loaded(self) -> Dict[str, PlanHead]:
@@ -146,6 +168,13 @@ class PlanStore:
                     self._heads[head.name] = head
         return self._heads
 
+    def _generations(self, name: str) -> List[int]:
+        """Generations of this plan that still have parts in the store."""
+        prefix = f"{_PREFIX}{name}/part/"
+        generations = [key[len(prefix):].split("/")[0]
+                       for key in self._kv.get_store_prefix(prefix)]
+        return [int(generation) for generation in generations if generation.isdigit()]
+
 
 def _head_key(name: str) -> str:
     return f"{_PREFIX}{name}/head"
@@ -153,6 +182,12 @@ def _head_key(name: str) -> str:
 
 def _part_key(name: str, generation: int, index: int) -> str:
     return f"{_PREFIX}{name}/part/{generation}/{index}"
+
+
+def _belongs(rest: str, head: PlanHead) -> bool:
+    """True if a key's `part/GENERATION/INDEX` is one of the head's parts."""
+    generation, _, index = rest[len("part/"):].partition("/")
+    return generation == str(head.generation) and index.isdigit() and int(index) < head.parts
 
 
 def _parse_head(value: str) -> Optional[PlanHead]:
@@ -168,3 +203,12 @@ def _parse_head(value: str) -> Optional[PlanHead]:
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
     return head if sound else None
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Unpacks at most the size of the largest plan; raises zlib.error for more."""
+    unpacker = zlib.decompressobj()
+    plain = unpacker.decompress(packed, _MOST_UNPACKED_BYTES)
+    if not unpacker.eof:
+        raise zlib.error("it is cut off or far too large")
+    return plain

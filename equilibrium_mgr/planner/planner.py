@@ -197,6 +197,7 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
         finished = search.run(options.drain_only)
         score = score_placement(placement, search.sets, search.data_groups, free, near, variants[0],
                                 AIM_SCORE_WEIGHTS[options.aim])
+        placement.observers.clear()
         del search   # most of the memory
         if best is None or (finished and score > best[0]):
             best = score, placement
@@ -232,6 +233,7 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
         for source, target in change.moves:
             other.move(change.pg, source, target)
     search.run()
+    placement.observers.clear()
 
     def score(placed: PlacementState) -> Tuple[float, float]:
         highest = sum(

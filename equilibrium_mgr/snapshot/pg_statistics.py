@@ -49,11 +49,18 @@ class PgStatistics:
     def says_enough(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]]) -> bool:
         """True where the last full reading has figures of every PG that has reported, of none that
         is gone or merged, and of much of what each pool holds now."""
-        is_alike = all(pool.get("stat_sum", {}).get(_FIGURES[0], 0) <= _MOST_GROWTH * self._had.get(
-            pool["poolid"], (0,))[0] for pool in pool_stats)
-        return is_alike and self._full.keys() <= progress.keys() and all(
-            pgid in self._full or _is_silent(pg)
-            for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE))
+        for pool in pool_stats:
+            had, now = self._had.get(pool["poolid"], (0, 0, 0)), pool.get("stat_sum", {})
+            if any(now.get(name, 0) > _MOST_GROWTH * before for name, before in zip(
+                    _FIGURES[:2], had)):
+                return False
+        known = 0
+        for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
+            if pgid in self._full:
+                known += 1
+            elif not _is_silent(pg):
+                return False
+        return known == len(self._full)
 
     def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
                   pool_stats: Iterable[Mapping[str, Any]]) -> None:
