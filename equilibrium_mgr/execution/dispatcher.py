@@ -181,8 +181,8 @@ class UpmapDispatcher:
         return seconds >= settings.max_wait
 
     def osd_traffic(self, snapshot: Snapshot) -> OsdTraffic:
-        """Traffic from and to every OSD."""
-        return osd_traffic(snapshot, self.pending.arrivals)
+        """Traffic from and to every OSD, our unseen moves included."""
+        return osd_traffic(snapshot, self.pending.entries, self.pending.arrivals)
 
     # -- sending -------------------------------------------------------------------------------
 

@@ -5,8 +5,9 @@ Pure: a snapshot and limits in, a decision out.
 The plan is advice and the osdmap is the truth: every change is compared with the newest snapshot,
 and what has become senseless or illegal is dropped with its reason.
 
-What was sent a moment ago is in flight by the snapshot, which remembers who held a PG's data before
-its up set changed (`snapshot/in_flight.py`).
+Until a PG has peered its acting set still equals its up set, so the snapshot alone shows nothing of
+what was sent a moment ago. The pending moves do; `unseen` is the only place that puts both
+together.
 
 Those wanted changes come first that relieve OSDs above nearfull. The plan is ordered: the fullest
 OSDs first, and what frees space before what needs it. Among all other changes that order is kept.
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 from typing import (
-    Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..plan.model import (
@@ -38,6 +39,7 @@ from ..snapshot.operator_weights import held_sentence
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
 from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, full_osds
 from .outcomes import DroppedChange
+from .pending_moves import PendingMove
 from .verdict import Verdict, WaitingChange
 
 
@@ -84,19 +86,31 @@ class OsdTraffic:
         self._loads[osd] = load._replace(arrived_bytes=load.arrived_bytes + size)
 
 
-def osd_traffic(snapshot: Snapshot,
+def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[PendingMove]:
+    """Pending moves of PGs that the snapshot does not show as moving."""
+    for pgid, entry in pending.items():
+        pg = snapshot.pgs.get(pgid)
+        if pg is not None and not pg.is_moving:
+            yield entry
+
+
+def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
                 arrivals: Sequence[Tuple[float, SizedShards]] = ()) -> OsdTraffic:
-    """OSD → what is in flight to and from it, and what has just arrived."""
+    """OSD → what is in flight to and from it, by the snapshot and by pending moves that it does not
+    show, and what has just arrived."""
     found = OsdTraffic()
     for pg in snapshot.in_flight().values():
         found.add(*snapshot.sized_transfers(pg), pg.uncopied_ratio)
+    for entry in unseen(snapshot, pending):
+        found.add(entry.gains, entry.losses)
     for osd, size in chain.from_iterable([gains for _, gains in arrivals]):
         found.add_arrived(osd, size)
     return found
 
 
 def predicted_utilization(snapshot: Snapshot, load: TrafficLoad, osd_id: int) -> float:
-    """Utilization of an OSD once everything in flight has arrived: a ratio; 0 where unknown."""
+    """Utilization of an OSD once everything in flight, our unseen moves included, has arrived: a
+    ratio; 0 where unknown. `Osd.target_utilization` is without unseen moves."""
     osd = snapshot.osds.get(osd_id)
     if osd is None or not osd.has_statistics:
         return 0.0
@@ -626,11 +640,11 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
                kind: str = BALANCE) -> Decision:
     """Chooses what may be sent without passing a limit.
 
-    `blocked`: pool id → why none of its PGs may be moved. `traffic` is what is in flight; it is
-    used up. Changes that a limit defers do not keep those behind them from being looked at. `kind`
-    is the plan's.
+    `blocked`: pool id → why none of its PGs may be moved. `traffic` is what is in flight, our own
+    unseen moves included; it is used up. Changes that a limit defers do not keep those behind them
+    from being looked at. `kind` is the plan's.
     """
-    traffic = traffic if traffic is not None else osd_traffic(snapshot)
+    traffic = traffic if traffic is not None else osd_traffic(snapshot, {})
     state = ThrottleState(snapshot, limits, blocked, traffic)
     found = Decision([], [], [], [], [])
     ranked = by_urgency(snapshot, traffic, wanted)

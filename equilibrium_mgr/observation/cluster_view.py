@@ -16,6 +16,7 @@ from typing import (
     Sequence, Tuple)
 
 from ..execution.pending_moves import PendingMoves
+from ..execution.throttle import unseen
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
 from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes, shard_weight
@@ -273,6 +274,12 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     give_way()
     target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    used_soon = dict(target)
+    for entry in unseen(snapshot, pending.entries):
+        for shards, sign in ((entry.gains, 1), (entry.losses, -1)):
+            for osd, size in shards:
+                if osd in used_soon:
+                    used_soon[osd] = max(0, used_soon[osd] + sign * size)
     flying = movements(snapshot, snapshot.in_flight().values(), pending.entries, sent,
                        before.movements if before is not None else (),
                        before.snapshot if before is not None else None)
@@ -288,7 +295,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         misplaced_ratio=0.0, max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
         too_full=find_too_full(snapshot),
         used_now=used, movements=flying, moving=moving_totals(flying),
-        used_soon=target, growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
+        used_soon=used_soon, growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
         device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
                          if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, before.troubles if before is not None else {}))

@@ -102,5 +102,5 @@ def test_omap_that_has_left_and_is_not_free_yet_ends_no_plan() -> None:
     osd = snapshot.osds[0]
     snapshot = snapshot._replace(osds={**snapshot.osds, 0: osd._replace(
         used_bytes=osd.size_bytes // 2, uncompacted_bytes=osd.size_bytes // 5)})
-    assert unplanned_change(mark(snapshot), snapshot, osd_traffic(snapshot), (),
+    assert unplanned_change(mark(snapshot), snapshot, osd_traffic(snapshot, {}), (),
                             {}) is None

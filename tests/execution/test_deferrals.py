@@ -18,7 +18,7 @@ def decided(limits: ThrottleLimits = FREE, moves: int = 2, trouble: str = "") ->
     blocked = {1: PoolGuard(trouble, False)} if trouble else {}
     snapshot = cluster.snapshot()
     return next_batch(snapshot, [change_of(f"1.{ps:x}", [0, 1], [2, 1]) for ps in range(moves)],
-                      limits, blocked, osd_traffic(snapshot))
+                      limits, blocked, osd_traffic(snapshot, {}))
 
 
 CASES = [

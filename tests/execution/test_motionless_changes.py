@@ -34,7 +34,7 @@ def cluster(state: str = "active+remapped+backfill_wait") -> Cluster:
 def decided(made: Cluster, changes: Sequence[PgChange], kind: str = UNDO,
             limits: ThrottleLimits = SHUT) -> Decision:
     snapshot = made.snapshot()
-    return next_batch(snapshot, changes, limits, TROUBLE, osd_traffic(snapshot), kind=kind)
+    return next_batch(snapshot, changes, limits, TROUBLE, osd_traffic(snapshot, {}), kind=kind)
 
 
 def sent(decision: Decision) -> List[str]:
@@ -93,7 +93,7 @@ def test_what_takes_back_motion_uses_up_no_limit() -> None:
     """A single move may go, and the change ahead of it leaves that to it."""
     free = limited(max_misplaced_ratio=0.0001, max_moves_per_round=1)
     snapshot = cluster().snapshot()
-    decision = next_batch(snapshot, [BACK, RETURN], free, {}, osd_traffic(snapshot), kind=UNDO)
+    decision = next_batch(snapshot, [BACK, RETURN], free, {}, osd_traffic(snapshot, {}), kind=UNDO)
     assert sent(decision) == ["1.0", "1.1"] and decision.above_limit == "1.1"
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch, osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
+from equilibrium_mgr.execution.pending_moves import PendingMove
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
@@ -14,6 +15,7 @@ from tests.execution.limits import FREE, limited, throttled, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
 
+Entries = Optional[Dict[str, PendingMove]]
 
 
 def pgs(count: int = 10, num_bytes: int = GIB, **fields: Any) -> Cluster:
@@ -30,9 +32,10 @@ def wanted(targets: Sequence[int]) -> List[PgChange]:
 
 
 def batch(cluster: Cluster, changes: Sequence[PgChange], limits: ThrottleLimits = FREE,
-          troubled: Optional[Dict[int, PoolGuard]] = None) -> Decision:
+          troubled: Optional[Dict[int, PoolGuard]] = None, pending: Entries = None) -> Decision:
     snapshot = cluster.snapshot()
-    return next_batch(snapshot, changes, limits, troubled or {}, osd_traffic(snapshot))
+    return next_batch(snapshot, changes, limits, troubled or {},
+                      osd_traffic(snapshot, pending or {}))
 
 
 def sent(decision: Decision) -> List[str]:

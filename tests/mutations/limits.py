@@ -208,6 +208,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if True:\n"),),
         ("scenario:limit_of_a_round",)),
     Mutation(
+        "hidden-transit",
+        "what was sent and does not show yet is in transit", (
+            Edit(THROTTLE,
+                 "        if pg is not None and not pg.is_moving:\n",
+                 "        if False:\n"),),
+        ("scenario:transit_execute",)),
+    Mutation(
         "no-item-bound",
         "max_upmap_items", (
             Edit(THROTTLE,
