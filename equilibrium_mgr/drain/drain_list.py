@@ -54,8 +54,7 @@ class DrainList(NamedTuple):
     @property
     def fits(self) -> bool:
         """True where the list is short enough to be stored."""
-        known = dict.fromkeys(self.names, "." * _DISK_LETTERS)   # as it will be after the next look
-        return len(json.dumps(self._replace(notes=(), disks=known).to_dict())) <= _MOST_BYTES
+        return len(json.dumps(self._replace(notes=()).to_dict())) <= _MOST_BYTES
 
     def without(self, osds: FrozenSet[int]) -> DrainList:
         """Takes OSDs off the list."""
@@ -85,7 +84,8 @@ class DrainList(NamedTuple):
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form, short where a bucket has many OSDs."""
         return {"osds": self.by_name(), "paused": self.is_paused,
-                "disks": [self.disks.get(osd, "") for osd in sorted(self.names)],
+                "uuids": "".join([self.disks.get(osd, "").ljust(_DISK_LETTERS)
+                                  for osd in sorted(self.names)]),
                 "notes": [[int(at), note] for at, note in self.notes]}
 
 
@@ -95,9 +95,10 @@ def drain_list_from_dict(stored: Mapping[str, Any]) -> DrainList:
         names = {int(osd): str(name) for name, osds in stored.get("osds", {}).items()
                  for osd in osds}
         notes = tuple((float(at), str(note)) for at, note in stored.get("notes", []))
-        known = stored.get("disks")
-        disks = {osd: str(disk) for osd, disk in zip(sorted(names), known) if disk} if isinstance(
-            known, list) else {}
+        known = str(stored.get("uuids", ""))
+        disks = {osd: known[number * _DISK_LETTERS:(number + 1) * _DISK_LETTERS].strip()
+                 for number, osd in enumerate(sorted(names))}
+        disks = {osd: disk for osd, disk in disks.items() if disk}
     except (AttributeError, TypeError, ValueError):
         return DrainList()
     return DrainList(names, bool(stored.get("paused")) and bool(names), notes, disks)

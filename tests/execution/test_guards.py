@@ -87,11 +87,11 @@ def test_own_trouble_is_told_though_another_s_is_worse() -> None:
 
 
 def test_trouble_of_a_pool_whose_rule_is_not_understood() -> None:
-    """It may use any OSD."""
+    """It is where its PGs are."""
     small = two_classes()
     small.pools[3]["crush_rule"] = 77
     small.pg_status = {"pgs_by_pool_state": [states(3, active_degraded=2)]}
-    assert set(blocked_pool_reasons(small.snapshot())) == {1, 2, 3}
+    assert set(blocked_pool_reasons(small.snapshot())) == {1, 3}
 
 
 def test_inactive_for_a_moment_is_told_from_trouble() -> None:
