@@ -1,4 +1,4 @@
-"""The loop of the serve thread: observe, guard, verify, plan, send, rest.
+"""The loop of the serve thread: guard, observe, plan, send, verify, rest.
 
 Commands only leave requests here; observing and sending happen in `round`, by the serve thread.
 Whatever wakes it, a round does no more than a summary shows to be needed; batches keep apart.

@@ -1,16 +1,9 @@
-"""One episode of balancing: from its first plan to the idle state after its last.
+"""Episodes of balancing: the one under way, the words and the log line for how it ends, and those that
+have ended, with totals.
 
-It is stored while it lasts, so that the next mgr goes on counting, and becomes an entry of the
-history when it ends.
-
-The words for how executions and episodes end.
-
-An outcome is one of these words; where there is more to say it follows, as in 'dropped: its pool is
-gone'. Automatic balancing ends in an idle state, 'balanced' or 'stuck'.
-
-The lines of Ceph's cluster log: an episode begins, and ends. No others.
-
-The history: a bounded list of ended episodes, the newest last; and totals of them.
+An episode is stored while it lasts, so that the next mgr goes on counting. An outcome is a word;
+where there is more to say it follows, as in 'dropped: its pool is gone'. Automatic balancing ends in
+an idle state, 'balanced' or 'stuck'. The history is bounded, the newest entry last.
 """
 from __future__ import annotations
 

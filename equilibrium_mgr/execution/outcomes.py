@@ -1,14 +1,9 @@
-"""What becomes of changes that are not sent: groups of those that wait, by what they wait for, and
-those that are dropped.
-
-PGs whose upmap items the monitor did not keep: why, and until when they stay where they are.
+"""Changes that wait or were dropped, and PGs that stay where they are: rejected by the monitor, in
+pg_cooldown, or left alone by automatic plans.
 
 What the monitor dropped after it had said yes breaks a rule by its own judgment: that stands until
 the map changes. What it refused by an error may be taken later (a quorum, capabilities, a pool in
 the making), and is tried again some minutes later.
-
-PGs that were moved recently and stay where they are, so that nothing moves back; and all others
-that an automatic plan leaves alone.
 """
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
-"""Figures of the last observation, ready for `status`, `eval` and `explain`.
-
-Counts of all PGs' shards by pool and OSD.
-
-The states that `status` shows.
-
-PGs that Ceph holds up because an OSD is too full for them: which OSD, and what helps.
+"""The view that commands read, computed once a look: figures of the OSDs, counts of shards by pool and
+OSD, PGs that Ceph holds up because an OSD is too full for them; and the names of the loop's states.
 """
 from __future__ import annotations
 

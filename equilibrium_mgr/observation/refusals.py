@@ -1,8 +1,6 @@
-"""What refuses the moves that would lower the fullest OSD, where a plan has found nothing to do.
-
-Gaps between device classes and their bounds, and the idle state that follows from them.
-
-The placement that changes lead to which are still to be sent.
+"""Why nothing is sent at rest: gaps between device classes and their bounds, what refuses the moves
+that would lower the fullest OSD, and the idle state that follows; and the placement that changes
+lead to which are still to be sent.
 """
 from __future__ import annotations
 

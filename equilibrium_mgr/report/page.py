@@ -1,5 +1,8 @@
-"""What the page says. Its figures are those of `eval`, `status` and `osds`, taken from their JSON:
-a reader who compares the page with a command finds the same."""
+"""The HTML page of `report`: its text, pictures (SVG) and tables.
+
+Its figures are those of `eval`, `status` and `osds`, taken from their JSON: a reader who compares
+the page with a command finds the same.
+"""
 from __future__ import annotations
 
 import html

@@ -1,6 +1,5 @@
-"""The background thread in which plans are made, apart from the serve loop and the commands.
-
-Counts of the work that the module makes for the mgr and the monitors; tests limit them.
+"""The background thread for jobs, as plans and comparisons, apart from the serve loop and the commands;
+and counters of the work that the module makes for the mgr and the monitors, which tests limit.
 """
 from __future__ import annotations
 

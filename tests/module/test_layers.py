@@ -20,7 +20,7 @@ LAYERS = (
     "version", "runtime", "crush", "snapshot", "plan", "drain", "what_if",
     "planner.objective", "planner.bound", "planner.state", "planner.search",
     "planner", "freeze", "upmap_cleanup", "settings",
-    "option_values", "gateway", "plan_service", "execution", "observation", "undo", "control",
+    "gateway", "plan_service", "execution", "observation", "undo", "control",
     "report", "metrics_endpoint", "commands", "compat", "old_python", "cli", "module", "__init__")
 STUB_LAYERS = (
     "errors", "clock", "frozen", "garbage_collection", "crush", "osdmap", "cluster", "monitor",
