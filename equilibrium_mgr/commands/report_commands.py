@@ -1,7 +1,7 @@
-"""Commands that only read: `status`, `explain`, `history`, `metrics`, `report`, `dump-state`, the tables
-`df`, `osds` and `moves`, and `eval`, of the placement, a plan or a pool, and of what failures lead
-to. They raise CommandError for what they do not find, and where it is not known yet: a job computes
-it meanwhile.
+"""Commands that only read: `status`, `explain`, `history`, `metrics`, `report`, `dump-state`, the
+tables `df`, `osds` and `moves`, and `eval`, of the placement, a plan or a pool, and of what
+failures lead to. They raise CommandError for what they do not find, and where it is not known
+yet: a job computes it meanwhile.
 """
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Automatic balancing: when to plan, when to rest, when to give an execution up; what has changed since
-a plan was made (`ClusterMark`), and the gain for which one is carried out.
+"""Automatic balancing: when to plan, when to rest, when to give an execution up; what has changed
+since a plan was made (`ClusterMark`), and the gain for which one is carried out.
 
-Noise of a percent is no change, nor is an OSD that is down but still in: its data is where it was,
-and guards keep moves away from it.
+Noise of a percent is no change, nor is an OSD that is down but still in: its data is where it
+was, and guards keep moves away from it.
 """
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Whether anything may go now: the time window, `start_delay` and the wait for the built-in balancer,
-around the guards of `execution/guards.py` (flags, old clients, no monitor), in the order in which
-`status` names them.
+"""Whether anything may go now: the time window, `start_delay` and the wait for the built-in
+balancer, around the guards of `execution/guards.py` (flags, old clients, no monitor), in the
+order in which `status` names them.
 
-The window binds automatic balancing alone; the rest binds whatever wants to move data. A plan that
-moves none needs no more than a monitor that keeps it. The window is in hours and weekdays of the
-mgr's local time. One that crosses midnight belongs to the day on which it begins: with 2200 to 0600
-and the weekdays Monday to Friday it is open on Saturday until six and closed on Monday before ten at
-night.
+The window binds automatic balancing alone; the rest binds whatever wants to move data. A plan
+that moves none needs no more than a monitor that keeps it. The window is in hours and weekdays of
+the mgr's local time. One that crosses midnight belongs to the day on which it begins: with 2200
+to 0600 and the weekdays Monday to Friday it is open on Saturday until six and closed on Monday
+before ten at night.
 """
 from __future__ import annotations
 

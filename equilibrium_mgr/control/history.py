@@ -1,9 +1,9 @@
-"""Episodes of balancing: the one under way, the words and the log line for how it ends, and those that
-have ended, with totals.
+"""Episodes of balancing: the one under way, the words and the log line for how it ends, and those
+that have ended, with totals.
 
 An episode is stored while it lasts, so that the next mgr goes on counting. An outcome is a word;
-where there is more to say it follows, as in 'dropped: its pool is gone'. Automatic balancing ends in
-an idle state, 'balanced' or 'stuck'. The history is bounded, the newest entry last.
+where there is more to say it follows, as in 'dropped: its pool is gone'. Automatic balancing ends
+in an idle state, 'balanced' or 'stuck'. The history is bounded, the newest entry last.
 """
 from __future__ import annotations
 

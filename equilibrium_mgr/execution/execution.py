@@ -1,6 +1,6 @@
-"""The execution of one plan: what is wanted, was sent, is done or was dropped; what the map says of a
-batch; for how long nothing could be sent; and the slot that holds the execution under way, which the
-loop and the commands replace under one lock.
+"""The execution of one plan: what is wanted, was sent, is done or was dropped; what the map says of
+a batch; for how long nothing could be sent; and the slot that holds the execution under way,
+which the loop and the commands replace under one lock.
 """
 from __future__ import annotations
 

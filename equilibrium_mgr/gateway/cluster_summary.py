@@ -39,7 +39,7 @@ class PoolSummary(NamedTuple):
 
     pg_num: int                  # PGs that have statistics
     states: Mapping[str, int]    # PG state as Ceph names it (`active+clean`) → PGs
-    omap_bytes: int = 0          # of one copy, as deep scrubs have measured it, which may end a rest
+    omap_bytes: int = 0          # of one copy, as deep scrubs have measured it
 
 
 class Fullness(NamedTuple):

@@ -1,5 +1,6 @@
-"""The view that commands read, computed once a look: figures of the OSDs, counts of shards by pool and
-OSD, PGs that Ceph holds up because an OSD is too full for them; and the names of the loop's states.
+"""The view that commands read, computed once a look: figures of the OSDs, counts of shards by pool
+and OSD, PGs that Ceph holds up because an OSD is too full for them; and the names of the loop's
+states.
 """
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Utilization of a placement per device class, free space per pool, and the bytes that an OSD may hold
-whose operator's weights hold it to a share of its size.
+"""Utilization of a placement per device class, free space per pool, and the bytes that an OSD may
+hold whose operator's weights hold it to a share of its size.
 
 Peers of such an OSD are those that the same takes of rules may use. With S the sum of their used
-bytes and C that of their capacities (size × share), all would be at the utilization S ÷ C of their
-capacity if they were equally full.
+bytes and C that of their capacities (size × share), all would be at the utilization S ÷ C of
+their capacity if they were equally full.
 """
 from __future__ import annotations
 

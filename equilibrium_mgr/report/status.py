@@ -1,5 +1,5 @@
-"""`status`: what equilibrium does, and why; one labelled line for each thing that says something, and a
-table.
+"""`status`: what equilibrium does, and why; one labelled line for each thing that says something,
+and a table.
 """
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The background thread for jobs, as plans and comparisons, apart from the serve loop and the commands;
-and counters of the work that the module makes for the mgr and the monitors, which tests limit.
+"""The background thread for jobs, as plans and comparisons, apart from the serve loop and the
+commands; and counters of the work that the module makes for the mgr and the monitors, which
+tests limit.
 """
 from __future__ import annotations
 

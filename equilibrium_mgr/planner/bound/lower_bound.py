@@ -1,14 +1,14 @@
-"""The lower bound of the highest utilization of OSDs and what sets it; and how near to it whole shards
-are likely to come.
+"""The lower bound of the highest utilization of OSDs and what sets it; and how near to it whole
+shards are likely to come.
 
-For the bound shards are treated as if they could be split at will (see `demand`), which no placement
-of whole shards can beat. Which bytes can be on which OSDs is a flow network (`components` of
-`max_min_levels.py`).
+For the bound shards are treated as if they could be split at will (see `demand`), which no
+placement of whole shards can beat. Which bytes can be on which OSDs is a flow network
+(`components` of `max_min_levels.py`).
 
-For whole shards pools are placed anew, those with the largest shards first, each PG on the OSDs that
-are least full with a shard of it, in distinct failure domains. Shards of less than _FINE of the
-smallest OSD fill what is left as if they could be split. A balancer that moves from the present
-placement may end a point of utilization above this model, or below it.
+For whole shards pools are placed anew, those with the largest shards first, each PG on the OSDs
+that are least full with a shard of it, in distinct failure domains. Shards of less than _FINE of
+the smallest OSD fill what is left as if they could be split. A balancer that moves from the
+present placement may end a point of utilization above this model, or below it.
 """
 from __future__ import annotations
 
