@@ -189,7 +189,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(GATEWAY,
                  "        if osdmap.get_epoch() == snapshot.epoch:\n",
                  "        if True:\n"),),
-        ("scenario:guard_meanwhile",)),
+        ("scenarios/test_between_look_and_send.py",)),
     Mutation(
         "no-degraded-guard",
         "degraded and inactive PGs keep pools waiting", (
@@ -251,7 +251,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "           for pool in snapshot.pools.values() if pool.immovable == "
                  "reasons.PG_NUM_CHANGING}\n",
                  "           for pool in ()}\n"),),
-        ("scenario:guard_pg_num",)),
+        ("scenario:guard_pg_num", "execution/test_guards.py",)),
     Mutation(
         "pg-num-is-no-transition",
         "a pool whose pg_num changes is not moved, by name either", (
