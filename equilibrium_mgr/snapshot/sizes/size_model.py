@@ -11,7 +11,7 @@ measured. So there is nothing to wait for, and nothing to store.
 """
 from __future__ import annotations
 
-from math import inf
+from math import inf, sqrt
 from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...crush.placement import NO_OSD
@@ -32,10 +32,12 @@ _MOST_LEFT = 2000
 #: The report of an OSD may fall by no more than this ratio of omap that has left it: deletions are
 #: written as well, and RocksDB only estimates the sizes of ranges (16.2.15: of 52 MiB 41 showed).
 _FREED_RATIO = 0.7
-#: RocksDB's files come and go by so many bytes on any OSD: a cost of objects that explains no
-#: larger differences is none; from twice as many on it is believed in full. Of 7 OSDs of 20.2.4,
-#: with 20 MB beside 4,700 objects and 15 beside 3,800, there were 20 MB still once 3,400 had left.
+#: RocksDB's files come and go by so many bytes on any OSD. A cost of objects that explains smaller
+#: differences only is believed where it is clear: in full from so many times its standard error on,
+#: and not at all below half of that. Of 7 OSDs of 20.2.4, with 20 MB beside 4,700 objects and 15
+#: beside 3,800, it was 3.6 times, and there were 20 MB still once 3,400 of these had left.
 _NOISE_BYTES = 64 << 20
+_CLEAR_ERRORS = 8.0
 #: Metadata is at most this ratio of a pool's bytes: data is what differs among OSDs.
 _MOST_METADATA = 0.99
 
@@ -488,4 +490,12 @@ def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
         return 0.0
     cost: float = min(max(0.0, both / spread_x), sum_y / sum_x)
     explained = cost * (max(objects) - min(objects))
-    return cost * min(1.0, max(0.0, explained / _NOISE_BYTES - 1.0))
+    if explained >= 2.0 * _NOISE_BYTES:
+        return cost
+    # how clear the slope is, from 0 to 1: by its standard error (Student's t)
+    spread_y = count * sum([y * y for y in beside]) - sum_y * sum_y
+    clearness, unexplained = 1.0, spread_x * spread_y - both * both
+    if count >= 3 and unexplained > 0:
+        errors = sqrt(both * both * (count - 2) / unexplained)
+        clearness = min(1.0, max(0.0, 2.0 * errors / _CLEAR_ERRORS - 1.0))
+    return cost * max(0.0, explained / _NOISE_BYTES - 1.0, clearness)
