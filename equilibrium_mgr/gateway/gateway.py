@@ -34,8 +34,10 @@ _DEFAULT_BALANCER_MODE = "upmap"
 _MOTIONLESS_MODES = frozenset(("none", "read"))
 #: Seconds after which a monitor that has not answered a question counts as unable to.
 _ANSWER_SECONDS = 5.0
-#: Seconds between readings of all statistics of every PG where nothing asks for them.
-_FULL_STATISTICS_SECONDS = 3600.0
+#: Seconds between readings of all statistics of every PG, while pools change and where none does.
+_FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
+#: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
+_CHANGED_RATIO = 0.01
 _GIB = 1 << 30
 #: Before it gives way again: about a millisecond. Each PG is mapped by itself: a large pool at once
 #: takes milliseconds, and a command of another module needs the interpreter's lock several times.
@@ -43,6 +45,9 @@ _ROWS_A_PIECE, _MAPPED_A_PIECE = 4000, 50
 
 Osds = Tuple[int, ...]
 OsdMapReading = Tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Osds], Mapping[str, Osds]]
+
+#: pool id → (PGs, objects, omap bytes)
+_PoolTotals = Dict[int, Tuple[int, int, int]]
 
 
 class NotReady(RuntimeError):
@@ -79,6 +84,7 @@ class Gateway:
         self._settings = settings
         self._statistics = PgStatistics()
         self._statistics_read_at: Optional[float] = None
+        self._statistics_totals: _PoolTotals = {}
         self._builder = SnapshotBuilder()
         self._maps: Optional[OsdMapReading] = None   # of the last epoch that was read
         self._measured: Mapping[int, float] = {}   # see Reading, as what follows
@@ -413,13 +419,7 @@ class Gateway:
             self._maps = read_osd_map(osdmap)
         osd_map, crush, up, acting = self._maps
         pool_stats = self._get("pool_stats").get("pool_stats", [])
-        now = self._clock()
-        if self._statistics_read_at is None or not (
-                0.0 <= now - self._statistics_read_at < _FULL_STATISTICS_SECONDS
-                and self._statistics.says_enough(pgs, pool_stats)):
-            self.counters.add("pg_stats")
-            self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
-            self._statistics_read_at = now
+        self._refresh_statistics(pool_stats)
         records = self._statistics.records(pgs, pool_stats, acting, up)
         held: List[Any] = [*pgs.values(), *pgs]
         del pgs, progress
@@ -440,6 +440,21 @@ class Gateway:
             pool_statfs=[(row["poolid"], row["osd"], row.get("allocated", 0),
                           row.get("data_stored", 0))
                          for row in piecewise(osds.get("pool_statfs", ()), _ROWS_A_PIECE)])
+
+    def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
+        """Reads all statistics of every PG where those of the pools show that they have changed."""
+        now = self._clock()
+        totals = _totals(pool_stats)
+        if self._statistics_read_at is not None:
+            age = now - self._statistics_read_at
+            if 0.0 <= age < _FULL_STATISTICS_SECONDS:
+                return
+            if 0.0 <= age < _LONGEST_STATISTICS_SECONDS and self._statistics.is_complete and (
+                    not _have_changed(self._statistics_totals, totals)):
+                return
+        self.counters.add("pg_stats")
+        self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
+        self._statistics_read_at, self._statistics_totals = now, totals
 
     def _settings_of_map(self, epoch: int) -> Optional[Tuple[FrozenSet[str], str]]:
         """(flags, required clients); asks a monitor once an epoch. None without a reply."""
@@ -520,3 +535,17 @@ def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
                                  "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
     except ValueError:
         return None
+
+
+def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:
+    sums = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+    return {pool["poolid"]: (pool.get("num_pg", 0), sums[pool["poolid"]].get("num_objects", 0),
+                             sums[pool["poolid"]].get("num_omap_bytes", 0)) for pool in pool_stats}
+
+
+def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:
+    """True where a pool was created, deleted, split or merged, or holds clearly more or less."""
+    return then.keys() != now.keys() or any(
+        then[pool][0] != pgs or any(abs(a - b) > _CHANGED_RATIO * a
+                                    for a, b in zip(then[pool][1:], counts))
+        for pool, (pgs, *counts) in now.items())

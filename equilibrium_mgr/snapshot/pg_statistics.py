@@ -1,12 +1,14 @@
 """Statistics of every PG, kept up to date between the rare full readings.
 
-`pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read hourly,
-and where it says nothing of a PG, or little of a pool that has grown since. In between,
-`pg_progress` has each PG's bytes, state and recovered bytes, and `pool_stats` the present objects
-and omap of each pool: what its PGs had of them grows and shrinks with these.
+`pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read about
+hourly. In between `pg_progress` has each PG's bytes, state and recovered bytes, and `pool_stats`
+the present objects and omap of each pool. These are apportioned to the pool's PGs: to one without a
+figure, as its OSDs had not reported at the last full reading, or as the pool was split or merged
+since, by its bytes; to the others by what they had then.
 """
 from __future__ import annotations
 
+from collections import Counter
 from typing import (
     Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
@@ -15,8 +17,8 @@ from ..runtime.time_slice import piecewise
 from .model import PgRecord, pool_of
 
 
-#: Of a pool that has grown by more than this factor the last full reading says little: few objects
-#: in few PGs, and nothing of where those are that have come since.
+#: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
+#: that its PGs had say little about the many that have come since.
 _MOST_GROWTH = 4.0
 _PGS_A_PIECE = 200   # before it gives way again: well below a millisecond
 #: What only a full reading has of a PG, and `stat_sum` of a pool: objects, bytes of omap, objects
@@ -25,6 +27,48 @@ _FIGURES = ("num_objects", "num_omap_bytes", "num_objects_omap")
 
 Figures = Tuple[int, int, int]
 Reports = Mapping[str, Mapping[str, Any]]   # get('pg_progress')['pgs']
+
+
+class _PoolSums:
+    """Of the PGs of one pool that have reported; then how its totals are apportioned to them."""
+
+    def __init__(self) -> None:
+        self.pgs = 0                 # of all, reported or not
+        self.weight = self.known_weight = 0   # see _weight; the second of PGs with figures
+        self.had = [0, 0, 0]         # sums of the figures that PGs had
+        #: for each figure (factor of what a PG had, None where it goes by bytes; part of a weight)
+        self.rules: List[Tuple[Optional[float], float]] = []
+        self.has_grown = self.tells_omap_objects = False
+
+    def set_rules(self, totals: Optional[Mapping[str, Any]], resized: bool) -> None:
+        """`totals`: the pool's `stat_sum` now, if it has any; `resized`: its pg_num has changed
+        since."""
+        if totals is None:
+            self.rules = [(1.0, 0.0)] * 3
+            return
+        self.tells_omap_objects = _FIGURES[2] in totals
+        self.has_grown = totals.get(_FIGURES[0], 0) > self.had[0]
+        for name, had in zip(_FIGURES, self.had):
+            total = max(0, totals.get(name, 0))
+            share = total / max(1, self.weight)
+            known = share * self.known_weight
+            self.rules.append((None if resized or known > _MOST_GROWTH * had
+                               else known / max(1, had), share))
+
+    def figures(self, had: Optional[Figures], num_bytes: int) -> Figures:
+        """Present figures of a PG that has reported; 0 objects only where it is certainly empty."""
+        objects, omap, omap_objects = [
+            round(share * _weight(num_bytes) if had is None or factor is None else one * factor)
+            for one, (factor, share) in zip(had or (0, 0, 0), self.rules)]
+        if not objects and (num_bytes or (self.has_grown and not (had and had[0]))):
+            objects = 1
+        is_known = self.tells_omap_objects and (had is None or had[2] >= 0)
+        return objects, omap, omap_objects if is_known else -1
+
+
+def _weight(num_bytes: int) -> int:
+    """What a PG counts by, where it goes by bytes; those without any count alike."""
+    return num_bytes + 1
 
 
 class _Transfer(NamedTuple):
@@ -42,25 +86,9 @@ class PgStatistics:
 
     def __init__(self) -> None:
         self._full: Dict[str, Figures] = {}       # of the last full reading
-        self._had: Dict[int, List[int]] = {}      # pool → sums of these
+        self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
         self._recovered: Mapping[str, int] = {}   # pgid → its counter at the last reading
-
-    def says_enough(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]]) -> bool:
-        """True where the last full reading has figures of every PG that has reported, of none that
-        is gone or merged, and of much of what each pool holds now."""
-        for pool in pool_stats:
-            had, now = self._had.get(pool["poolid"], (0, 0, 0)), pool.get("stat_sum", {})
-            if any(now.get(name, 0) > _MOST_GROWTH * before for name, before in zip(
-                    _FIGURES[:2], had)):
-                return False
-        known = 0
-        for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
-            if pgid in self._full:
-                known += 1
-            elif not _is_silent(pg):
-                return False
-        return known == len(self._full)
 
     def read_full(self, pg_stats: Iterable[Mapping[str, Any]],
                   pool_stats: Iterable[Mapping[str, Any]]) -> None:
@@ -68,18 +96,19 @@ class PgStatistics:
 
         PGs that no OSD has reported yet get no figures.
         """
-        self._full, self._had = {}, {}   # PGs that are filled by their log look as if at rest
+        self._full, self._transfers = {}, {}
+        counts: Counter[int] = Counter()
         holding = {pool["poolid"] for pool in pool_stats
                    if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
         for pg in piecewise(pg_stats, _PGS_A_PIECE):
-            pool, stat = pool_of(pg["pgid"]), pg.get("stat_sum", {})
+            pool = pool_of(pg["pgid"])
+            counts[pool] += 1
+            stat = pg.get("stat_sum", {})
             if _is_unreported(pg) or (not stat and pool in holding):
                 continue
             objects = max(0, stat.get("num_objects", 0))
-            figures = self._full[pg["pgid"]] = (
-                objects, max(0, stat.get("num_omap_bytes", 0)), stat.get("num_objects_omap", -1))
-            self._had[pool] = [sum_ + max(0, one) for sum_, one in zip(
-                self._had.get(pool, (0, 0, 0)), figures)]
+            self._full[pg["pgid"]] = (objects, max(0, stat.get("num_omap_bytes", 0)),
+                                      stat.get("num_objects_omap", -1))
             up, acting = pg.get("up", ()), pg.get("acting", ())
             moving = sum([osd not in acting for osd in up])
             if moving and objects:
@@ -89,6 +118,12 @@ class PgStatistics:
                 self._transfers[pg["pgid"]] = _Transfer(
                     min(1.0, missing / (objects * moving)), stat.get("num_bytes_recovered", 0),
                     1.0, _targets(up, acting) or frozenset(up))
+        self._counts = counts
+
+    @property
+    def is_complete(self) -> bool:
+        """True where the last full reading had the statistics of every PG."""
+        return len(self._full) == sum(self._counts.values())
 
     def records(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]],
                 moving: Mapping[str, Sequence[int]],
@@ -98,7 +133,7 @@ class PgStatistics:
         `moving`: pgid → acting set, of PGs with a pg_temp. `up_sets` (pgid → up set) distinguish a
         movement from the next one of the same PG.
         """
-        totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+        pools = self._pool_sums(progress, pool_stats)
         transfers: Dict[str, _Transfer] = {}
         records: Dict[str, PgRecord] = {}
         recovered: Dict[str, int] = {}
@@ -107,9 +142,10 @@ class PgStatistics:
             count = pg.get("num_bytes_recovered", 0)
             before = self._recovered.get(pgid, count)
             recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
-            uncopied_ratio, is_silent = 1.0, _is_silent(pg)
-            figures = _NOTHING if is_silent else self._figures(
-                pgid, num_bytes, totals.get(pool_of(pgid)))
+            uncopied_ratio, figures = 1.0, _NOTHING
+            is_silent = _is_silent(pg)
+            if not is_silent:
+                figures = pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
             if pgid in moving or "clean" not in state and (
                     pgid in self._transfers or not is_silent):
                 transfers[pgid] = self._transfer(pgid, pg, up_sets.get(pgid, ()),
@@ -121,17 +157,25 @@ class PgStatistics:
         self._transfers, self._recovered = transfers, recovered
         return records
 
-    def _figures(self, pgid: str, num_bytes: int, totals: Optional[Mapping[str, Any]]) -> Figures:
-        """Present figures of a PG that has reported; 0 objects only where it is certainly empty.
-        `totals`: the pool's `stat_sum` now, if it has any."""
-        had, sums = self._full.get(pgid, _NOTHING), self._had.get(pool_of(pgid), (0, 0, 0))
-        objects, omap, omap_objects = had if totals is None else [
-            round(one * max(0, totals.get(name, 0)) / sum_) if one > 0 else one
-            for name, one, sum_ in zip(_FIGURES, had, sums)]
-        if not objects and (num_bytes or (
-                totals is not None and not had[0] and totals.get(_FIGURES[0], 0) > sums[0])):
-            objects = 1
-        return objects, omap, omap_objects if totals is None or _FIGURES[2] in totals else -1
+    def _pool_sums(self, progress: Reports,
+                   pool_stats: Iterable[Mapping[str, Any]]) -> Dict[int, _PoolSums]:
+        """Pool id → how its present totals are apportioned to its PGs."""
+        pools: Dict[int, _PoolSums] = {}
+        for pgid, pg in piecewise(progress.items(), _PGS_A_PIECE):
+            pool, had = pool_of(pgid), self._full.get(pgid)
+            sums = pools.setdefault(pool, _PoolSums())
+            sums.pgs += 1
+            if not _is_silent(pg):
+                weight = _weight(max(0, pg.get("num_bytes", 0)))
+                sums.weight += weight
+                if had is not None:
+                    sums.known_weight += weight
+                    sums.had = [sum_ + max(0, one) for sum_, one in zip(sums.had, had)]
+        totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
+        for pool, sums in pools.items():
+            # the last full reading says nothing about PGs that were split or merged since
+            sums.set_rules(totals.get(pool), sums.pgs != self._counts.get(pool))
+        return pools
 
     def _transfer(self, pgid: str, pg: Mapping[str, Any], up: Sequence[int],
                   acting: Sequence[int], before: int) -> _Transfer:

@@ -23,21 +23,41 @@ def test_pg_stats_at_most_hourly() -> None:
     assert mgr.calls["pg_stats"] == 2
 
 
-@pytest.mark.parametrize("change, readings", [
-    (lambda c: c.pg("1.0", [0, 1], num_bytes=5 * GIB, objects=110, omap=GIB), 1),
-    (lambda c: c.pg("1.0", [0, 1], objects=1000, omap=GIB), 2),
-    (lambda c: c.pool(3, size=2).pg("3.0", [0, 1]), 2),
-    (lambda c: c.pg("2.4", [0, 1]), 2)], ids=("bytes", "objects", "a pool", "a split"))
-def test_pg_stats_within_the_hour_only_where_the_last_say_too_little(
-        change: Callable[[Cluster], Any], readings: int) -> None:
+@pytest.mark.parametrize("what, change, readings", [
+    ("nothing", lambda c: None, 1),
+    ("bytes", lambda c: c.pg("1.0", [0, 1], num_bytes=5 * GIB, objects=100, omap=GIB), 1),
+    ("a little", lambda c: c.pg("1.0", [0, 1], objects=101, omap=GIB), 1),
+    ("objects", lambda c: c.pg("1.0", [0, 1], objects=102, omap=GIB), 2),
+    ("omap", lambda c: c.pg("1.0", [0, 1], objects=100, omap=2 * GIB), 2),
+    ("a pool", lambda c: c.pool(3, size=2).pg("3.0", [0, 1]), 2),
+    ("a split", lambda c: c.pg("2.4", [0, 1]), 2)], ids=lambda value: str(value)[:9])
+def test_pg_stats_only_where_pools_have_changed(what: str, change: Callable[[Cluster], Any],
+                                                readings: int) -> None:
     cluster = small()
     cluster.pg("1.0", [0, 1], objects=100, omap=GIB)
-    gateway, mgr, _ = open_gateway(cluster)
+    gateway, mgr, clock = open_gateway(cluster)
     gateway.snapshot()
     change(cluster)
-    for _ in range(3):
-        gateway.snapshot()
+    clock.now += 3599.0
+    gateway.snapshot()
+    assert mgr.calls["pg_stats"] == 1
+    clock.now += 2.0
+    gateway.snapshot()
     assert mgr.calls["pg_stats"] == readings
+    clock.now += 86_400.0
+    gateway.snapshot()
+    assert mgr.calls["pg_stats"] == readings + 1
+
+
+def test_pg_stats_again_where_some_pgs_had_not_reported() -> None:
+    cluster = small()
+    cluster.pg("1.0", [0, 1], state="unknown", reported=0)
+    gateway, mgr, clock = open_gateway(cluster)
+    gateway.snapshot()
+    cluster.pg("1.0", [0, 1])
+    clock.now += 3601.0
+    gateway.snapshot()
+    assert mgr.calls["pg_stats"] == 2
 
 
 @pytest.mark.parametrize("name", ["pg_progress", "osd_stats", "pool_stats", "pg_status", "df",

@@ -45,14 +45,18 @@ def test_growth_of_the_pool_scales_its_pgs() -> None:
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(12, 150), (8, 150)]
 
 
-@pytest.mark.parametrize("pgids, objects, enough", [
-    ("1.0 1.1", 40, True), ("1.0 1.1 1.2", 10, False),   # split
-    ("1.0", 10, False), ("1.0 1.1", 41, False)])          # merged; filled since
-def test_what_the_last_full_reading_says_is_enough(pgids: str, objects: int, enough: bool) -> None:
-    reader = Reader([pg_stat("1.0", 6), pg_stat("1.1", 4)], [pool_stat(1, 10)])
-    pgs = {pgid: progress() for pgid in pgids.split()}
-    pgs["1.9"] = progress(state="unknown", reported_epoch=0)
-    assert reader.statistics.says_enough(pgs, [pool_stat(1, objects)]) is enough
+def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
+    reader = Reader([pg_stat(f"1.{n:x}", 20, 8) for n in range(2)], [pool_stat(1, 40, 16)])
+    now = reader.read({"1.0": progress(500), "1.1": progress(1000), "1.2": progress(500)},
+                      [pool_stat(1, 40, 16)])
+    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(10, 4), (20, 8), (10, 4)]
+
+
+def test_pool_of_few_objects_that_is_filled_is_shared_out_anew() -> None:
+    """Three objects in one PG do not put all that has come since into it."""
+    reader = Reader([pg_stat("1.0", 3), pg_stat("1.1", 0)], [pool_stat(1, 3)])
+    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 1000)])
+    assert [record.num_objects for record in now.values()] == [500, 500]
 
 
 def test_log_recovery_without_a_pg_temp_lowers_what_is_to_come() -> None:

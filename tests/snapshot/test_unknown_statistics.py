@@ -9,7 +9,6 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
-from equilibrium_mgr.snapshot.model import PgRecord
 from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 
 BYTES_ONLY, OMAP_ONLY, MIXED, EMPTY = "bytes only", "omap only", "mixed", "empty"
@@ -80,12 +79,6 @@ class TrueCluster:
             for pgid in pool.pgids:
                 pool.reported[pgid] = pool.reported[pgid] or rng.random() < 0.8
 
-    def records(self) -> Mapping[str, PgRecord]:
-        """As the gateway reads them."""
-        if not self.statistics.says_enough(self.progress(), self.pool_stats()):
-            self.statistics.read_full(self.pg_stats(), self.pool_stats())
-        return self.statistics.records(self.progress(), self.pool_stats(), {}, {})
-
     def pg_stats(self) -> List[Dict[str, Any]]:
         return [stat for pool in self.pools for stat in pool.pg_stats()]
 
@@ -99,7 +92,7 @@ class TrueCluster:
 @pytest.mark.parametrize("seed", range(60))
 def test_figures_of_pgs_come_to_those_of_their_pool(seed: int) -> None:
     cluster = TrueCluster(seed)
-    records = cluster.records()
+    records = cluster.statistics.records(cluster.progress(), cluster.pool_stats(), {}, {})
     for pool in cluster.pools:
         seen, total = pool.seen(), pool.pool_stat()["stat_sum"]
         for name, found in (("num_objects", [records[p].num_objects for p in seen]),
@@ -111,7 +104,7 @@ def test_figures_of_pgs_come_to_those_of_their_pool(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_nothing_that_holds_data_is_taken_for_empty(seed: int) -> None:
     cluster = TrueCluster(seed)
-    records = cluster.records()
+    records = cluster.statistics.records(cluster.progress(), cluster.pool_stats(), {}, {})
     for pool in cluster.pools:
         for pgid in pool.pgids:
             assert records[pgid].is_unknown == (not pool.reported[pgid])
@@ -119,6 +112,22 @@ def test_nothing_that_holds_data_is_taken_for_empty(seed: int) -> None:
                 assert records[pgid].num_objects > 0
         if pool.kind == EMPTY:
             assert all(records[pgid].num_objects == 0 for pgid in pool.pgids)
+
+
+def test_pgs_that_had_not_reported_take_as_much_as_others() -> None:
+    """Half of a pool of omap is reported at the full reading, all of it later."""
+    def full(count: int) -> List[Mapping[str, Any]]:
+        return [{"pgid": f"7.{i:x}", "state": "active+clean" if i < count else "unknown",
+                 "stat_sum": {"num_objects": 1000 + i, "num_omap_bytes": GIB} if i < count else {}}
+                for i in range(16)]
+    statistics = PgStatistics()
+    statistics.read_full(full(8), [{"poolid": 7, "stat_sum": {"num_objects": 8028}}])
+    now = statistics.records(
+        {f"7.{i:x}": {"num_bytes": 0, "state": "active+clean", "reported_epoch": 9}
+         for i in range(16)},
+        [{"poolid": 7, "stat_sum": {"num_objects": 16028, "num_omap_bytes": 16 * GIB}}], {}, {})
+    assert [record.num_objects for record in now.values()] == pytest.approx([1002] * 16, abs=4)
+    assert {record.omap_bytes for record in now.values()} == {GIB}
 
 
 # -- what the snapshot makes of it -----------------------------------------------------------------
