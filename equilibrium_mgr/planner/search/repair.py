@@ -108,12 +108,17 @@ class Repair:
         if not offers:
             return None
         least = min(shards[0][0] for _, _, shards in offers)
+        used, most = placement.used_bytes, limits.max_used_bytes
+        receiving = self._receiving_osds(source, goal)
+        if receiving is None:
+            return None
+        # of thousands of OSDs few have room once utilizations are near each other
+        with_room = receiving.sorted([osd for osd in receiving.osds
+                                      if most[osd] - used[osd] >= least and osd != source])
         best: Optional[RepairMove] = None
         improved = 0
-        for target in piecewise(self._receiving_osds(source, goal), _TARGETS_A_PIECE):
-            free = limits.max_used_bytes[target] - placement.used_bytes[target]
-            if free < least or target == source:
-                continue
+        for _, target in piecewise(with_room, _TARGETS_A_PIECE):
+            free = most[target] - used[target]
             better = self._move_to(source, target, free, offers, goal, best)
             if better is not best:
                 best = better
@@ -124,17 +129,17 @@ class Repair:
                 break
         return best
 
-    def _receiving_osds(self, source: int, goal: RepairGoal) -> List[int]:
-        """OSDs that may take shards from the source, the best first."""
+    def _receiving_osds(self, source: int, goal: RepairGoal) -> Optional[SortedOsds]:
+        """The OSDs that may take shards from the source; None where there are none."""
         if isinstance(goal, TooManyShards):
-            return [osd for _, osd in self._targets.candidates(goal.group, source)]
+            return self._targets.list_of(goal.group, source)
         known = self._helpers.get(id(goal.helpers))
         if known is None:
             placement = self._placement
             known = self._helpers[id(goal.helpers)] = goal.helpers, SortedOsds(
                 placement, [osd for osd in goal.helpers if placement.is_target[osd]],
                 placement.capacity_utilization)
-        return [osd for _, osd in known[1].entries()]
+        return known[1]
 
     def _offers(self, source: int, goal: RepairGoal,
                 over: float) -> Iterable[Tuple[int, float, Sequence[Tuple[int, int]]]]:
@@ -217,7 +222,8 @@ class Repair:
             offers = [offer for offer in offers if offer[2] == goal.group]
         sizes = [offer[0] for offer in offers]
         tried = 0
-        for partner in self._receiving_osds(source, goal):
+        receiving = self._receiving_osds(source, goal)
+        for _, partner in receiving.entries() if receiving else ():
             if partner == source:
                 continue
             free = self._limits.max_used_bytes[partner] - self._placement.used_bytes[partner]

@@ -105,6 +105,10 @@ class SortedOsds:
         self._changes_seen = len(changed)
         return self._entries
 
+    def sorted(self, osds: Iterable[int]) -> List[TargetEntry]:
+        """The same of a few of them."""
+        return sorted([(self._key(osd), osd) for osd in osds])
+
 
 def _by_zone(placement: PlacementState, group: ShardGroup,
              key: Callable[[int], float]) -> Dict[int, SortedOsds]:
