@@ -19,12 +19,13 @@ from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, bound_code, fullest_osds, settled_code)
 from ...plan.model import PgChange, PoolSpace
 from ...plan.options import effective_fill_limit, osd_id
-from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet, pg_num_advice
+from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet
 from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY, WHOLE_SHARDS
 from ...planner.refusal_census import Census
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import (
     format_bytes, format_deadline, format_duration, format_percent, named, plural, wrap)
+from ...runtime.time_slice import piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import OF_RULE, PG_NUM_CHANGING
 from ...snapshot.model import Osd, Pg, Pool, Snapshot, pool_of
@@ -245,6 +246,12 @@ _MOST_NAMES = 10
 _WORTH = 0.001
 #: More PGs are worth all that moves for them where they lower the fullest OSD by so much.
 _WORTH_DOING = 0.03
+#: Of more PGs: a smaller shard than this, as a ratio of the smallest OSD, is small enough; to so
+#: many times pg_num at most, and to so many PG shards per OSD where Ceph tells no limit.
+_FINE = 0.005
+_MOST_TIMES = 32
+_MOST_SHARDS = 250
+_PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 
 
 def explain(what: Optional[str], pool_name: Optional[str], context: ExplainContext,
@@ -486,7 +493,7 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
     elif code == codes.BALANCED:
         return found
     numbers = numbers_of(code, census.of(code), context)
-    advice = pg_num_advice_of(census, osd_set, context) if code == codes.GRANULARITY and (
+    advice = pg_num_advice(census, osd_set, context) if code == codes.GRANULARITY and (
         osd_set is not None) else []
     for one in advice:
         if one["figures"]["now_ratio"] - one["figures"]["then_ratio"] >= _WORTH_DOING:
@@ -627,23 +634,34 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     return _of_census(what, asked.of_pg(pg, MOST_PAIRS), f"of pg {pgid}", context, None)
 
 
-def pg_num_advice_of(census: Census, osd_set: OsdSet, context: ExplainContext) -> List[Row]:
+def pg_num_advice(census: Census, osd_set: OsdSet, context: ExplainContext) -> List[Row]:
     """More PGs for the pool whose shards are most often larger than the difference, JSON-ready;
-    bytes and ratios."""
+    bytes and ratios. An OSD can be about one shard above the bound."""
     found, snapshot = census.of(codes.GRANULARITY), context.snapshot
-    pools = {} if found is None else found.pools
-    for pool in sorted(pools, key=lambda number: (-pools[number], number))[:2]:
-        for better in pg_num_advice(snapshot, osd_set, pool, context.max_pg_shards[0]):
-            now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
-            then = max(osd_set.bound, min(better.then, now))
-            name = snapshot.pools[pool].name
-            if now - then >= _WORTH:
-                return [{
-                    "code": codes.GRANULARITY, "sentence": f"pg_num {better.pg_num} of pool {name}"
-                    f" would lower the fullest OSD of class {osd_set.device_class} from"
-                    f" {format_percent(now)}% to about {format_percent(then)}%",
-                    "figures": {"pool": name, "pg_num": better.pg_num, "now_ratio": now,
-                                "then_ratio": then}}]
+    pools = [pool for pool in snapshot.pools.values() if pool.rule is not None
+             and not pool.rule.osds().keys().isdisjoint(osd_set.osds)]
+    smallest = min(snapshot.osds[osd].size_bytes for osd in osd_set.osds)
+    sizes: Counter[int] = Counter()
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        sizes[pg.pool] += pg.shard_bytes
+    shard = {pool.id: sizes[pool.id] / pool.pg_num / smallest for pool in pools}
+    now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
+    left = (context.max_pg_shards[0] or _MOST_SHARDS) * len(osd_set.osds) - sum(
+        pool.pg_num * pool.size for pool in pools)
+    for row in pool_counts(found.pools, snapshot)[:1] if found is not None else ():
+        pool, times = snapshot.pools[row["id"]], 1
+        other = max([_FINE, *[ratio for number, ratio in shard.items() if number != pool.id]])
+        while (shard[pool.id] / times > other and times < _MOST_TIMES
+               and pool.pg_num * pool.size * (2 * times - 1) <= left):
+            times *= 2
+        then = min(now, osd_set.bound + max(other, shard[pool.id] / times))
+        if times > 1 and now - then >= _WORTH:
+            return [{
+                "code": codes.GRANULARITY, "sentence": f"pg_num {pool.pg_num * times} of pool"
+                f" {pool.name} would lower the fullest OSD of class {osd_set.device_class} from"
+                f" {format_percent(now)}% to about {format_percent(then)}%",
+                "figures": {"pool": pool.name, "pg_num": pool.pg_num * times, "now_ratio": now,
+                            "then_ratio": then}}]
     return []
 
 
