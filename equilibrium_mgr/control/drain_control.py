@@ -139,4 +139,4 @@ class DrainControl:
         """How the episode ends that leads to a state at rest."""
         if found.state != OFF:
             return found.state
-        return because(COMPLETED if self.status.is_done else DROPPED, self.status.end_sentence)
+        return because(COMPLETED if self.status.is_done else DROPPED, self.status.result_sentence)

@@ -7,7 +7,7 @@ Drains that would leave no OSD to take what has to move.
 from __future__ import annotations
 
 from typing import (
-    Collection, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Collection, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Tuple)
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD
@@ -15,7 +15,7 @@ from ..plan.model import StuckShards
 from ..runtime.formatting import format_deadline, plural
 from ..runtime.time_slice import piecewise
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import Pg, Snapshot
+from ..snapshot.model import Snapshot
 from .drain_list import DrainList
 
 
@@ -41,17 +41,16 @@ def remaining_shards(snapshot: Snapshot, osds: FrozenSet[int],
     PG peers, no set of it may show that its data is still on the OSD that it is to leave.
     """
     found = {osd: Remaining() for osd in osds}
+    left = {pgid: osds.intersection(sources) for pgid, sources in sent}
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        if osds.isdisjoint(pg.up) and osds.isdisjoint(pg.acting) and osds.isdisjoint(pg.holders):
-            continue
-        for osd in osds.intersection((*pg.up, *pg.acting, *pg.holders)):
-            size = _bytes_on(snapshot, pg, osd, pg.up if osd in pg.up else pg.holders)
-            found[osd] = _with_shard(found[osd], size, osd not in pg.up)
-    for pgid, sources in sent:
-        moving = snapshot.pgs.get(pgid)
-        for osd in osds.intersection(sources):
-            if moving is not None and osd not in (*moving.up, *moving.acting, *moving.holders):
-                found[osd] = _with_shard(found[osd], _bytes_on(snapshot, moving, osd, ()), True)
+        for osd in osds.intersection((*pg.up, *pg.acting, *pg.holders)).union(
+                left.get(pg.pgid, ())):
+            size = snapshot.shard_bytes(pg, osd, pg.up if osd in pg.up else pg.holders)
+            shards, size_before, leaving = found[osd]
+            found[osd] = Remaining(
+                shards + 1, size_before + (snapshot.osds[osd].device_bytes(size)
+                                           if osd in snapshot.osds else size),
+                leaving + (osd not in pg.up))
     return found
 
 
@@ -60,24 +59,13 @@ def may_lack_copies(snapshot: Snapshot) -> bool:
     is down may have the only copy of something. Ends at the first PG that does not."""
     if snapshot.unsettled_seconds > 0.0:
         return True
-    return any(not _is_whole(pg, snapshot) for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE))
-
-
-def _is_whole(pg: Pg, snapshot: Snapshot) -> bool:
-    states = frozenset(pg.state.split("+"))
-    return (states >= _WHOLE and "stale" not in states and not pg.is_moving
-            and pg.acting == pg.up and NO_OSD not in pg.up
-            and len(pg.up) >= snapshot.pools[pg.pool].size)
-
-
-def _bytes_on(snapshot: Snapshot, pg: Pg, osd: int, osds: Sequence[int]) -> int:
-    """Bytes of a PG's shard on the device of an OSD; `osds`: by position, as far as known."""
-    size = snapshot.shard_bytes(pg, osd, osds)
-    return snapshot.osds[osd].device_bytes(size) if osd in snapshot.osds else size
-
-
-def _with_shard(left: Remaining, size: int, is_leaving: bool) -> Remaining:
-    return Remaining(left.shards + 1, left.bytes + size, left.leaving + is_leaving)
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        states = frozenset(pg.state.split("+"))
+        if not (states >= _WHOLE and "stale" not in states and not pg.is_moving
+                and pg.acting == pg.up and NO_OSD not in pg.up
+                and len(pg.up) >= snapshot.pools[pg.pool].size):
+            return True
+    return False
 
 
 class StopCheck(NamedTuple):
@@ -212,13 +200,6 @@ class DrainStatus(NamedTuple):
         left = sum(one.shards for one in self.remaining.values())
         return (f"{plural(left, 'shard is', 'shards are')} left on {self.named}" if left
                 else f"no shard is left on {self.named}")
-
-    @property
-    def end_sentence(self) -> str:
-        """What a drain that came to its end has led to, as a clause."""
-        if not self.is_done:
-            return self.result_sentence
-        return f"{self.named} {'is' if len(self.drains.names) == 1 else 'are'} empty"
 
     @property
     def is_done(self) -> bool:
