@@ -12,13 +12,12 @@ from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.cluster_view import FULL, ClusterView, with_figures_of_now
 from ..observation.refusals import planned_usage
-from ..plan.model import BadPlan, Plan, pool_pgs, topology_of
-from ..plan.store import MAX_PLANS, PlanStore
+from ..plan.model import BadPlan, Plan, pool_pgs, topology_mark, topology_of
+from ..plan.store import MAX_PLANS, PlanHead, PlanStore
 from ..plan_service.failure_service import FailureService
 from ..plan_service.plan_service import PlanService
 from ..report.answer import CommandError
 from ..report.cluster.evaluation import Look
-from ..report.plans import outdated_reason
 from ..settings import OptionValues, Settings
 from ..snapshot.model import pool_of
 
@@ -215,3 +214,20 @@ def with_figures(plan: Plan, view: ClusterView) -> Plan:
         before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds,
         topology=topology_of(snapshot),
         pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
+
+
+def outdated_reason(head: PlanHead, summary: Optional[ClusterSummary]) -> Optional[str]:
+    """What has changed of the cluster so that the plan, or a part of it, is void; None where
+    nothing has, or that is not known."""
+    if summary is None:
+        return None
+    if head.topology != topology_mark(summary.crush_version, (
+            (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
+        return "the CRUSH map or the weight of an OSD has changed"
+    for name, pgs in head.pool_pgs.items():
+        pool = summary.pools.get(int(name))
+        if pool is None:
+            return f"pool {name} is gone"
+        if pool.pg_num != pgs:
+            return f"pool {name} has {pool.pg_num} PGs instead of {pgs}"
+    return None

@@ -11,7 +11,7 @@ from typing import Optional
 from ..plan.model import BALANCE
 from ..plan_service.failure_service import FailureQuestion
 from ..report.answer import CommandAnswer, CommandError
-from ..report.cluster.cluster_tables import osd_figures, report_df, report_moves, report_osds
+from ..report.cluster.cluster_tables import report_df, report_moves, report_osds
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.cluster.failures import report_failure
 from ..report.explain.explain import explain
@@ -83,8 +83,7 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
         plan, kept, look, epoch, is_executing=plan == parts.balancer.plan_name,
         outdated_reason=parts.outdated_reason(plan))
     return report_page(
-        evaluated.data, show_status(parts).data, osd_figures(look.view, look.wanted),
-        look.view.snapshot, kept,
+        evaluated.data, show_status(parts).data, look.view.snapshot, kept,
         str(reading.osd_map.get("fsid", "")) if reading is not None else "",
         parts.gateway.ceph_version(), epoch, parts.clock())
 
