@@ -13,7 +13,7 @@ from ..gateway.gateway import Gateway, NotReady
 from ..observation.cluster_view import FULL, ClusterView, with_figures_of_now
 from ..observation.refusals import planned_usage
 from ..plan.model import BadPlan, Plan, pool_pgs, topology_mark, topology_of
-from ..plan.store import MAX_PLANS, PlanHead, PlanStore
+from ..plan.store import MAX_PLANS, PlanStore
 from ..plan_service.failure_service import FailureService
 from ..plan_service.plan_service import PlanService
 from ..report.answer import CommandError
@@ -171,10 +171,22 @@ class ModuleParts(NamedTuple):
         moves = progress.moves if progress is not None else 0
         return f"plan '{name}' is being made: {moves} moves so far; try again"
 
-    def outdated_reason(self, name: str) -> Optional[str]:
-        """Why a kept plan, or a part of it, is void; None for no reason that is known."""
+    def outdated_reason(self, name: str, summary: Optional[ClusterSummary]) -> Optional[str]:
+        """What has changed of the cluster so that a kept plan, or a part of it, is void; None where
+        nothing has, or that is not known."""
         head = self.plan_store.heads().get(name)
-        return outdated_reason(head, self.summary()) if head is not None else None
+        if head is None or summary is None:
+            return None
+        if head.topology != topology_mark(summary.crush_version, (
+                (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
+            return "the CRUSH map or the weight of an OSD has changed"
+        for name, pgs in head.pool_pgs.items():
+            pool = summary.pools.get(int(name))
+            if pool is None:
+                return f"pool {name} is gone"
+            if pool.pg_num != pgs:
+                return f"pool {name} has {pool.pg_num} PGs instead of {pgs}"
+        return None
 
     def next_name(self, kind: str) -> str:
         """The next free name of a kind of plans, such as `undo-1`. Raises CommandError where too
@@ -214,20 +226,3 @@ def with_figures(plan: Plan, view: ClusterView) -> Plan:
         before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds,
         topology=topology_of(snapshot),
         pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
-
-
-def outdated_reason(head: PlanHead, summary: Optional[ClusterSummary]) -> Optional[str]:
-    """What has changed of the cluster so that the plan, or a part of it, is void; None where
-    nothing has, or that is not known."""
-    if summary is None:
-        return None
-    if head.topology != topology_mark(summary.crush_version, (
-            (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
-        return "the CRUSH map or the weight of an OSD has changed"
-    for name, pgs in head.pool_pgs.items():
-        pool = summary.pools.get(int(name))
-        if pool is None:
-            return f"pool {name} is gone"
-        if pool.pg_num != pgs:
-            return f"pool {name} has {pool.pg_num} PGs instead of {pgs}"
-    return None

@@ -18,7 +18,7 @@ from ..runtime.formatting import (
     format_bytes, format_percent, format_time, parse_size, plural, wrap)
 from ..settings import Settings
 from ..snapshot.model import pool_of
-from .base import ModuleParts, outdated_reason
+from .base import ModuleParts
 
 READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
 NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
@@ -170,11 +170,12 @@ def list_all(parts: ModuleParts) -> CommandAnswer:
     executing, history = parts.balancer.plan_name, parts.balancer.status.history
     plans: List[Dict[str, Any]] = []
     for head in sorted(parts.plan_store.heads().values(), key=lambda head: head.name):
-        reason = outdated_reason(head, summary)
+        reason = parts.outdated_reason(head.name, summary)
         state = (PLANNING if head.name in in_progress else EXECUTING if head.name == executing
-                 else COMPLETED if any(   # as it was made last
+                 else COMPLETED if any(   # as it was made last; entries may be garbled
                      entry.get("plan") == head.name and not entry.get("automatic")
-                     and float(entry.get("started_at", 0.0)) >= head.created_at
+                     and isinstance(entry.get("started_at"), (int, float))
+                     and entry["started_at"] >= head.created_at
                      and outcome_code(str(entry.get("outcome"))) == COMPLETED for entry in history)
                  else READY if reason is None else OUTDATED)
         plans.append({
@@ -256,7 +257,7 @@ def execute(parts: ModuleParts, name: str) -> CommandAnswer:
         busy = parts.balancer.plan_name
         raise CommandError(errno.EBUSY, f"plan '{busy}' is being executed; 'ceph equilibrium rm"
                            f" {busy}' stops it")
-    reason = parts.outdated_reason(name)
+    reason = parts.outdated_reason(name, parts.summary())
     lines = [f"{name}: executing {plural(len(plan.moves), 'shard')},"
              f" {format_bytes(plan.bytes)}",
              "'ceph equilibrium status' shows how far it is",

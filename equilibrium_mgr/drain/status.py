@@ -1,15 +1,11 @@
 """How far drains are, as the loop publishes it.
 
 What is still on the OSDs that are being drained.
-
-Drains that would leave no OSD to take what has to move.
 """
 from __future__ import annotations
 
-from typing import (
-    Collection, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Tuple)
+from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Tuple
 
-from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD
 from ..plan.model import StuckShards
 from ..runtime.formatting import format_deadline, plural
@@ -202,33 +198,7 @@ class DrainStatus(NamedTuple):
                 else f"no shard is left on {self.named}")
 
     @property
-    def is_done(self) -> bool:
-        """True where all OSDs of the list are empty."""
-        return bool(self.drains.names) and self.empty_osds == self.drains.osds
-
-    @property
     def named(self) -> str:
         """The OSDs of the list in few words."""
         osds = sorted(self.drains.osds)
         return f"osd.{osds[0]}" if len(osds) == 1 else f"the {len(osds)} OSDs that are drained"
-
-
-def weighed_osds(crush: CrushHierarchy) -> FrozenSet[int]:
-    """The OSDs that CRUSH places on: those with a weight."""
-    return frozenset(item for bucket in crush.buckets.values() for item, weight in bucket.items
-                     if item >= 0 and weight > 0.0)
-
-
-def rule_without_osds(drained: Collection[int], usable: Collection[int], crush: CrushHierarchy,
-                      rule_ids: Collection[int]) -> Optional[str]:
-    """Name of a CRUSH rule that takes OSDs which are to be drained, and whose other OSDs are not
-    among the usable ones; None where there is none. `rule_ids`: of the rules that pools have."""
-    for rule_id in sorted(rule_ids):
-        rule = crush.rules.get(rule_id, {})
-        for step in rule.get("steps", ()):
-            if step.get("op") != "take":
-                continue
-            taken = frozenset(crush.subtree(step["item"]).weights)
-            if taken.intersection(drained) and not taken.intersection(usable).difference(drained):
-                return str(rule.get("rule_name", rule_id))
-    return None

@@ -126,8 +126,8 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                      paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done."
                                " %BOUND: the lowest maximum that the CRUSH rules allow.", "note"),
                      drawn,
-                     paragraph("OSDs of each device class by utilization: the longer a bar, the more"
-                               " OSDs. Each class has its own scale.", "note")),
+                     paragraph("OSDs of each device class by utilization: the longer a bar, the"
+                               " more OSDs. Each class has its own scale.", "note")),
              section("Free space of pools", table(
                  *pool_table(evaluation["pools"]), f"ceph equilibrium df {name}".strip()),
                      paragraph("FREE: what fits into this pool alone until its first OSD is full."
@@ -135,7 +135,10 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                                " once; a pool of little data may have less then.", "note")),
              section("What it costs", _costs(status)),
              section("How to stop, and to go back", _ways_back(name, rollback)),
-             section("Options that differ from their defaults", _options(status)),
+             section("Options that differ from their defaults", table("OPTION<|VALUE<|DEFAULT<", [
+                 [one["name"], one["value"] + (f" ({one['bad']})" if one["bad"] else ""),
+                  one["default"]] for one in status["options"]]) if status["options"]
+                     else paragraph("None: all of them have their defaults.")),
              section("What is left out, and why", _left_out(status, plan, snapshot)),
              *_moves(plan, name, to_make)]
     text = _PAGE.substitute(title=escaped(title), body="\n".join(parts))
@@ -264,14 +267,6 @@ def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
     return definitions(rows)
 
 
-def _options(status: Mapping[str, Any]) -> Markup:
-    if not status["options"]:
-        return paragraph("None: all of them have their defaults.")
-    return table("OPTION<|VALUE<|DEFAULT<", [
-        [one["name"], one["value"] + (f" ({one['bad']})" if one["bad"] else ""), one["default"]]
-        for one in status["options"]])
-
-
 def _left_out(status: Mapping[str, Any], plan: Optional[Plan], snapshot: Snapshot) -> Markup:
     """Counted reasons, and sentences on what is not counted."""
     counts = skipped(snapshot) if plan is None else plan.skipped
@@ -318,9 +313,11 @@ def picture(classes: Sequence[Mapping[str, Any]], when: str) -> Markup:
         most = max([1, *[step[key] or 0 for step in steps for _, key, _, _ in _BARS]])
         is_compared = any(step["later_osds"] is not None for step in steps)
         shapes.append(_text(
-            f"{row['device_class']}: {plural(row['osds'], 'OSD')}, {format_bytes(row['size_bytes'])}"
-            + (f", bound {format_percent(bound)}%" if bound is not None else ""), 0.0, y + 16.0))
-        shapes += [_text((head or when)[:30], x, y + 34.0) for head, _, x, _ in _BARS[:1 + is_compared]]
+            f"{row['device_class']}: {plural(row['osds'], 'OSD')},"
+            f" {format_bytes(row['size_bytes'])}"
+            f"{'' if bound is None else f', bound {format_percent(bound)}%'}", 0.0, y + 16.0))
+        shapes += [_text((head or when)[:30], x, y + 34.0)
+                   for head, _, x, _ in _BARS[:1 + is_compared]]
         y += 40.0
         for step in steps:
             shapes.append(_text(f"{100.0 * step['from_ratio']:.0f}%", 0.0, y + 12.0))

@@ -42,8 +42,8 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
     tree: List[Dict[str, Any]] = [
         {"id": b["id"], "name": b["name"], "type": b["type_name"], "type_id": b.get("type_id", 0),
          "children": [item["id"] for item in b.get("items", [])]}
-        for b in buckets if "~" not in b.get("name", "")]
-    tree += [{"id": d["id"], "name": d["name"], "type": "osd", "type_id": 0} for d in devices]
+        for b in buckets if "~" not in b.get("name", "")] + [
+            {"id": d["id"], "name": d["name"], "type": "osd", "type_id": 0} for d in devices]
     sizes = {p["pool"]: p["size"] for p in osd_map["pools"]}
     pgs: List[Dict[str, Any]] = []
     for pgid, record in reading.records.items():

@@ -265,13 +265,10 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     pool = next((one for one in snapshot.pools.values() if one.name == pool_name), None)
     osd = osd_id(what or "")
     if not what:
-        fullest = fullest_osds(view, context.settings.device_classes)
-        osd_set = fullest[0].osd_set if fullest else None
         reason, (data, sentences) = cluster_reason(context), _cluster_facts(context, stopped)
     elif osd in snapshot.osds and (
             pool is None or pool.name != what or what.startswith("osd.")):
-        osd_set = set_of(osd, view)
-        reason = osd_reason(snapshot.osds[osd], osd_set, context)
+        reason = osd_reason(snapshot.osds[osd], set_of(osd, view), context)
         data, sentences = explain_osd(osd, view)
     elif pool is not None:
         soon, now = view.usage.pools[pool.name], view.usage_now().pools[pool.name]
@@ -280,11 +277,10 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         data, sentences = explain_pool(pool, view, now, context.settings.pool_ids,
                                        stopped.get(pool.id))
     elif what.lower() in snapshot.pgs:
-        pg, osd_set = snapshot.pgs[what.lower()], None
+        pg = snapshot.pgs[what.lower()]
         reason, (data, sentences) = pg_reason(pg, context), explain_pg(pg, view, context.rejected)
     else:
         return None
-    advice = [*weights_advice(osd_set, snapshot), *reason.advice]
     outage = None if what else find_outage(context.status, view)
     said, code = wrap("", reason.what, 0), reason.code
     helps = wrap("do: ", reason.action, 4)
@@ -302,8 +298,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         "reason_text": reason.text, "counts": list(reason.rows), "action": reason.action,
         "census": None if census is None else {
             "shards": census.shards, "counted_shards": census.counted, "pairs": census.pairs},
-        "advice": advice, "sentences": sentences})
-    lines += [line for one in advice for line in wrap("advice: ", one["sentence"], 8)]
+        "advice": list(reason.advice), "sentences": sentences})
+    lines += [line for one in reason.advice for line in wrap("advice: ", one["sentence"], 8)]
     silent = len(snapshot.stale_osds)
     lines.append(f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
                  + (f"; {plural(silent, 'OSD')} with older statistics" if silent else ""))
@@ -313,13 +309,25 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
 
 def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
     view, snapshot = context.view, context.snapshot
-    sets, said = _sets(view)
+    bounds, sets, sentences = view.utilization_bounds, [], []
+    for osd_set in bounds.sets if bounds is not None else ():
+        (most, first), (soon_most, soon_first) = (
+            max((utilization, -osd) for osd, utilization in utilizations)
+            for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
+                (osd, snapshot.osds[osd].target_utilization or 0.0) for osd in osd_set.osds]))
+        above = most - osd_set.bound
+        sets.append(dict(set_json(osd_set, snapshot), fullest_osd=-first, max=most,
+                         above_bound=above, soon_fullest_osd=-soon_first, soon_max=soon_most))
+        distance = (f"{100.0 * above:.1f} points above that" if above >= SAME
+                    else "as low as can be")
+        sentences += [describe_bound(osd_set, snapshot),
+                      f"osd.{-first}, the fullest there, is at {format_percent(most)}%, {distance}"]
     unused = unused_hosts(snapshot)
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
     broken = [pg.pgid for pg in broken_pgs(snapshot)]
-    sentences = said + [reason for _, reason in sorted(stopped.items())]
+    sentences += [reason for _, reason in sorted(stopped.items())]
     sentences += [f"pools wait: {reason}" for reason in troubled]
     sentences += [f"{plural(count, 'PG')} cannot be moved: {reason}"
                   for reason, count in sorted(snapshot.skipped.items())]
@@ -337,26 +345,6 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
             "troubled": troubled, "rejected_upmaps": len(context.rejected),
             "in_flight_moves": len(view.movements), "outage": None, "unused_hosts": unused,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
-
-
-def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
-    """Facts and sentences about each set of OSDs between which data can move."""
-    bounds = view.utilization_bounds
-    found: List[Dict[str, Any]] = []
-    sentences: List[str] = []
-    for osd_set in bounds.sets if bounds is not None else ():
-        (most, first), (soon_most, soon_first) = (
-            max((utilization, -osd) for osd, utilization in utilizations)
-            for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
-                (osd, view.snapshot.osds[osd].target_utilization or 0.0) for osd in osd_set.osds]))
-        above = most - osd_set.bound
-        found.append(dict(set_json(osd_set, view.snapshot), fullest_osd=-first, max=most,
-                          above_bound=above, soon_fullest_osd=-soon_first, soon_max=soon_most))
-        distance = (f"{100.0 * above:.1f} points above that" if above >= SAME
-                    else "as low as can be")
-        sentences += [describe_bound(osd_set, view.snapshot),
-                      f"osd.{-first}, the fullest there, is at {format_percent(most)}%, {distance}"]
-    return found, sentences
 
 
 # -- the reason ------------------------------------------------------------------------------------
@@ -663,22 +651,3 @@ def pg_num_advice(census: Census, osd_set: OsdSet, context: ExplainContext) -> L
                 "figures": {"pool": pool.name, "pg_num": pool.pg_num * times, "now_ratio": now,
                             "then_ratio": then}}]
     return []
-
-
-def weights_advice(osd_set: Optional[OsdSet], snapshot: Snapshot) -> List[Row]:
-    """The room that lowered weights cost a set, JSON-ready; bytes and ratios."""
-    members = [snapshot.osds[osd] for osd in osd_set.osds] if osd_set is not None else []
-    held = [osd for osd in members if osd.share < 1.0]
-    unused = sum(osd.size_bytes - osd.capacity_bytes for osd in held)
-    size, used = sum(osd.size_bytes for osd in members), sum(osd.target_bytes for osd in members)
-    if osd_set is None or not held or unused < _WORTH * size:
-        return []
-    on_devices = sum(osd.device_bytes(osd.size_bytes - osd.capacity_bytes) for osd in held)
-    return [{
-        "code": codes.REWEIGHT, "sentence":
-        f"weights of {named([f'osd.{osd.id}' for osd in held], _NAMES_SHOWN)} keep"
-        f" {format_bytes(on_devices)} of class {osd_set.device_class} unused:"
-        f" {format_percent(used / size)}% if all were filled by size,"
-        f" {format_percent(used / (size - unused))}% now",
-        "figures": {"unused_bytes": on_devices, "osds": [osd.id for osd in held],
-                    "then_ratio": used / size, "now_ratio": used / (size - unused)}}]
