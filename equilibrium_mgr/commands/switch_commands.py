@@ -111,9 +111,14 @@ def list_drains(parts: ModuleParts) -> CommandAnswer:
     parts.balancer.drain_status()   # a new mgr reads it first
     parts.request_if_old()
     _, status = parts.newest()
-    buckets = parts.gateway.crush().buckets.values() if status.drains.empty_osds else ()
-    return drain_list(status, parts.settings(), parts.clock(), frozenset(
-        osd for bucket in buckets for osd, weight in bucket.items if weight > 0.0))
+    return drain_list(status, parts.settings(), parts.clock(),
+                      _weighed(parts) if status.drains.empty_osds else frozenset())
+
+
+def _weighed(parts: ModuleParts) -> FrozenSet[int]:
+    """The OSDs that CRUSH places on: those with a weight."""
+    return frozenset(osd for bucket in parts.gateway.crush().buckets.values()
+                     for osd, weight in bucket.items if weight > 0.0)
 
 
 def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
@@ -124,14 +129,15 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     parts.refuse_old_clients()
     gateway, balancer, found = parts.gateway, parts.balancer, _osds(parts, names)
     view, wanted = balancer.status.view, balancer.drain_status().drains.with_osds(found)
-    osds = {} if view is None else view.snapshot.osds
-    for pool in () if view is None else view.snapshot.pools.values():
-        for block in pool.rule.blocks if pool.rule is not None else ():
-            if wanted.osds.intersection(block.weights) and all(
-                    osd in wanted.osds or osd not in osds or not osds[osd].is_in
-                    for osd, weight in block.weights.items() if weight > 0.0):
-                raise CommandError(errno.EINVAL, "no OSD would be left to take data of pool"
-                                   f" '{pool.name}'; drain fewer")
+    left = _weighed(parts).intersection(
+        osd for osd, one in gateway.summary().osds.items() if one.is_in) - wanted.osds
+    short = [pool.name for pool in (() if view is None else view.snapshot.pools.values())
+             for block in (pool.rule.blocks if pool.rule is not None else ())
+             if wanted.osds.intersection(block.weights) and left.isdisjoint(block.weights)]
+    if short or not left:
+        of_pool = f" of pool '{short[0]}'" if short else ""
+        raise CommandError(errno.EINVAL,
+                           f"no OSD would be left to take data{of_pool}; drain fewer")
     if not wanted.fits:
         raise CommandError(errno.E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
                            " be stored as being drained; drain a part of them first")
