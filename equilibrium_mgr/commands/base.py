@@ -12,13 +12,12 @@ from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.cluster_view import FULL, ClusterView, with_figures_of_now
 from ..observation.refusals import planned_usage
-from ..plan.model import BadPlan, Plan, pool_pgs, topology_of
+from ..plan.model import BadPlan, Plan, pool_pgs, topology_mark, topology_of
 from ..plan.store import MAX_PLANS, PlanStore
 from ..plan_service.failure_service import FailureService
 from ..plan_service.plan_service import PlanService
 from ..report.answer import CommandError
 from ..report.cluster.evaluation import Look
-from ..report.plans import outdated_reason
 from ..settings import OptionValues, Settings
 from ..snapshot.model import pool_of
 
@@ -172,10 +171,22 @@ class ModuleParts(NamedTuple):
         moves = progress.moves if progress is not None else 0
         return f"plan '{name}' is being made: {moves} moves so far; try again"
 
-    def outdated_reason(self, name: str) -> Optional[str]:
-        """Why a kept plan, or a part of it, is void; None for no reason that is known."""
+    def outdated_reason(self, name: str, summary: Optional[ClusterSummary]) -> Optional[str]:
+        """What has changed of the cluster so that a kept plan, or a part of it, is void; None where
+        nothing has, or that is not known."""
         head = self.plan_store.heads().get(name)
-        return outdated_reason(head, self.summary()) if head is not None else None
+        if head is None or summary is None:
+            return None
+        if head.topology != topology_mark(summary.crush_version, (
+                (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
+            return "the CRUSH map or the weight of an OSD has changed"
+        for name, pgs in head.pool_pgs.items():
+            pool = summary.pools.get(int(name))
+            if pool is None:
+                return f"pool {name} is gone"
+            if pool.pg_num != pgs:
+                return f"pool {name} has {pool.pg_num} PGs instead of {pgs}"
+        return None
 
     def next_name(self, kind: str) -> str:
         """The next free name of a kind of plans, such as `undo-1`. Raises CommandError where too

@@ -3,22 +3,25 @@ where they cannot be carried out."""
 from __future__ import annotations
 
 import errno
-from typing import FrozenSet, List, Optional, Sequence
+from typing import Any, Dict, FrozenSet, List, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter
-from ..control.history import COMPLETED
+from ..control.history import COMPLETED, outcome_code
 from ..execution.guards import CURE_BUILTIN
 from ..gateway.gateway import Gateway
+from ..plan.model import BALANCE, MOTIONLESS, Plan
 from ..plan.options import AIMS, OsdFilter, PlanOptions
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
-from ..report.answer import CommandAnswer, CommandError
-from ..report.plans import dump_plan, list_plans, show_plan
-from ..runtime.formatting import format_bytes, parse_size, plural, wrap
+from ..report.answer import CommandAnswer, CommandError, render_table
+from ..runtime.formatting import (
+    format_bytes, format_percent, format_time, parse_size, plural, wrap)
 from ..settings import Settings
 from ..snapshot.model import pool_of
 from .base import ModuleParts
 
+READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdated"
+NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
 #: Field of OsdFilter → the argument that has its names.
 _FLAGS = {"sources": "--from", "targets": "--to", "spared": "--not"}
 
@@ -106,19 +109,104 @@ def _refuse_name(parts: ModuleParts, name: str, replace: bool) -> None:
 
 
 def show(parts: ModuleParts, name: str) -> CommandAnswer:
-    """A plan as shell commands."""
-    return show_plan(name, parts.plan(name))
+    """The plan as shell commands that an operator can read, keep and run."""
+    plan = parts.plan(name)
+    commands = [change.command() for change in plan.changes]
+    return CommandAnswer({"plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
+                   "moves": moves_json(plan), "bytes": plan.bytes, "commands": commands},
+                  "\n".join(_comment(name, plan) + commands))
 
 
 def dump(parts: ModuleParts, name: str) -> CommandAnswer:
-    """Everything that a plan holds."""
-    return dump_plan(name, parts.plan(name))
+    """Everything that the plan holds as JSON, its moves as a table."""
+    plan = parts.plan(name)
+    usages = plan.to_dict()
+    table = render_table("PG<|FROM|TO|SIZE|FROM %USE|TO %USE", [
+        [m.pgid, f"osd.{m.source}", f"osd.{m.target}", format_bytes(m.bytes),
+         f"{format_percent(m.source_before)} -> {format_percent(m.source_after)}",
+         f"{format_percent(m.target_before)} -> {format_percent(m.target_after)}"]
+        for m in plan.moves])
+    data = {
+        "plan": name, "aim": plan.aim, "osdmap_epoch": plan.epoch,
+        "stop_reason": plan.stop_reason, "bounds": plan.bounds,
+        "moves": moves_json(plan), "bytes": plan.bytes,
+        "upmap_items": {c.pgid: [list(pair) for pair in c.items] for c in plan.changes},
+        "raw": {c.pgid: list(c.raw) for c in plan.changes},
+        "up_before": {c.pgid: list(c.up_before) for c in plan.changes},
+        "predicted_up": {c.pgid: list(c.up_after) for c in plan.changes},
+        "before": usages["before"], "after": usages["after"],
+        "skipped": plan.skipped}
+    return CommandAnswer(data, "\n".join([*_comment(name, plan), table]))
+
+
+def moves_json(plan: Plan) -> List[Dict[str, Any]]:
+    """The moves, JSON-ready; utilizations are ratios."""
+    return [{"pgid": m.pgid, "from": m.source, "to": m.target, "bytes": m.bytes,
+             "objects": m.objects,
+             "from_utilization_before": m.source_before, "from_utilization_after": m.source_after,
+             "to_utilization_before": m.target_before, "to_utilization_after": m.target_after}
+            for m in plan.moves]
+
+
+def _comment(name: str, plan: Plan) -> List[str]:
+    aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
+    lines = [f"# plan {name}, {aim}, made at osdmap epoch {plan.epoch}:",
+             f"# {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"]
+    for device_class, after in plan.after.classes.items():
+        before = plan.before.classes[device_class]
+        lines.append(f"# class {device_class}: max utilization {format_percent(before.max)}% ->"
+                     f" {format_percent(after.max)}%, stddev {format_percent(before.stddev)} ->"
+                     f" {format_percent(after.stddev)}")
+    room, later = plan.before.room, plan.after.room
+    if room is not None and later is not None:   # plans that are made for no gain have none
+        lines.append(f"# room if all pools grow alike: {format_bytes(room.bytes)} ->"
+                     f" {format_bytes(later.bytes)}")
+    return lines
 
 
 def list_all(parts: ModuleParts) -> CommandAnswer:
-    """The plans that are kept or in the making."""
-    return list_plans(parts.plan_store.heads().values(), parts.plan_service.plans_in_progress(),
-                      parts.balancer.plan_name, parts.balancer.status.history, parts.summary())
+    """Kept plans by name, and then those that are being made for the first time."""
+    in_progress, summary = parts.plan_service.plans_in_progress(), parts.summary()
+    executing, history = parts.balancer.plan_name, parts.balancer.status.history
+    plans: List[Dict[str, Any]] = []
+    for head in sorted(parts.plan_store.heads().values(), key=lambda head: head.name):
+        reason = parts.outdated_reason(head.name, summary)
+        state = (PLANNING if head.name in in_progress else EXECUTING if head.name == executing
+                 else COMPLETED if any(   # as it was made last; entries may be garbled
+                     entry.get("plan") == head.name and not entry.get("automatic")
+                     and isinstance(entry.get("started_at"), (int, float))
+                     and entry["started_at"] >= head.created_at
+                     and outcome_code(str(entry.get("outcome"))) == COMPLETED for entry in history)
+                 else READY if reason is None else OUTDATED)
+        plans.append({
+            "plan": head.name, "state": state, "kind": head.kind, "aim": head.aim,
+            "shards": head.moves, "bytes": head.bytes, "gained_bytes": head.gained_bytes,
+            # what moves nothing gains nothing: it only changes what was still to come
+            "room_gained_bytes": None if head.kind in MOTIONLESS else head.room_gained_bytes,
+            "osdmap_epoch": head.osdmap_epoch, "created_at": head.created_at,
+            "outdated_reason": reason if state == OUTDATED else None})
+    kept = {plan["plan"] for plan in plans}
+    plans += [{"plan": progress.plan, "state": PLANNING, "kind": BALANCE, "aim": progress.aim,
+               "shards": progress.moves, "bytes": None, "gained_bytes": None,
+               "room_gained_bytes": None, "osdmap_epoch": None, "created_at": progress.started_at,
+               "outdated_reason": None} for progress in in_progress.values()
+              if progress.plan and progress.plan not in kept]
+    if not plans:
+        return CommandAnswer({"plans": []}, NO_PLANS)
+    rows: List[List[str]] = []
+    outdated: List[str] = []
+    for plan in plans:
+        size, room, epoch = plan["bytes"], plan["room_gained_bytes"], plan["osdmap_epoch"]
+        rows.append([
+            plan["state"], plan["aim"] if plan["kind"] == BALANCE else plan["kind"],
+            str(plan["shards"]), "" if size is None else format_bytes(size),
+            "" if room is None else ("+" if room >= 0 else "") + format_bytes(room),
+            "" if epoch is None else str(epoch), format_time(plan["created_at"]), plan["plan"]])
+        if plan["state"] == OUTDATED:
+            outdated += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"
+                             f" equilibrium optimize {plan['plan']} --replace' makes it anew", 2)
+    table = render_table("STATE<|AIM<|SHARDS|SIZE|ROOM|EPOCH|CREATED (UTC)|PLAN<", rows)
+    return CommandAnswer({"plans": plans}, "\n".join([table, *outdated]))
 
 
 def remove(parts: ModuleParts, names: List[str]) -> CommandAnswer:
@@ -169,7 +257,7 @@ def execute(parts: ModuleParts, name: str) -> CommandAnswer:
         busy = parts.balancer.plan_name
         raise CommandError(errno.EBUSY, f"plan '{busy}' is being executed; 'ceph equilibrium rm"
                            f" {busy}' stops it")
-    reason = parts.outdated_reason(name)
+    reason = parts.outdated_reason(name, parts.summary())
     lines = [f"{name}: executing {plural(len(plan.moves), 'shard')},"
              f" {format_bytes(plan.bytes)}",
              "'ceph equilibrium status' shows how far it is",

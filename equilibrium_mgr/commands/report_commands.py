@@ -8,10 +8,13 @@ from __future__ import annotations
 import errno
 from typing import Optional
 
+from ..observation.refusals import planned_usage
 from ..plan.model import BALANCE
 from ..plan_service.failure_service import FailureQuestion
-from ..report.answer import CommandAnswer, CommandError
-from ..report.cluster.cluster_tables import osd_figures, report_df, report_moves, report_osds
+from ..report.answer import (
+    CommandAnswer, CommandError, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
+from ..report.cluster.cluster_tables import (
+    osd_figures, pool_rows, pool_table, report_moves, room_json, room_lines)
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.cluster.failures import report_failure
 from ..report.explain.explain import explain
@@ -21,12 +24,25 @@ from ..report.metrics import report_metrics
 from ..report.page import report_page
 from ..report.state_dump import dump_state
 from ..report.status import options_json, report_status
-from ..runtime.formatting import format_duration, plural
+from ..runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ..what_if.failure import find_failure
 from .base import ModuleParts
 from .plan_commands import present_options
 
 
+_KIB = 1 << 10
+
+#: Keys of `--sort`.
+OSD_SORT_KEYS: SortKeys = {
+    "use": lambda row: row["utilization"], "soon": lambda row: row["soon_utilization"],
+    "plan": lambda row: row["planned_utilization"], "id": lambda row: row["id"],
+    "host": lambda row: (row["host"], row["id"]), "pgs": lambda row: row["pgs"]}
+#: Keys of `--sort`.
+POOL_SORT_KEYS: SortKeys = {
+    "used": lambda row: row["percent_used"], "stored": lambda row: row["stored"],
+    "free": lambda row: row["free_bytes"], "planned": lambda row: row["planned_free_bytes"],
+    "pgs": lambda row: row["pg_num"], "id": lambda row: row["id"],
+    "name": lambda row: row["name"]}
 _NEWER = " is newer than the last look at the cluster"
 #: A view that is older than this is replaced for `metrics`: seconds.
 _METRICS_SECONDS = 3600.0
@@ -81,10 +97,9 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
     reading, epoch = parts.gateway.last_reading(), parts.gateway.epoch()
     evaluated = evaluate_cluster(look) if plan is None or kept is None else evaluate_plan(
         plan, kept, look, epoch, is_executing=plan == parts.balancer.plan_name,
-        outdated_reason=parts.outdated_reason(plan))
+        outdated_reason=parts.outdated_reason(plan, parts.summary()))
     return report_page(
-        evaluated.data, show_status(parts).data, osd_figures(look.view, look.wanted),
-        look.view.snapshot, kept,
+        evaluated.data, show_status(parts).data, look.view.snapshot, kept,
         str(reading.osd_map.get("fsid", "")) if reading is not None else "",
         parts.gateway.ceph_version(), epoch, parts.clock())
 
@@ -100,14 +115,56 @@ def df(parts: ModuleParts, plan: Optional[str], sort: Optional[str],
        limit: Optional[int]) -> CommandAnswer:
     """The free space of pools: now, and with a kept plan or the one that is executed."""
     look = parts.look(parts.plan(plan) if plan is not None else None)
-    return report_df(look.view, look.age_seconds, look.space, plan, look.wanted, sort, limit)
+    now, planned = look.view.usage_now(), (
+        None if look.wanted is None else planned_usage(look.view, look.wanted))
+    rows = pool_rows(look.view, look.space, now, planned)
+    rows = rows if sort is None else sorted_rows(rows, sort, POOL_SORT_KEYS)
+    shown, later = limited_rows(rows, limit), planned.room if planned is not None else None
+    data = {"osdmap_epoch": look.view.snapshot.epoch,
+            "snapshot_age_seconds": look.age_seconds, "plan": plan,
+            "room": room_json(now.room), "planned_room": room_json(later), "pools": shown}
+    when = f"with plan {plan}" if plan is not None else "with the plan"
+    lines = [f"placement of osdmap e{look.view.snapshot.epoch},"
+             f" {format_duration(look.age_seconds)} old",
+             *room_lines(now.room, later, when)]
+    if shown:
+        lines += ["", render_table(*pool_table(shown))]
+    return CommandAnswer(data, "\n".join(
+        lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
 
 
 def osds(parts: ModuleParts, sort: Optional[str], device_class: Optional[str],
          host: Optional[str], limit: Optional[int]) -> CommandAnswer:
     """How full OSDs are and will be."""
     look = parts.look()
-    return report_osds(look.view, look.age_seconds, look.wanted, sort, device_class, host, limit)
+    rows = everything = osd_figures(look.view, look.wanted)
+    for key, value, what in (("device_class", device_class, "has the device class"),
+                             ("host", host, "is on the host")):
+        known = sorted({row[key] for row in everything if row[key]})
+        if value is not None and value not in known:
+            raise CommandError(errno.ENOENT, f"no OSD {what} '{value}'; there are:"
+                               f" {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}")
+        rows = [row for row in rows if value is None or row[key] == value]
+    rows = sorted_rows(rows, sort or "-use", OSD_SORT_KEYS)
+    shown = limited_rows(rows, limit)
+    head = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|IN|OUT"
+    lines = [render_table(head, [[   # sizes in whole KiB, as `ceph osd df` has them
+        str(row["id"]), row["device_class"], row["host"],
+        *["" if row[key] is None else format_bytes(row[key] // _KIB * _KIB)
+          for key in ("size_bytes", "used_bytes")],
+        *[format_percent(row[key]) for key in (
+            "utilization", "soon_utilization", "planned_utilization", "best_utilization")],
+        str(row["pgs"]), f"{row['moving_in']}+{row['waiting_in']}",
+        f"{row['moving_out']}+{row['waiting_out']}"] for row in shown]),
+        rest_line(len(shown), len(rows), "OSD")]
+    for status in sorted({status for row in shown for status in row["status"]}):
+        lines += wrap(f"{status}: ", ", ".join([f"osd.{osd}" for osd in sorted(
+            int(row["id"]) for row in shown if status in row["status"])]), len(status) + 2)
+    lines.append(f"placement of osdmap e{look.view.snapshot.epoch},"
+                 f" {format_duration(look.age_seconds)} old; IN and OUT: shards moving + waiting")
+    return CommandAnswer({"osdmap_epoch": look.view.snapshot.epoch,
+                          "snapshot_age_seconds": look.age_seconds, "osds": shown},
+                         "\n".join(line for line in lines if line))
 
 
 def moves(parts: ModuleParts, what: Optional[str], limit: Optional[int]) -> CommandAnswer:
@@ -119,8 +176,6 @@ def moves(parts: ModuleParts, what: Optional[str], limit: Optional[int]) -> Comm
 
 #: In front of a plan's name where it could be taken for a pool.
 _PLAN_PREFIX = "plan/"
-#: Jobs begin within less where nothing else is planned or computed.
-_SHOWN_SECONDS = 2.0
 
 
 def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], worst_failure: bool,
@@ -159,7 +214,8 @@ def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,
         None if created is None else max(0.0, parts.clock() - created),
-        name == parts.balancer.plan_name, aims, comparison, parts.outdated_reason(name))
+        name == parts.balancer.plan_name, aims, comparison,
+        parts.outdated_reason(name, parts.summary()))
 
 
 def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
@@ -187,10 +243,8 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
     service = parts.failure_service
     answer = service.ask(question)
     if answer is None:
-        reason, waited = service.pop_reason(question), service.queued_seconds(question)
-        state = (f"could not be computed ({reason})" if reason is not None
-                 else f"has waited {format_duration(waited)} for what is being planned"
-                 if waited >= _SHOWN_SECONDS else "is being computed")
+        reason = service.pop_reason(question)
+        state = "is being computed" if reason is None else f"could not be computed ({reason})"
         raise CommandError(errno.EAGAIN, f"what the failure leads to {state}; ask again")
     return report_failure(answer, plan, max(0.0, parts.clock() - answer.made_at),
                           parts.gateway.pool_space())

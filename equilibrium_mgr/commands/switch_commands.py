@@ -7,8 +7,7 @@ from __future__ import annotations
 import errno
 from typing import Dict, FrozenSet, List
 
-from ..drain.drain_list import UnknownName, osds_by_name
-from ..drain.status import rule_without_osds, weighed_osds
+from ..drain.drain_list import osds_by_name
 from ..plan.model import TAKE_BACK
 from ..report.answer import CommandAnswer, CommandError
 from ..report.operations import drain_list
@@ -112,8 +111,14 @@ def list_drains(parts: ModuleParts) -> CommandAnswer:
     parts.balancer.drain_status()   # a new mgr reads it first
     parts.request_if_old()
     _, status = parts.newest()
-    return drain_list(status, parts.settings(), parts.clock(), weighed_osds(
-        parts.gateway.crush()) if status.drains.empty_osds else frozenset())
+    return drain_list(status, parts.settings(), parts.clock(),
+                      _weighed(parts) if status.drains.empty_osds else frozenset())
+
+
+def _weighed(parts: ModuleParts) -> FrozenSet[int]:
+    """The OSDs that CRUSH places on: those with a weight."""
+    return frozenset(osd for bucket in parts.gateway.crush().buckets.values()
+                     for osd, weight in bucket.items if weight > 0.0)
 
 
 def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
@@ -123,17 +128,16 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     as it is where the drain is there first."""
     parts.refuse_old_clients()
     gateway, balancer, found = parts.gateway, parts.balancer, _osds(parts, names)
-    view, crush = balancer.status.view, gateway.crush()
-    wanted = balancer.drain_status().drains.with_osds(found)
-    usable = weighed_osds(crush).intersection(
-        osd for osd, one in gateway.summary().osds.items() if one.is_in)
-    if not usable - wanted.osds:
-        raise CommandError(errno.EINVAL, "no OSD would be left to take data; drain fewer")
-    rule = None if view is None else rule_without_osds(
-        wanted.osds, usable, crush, {pool.rule_id for pool in view.snapshot.pools.values()})
-    if rule is not None:
-        raise CommandError(errno.EINVAL, "no OSD would be left to take data of pools with the"
-                           f" CRUSH rule '{rule}'; drain fewer")
+    view, wanted = balancer.status.view, balancer.drain_status().drains.with_osds(found)
+    left = _weighed(parts).intersection(
+        osd for osd, one in gateway.summary().osds.items() if one.is_in) - wanted.osds
+    short = [pool.name for pool in (() if view is None else view.snapshot.pools.values())
+             for block in (pool.rule.blocks if pool.rule is not None else ())
+             if wanted.osds.intersection(block.weights) and left.isdisjoint(block.weights)]
+    if short or not left:
+        of_pool = f" of pool '{short[0]}'" if short else ""
+        raise CommandError(errno.EINVAL,
+                           f"no OSD would be left to take data{of_pool}; drain fewer")
     if not wanted.fits:
         raise CommandError(errno.E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
                            " be stored as being drained; drain a part of them first")
@@ -179,11 +183,9 @@ def remove_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
 
 def _osds(parts: ModuleParts, names: List[str]) -> Dict[int, str]:
     """OSD id → name. Raises CommandError for a name that nothing has."""
-    if not names:
-        return {}
     try:
         return osds_by_name(names, parts.gateway.crush(), parts.gateway.summary().osds)
-    except UnknownName as error:
+    except ValueError as error:
         raise CommandError(errno.ENOENT, str(error)) from error
 
 

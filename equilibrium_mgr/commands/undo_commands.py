@@ -6,7 +6,8 @@ be now; with --dry-run where the command itself would.
 from __future__ import annotations
 
 import errno
-from typing import Optional, Tuple
+from collections import Counter
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..control.history import AUTOMATIC, COMPLETED, STOPPED, because
 from ..execution.guards import CURE_BUILTIN
@@ -14,12 +15,12 @@ from ..freeze.freeze import freeze
 from ..observation.cluster_view import ClusterView
 from ..plan.model import (
     CANCEL, CLEAN_UP, DRAIN, FREEZE, UNDO, command_of, topology_mark, topology_of)
-from ..report.answer import CommandAnswer, CommandError
-from ..report.operations import report_cleanup, report_freeze, report_undo, report_upmaps
-from ..runtime.formatting import format_time, named, parse_span
+from ..report.answer import CommandAnswer, CommandError, render_table, rest_line
+from ..report.operations import report_freeze, report_undo
+from ..runtime.formatting import format_duration, format_time, named, parse_span, plural, wrap
 from ..undo.change_log import MOST_ROWS, ChangeLog, Chosen
 from ..undo.undo_plan import cancel_plan, undo_plan
-from ..upmap_cleanup.upmap_cleanup import cleanup_plan
+from ..upmap_cleanup.upmap_cleanup import UpmapFindings, cleanup_plan
 from .base import OLDEST_AT_REST_SECONDS, ModuleParts, with_figures
 
 
@@ -139,11 +140,26 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
                 first.plan, first.begun_at) == (name, begun_at) else None)
 
 
+#: Rows of plain text.
+_MOST_ROWS = 50
+
+NotCleaned = Sequence[Tuple[str, str]]   # (pgid, reason)
+
+
 def list_upmaps(parts: ModuleParts) -> CommandAnswer:
     """What the upmap items of the map come to."""
     view, age = parts.required()
     _, not_cleaned, found = cleanup_plan(view.snapshot)
-    return report_upmaps(found, not_cleaned, view.snapshot.epoch, age)
+    lines = [f"{plural(found.pairs, 'pair')} of upmap items on {plural(found.pgs, 'PG')};"
+             f" {plural(found.needless_pairs, 'pair')} could be spared"]
+    if found.needless:
+        lines += ["'ceph equilibrium upmap cleanup' removes them; no data moves", _table(found)]
+    lines += _reasons("not looked into or not removed", not_cleaned)
+    lines.append(f"upmap items of osdmap e{view.snapshot.epoch}, {format_duration(age)} old")
+    return CommandAnswer({
+        "osdmap_epoch": view.snapshot.epoch, "age_seconds": round(age, 3), "pgs": found.pgs,
+        "pairs": found.pairs, "needless_pairs": found.needless_pairs,
+        **_json(found, not_cleaned)}, "\n".join(lines))
 
 
 def clean_up(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
@@ -157,7 +173,43 @@ def clean_up(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
     if plan.changes and not dry_run:
         parts.refuse_old_clients()
         name = parts.keep_and_execute(CLEAN_UP, with_figures(plan, view))
-    return report_cleanup(name, dry_run, plan, not_cleaned, found)
+    changed = {change.pgid for change in plan.changes}
+    removed = sum(len(needless.items) - len(needless.keeps) for needless in found.needless
+                  if needless.pgid in changed)
+    what = f"removes {plural(removed, 'pair')} of upmap items on {plural(len(plan.changes), 'PG')}"
+    begin = f"{name}: " if name else "would do this: "
+    lines = wrap("", f"{begin}{what}; no data moves" if plan.changes else
+                 "no pair of upmap items can be removed without moving data", 0)
+    if plan.changes and dry_run:
+        lines.append(_table(found))
+    lines += _reasons("not removed", not_cleaned)
+    state = "dry-run" if dry_run else "executing" if name else "completed"
+    return CommandAnswer({
+        "plan": name, "state": state, "pgs": len(plan.changes), "removed_pairs": removed,
+        **_json(found, not_cleaned)}, "\n".join(lines))
+
+
+def _table(found: UpmapFindings) -> str:
+    rows = [[needless.pgid, f"osd.{source}", f"osd.{target}", why]
+            for needless in found.needless
+            for (source, target), why in zip(needless.pairs, needless.reasons)]
+    rest = rest_line(_MOST_ROWS, len(rows), "pair")
+    return render_table("PG|FROM|TO|WHY<", rows[:_MOST_ROWS]) + (f"\n{rest}" if rest else "")
+
+
+def _reasons(title: str, not_cleaned: NotCleaned) -> List[str]:
+    return [line for reason, count in Counter(reason for _, reason in not_cleaned).most_common()
+            for line in wrap("", f"{title}: {plural(count, 'PG')}: {reason}", 0)]
+
+
+def _json(found: UpmapFindings, not_cleaned: NotCleaned) -> Dict[str, Any]:
+    return {"needless": [{
+        "pgid": needless.pgid, "items": [list(pair) for pair in needless.items],
+        "keeps": [list(pair) for pair in needless.keeps],
+        "needless": [{"from": source, "to": target, "reason": why}
+                     for (source, target), why in zip(needless.pairs, needless.reasons)]}
+        for needless in found.needless],
+        "not_cleaned": [{"pgid": pgid, "reason": reason} for pgid, reason in not_cleaned]}
 
 
 def pin(parts: ModuleParts, dry_run: bool) -> CommandAnswer:

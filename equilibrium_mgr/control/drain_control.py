@@ -139,4 +139,5 @@ class DrainControl:
         """How the episode ends that leads to a state at rest."""
         if found.state != OFF:
             return found.state
-        return because(COMPLETED if self.status.is_done else DROPPED, self.status.end_sentence)
+        is_done = self.status.empty_osds == self.status.drains.osds != frozenset()
+        return because(COMPLETED if is_done else DROPPED, self.status.result_sentence)

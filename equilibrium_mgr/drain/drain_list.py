@@ -104,19 +104,16 @@ def drain_list_from_dict(stored: Mapping[str, Any]) -> DrainList:
     return DrainList(names, bool(stored.get("paused")) and bool(names), notes, disks)
 
 
-class UnknownName(ValueError):
-    """A name is no OSD and no bucket; the message is one sentence for operators."""
-
-
 def osds_by_name(names: Sequence[str], crush: CrushHierarchy,
                  present: Collection[int]) -> Dict[int, str]:
-    """OSD id → the first of the names that means it. Raises UnknownName."""
+    """OSD id → the first of the names that means it. Raises ValueError, with one sentence for
+    operators, for a name of nothing."""
     found: Dict[int, str] = {}
     for name in names:
         osds = (osds_named(name, crush) or frozenset()).intersection(present)
         if not osds:
-            raise UnknownName(f"no OSD (3 or osd.3), and no bucket of the CRUSH map with OSDs, has"
-                              f" the name '{name[:64]}'")
+            raise ValueError(f"no OSD (3 or osd.3), and no bucket of the CRUSH map with OSDs, has"
+                             f" the name '{name[:64]}'")
         for osd in sorted(osds):
             found.setdefault(osd, f"osd.{osd}" if name == str(osd) else name)
     return found

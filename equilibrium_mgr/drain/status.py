@@ -1,21 +1,17 @@
 """How far drains are, as the loop publishes it.
 
 What is still on the OSDs that are being drained.
-
-Drains that would leave no OSD to take what has to move.
 """
 from __future__ import annotations
 
-from typing import (
-    Collection, Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Sequence, Tuple)
+from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Tuple
 
-from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD
 from ..plan.model import StuckShards
 from ..runtime.formatting import format_deadline, plural
 from ..runtime.time_slice import piecewise
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import Pg, Snapshot
+from ..snapshot.model import Snapshot
 from .drain_list import DrainList
 
 
@@ -41,17 +37,16 @@ def remaining_shards(snapshot: Snapshot, osds: FrozenSet[int],
     PG peers, no set of it may show that its data is still on the OSD that it is to leave.
     """
     found = {osd: Remaining() for osd in osds}
+    left = {pgid: osds.intersection(sources) for pgid, sources in sent}
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        if osds.isdisjoint(pg.up) and osds.isdisjoint(pg.acting) and osds.isdisjoint(pg.holders):
-            continue
-        for osd in osds.intersection((*pg.up, *pg.acting, *pg.holders)):
-            size = _bytes_on(snapshot, pg, osd, pg.up if osd in pg.up else pg.holders)
-            found[osd] = _with_shard(found[osd], size, osd not in pg.up)
-    for pgid, sources in sent:
-        moving = snapshot.pgs.get(pgid)
-        for osd in osds.intersection(sources):
-            if moving is not None and osd not in (*moving.up, *moving.acting, *moving.holders):
-                found[osd] = _with_shard(found[osd], _bytes_on(snapshot, moving, osd, ()), True)
+        for osd in osds.intersection((*pg.up, *pg.acting, *pg.holders)).union(
+                left.get(pg.pgid, ())):
+            size = snapshot.shard_bytes(pg, osd, pg.up if osd in pg.up else pg.holders)
+            shards, size_before, leaving = found[osd]
+            found[osd] = Remaining(
+                shards + 1, size_before + (snapshot.osds[osd].device_bytes(size)
+                                           if osd in snapshot.osds else size),
+                leaving + (osd not in pg.up))
     return found
 
 
@@ -60,24 +55,13 @@ def may_lack_copies(snapshot: Snapshot) -> bool:
     is down may have the only copy of something. Ends at the first PG that does not."""
     if snapshot.unsettled_seconds > 0.0:
         return True
-    return any(not _is_whole(pg, snapshot) for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE))
-
-
-def _is_whole(pg: Pg, snapshot: Snapshot) -> bool:
-    states = frozenset(pg.state.split("+"))
-    return (states >= _WHOLE and "stale" not in states and not pg.is_moving
-            and pg.acting == pg.up and NO_OSD not in pg.up
-            and len(pg.up) >= snapshot.pools[pg.pool].size)
-
-
-def _bytes_on(snapshot: Snapshot, pg: Pg, osd: int, osds: Sequence[int]) -> int:
-    """Bytes of a PG's shard on the device of an OSD; `osds`: by position, as far as known."""
-    size = snapshot.shard_bytes(pg, osd, osds)
-    return snapshot.osds[osd].device_bytes(size) if osd in snapshot.osds else size
-
-
-def _with_shard(left: Remaining, size: int, is_leaving: bool) -> Remaining:
-    return Remaining(left.shards + 1, left.bytes + size, left.leaving + is_leaving)
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        states = frozenset(pg.state.split("+"))
+        if not (states >= _WHOLE and "stale" not in states and not pg.is_moving
+                and pg.acting == pg.up and NO_OSD not in pg.up
+                and len(pg.up) >= snapshot.pools[pg.pool].size):
+            return True
+    return False
 
 
 class StopCheck(NamedTuple):
@@ -214,40 +198,7 @@ class DrainStatus(NamedTuple):
                 else f"no shard is left on {self.named}")
 
     @property
-    def end_sentence(self) -> str:
-        """What a drain that came to its end has led to, as a clause."""
-        if not self.is_done:
-            return self.result_sentence
-        return f"{self.named} {'is' if len(self.drains.names) == 1 else 'are'} empty"
-
-    @property
-    def is_done(self) -> bool:
-        """True where all OSDs of the list are empty."""
-        return bool(self.drains.names) and self.empty_osds == self.drains.osds
-
-    @property
     def named(self) -> str:
         """The OSDs of the list in few words."""
         osds = sorted(self.drains.osds)
         return f"osd.{osds[0]}" if len(osds) == 1 else f"the {len(osds)} OSDs that are drained"
-
-
-def weighed_osds(crush: CrushHierarchy) -> FrozenSet[int]:
-    """The OSDs that CRUSH places on: those with a weight."""
-    return frozenset(item for bucket in crush.buckets.values() for item, weight in bucket.items
-                     if item >= 0 and weight > 0.0)
-
-
-def rule_without_osds(drained: Collection[int], usable: Collection[int], crush: CrushHierarchy,
-                      rule_ids: Collection[int]) -> Optional[str]:
-    """Name of a CRUSH rule that takes OSDs which are to be drained, and whose other OSDs are not
-    among the usable ones; None where there is none. `rule_ids`: of the rules that pools have."""
-    for rule_id in sorted(rule_ids):
-        rule = crush.rules.get(rule_id, {})
-        for step in rule.get("steps", ()):
-            if step.get("op") != "take":
-                continue
-            taken = frozenset(crush.subtree(step["item"]).weights)
-            if taken.intersection(drained) and not taken.intersection(usable).difference(drained):
-                return str(rule.get("rule_name", rule_id))
-    return None

@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from functools import partial
-from typing import Callable, Dict, Mapping, NamedTuple, Optional
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Set
 
 from ..gateway.gateway import Gateway
 from ..plan.model import Usage
@@ -60,9 +60,7 @@ class FailureService:
         self._lock = threading.Lock()
         self._answers: Dict[FailureQuestion, FailureAnswer] = {}   # the newest last
         self._failed: Dict[FailureQuestion, str] = {}      # why a job ended without an answer
-        #: those whose job has not ended: since when they wait, seconds since the epoch; None once
-        #: it has begun
-        self._asked: Dict[FailureQuestion, Optional[float]] = {}
+        self._asked: Set[FailureQuestion] = set()   # those whose job has not ended
         self._stopping = False
 
     def stop(self) -> None:
@@ -86,7 +84,7 @@ class FailureService:
         with self._lock:
             is_new = question not in self._asked
             if is_new:
-                self._asked[question] = self._clock()
+                self._asked.add(question)
                 self._failed.pop(question, None)
         if is_new:
             name = question.failure.name if question.failure is not None else "the worst"
@@ -94,17 +92,11 @@ class FailureService:
             self._jobs.run_pending()
         return self.known(question)
 
-    def queued_seconds(self, question: FailureQuestion) -> float:
-        """Seconds for which its job has waited for others, as for a plan in the making."""
-        asked_at = self._asked.get(question)
-        return 0.0 if asked_at is None else max(0.0, self._clock() - asked_at)
-
     def pop_reason(self, question: FailureQuestion) -> Optional[str]:
         """Why the last attempt to answer failed, or None; it is told once."""
         return self._failed.pop(question, None)
 
     def _run(self, question: FailureQuestion) -> None:
-        self._asked[question] = None
         try:
             answer = self._answer(question)
             if not self._stopping:
@@ -117,7 +109,7 @@ class FailureService:
             self._failed = {question: f"{type(error).__name__}: {error}"}   # the newest
         finally:
             with self._lock:
-                del self._asked[question]
+                self._asked.discard(question)
 
     def _answer(self, question: FailureQuestion) -> FailureAnswer:
         changes = () if question.plan is None else self._plan_store.get(question.plan).changes

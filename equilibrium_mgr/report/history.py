@@ -40,7 +40,16 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
                          [row for block in rows for row in block]).split("\n")
     lines += ["", table.pop(0)]
     for entry, block in zip(shown, rows):
-        lines += [table.pop(0) for _ in block] + _text(entry)
+        lines += [table.pop(0) for _ in block]
+        predicted = [f"{figures['device_class']} {format_percent(figures['max_predicted'])}"
+                     for figures in entry["classes"] if figures["max_predicted"] is not None]
+        for holds, part in (
+                (True, f"{entry['plan']}: {entry['why'] or 'reason not known'}"),
+                (entry["outcome_reason"], f"{entry['outcome']}: {entry['outcome_reason']}"),
+                (predicted, f"predicted %MAX: {', '.join(predicted)}"),
+                (entry["measured"] == INTERRUPTED, "the maximum after it is of when it ended, while"
+                 " data was still moving or being deleted")):
+            lines += wrap("", part, _INDENT) if holds else ()
     return CommandAnswer(data, "\n".join(lines))
 
 
@@ -92,19 +101,6 @@ def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:
     return rows
 
 
-def _text(entry: Mapping[str, Any]) -> List[str]:
-    """What stands below the line of an episode: its plan, why, and the prediction."""
-    predicted = [f"{figures['device_class']} {format_percent(figures['max_predicted'])}"
-                 for figures in entry["classes"] if figures["max_predicted"] is not None]
-    parts = [part for holds, part in (
-        (True, f"{entry['plan']}: {entry['why'] or 'reason not known'}"),
-        (entry["outcome_reason"], f"{entry['outcome']}: {entry['outcome_reason']}"),
-        (predicted, f"predicted %MAX: {', '.join(predicted)}"),
-        (entry["measured"] == INTERRUPTED, "the maximum after it is of when it ended, while data"
-         " was still moving or being deleted")) if holds]
-    return [line for part in parts for line in wrap("", part, _INDENT)]
-
-
 def _number(entry: Mapping[str, Any], key: str) -> Any:
     value = entry.get(key)
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
@@ -114,20 +110,19 @@ _STUCK = "stuck"
 #: While an episode lasts its event is not complete, whatever has arrived: another plan may follow.
 _HIGHEST_RATIO = 0.99
 
-#: (event id, message, progress as a ratio)
-UpdateEvent = Callable[[str, str, float], None]
-#: (event id, why it failed; None where it is complete)
-EndEvent = Callable[[str, Optional[str]], None]
-
 
 class ProgressEvents:
     """Shows the episode that lasts; used by the serve thread, once a round.
+
+    `update`: (event id, message, progress as a ratio); `end`: (event id, why it failed; None where
+    it is complete).
 
     An event's id comes from the begin of the episode, which is stored, so that a successor goes on
     with it. Its progress never falls: the highest is stored with the episode.
     """
 
-    def __init__(self, update: UpdateEvent, end: EndEvent) -> None:
+    def __init__(self, update: Callable[[str, str, float], None],
+                 end: Callable[[str, Optional[str]], None]) -> None:
         self._update = update
         self._end = end
         self._shown_of: Optional[float] = None   # begin of the episode of the event that is shown

@@ -3,12 +3,9 @@
 What `freeze` answers: how much can be pinned, and what cannot and why.
 
 What `undo` and `cancel` answer: what it costs, and what is not restored.
-
-What upmap items there are, and which of their pairs PGs could do without.
 """
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ..control.status import BalancerStatus
@@ -16,15 +13,14 @@ from ..drain.drain_list import DrainList
 from ..drain.status import DrainStatus
 from ..freeze.freeze import Freeze
 from ..observation.cluster_view import BLOCKED, WAITING
-from ..plan.model import CANCEL, Plan, StuckShards
+from ..plan.model import CANCEL, StuckShards
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, named, plural, wrap)
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
-from ..upmap_cleanup.upmap_cleanup import UpmapFindings
-from .answer import CommandAnswer, Row, render_table, rest_line
+from .answer import CommandAnswer, Row, render_table
 from .explain.advice import excluding_option, state_action
 
 
@@ -332,67 +328,3 @@ def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
     words = sorted({names.get(osd, str(osd)) for osd in osds}) if reasons[0] == DRAINED else [
         str(osd) for osd in osds]
     return " ".join([reasons[0].command, *words]) if reasons[0].command else ""
-
-
-#: Rows of plain text.
-_MOST_ROWS = 50
-
-NotCleaned = Sequence[Tuple[str, str]]   # (pgid, reason)
-
-
-def report_upmaps(found: UpmapFindings, not_cleaned: NotCleaned, epoch: int,
-                  age_seconds: float) -> CommandAnswer:
-    """The answer of `upmap ls`."""
-    lines = [f"{plural(found.pairs, 'pair')} of upmap items on {plural(found.pgs, 'PG')};"
-             f" {plural(found.needless_pairs, 'pair')} could be spared"]
-    if found.needless:
-        lines += ["'ceph equilibrium upmap cleanup' removes them; no data moves", _table(found)]
-    lines += _reasons("not looked into or not removed", not_cleaned)
-    lines.append(f"upmap items of osdmap e{epoch}, {format_duration(age_seconds)} old")
-    return CommandAnswer({
-        "osdmap_epoch": epoch, "age_seconds": round(age_seconds, 3), "pgs": found.pgs,
-        "pairs": found.pairs, "needless_pairs": found.needless_pairs,
-        **_json(found, not_cleaned)}, "\n".join(lines))
-
-
-def report_cleanup(name: Optional[str], dry_run: bool, plan: Plan, not_cleaned: NotCleaned,
-                   found: UpmapFindings) -> CommandAnswer:
-    """The answer of `upmap cleanup`. `name`: of the plan that does it; None where none is
-    executed."""
-    changed = {change.pgid for change in plan.changes}
-    removed = sum(len(needless.items) - len(needless.keeps) for needless in found.needless
-                  if needless.pgid in changed)
-    what = f"removes {plural(removed, 'pair')} of upmap items on {plural(len(plan.changes), 'PG')}"
-    begin = f"{name}: " if name else "would do this: "
-    lines = wrap("", f"{begin}{what}; no data moves" if plan.changes else
-                 "no pair of upmap items can be removed without moving data", 0)
-    if plan.changes and dry_run:
-        lines.append(_table(found))
-    lines += _reasons("not removed", not_cleaned)
-    state = "dry-run" if dry_run else "executing" if name else "completed"
-    return CommandAnswer({
-        "plan": name, "state": state, "pgs": len(plan.changes), "removed_pairs": removed,
-        **_json(found, not_cleaned)}, "\n".join(lines))
-
-
-def _table(found: UpmapFindings) -> str:
-    rows = [[needless.pgid, f"osd.{source}", f"osd.{target}", why]
-            for needless in found.needless
-            for (source, target), why in zip(needless.pairs, needless.reasons)]
-    rest = rest_line(_MOST_ROWS, len(rows), "pair")
-    return render_table("PG|FROM|TO|WHY<", rows[:_MOST_ROWS]) + (f"\n{rest}" if rest else "")
-
-
-def _reasons(title: str, not_cleaned: NotCleaned) -> List[str]:
-    return [line for reason, count in Counter(reason for _, reason in not_cleaned).most_common()
-            for line in wrap("", f"{title}: {plural(count, 'PG')}: {reason}", 0)]
-
-
-def _json(found: UpmapFindings, not_cleaned: NotCleaned) -> Dict[str, Any]:
-    return {"needless": [{
-        "pgid": needless.pgid, "items": [list(pair) for pair in needless.items],
-        "keeps": [list(pair) for pair in needless.keeps],
-        "needless": [{"from": source, "to": target, "reason": why}
-                     for (source, target), why in zip(needless.pairs, needless.reasons)]}
-        for needless in found.needless],
-        "not_cleaned": [{"pgid": pgid, "reason": reason} for pgid, reason in not_cleaned]}

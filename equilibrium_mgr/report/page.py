@@ -1,6 +1,6 @@
 """The HTML page of `report`: its text, pictures (SVG) and tables.
 
-Its figures are those of `eval`, `status` and `osds`, taken from their JSON: a reader who compares
+Its figures are those of `eval` and `status`, taken from their JSON: a reader who compares
 the page with a command finds the same.
 """
 from __future__ import annotations
@@ -64,15 +64,10 @@ svg{max-width:120mm}table{font-size:8pt}th,td{padding:1px 4px}}
 $body
 </main></body></html>""")
 
-_WIDTH, _SIDE = 420.0, 14.0
-_LENGTH = _WIDTH - 2 * _SIDE   # of the axis from 0 to 100%
-_HEIGHT = 52.0                 # of the highest column
-_FONT = 12
-#: Colors that differ for the color-blind, and in brightness in print.
-_NOW, _LATER = "#e08214", "#08519c"
-#: Lines across the columns: (label, where that begins, dashes as SVG has them).
-_LEVELS = (("bound", _SIDE, "none"), ("nearfull", _SIDE + 128.0, "6 3"),
-           ("backfillfull", _SIDE + 254.0, "2 3"))
+_LENGTH = 150.0   # of the longest bar
+#: Of the picture: head of a column, empty for what is later; key of its figures; where it begins,
+#: and a color that differs from the other's for the color-blind, and in brightness in print.
+_BARS = (("now", "osds", 44.0, "#e08214"), ("", "later_osds", 232.0, "#08519c"))
 _MOST_CLASSES = 8
 
 #: Rows of a table: of a thousand OSDs with 100 pools and a larger plan the page has some 300 kB.
@@ -81,11 +76,11 @@ _CLASSES_NAMED = 3
 
 
 def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
-                osds: Sequence[Mapping[str, Any]], snapshot: Snapshot, plan: Optional[Plan],
-                fsid: str, ceph_version: str, epoch: int, now: float) -> CommandAnswer:
-    """The page, from the JSON of `eval`, `status` and `osds`; in JSON it stands beside its verdict,
-    the picture and all commands that take the plan back. `epoch`: of the newest osdmap; `now`:
-    seconds since the epoch."""
+                snapshot: Snapshot, plan: Optional[Plan], fsid: str, ceph_version: str, epoch: int,
+                now: float) -> CommandAnswer:
+    """The page, from the JSON of `eval` and `status`; in JSON it stands beside its verdict, the
+    picture and all commands that take the plan back. `epoch`: of the newest osdmap; `now`: seconds
+    since the epoch."""
     pgs = snapshot.pgs
     changes = [(change, pgs[change.pgid]) for change in plan.changes
                if change.pgid in pgs] if plan is not None else []
@@ -120,8 +115,7 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
     rooms = [f"{format_bytes(one['bytes'])} {at} ({format_osd(one['limiting_osd'])} is full first)"
              for one, at in ((evaluation["room"], "now"), (room, when))
              if one is not None and one["limiting_osd"] is not None]
-    drawn = picture(evaluation["classes"], osds,
-                    (snapshot.nearfull_ratio, snapshot.backfillfull_ratio), prefix, when)
+    drawn = picture(evaluation["classes"], when if plan is not None else "once all has arrived")
     title = f"Equilibrium: plan {name}" if plan is not None else (
         "Equilibrium: the cluster's state")
     parts = [definitions(about), paragraph(said, "verdict"),
@@ -132,8 +126,8 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                      paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done."
                                " %BOUND: the lowest maximum that the CRUSH rules allow.", "note"),
                      drawn,
-                     paragraph("OSDs of each device class by utilization: the higher a column, the"
-                               " more OSDs. Each row has its own scale.", "note")),
+                     paragraph("OSDs of each device class by utilization: the longer a bar, the"
+                               " more OSDs. Each class has its own scale.", "note")),
              section("Free space of pools", table(
                  *pool_table(evaluation["pools"]), f"ceph equilibrium df {name}".strip()),
                      paragraph("FREE: what fits into this pool alone until its first OSD is full."
@@ -141,7 +135,10 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                                " once; a pool of little data may have less then.", "note")),
              section("What it costs", _costs(status)),
              section("How to stop, and to go back", _ways_back(name, rollback)),
-             section("Options that differ from their defaults", _options(status)),
+             section("Options that differ from their defaults", table("OPTION<|VALUE<|DEFAULT<", [
+                 [one["name"], one["value"] + (f" ({one['bad']})" if one["bad"] else ""),
+                  one["default"]] for one in status["options"]]) if status["options"]
+                     else paragraph("None: all of them have their defaults.")),
              section("What is left out, and why", _left_out(status, plan, snapshot)),
              *_moves(plan, name, to_make)]
     text = _PAGE.substitute(title=escaped(title), body="\n".join(parts))
@@ -270,14 +267,6 @@ def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
     return definitions(rows)
 
 
-def _options(status: Mapping[str, Any]) -> Markup:
-    if not status["options"]:
-        return paragraph("None: all of them have their defaults.")
-    return table("OPTION<|VALUE<|DEFAULT<", [
-        [one["name"], one["value"] + (f" ({one['bad']})" if one["bad"] else ""), one["default"]]
-        for one in status["options"]])
-
-
 def _left_out(status: Mapping[str, Any], plan: Optional[Plan], snapshot: Snapshot) -> Markup:
     """Counted reasons, and sentences on what is not counted."""
     counts = skipped(snapshot) if plan is None else plan.skipped
@@ -314,73 +303,40 @@ def _moves(plan: Optional[Plan], name: str, to_make: Sequence[PgChange]) -> List
 
 # -- the picture: OSDs of each device class by utilization -----------------------------------------
 
-def picture(classes: Sequence[Mapping[str, Any]], osds: Sequence[Mapping[str, Any]],
-            full: Sequence[float], prefix: str, when: str) -> Markup:
-    """`full`: the ratios nearfull and backfillfull. `prefix`: of the keys of later figures, and
-    `when` that is; both empty where nothing is to change. Empty without OSDs; nothing in it depends
-    on the time."""
+def picture(classes: Sequence[Mapping[str, Any]], when: str) -> Markup:
+    """Bars of the `histogram` of each class, now and `when`, each class with a scale of its own;
+    nothing in it depends on the time. Empty without OSDs."""
     shapes: List[str] = []
-    about: List[str] = []
     y = 0.0
     for row in classes[:_MOST_CLASSES]:
-        members = [osd for osd in osds if osd["device_class"] == row["device_class"] and osd["in"]]
-        levels = [(*level, ratio) for level, ratio in zip(_LEVELS, (
-            row["bound_utilization"], *full)) if ratio is not None]
-        shapes.append(_text(f"{row['device_class']}: {plural(row['osds'], 'OSD')},"
-                            f" {format_bytes(row['size_bytes'])}", _SIDE, y + 16.0, "bold"))
-        for name, x, dashes, ratio in levels:
-            shapes += [_line(x, y + 30.0, x + 18.0, y + 30.0, dashes),
-                       _text(f"{name} {format_percent(ratio)}%", x + 22.0, y + 34.0)]
+        steps, bound = row["histogram"], row["bound_utilization"]
+        most = max([1, *[step[key] or 0 for step in steps for _, key, _, _ in _BARS]])
+        is_compared = any(step["later_osds"] is not None for step in steps)
+        shapes.append(_text(
+            f"{row['device_class']}: {plural(row['osds'], 'OSD')},"
+            f" {format_bytes(row['size_bytes'])}"
+            f"{'' if bound is None else f', bound {format_percent(bound)}%'}", 0.0, y + 16.0))
+        shapes += [_text((head or when)[:30], x, y + 34.0)
+                   for head, _, x, _ in _BARS[:1 + is_compared]]
         y += 40.0
-        rows = [("now", "", _NOW)] + ([(when, prefix, _LATER)] if prefix else [])
-        for name, key, color in rows:
-            highest = format_percent(row[f"{key}max_utilization"])
-            label = f"{name}: at most {highest}%" if highest else name
-            about.append(f"{row['device_class']} {label}")
-            shapes.append(_text(label, _SIDE, y + _FONT))
-            y += _FONT + 6.0 + _HEIGHT
-            shapes += [_columns([osd[f"{key}utilization"] for osd in members], y, color),
-                       _line(_SIDE, y, _WIDTH - _SIDE, y)]
-            shapes += [_line(_at(ratio), y - _HEIGHT, _at(ratio), y, dashes)
-                       for _, _, dashes, ratio in levels]
-            y += 4.0
-        shapes += [_text(f"{percent}%", _at(percent / 100.0), y + _FONT, anchor="middle")
-                   for percent in (10, 30, 50, 70, 90)]
-        y += _FONT + 18.0
-    if not shapes:
-        return Markup("")
-    return Markup(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {y:g}" role="img"'
-        f" aria-label=\"Utilization of OSDs: {escaped('; '.join(about))}\" font-size=\"{_FONT}\""
-        ' font-family="system-ui, -apple-system, Roboto, sans-serif">'
-        f'<rect width="{_WIDTH:g}" height="{y:g}" fill="#ffffff"/>{"".join(shapes)}</svg>')
+        for step in steps:
+            shapes.append(_text(f"{100.0 * step['from_ratio']:.0f}%", 0.0, y + 12.0))
+            for _, key, x, color in _BARS:
+                if step[key]:
+                    length = _LENGTH * step[key] / most
+                    shapes += [f'<rect x="{x:g}" y="{y:g}" width="{length:.1f}" height="14"'
+                               f' fill="{color}"/>', _text(step[key], x + length + 4.0, y + 12.0)]
+            y += 17.0
+        y += 12.0
+    return Markup("" if not shapes else (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 420 {y:g}" role="img"'
+        f' aria-label="OSDs of each device class by utilization, now{escaped(f" and {when}")}"'
+        ' font-size="12" font-family="system-ui, -apple-system, Roboto, sans-serif">'
+        f'<rect width="420" height="{y:g}" fill="#ffffff"/>{"".join(shapes)}</svg>'))
 
 
-def _columns(ratios: Sequence[Any], base: float, color: str) -> str:
-    """A column for each point of utilization, as high as OSDs have it; what is above 100% stands
-    there. One path: a shape for each would be ten times as long."""
-    counts = [0] * 100
-    for ratio in ratios:
-        if ratio is not None:
-            counts[min(max(int(100.0 * ratio), 0), 99)] += 1
-    unit, width = _HEIGHT / max(1, *counts), _LENGTH / 100.0
-    path = "".join([f"M{_SIDE + width * percent:.1f} {base:g}v{-unit * count:.1f}h{width:.1f}"
-                    f"V{base:g}z" for percent, count in enumerate(counts) if count])
-    return f'<path d="{path}" fill="{color}"/>'
-
-
-def _at(ratio: float) -> float:
-    return _SIDE + _LENGTH * min(max(ratio, 0.0), 1.0)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, dashes: str = "none") -> str:
-    return (f'<line x1="{x1:.1f}" y1="{y1:g}" x2="{x2:.1f}" y2="{y2:g}" stroke="#1a1a1a"'
-            f' stroke-dasharray="{dashes}"/>')
-
-
-def _text(text: str, x: float, y: float, weight: str = "normal", anchor: str = "start") -> str:
-    return (f'<text x="{x:.1f}" y="{y:g}" font-weight="{weight}" text-anchor="{anchor}"'
-            f' fill="#1a1a1a">{escaped(text)}</text>')
+def _text(text: object, x: float, y: float) -> str:
+    return f'<text x="{x:.1f}" y="{y:g}" fill="#1a1a1a">{escaped(str(text))}</text>'
 
 
 # -- pieces of HTML: a `str` is text and becomes `Markup` by being escaped -------------------------

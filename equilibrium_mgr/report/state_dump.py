@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import json
 import time
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..snapshot.model import Reading, pool_of
 from .answer import CommandAnswer, CommandError
@@ -27,7 +27,8 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
     if reading is None:
         raise CommandError(errno.EAGAIN, "the cluster has not been looked at yet; a look has been"
                            " started, try again")
-    osd_map, crush = reading.osd_map, reading.crush
+    osd_map, crush = _without_names(reading.osd_map, reading.crush) if anonymous else (
+        reading.osd_map, reading.crush)
     buckets, devices = crush.get("buckets", []), crush.get("devices", [])
     classes: Dict[str, List[int]] = {}
     for device in devices:
@@ -41,8 +42,8 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
     tree: List[Dict[str, Any]] = [
         {"id": b["id"], "name": b["name"], "type": b["type_name"], "type_id": b.get("type_id", 0),
          "children": [item["id"] for item in b.get("items", [])]}
-        for b in buckets if "~" not in b.get("name", "")]
-    tree += [{"id": d["id"], "name": d["name"], "type": "osd", "type_id": 0} for d in devices]
+        for b in buckets if "~" not in b.get("name", "")] + [
+            {"id": d["id"], "name": d["name"], "type": "osd", "type_id": 0} for d in devices]
     sizes = {p["pool"]: p["size"] for p in osd_map["pools"]}
     pgs: List[Dict[str, Any]] = []
     for pgid, record in reading.records.items():
@@ -109,57 +110,44 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
                 "total_used_raw_bytes": taken, "total_used_raw_ratio": taken / max(1, size)}
                 for name, (size, taken) in sums.items() if name}, "pools": pools},
         "pool_dump": [dict(pool, pool_id=pool["pool"]) for pool in osd_map["pools"]]}
-    if anonymous:
-        state = _without_names(state)
     return CommandAnswer(state, json.dumps(state, separators=(",", ":")))
 
 
-def _without_names(state: Dict[str, Any]) -> Dict[str, Any]:
-    """The state with numbers for the names of pools, CRUSH buckets, types, rules, device classes
+def _without_names(osd_map: Mapping[str, Any],
+                   crush: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """Both maps with numbers for the names of pools, CRUSH buckets, types, rules, device classes
     and profiles, without snapshots' names, and without addresses."""
-    osd_dump, crush = state["osd_dump"], state["crush_dump"]
     types = {one["name"]: f"type{one['type_id']}" for one in crush.get("types", [])
              if one["name"] not in _TYPES}
-    shadows = {bucket["name"].partition("~")[2] for bucket in crush.get("buckets", [])}
+    buckets = crush.get("buckets", [])
+    known = {bucket["name"].partition("~")[2] for bucket in buckets}.union(
+        device.get("class", "") for device in crush.get("devices", []))
     classes = {   # which sort as the others do: plans depend on the order
         name: f"{max((one for one in _CLASSES if one < name), default='')}class{number:02}"
-        for number, name in enumerate(sorted(
-            shadows.union(state["crush_class_osds"]).difference(_CLASSES, ("",))))}
-    buckets = {bucket["name"]: f"{types.get(bucket['type_name'], bucket['type_name'])}"
-               f"{-bucket['id']}" for bucket in crush.get("buckets", [])}
-    for name in buckets:   # a shadow of a bucket for a device class
+        for number, name in enumerate(sorted(known.difference(_CLASSES, ("",))))}
+    names = {bucket["name"]: f"{types.get(bucket['type_name'], bucket['type_name'])}"
+             f"{-bucket['id']}" for bucket in buckets}
+    for name in names:   # a shadow of a bucket for a device class
         base, tilde, device_class = name.partition("~")
         if tilde:
-            buckets[name] = f"{buckets.get(base, base)}~{classes.get(device_class, device_class)}"
-    rules = {rule.get("rule_name", ""): f"rule{rule['rule_id']}"
-             for rule in crush.get("rules", [])}
-    of_crush = {"name": {**types, **buckets}, "item_name": buckets, "type_name": types,
-                "type": types, "class": classes, "rule_name": rules}
-    pools = {pool["pool_name"]: f"pool{pool['pool']}" for pool in osd_dump["pools"]}
-    anonymous: Dict[str, Any] = _rename(state, {"pool_name": pools})
-    for key in ("crush_dump", "osd_df_tree_dump"):
-        anonymous[key] = _rename(state[key], of_crush)
-    anonymous["crush_class_osds"] = _with_keys(state["crush_class_osds"], classes)
-    anonymous["df_dump"].update(
-        pools=_rename(state["df_dump"]["pools"], {"name": pools}),
-        stats_by_class=_with_keys(state["df_dump"]["stats_by_class"], classes))
-    found = osd_dump.get("erasure_code_profiles", {})
-    profiles = {name: f"profile{number}" for number, name in enumerate(sorted(found))}
-    for old, pool in zip(osd_dump["pools"], anonymous["osd_dump"]["pools"]):
-        pool.update(erasure_code_profile=profiles.get(old.get("erasure_code_profile", ""), ""),
-                    application_metadata={}, pool_snaps=[])
-    anonymous["osd_dump"].update(
-        {key: {} for key in _NAMED_IN_KEYS if key in osd_dump}, fsid="", cluster_snapshot="",
+            names[name] = f"{names.get(base, base)}~{classes.get(device_class, device_class)}"
+    found = osd_map.get("erasure_code_profiles", {})
+    profiles = {name: f"profile{number}" for number, name in enumerate(sorted({*found, *(
+        pool.get("erasure_code_profile", "") for pool in osd_map["pools"])}.difference(("",))))}
+    renamed = _rename(osd_map, {
+        "pool_name": {pool["pool_name"]: f"pool{pool['pool']}" for pool in osd_map["pools"]},
+        "erasure_code_profile": profiles})
+    for pool in renamed["pools"]:
+        pool.update(application_metadata={}, pool_snaps=[])
+    renamed.update(
+        {key: {} for key in _NAMED_IN_KEYS if key in osd_map}, fsid="", cluster_snapshot="",
         erasure_code_profiles={
             profiles[name]: {key: profile[key] for key in ("k", "m", "plugin") if key in profile}
             for name, profile in found.items()})
-    anonymous["pool_dump"] = [dict(pool, pool_id=pool["pool"])
-                              for pool in anonymous["osd_dump"]["pools"]]
-    return anonymous
-
-
-def _with_keys(values: Mapping[str, Any], names: Mapping[str, str]) -> Dict[str, Any]:
-    return {names.get(key, key): value for key, value in values.items()}
+    return renamed, _rename(crush, {
+        "name": {**types, **names}, "item_name": names, "type_name": types, "type": types,
+        "class": classes, "rule_name": {rule.get("rule_name", ""): f"rule{rule['rule_id']}"
+                                        for rule in crush.get("rules", [])}})
 
 
 def _rename(value: Any, names: Mapping[str, Mapping[str, str]]) -> Any:

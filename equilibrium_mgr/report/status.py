@@ -17,8 +17,7 @@ from ..observation.refusals import planned_placement
 from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import (
-    format_bytes, format_duration, format_local, format_percent, format_points,
-    format_time, named, plural, wrap)
+    format_bytes, format_duration, format_local, format_percent, format_time, named, plural, wrap)
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -190,8 +189,6 @@ def window_text(window: Optional[Data]) -> str:
 _STOPPED_SHOWN = 3
 #: Groups of waiting shards that a sentence names before it only counts the rest.
 _GROUPS_SHOWN = 4
-#: A class whose fullest OSD is further above the bound is not called balanced without a reason.
-_NEAR = 0.01
 
 
 def report_status(status: BalancerStatus, plan_service: PlanService, settings: Settings, now: float,
@@ -279,23 +276,13 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[s
     if status.progress is not None and status.waiting:
         groups, planned = status.waiting, status.progress.summary["planned_moves"]
         total = sum(group.shards for group in groups)
-        parts = [f"{group.shards} {group.waits_for}" for group in groups[:_GROUPS_SHOWN]]
-        others = sum(group.shards for group in groups[_GROUPS_SHOWN:])
-        parts += [f"{others} for other reasons"] * (others > 0)
+        parts = named([f"{group.shards} {group.waits_for}" for group in groups], _GROUPS_SHOWN)
         said = [f"{total} of {plural(planned, 'shard')} {'waits' if total == 1 else 'wait'}"
-                + (f": {', '.join(parts)}" if len(groups) > 1 else f" {groups[0].waits_for}")]
+                + (f": {parts}" if len(groups) > 1 else f" {groups[0].waits_for}")]
     if status.state == OFF and data["planning"]:
         said.append(f"{plural(len(data['planning']), 'plan is', 'plans are')} being made")
     if status.state in (BALANCED, STUCK) and data["left_out"]:
         said.append(f"left out: {'; '.join(data['left_out'])}")
-    for row in data["classes"] if status.state == BALANCED else ():
-        # the bound is of OSDs that take data: a drained one is not held against it
-        prefix = "soon_" if row["fullest_osd"] in status.drains.drains.osds else ""
-        bound, highest = row["bound_utilization"], row[f"{prefix}max_utilization"]
-        if bound is not None and highest is not None and highest - bound >= _NEAR:
-            said.append(f"osd.{row[f'{prefix}fullest_osd']} of class {row['device_class']} is"
-                        f" {format_points(highest - bound)} points above the bound of"
-                        f" all pools ({format_percent(bound)}%)")
     said += [entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]]
     return with_too_full(status.state, "; ".join(said), () if view is None else view.too_full)
 

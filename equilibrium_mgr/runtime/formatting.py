@@ -63,11 +63,6 @@ def format_percent(ratio: Optional[float]) -> str:
     return "" if ratio is None else f"{100.0 * ratio:.2f}"
 
 
-def format_points(difference: float) -> str:
-    """A difference of two ratios in points: 0.0678 → '6.8'."""
-    return f"{100.0 * difference:.1f}"
-
-
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """(1, 'shard') → '1 shard', (2, 'shard') → '2 shards'."""
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"

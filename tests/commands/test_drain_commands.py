@@ -73,7 +73,7 @@ def test_a_drain_of_all_osds_of_a_rule_is_refused(session: Session) -> None:
     ssds = sorted(str(osd.id) for osd in osds if osd.device_class == "ssd")
     run(session, f"equilibrium drain add {' '.join(ssds[:-1])}")
     rc, _, err = session.command(f"equilibrium drain add {ssds[-1]}")
-    assert rc == -errno.EINVAL and "of pools with the CRUSH rule" in err
+    assert rc == -errno.EINVAL and "would be left to take data of pool '" in err
     assert len(listed(session)["osds"]) == len(ssds) - 1
 
 

@@ -105,4 +105,4 @@ def test_shards_that_were_moved_a_short_while_ago_wait_for_pg_cooldown() -> None
     assert outcomes(harness) == [] and len(harness.gateway.sent) == 10
     run(harness, 70)
     assert len(harness.gateway.sent) == 12 and harness.balancer.state == "off"
-    assert outcomes(harness) == ["completed: osd.0 is empty"]
+    assert outcomes(harness) == ["completed: no shard is left on osd.0"]

@@ -6,7 +6,6 @@ from typing import Any, Dict, Tuple
 from tests.report.looks import evaluated, look_at
 from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.unit_cluster import Cluster, hosts, plan_of
-from tests.support.rules import OSD_RULE
 
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
 
@@ -36,19 +35,3 @@ def test_with_lowered_weights_it_is_told_what_the_bound_means() -> None:
     assert ("from the best possible by sizes alone (29.33); the bound keeps the lowered weights of"
             " 2 OSDs") in text
     assert "near the bound: hdd (weights kept)" in text
-
-
-def test_lowered_weights_are_why_a_pool_is_not_near_a_bound_that_does_not_count_them() -> None:
-    data, text = evaluation(drained())
-    assert [row["reason_code"] for row in data["distance"]["pools"]] == ["weights"]
-    assert "its bound counts the whole size of 2 OSDs whose weights are lowered" in text
-
-
-def test_bounds_of_classes_that_share_a_rule_exclude_each_other() -> None:
-    """Each class alone could be emptied: that is no fault of the search."""
-    cluster = Cluster(hosts(1, 4), {0: OSD_RULE}, {0: "hdd", 1: "hdd", 2: "ssd", 3: "ssd"})
-    fill(cluster.pool(1, size=1, name="rbd"), 1, [[osd] for osd in range(4) for _ in range(40)])
-    data, text = evaluation(cluster)
-    assert [row["reason_code"] for row in data["distance"]["classes"]] == ["shared", "shared"]
-    assert "they cannot all be reached at once" in text
-    assert "above): the search found" not in text

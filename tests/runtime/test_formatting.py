@@ -7,8 +7,8 @@ from typing import Optional
 import pytest
 
 from equilibrium_mgr.runtime.formatting import (
-    format_bytes, format_deadline, format_duration, format_percent, format_points, format_time,
-    parse_size, plural, wrap)
+    format_bytes, format_deadline, format_duration, format_percent, format_time, parse_size,
+    plural, wrap)
 
 
 def test_time_is_never_too_early() -> None:
@@ -55,10 +55,9 @@ def test_durations(seconds: Optional[float], text: str) -> None:
     assert format_duration(seconds) == text
 
 
-def test_percents_points_and_counts() -> None:
+def test_percents_and_counts() -> None:
     assert format_percent(0.849571) == "84.96"
     assert format_percent(None) == ""
-    assert format_points(0.0678) == "6.8"
     assert [plural(1, "shard"), plural(0, "shard"), plural(2, "entry", "entries")] == [
         "1 shard", "0 shards", "2 entries"]
 

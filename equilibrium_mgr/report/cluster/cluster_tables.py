@@ -1,8 +1,5 @@
-"""The figures of device classes: of now as `ceph osd df` has them, and of what is to come.
-
-`osds`: how full each OSD is, will be and could be, and what moves to and from it.
-
-`df`: what clients can still write, into each pool and into all of them.
+"""The figures of OSDs, of device classes and of pools, of now as `ceph osd df` and `ceph df` have
+them and of what is to come, with the tables of these.
 
 `moves`: every shard in flight, who moves it, and how much of it is left.
 """
@@ -15,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import RUNNING_STATES
-from ...observation.refusals import planned_placement, planned_usage
+from ...observation.refusals import planned_placement
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...plan.options import osd_id
 from ...plan.usage import class_usage, share_limits
@@ -24,54 +21,10 @@ from ...runtime.formatting import format_bytes, format_duration, format_percent,
 from ...snapshot.model import Snapshot, pg_number
 from ...snapshot.operator_weights import held_sentence
 from ..answer import (
-    CommandAnswer, CommandError, Row, SortKeys, Table, limited_rows, render_table, rest_line,
-    sorted_rows)
+    CommandAnswer, CommandError, Row, Table, limited_rows, render_table, rest_line)
 
-_USUAL_ORDER = "-use"   # fullest first
-_KIB = 1 << 10
 #: OSDs that are held to a share, each of which has a sentence.
 _HELD_SHOWN = 10
-
-#: Keys of `--sort`.
-OSD_SORT_KEYS: SortKeys = {
-    "use": lambda row: row["utilization"], "soon": lambda row: row["soon_utilization"],
-    "plan": lambda row: row["planned_utilization"], "id": lambda row: row["id"],
-    "host": lambda row: (row["host"], row["id"]), "pgs": lambda row: row["pgs"]}
-
-
-def report_osds(view: ClusterView, age_seconds: float, wanted: Optional[Sequence[PgChange]],
-                sort: Optional[str], device_class: Optional[str], host: Optional[str],
-                limit: Optional[int]) -> CommandAnswer:
-    """`wanted`: the changes of the execution that are not sent; None where nothing is executed.
-    Raises CommandError for a selection that is not known."""
-    rows = everything = osd_figures(view, wanted)
-    for key, value, what in (("device_class", device_class, "has the device class"),
-                             ("host", host, "is on the host")):
-        known = sorted({row[key] for row in everything if row[key]})
-        if value is not None and value not in known:
-            raise CommandError(errno.ENOENT, f"no OSD {what} '{value}'; there are:"
-                               f" {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}")
-        rows = [row for row in rows if value is None or row[key] == value]
-    rows = sorted_rows(rows, sort or _USUAL_ORDER, OSD_SORT_KEYS)
-    shown = limited_rows(rows, limit)
-    head = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|IN|OUT"
-    lines = [render_table(head, [[   # sizes in whole KiB, as `ceph osd df` has them
-        str(row["id"]), row["device_class"], row["host"],
-        *["" if row[key] is None else format_bytes(row[key] // _KIB * _KIB)
-          for key in ("size_bytes", "used_bytes")],
-        *[format_percent(row[key]) for key in (
-            "utilization", "soon_utilization", "planned_utilization", "best_utilization")],
-        str(row["pgs"]), f"{row['moving_in']}+{row['waiting_in']}",
-        f"{row['moving_out']}+{row['waiting_out']}"] for row in shown]),
-        rest_line(len(shown), len(rows), "OSD")]
-    for status in sorted({status for row in shown for status in row["status"]}):
-        lines += wrap(f"{status}: ", ", ".join([f"osd.{osd}" for osd in sorted(
-            int(row["id"]) for row in shown if status in row["status"])]), len(status) + 2)
-    lines.append(f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old;"
-                 " IN and OUT: shards moving + waiting")
-    return CommandAnswer({"osdmap_epoch": view.snapshot.epoch,
-                          "snapshot_age_seconds": age_seconds, "osds": shown},
-                         "\n".join(line for line in lines if line))
 
 
 def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) -> List[Row]:
@@ -177,34 +130,6 @@ def class_table(rows: Sequence[Dict[str, Any]]) -> Table:
         format_percent(row["stddev"]), format_percent(row["soon_max_utilization"]),
         format_percent(row["planned_max_utilization"]),
         format_percent(row["bound_utilization"])] for row in rows])
-
-
-#: Keys of `--sort`.
-POOL_SORT_KEYS: SortKeys = {
-    "used": lambda row: row["percent_used"], "stored": lambda row: row["stored"],
-    "free": lambda row: row["free_bytes"], "planned": lambda row: row["planned_free_bytes"],
-    "pgs": lambda row: row["pg_num"], "id": lambda row: row["id"],
-    "name": lambda row: row["name"]}
-
-
-def report_df(view: ClusterView, age_seconds: float, space: Mapping[int, PoolSpaceNow],
-              plan: Optional[str], wanted: Optional[Sequence[PgChange]],
-              sort: Optional[str] = None, limit: Optional[int] = None) -> CommandAnswer:
-    """`plan`: name of the plan whose changes are `wanted`; None for those of the execution, which
-    are None where nothing is executed. Raises CommandError for a wrong `sort` or `limit`."""
-    now, planned = view.usage_now(), None if wanted is None else planned_usage(view, wanted)
-    rows = pool_rows(view, space, now, planned)
-    rows = rows if sort is None else sorted_rows(rows, sort, POOL_SORT_KEYS)
-    shown, later = limited_rows(rows, limit), planned.room if planned is not None else None
-    data = {"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds, "plan": plan,
-            "room": room_json(now.room), "planned_room": room_json(later), "pools": shown}
-    when = f"with plan {plan}" if plan is not None else "with the plan"
-    lines = [f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old",
-             *room_lines(now.room, later, when)]
-    if shown:
-        lines += ["", render_table(*pool_table(shown))]
-    return CommandAnswer(data, "\n".join(
-        lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
 
 
 def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,

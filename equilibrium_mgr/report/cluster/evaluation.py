@@ -10,12 +10,11 @@ from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
 from ...observation.refusals import PlannedPlacement, planned_placement
 from ...plan.aim_comparison import FAILED, PLANNING, READY, AimComparison, figures_of
-from ...plan.model import BALANCE, ClassUsage, PgChange, Plan, Usage
+from ...plan.model import BALANCE, PgChange, Plan, Usage
 from ...plan.options import AIMS
 from ...plan.usage import class_usage, counted_usage
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
-from ...planner.bound.pool_space import PoolSpaceBound
 from ...planner.planner import CONVERGED
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ...snapshot import reason_codes as codes
@@ -26,9 +25,8 @@ from .cluster_tables import (
 
 _LOOK_STARTED = "; a new look has been started"
 _AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"
-#: Pools with a smaller ratio of the data are folded into one line, unless all are that small.
+#: Pools with a smaller ratio of the data are folded into one line.
 _SMALL_POOL = 0.01
-_LEAST_POOLS = 10
 
 #: A pool that has this ratio of its bound is near it.
 _NEAR_SPACE = 0.95
@@ -40,8 +38,6 @@ _MOST_LINES = 5
 
 # Beside reason codes: why a plan is not near a bound.
 LIMIT = "limit"      # of moves, bytes, time, or of OSDs and pools
-WEIGHTS = "weights"  # OSDs are held to a share of their size, which the bound does not count
-SHARED = "shared"    # the bounds of classes whose OSDs the same pools use exclude each other
 SEARCH = "search"    # no move that was tried is worth its bytes
 
 #: Points of utilization that a line stands for: the least that keeps to so many lines.
@@ -239,12 +235,11 @@ def _pool_lines(head: str, rows: Sequence[Row], cells: Sequence[Sequence[str]],
     stored = sum(row["stored"] or 0 for row in rows)
     large = [text for row, text in zip(rows, cells)
              if (row["stored"] or 0) >= _SMALL_POOL * stored]
-    shown = large or list(cells[:_LEAST_POOLS])
-    lines = render_table(head, shown).split("\n") if shown else []
-    folded = len(rows) - len(shown)
+    lines = render_table(head, large).split("\n") if large else []
+    folded = len(rows) - len(large)
     if folded:
-        small = f" below {100.0 * _SMALL_POOL:.0f}% of the data" if large else ""
-        lines += wrap("... ", f"{plural(folded, 'pool')}{small}: 'ceph equilibrium {command}'", 4)
+        lines += wrap("... ", f"{plural(folded, 'pool')} below {100.0 * _SMALL_POOL:.0f}% of the"
+                      f" data: 'ceph equilibrium {command}'", 4)
     return lines
 
 
@@ -360,84 +355,52 @@ def distances(view: ClusterView, plan: Plan, planned: PlannedPlacement,
     whole = sum(bound.shards * bound.shard_bytes for bound in bounds.pool_space.values())
     data = {pool: bound for pool, bound in bounds.pool_space.items()
             if bound.shard_bytes and bound.shards * bound.shard_bytes >= _DATA_POOL * whole}
-    moved: Dict[str, int] = {}
+    moved: Counter[str] = Counter()
     for osd, taken in planned.outgoing.items():
-        if osd in osds:
-            name = osds[osd].device_class
-            moved[name] = moved.get(name, 0) + taken
-    return (
-        [_class(view, bounds, plan, planned, data, name, figures, moved.get(name, 0))
-         for name, figures in class_usage(view.snapshot, planned.used).items()
-         if bounds.class_cuts.get(name) in bounds.cuts],
-        [_pool(view, plan, usage, pool, bound) for pool, bound in data.items()])
-
-
-def _class(view: ClusterView, bounds: UtilizationBounds, plan: Plan, planned: PlannedPlacement,
-           data: Mapping[int, PoolSpaceBound], name: str, figures: ClassUsage,
-           moved: int) -> Row:
-    """`data`: the bounds of data pools."""
-    osds, fullest = view.snapshot.osds, figures.fullest_osd
-    sizes = {osd.id: osd.size_bytes for osd in osds.values()
-             if osd.has_statistics and osd.is_for_data and osd.device_class == name}
-    shards = {pool: planned.shards[pool].get(fullest, 0.0) for pool in data}
-    held = sum(shards[pool] * data[pool].shard_bytes for pool in data)
-    gap, typical = figures.max - bounds.classes[name], held / (sum(shards.values()) or 1.0)
-    is_near = gap <= max(_NEAR_UTILIZATION, typical / sizes[fullest] / 2.0)
-    largest = max((pool for pool in data if shards[pool]),
-                  key=lambda pool: data[pool].shard_bytes, default=None)
-    ratio = data[largest].shard_bytes / sizes[fullest] if largest is not None else 0.0
-    text = "" if largest is None else (
-        f"a shard of pool {view.snapshot.pools[largest].name} is {100.0 * ratio:.2f}% of"
-        f" osd.{fullest}, which is the fullest")
-    # classes that have OSDs in a set of OSDs with this one
-    shared = next((", ".join(names) for names in (
-        entry.device_class.split(",") for entry in bounds.sets)
-        if name in names and len(names) > 1), "")
-    code, reason = (None, None) if is_near else _cause(plan, gap <= ratio, text, shared)
-    return {"device_class": name, "planned_max_utilization": figures.max,
+        moved[osds[osd].device_class if osd in osds else ""] += taken
+    classes: List[Row] = []
+    for name, figures in class_usage(view.snapshot, planned.used).items():
+        if bounds.class_cuts.get(name) not in bounds.cuts:
+            continue
+        fullest = figures.fullest_osd
+        sizes = {osd.id: osd.size_bytes for osd in osds.values()
+                 if osd.has_statistics and osd.is_for_data and osd.device_class == name}
+        shards = {pool: planned.shards[pool].get(fullest, 0.0) for pool in data}
+        held = sum(shards[pool] * data[pool].shard_bytes for pool in data)
+        gap, typical = figures.max - bounds.classes[name], held / (sum(shards.values()) or 1.0)
+        ratio, largest = max([(data[pool].shard_bytes / sizes[fullest], pool)
+                              for pool in data if shards[pool]], default=(0.0, -1))
+        classes.append({
+            "device_class": name, "planned_max_utilization": figures.max,
             "bound_utilization": bounds.classes[name],
             "proven_utilization": bounds.cuts[bounds.class_cuts[name]].least_utilization,
-            "held_osds": sum(osds[osd].share < 1.0 for osd in sizes), "moved_bytes": moved,
+            "held_osds": sum(osds[osd].share < 1.0 for osd in sizes), "moved_bytes": moved[name],
             "least_moved_bytes": least_moved_bytes(view.used_soon, sizes, figures.max),
-            "is_near": is_near, "reason_code": code, "reason": reason}
+            **_cause(plan, gap <= max(_NEAR_UTILIZATION, typical / sizes[fullest] / 2.0),
+                     f"a shard of pool {view.snapshot.pools[largest].name} is {100.0 * ratio:.2f}%"
+                     f" of osd.{fullest}, which is the fullest" if gap <= ratio > 0.0 else "")})
+    pools: List[Row] = []
+    for pool, bound in data.items():
+        title, per_osd = view.snapshot.pools[pool].name, bound.shards / bound.reached_osds
+        free = usage.pools[title].free_bytes
+        missing = 1.0 - free / bound.free_bytes
+        pools.append({
+            "id": pool, "name": title, "planned_free_bytes": free,
+            "best_free_bytes": bound.free_bytes,
+            **_cause(plan, missing <= 1.0 - _NEAR_SPACE,
+                     f"its {bound.shards} shards are {per_osd:.1f} per OSD, and one more on one of"
+                     f" them is {100.0 / per_osd:.0f}%" if missing <= 1.0 / per_osd else "")})
+    return classes, pools
 
 
-def _pool(view: ClusterView, plan: Plan, usage: Usage, pool: int, bound: PoolSpaceBound) -> Row:
-    name = view.snapshot.pools[pool].name
-    free, per_osd = usage.pools[name].free_bytes, bound.shards / bound.reached_osds
-    missing = 1.0 - free / bound.free_bytes
-    is_near = missing <= 1.0 - _NEAR_SPACE
-    held = sum(view.snapshot.osds[osd].share < 1.0 for osd in bound.osds)
-    code: Optional[str] = None
-    reason: Optional[str] = None
-    if not is_near and held and plan.stop_reason == CONVERGED:
-        code, reason = WEIGHTS, (f"its bound counts the whole size of {plural(held, 'OSD')} whose"
-                                 " weights are lowered")
-    elif not is_near:
-        code, reason = _cause(
-            plan, missing <= 1.0 / per_osd, f"its {bound.shards} shards are {per_osd:.1f} per OSD,"
-            f" and one more on one of them is {100.0 / per_osd:.0f}%")
-    return {"id": pool, "name": name, "planned_free_bytes": free,
-            "best_free_bytes": bound.free_bytes, "is_near": is_near, "reason_code": code,
-            "reason": reason}
-
-
-def _cause(plan: Plan, is_granular: bool, granularity: str, shared: str = "") -> Tuple[str, str]:
-    """(code, clause) of what keeps a plan from a bound. `shared`: names of all classes that have
-    OSDs in a set with this one; empty for it alone."""
-    if plan.stop_reason != CONVERGED:
-        return LIMIT, f"{plan.stop_reason}"
-    if is_granular:
-        return codes.GRANULARITY, granularity
-    if plan.limited_to:
-        return LIMIT, f"the plan is limited to {plan.limited_to}"
-    held = sum(count for reason, count in plan.skipped.items() if reason.startswith("PG: "))
-    if held:
-        return codes.IMMOVABLE, f"{plural(held, 'PG')} cannot be moved"
-    if shared:
-        return SHARED, (f"the same pools use OSDs of classes {shared}, and the bound of each class"
-                        " holds for it alone: they cannot all be reached at once")
-    return SEARCH, "the search found no move that is worth its bytes"
+def _cause(plan: Plan, is_near: bool, granularity: str) -> Row:
+    """What keeps a plan from a bound, JSON-ready; `granularity`: the clause where shards are."""
+    code, reason = (
+        (None, None) if is_near else (LIMIT, plan.stop_reason) if plan.stop_reason != CONVERGED
+        else (codes.GRANULARITY, granularity) if granularity
+        else (LIMIT, f"the plan is limited to {plan.limited_to}") if plan.limited_to
+        else (SEARCH, "the search found no move that is worth its bytes"))
+    return {"is_near": is_near, "reason_code": code, "reason": reason}
 
 
 def certificates_json(bounds: UtilizationBounds, classes: Sequence[Row]) -> Row:

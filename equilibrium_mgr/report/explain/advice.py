@@ -13,8 +13,6 @@ from typing import (
 
 from ...control.balancing_scope import automatic_options, bad_options
 from ...control.status import BalancerStatus
-from ...crush.hierarchy import CrushHierarchy
-from ...crush.placement import PlacementRule
 from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, pg_num_changes
 from ...execution.outcomes import ExcludedPgs, Items, held
 from ...observation.cluster_view import (
@@ -217,8 +215,13 @@ def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
             continue
         osds = [osd for osd, weight in crush.subtree(bucket.id).weights.items()
                 if weight > 0.0 and osd in snapshot.osds and snapshot.osds[osd].up]
-        pool, missing = next(((pool.name, missing) for pool, rule in rules.values()
-                              for missing in _missing(rule, osds, crush)), ("", ""))
+        # under what a rule takes that can use none of them, but in no bucket of a type it needs
+        pool, missing = next((
+            (pool.name, domain.type_name) for pool, rule in rules.values()
+            if rule.osds().keys().isdisjoint(osds) for block in rule.blocks
+            for domain in block.domains for osd in osds
+            if crush.subtree(block.take).weights.get(osd) and osd not in domain.bucket_of),
+            ("", ""))
         if osds and (pool or reached.isdisjoint(osds)):
             under = next((one.name for one in crush.buckets.values() if "~" not in one.name
                           and bucket.id in [item for item, _ in one.items]), "no root")
@@ -228,15 +231,6 @@ def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
                           "missing": missing, "sentence": f"host {bucket.name}"
                           f" ({plural(len(osds), 'OSD')}) is under {under} {why}"})
     return found
-
-
-def _missing(rule: PlacementRule, osds: Sequence[int], crush: CrushHierarchy) -> List[str]:
-    """The types of bucket that OSDs are in none of, under what the rule takes; empty where it can
-    use one."""
-    if any(osd in block.weights for block in rule.blocks for osd in osds):
-        return []
-    return [domain.type_name for block in rule.blocks for domain in block.domains for osd in osds
-            if crush.subtree(block.take).weights.get(osd) and osd not in domain.bucket_of]
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -306,10 +300,10 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
 def help_for(code: str, context: ExplainContext, **more: Any) -> str:
     """The action for a reason of the loop; `more`: figures of what waits for it."""
     status, snapshot = context.status, context.snapshot
-    numbers: Dict[str, Any] = dict(status.reason_numbers) if status.reason_code == code else {}
-    numbers.update(numbers_of(code, None, context))
-    numbers.update({key: value for key, value in more.items() if value is not None})
-    numbers.update(_paused_drain(status))
+    numbers = {**(status.reason_numbers if status.reason_code == code else {}),
+               **numbers_of(code, None, context),
+               **{key: value for key, value in more.items() if value is not None},
+               **_paused_drain(status)}
     if status.until_at is not None:
         numbers.setdefault("until", format_deadline(status.until_at))
     if code == codes.STALE_STATISTICS:

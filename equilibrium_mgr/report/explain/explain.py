@@ -19,12 +19,13 @@ from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, bound_code, fullest_osds, settled_code)
 from ...plan.model import PgChange, PoolSpace
 from ...plan.options import effective_fill_limit, osd_id
-from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet, pg_num_advice
+from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet
 from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY, WHOLE_SHARDS
 from ...planner.refusal_census import Census
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import (
     format_bytes, format_deadline, format_duration, format_percent, named, plural, wrap)
+from ...runtime.time_slice import piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import OF_RULE, PG_NUM_CHANGING
 from ...snapshot.model import Osd, Pg, Pool, Snapshot, pool_of
@@ -245,6 +246,12 @@ _MOST_NAMES = 10
 _WORTH = 0.001
 #: More PGs are worth all that moves for them where they lower the fullest OSD by so much.
 _WORTH_DOING = 0.03
+#: Of more PGs: a smaller shard than this, as a ratio of the smallest OSD, is small enough; to so
+#: many times pg_num at most, and to so many PG shards per OSD where Ceph tells no limit.
+_FINE = 0.005
+_MOST_TIMES = 32
+_MOST_SHARDS = 250
+_PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 
 
 def explain(what: Optional[str], pool_name: Optional[str], context: ExplainContext,
@@ -258,13 +265,10 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     pool = next((one for one in snapshot.pools.values() if one.name == pool_name), None)
     osd = osd_id(what or "")
     if not what:
-        fullest = fullest_osds(view, context.settings.device_classes)
-        osd_set = fullest[0].osd_set if fullest else None
         reason, (data, sentences) = cluster_reason(context), _cluster_facts(context, stopped)
     elif osd in snapshot.osds and (
             pool is None or pool.name != what or what.startswith("osd.")):
-        osd_set = set_of(osd, view)
-        reason = osd_reason(snapshot.osds[osd], osd_set, context)
+        reason = osd_reason(snapshot.osds[osd], set_of(osd, view), context)
         data, sentences = explain_osd(osd, view)
     elif pool is not None:
         soon, now = view.usage.pools[pool.name], view.usage_now().pools[pool.name]
@@ -273,11 +277,10 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         data, sentences = explain_pool(pool, view, now, context.settings.pool_ids,
                                        stopped.get(pool.id))
     elif what.lower() in snapshot.pgs:
-        pg, osd_set = snapshot.pgs[what.lower()], None
+        pg = snapshot.pgs[what.lower()]
         reason, (data, sentences) = pg_reason(pg, context), explain_pg(pg, view, context.rejected)
     else:
         return None
-    advice = [*weights_advice(osd_set, snapshot), *reason.advice]
     outage = None if what else find_outage(context.status, view)
     said, code = wrap("", reason.what, 0), reason.code
     helps = wrap("do: ", reason.action, 4)
@@ -295,8 +298,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         "reason_text": reason.text, "counts": list(reason.rows), "action": reason.action,
         "census": None if census is None else {
             "shards": census.shards, "counted_shards": census.counted, "pairs": census.pairs},
-        "advice": advice, "sentences": sentences})
-    lines += [line for one in advice for line in wrap("advice: ", one["sentence"], 8)]
+        "advice": list(reason.advice), "sentences": sentences})
+    lines += [line for one in reason.advice for line in wrap("advice: ", one["sentence"], 8)]
     silent = len(snapshot.stale_osds)
     lines.append(f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
                  + (f"; {plural(silent, 'OSD')} with older statistics" if silent else ""))
@@ -306,13 +309,25 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
 
 def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
     view, snapshot = context.view, context.snapshot
-    sets, said = _sets(view)
+    bounds, sets, sentences = view.utilization_bounds, [], []
+    for osd_set in bounds.sets if bounds is not None else ():
+        (most, first), (soon_most, soon_first) = (
+            max((utilization, -osd) for osd, utilization in utilizations)
+            for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
+                (osd, snapshot.osds[osd].target_utilization or 0.0) for osd in osd_set.osds]))
+        above = most - osd_set.bound
+        sets.append(dict(set_json(osd_set, snapshot), fullest_osd=-first, max=most,
+                         above_bound=above, soon_fullest_osd=-soon_first, soon_max=soon_most))
+        distance = (f"{100.0 * above:.1f} points above that" if above >= SAME
+                    else "as low as can be")
+        sentences += [describe_bound(osd_set, snapshot),
+                      f"osd.{-first}, the fullest there, is at {format_percent(most)}%, {distance}"]
     unused = unused_hosts(snapshot)
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
     broken = [pg.pgid for pg in broken_pgs(snapshot)]
-    sentences = said + [reason for _, reason in sorted(stopped.items())]
+    sentences += [reason for _, reason in sorted(stopped.items())]
     sentences += [f"pools wait: {reason}" for reason in troubled]
     sentences += [f"{plural(count, 'PG')} cannot be moved: {reason}"
                   for reason, count in sorted(snapshot.skipped.items())]
@@ -330,26 +345,6 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
             "troubled": troubled, "rejected_upmaps": len(context.rejected),
             "in_flight_moves": len(view.movements), "outage": None, "unused_hosts": unused,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
-
-
-def _sets(view: ClusterView) -> Tuple[List[Dict[str, Any]], List[str]]:
-    """Facts and sentences about each set of OSDs between which data can move."""
-    bounds = view.utilization_bounds
-    found: List[Dict[str, Any]] = []
-    sentences: List[str] = []
-    for osd_set in bounds.sets if bounds is not None else ():
-        (most, first), (soon_most, soon_first) = (
-            max((utilization, -osd) for osd, utilization in utilizations)
-            for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
-                (osd, view.snapshot.osds[osd].target_utilization or 0.0) for osd in osd_set.osds]))
-        above = most - osd_set.bound
-        found.append(dict(set_json(osd_set, view.snapshot), fullest_osd=-first, max=most,
-                          above_bound=above, soon_fullest_osd=-soon_first, soon_max=soon_most))
-        distance = (f"{100.0 * above:.1f} points above that" if above >= SAME
-                    else "as low as can be")
-        sentences += [describe_bound(osd_set, view.snapshot),
-                      f"osd.{-first}, the fullest there, is at {format_percent(most)}%, {distance}"]
-    return found, sentences
 
 
 # -- the reason ------------------------------------------------------------------------------------
@@ -486,7 +481,7 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
     elif code == codes.BALANCED:
         return found
     numbers = numbers_of(code, census.of(code), context)
-    advice = pg_num_advice_of(census, osd_set, context) if code == codes.GRANULARITY and (
+    advice = pg_num_advice(census, osd_set, context) if code == codes.GRANULARITY and (
         osd_set is not None) else []
     for one in advice:
         if one["figures"]["now_ratio"] - one["figures"]["then_ratio"] >= _WORTH_DOING:
@@ -627,40 +622,32 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     return _of_census(what, asked.of_pg(pg, MOST_PAIRS), f"of pg {pgid}", context, None)
 
 
-def pg_num_advice_of(census: Census, osd_set: OsdSet, context: ExplainContext) -> List[Row]:
+def pg_num_advice(census: Census, osd_set: OsdSet, context: ExplainContext) -> List[Row]:
     """More PGs for the pool whose shards are most often larger than the difference, JSON-ready;
-    bytes and ratios."""
+    bytes and ratios. An OSD can be about one shard above the bound."""
     found, snapshot = census.of(codes.GRANULARITY), context.snapshot
-    pools = {} if found is None else found.pools
-    for pool in sorted(pools, key=lambda number: (-pools[number], number))[:2]:
-        for better in pg_num_advice(snapshot, osd_set, pool, context.max_pg_shards[0]):
-            now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
-            then = max(osd_set.bound, min(better.then, now))
-            name = snapshot.pools[pool].name
-            if now - then >= _WORTH:
-                return [{
-                    "code": codes.GRANULARITY, "sentence": f"pg_num {better.pg_num} of pool {name}"
-                    f" would lower the fullest OSD of class {osd_set.device_class} from"
-                    f" {format_percent(now)}% to about {format_percent(then)}%",
-                    "figures": {"pool": name, "pg_num": better.pg_num, "now_ratio": now,
-                                "then_ratio": then}}]
+    pools = [pool for pool in snapshot.pools.values() if pool.rule is not None
+             and not pool.rule.osds().keys().isdisjoint(osd_set.osds)]
+    smallest = min(snapshot.osds[osd].size_bytes for osd in osd_set.osds)
+    sizes: Counter[int] = Counter()
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        sizes[pg.pool] += pg.shard_bytes
+    shard = {pool.id: sizes[pool.id] / pool.pg_num / smallest for pool in pools}
+    now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
+    left = (context.max_pg_shards[0] or _MOST_SHARDS) * len(osd_set.osds) - sum(
+        pool.pg_num * pool.size for pool in pools)
+    for row in pool_counts(found.pools, snapshot)[:1] if found is not None else ():
+        pool, times = snapshot.pools[row["id"]], 1
+        other = max([_FINE, *[ratio for number, ratio in shard.items() if number != pool.id]])
+        while (shard[pool.id] / times > other and times < _MOST_TIMES
+               and pool.pg_num * pool.size * (2 * times - 1) <= left):
+            times *= 2
+        then = min(now, osd_set.bound + max(other, shard[pool.id] / times))
+        if times > 1 and now - then >= _WORTH:
+            return [{
+                "code": codes.GRANULARITY, "sentence": f"pg_num {pool.pg_num * times} of pool"
+                f" {pool.name} would lower the fullest OSD of class {osd_set.device_class} from"
+                f" {format_percent(now)}% to about {format_percent(then)}%",
+                "figures": {"pool": pool.name, "pg_num": pool.pg_num * times, "now_ratio": now,
+                            "then_ratio": then}}]
     return []
-
-
-def weights_advice(osd_set: Optional[OsdSet], snapshot: Snapshot) -> List[Row]:
-    """The room that lowered weights cost a set, JSON-ready; bytes and ratios."""
-    members = [snapshot.osds[osd] for osd in osd_set.osds] if osd_set is not None else []
-    held = [osd for osd in members if osd.share < 1.0]
-    unused = sum(osd.size_bytes - osd.capacity_bytes for osd in held)
-    size, used = sum(osd.size_bytes for osd in members), sum(osd.target_bytes for osd in members)
-    if osd_set is None or not held or unused < _WORTH * size:
-        return []
-    on_devices = sum(osd.device_bytes(osd.size_bytes - osd.capacity_bytes) for osd in held)
-    return [{
-        "code": codes.REWEIGHT, "sentence":
-        f"weights of {named([f'osd.{osd.id}' for osd in held], _NAMES_SHOWN)} keep"
-        f" {format_bytes(on_devices)} of class {osd_set.device_class} unused:"
-        f" {format_percent(used / size)}% if all were filled by size,"
-        f" {format_percent(used / (size - unused))}% now",
-        "figures": {"unused_bytes": on_devices, "osds": [osd.id for osd in held],
-                    "then_ratio": used / size, "now_ratio": used / (size - unused)}}]

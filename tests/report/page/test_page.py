@@ -16,7 +16,6 @@ from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.plan.model import Move, PgChange, Plan
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.cluster.evaluation import evaluate_cluster
-from equilibrium_mgr.report.cluster.cluster_tables import osd_figures
 from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.report.page import escaped, picture, report_page, table
 from equilibrium_mgr.report.status import options_json, report_status
@@ -39,8 +38,7 @@ def answer_of(snapshot: Snapshot, plan: Optional[Plan] = None, **options: Any) -
         snapshot.taken_at, options=options_json(options.get, snapshot))
     evaluation = evaluate_cluster(look) if plan is None else evaluated(plan, look)
     return report_page(
-        evaluation.data, status.data, osd_figures(look.view, plan.changes if plan else None),
-        snapshot, plan, "f", "ceph version 18", snapshot.epoch, snapshot.taken_at)
+        evaluation.data, status.data, snapshot, plan, "f", "ceph version 18", snapshot.epoch, snapshot.taken_at)
 
 
 def page_of(cluster: Cluster, plan: Optional[Plan] = None, **options: Any) -> Page:
@@ -103,24 +101,18 @@ def test_text_is_escaped_wherever_it_stands() -> None:
     assert escaped(HOSTILE) == safe
     assert f"<td>{safe}</td>" in table("A<|B<", [[HOSTILE, HOSTILE]])
     row = {"device_class": HOSTILE, "osds": 1, "size_bytes": GIB, "bound_utilization": None,
-           "max_utilization": 0.5, "planned_max_utilization": 0.4}
-    drawn = picture([row], [], (0.85, 0.9), "planned_", f"with {HOSTILE}")
-    assert drawn.count(safe) == 5 and "<b>" not in drawn
+           "histogram": [{"from_ratio": 0.5, "osds": 1, "later_osds": 0}]}
+    drawn = picture([row], HOSTILE)
+    assert drawn.count(safe) == 3 and "<b>" not in drawn
 
 
-def test_each_osd_stands_in_its_column() -> None:
+def test_a_bar_is_as_long_as_osds_have_that_utilization() -> None:
     row = {"device_class": "hdd", "osds": 4, "size_bytes": GIB, "bound_utilization": 0.6,
-           "max_utilization": 1.2}
-    osds = [{"device_class": "hdd", "in": True, "utilization": used}
-            for used in (0.105, 0.109, 0.11, 1.2)]
-    others = [{"device_class": "ssd", "in": True, "utilization": 0.5},
-              {"device_class": "hdd", "in": False, "utilization": 0.5},
-              {"device_class": "hdd", "in": True, "utilization": None}]
-    drawn = picture([row], osds + others, (0.85, 0.9), "", "")
-    columns = re.findall(r"M([\d.]+) [\d.]+v-([\d.]+)", drawn)
-    (left, two), (middle, one), (right, last) = columns
-    assert float(two) == 2 * float(one) == 2 * float(last)
-    assert 0 < float(middle) - float(left) < 5 and 380 < float(right) < 406
+           "histogram": [{"from_ratio": 0.2, "osds": 3, "later_osds": None},
+                         {"from_ratio": 0.1, "osds": 1, "later_osds": None}]}
+    drawn = picture([row], "")
+    long, short = (float(width) for width in re.findall(r'width="([\d.]+)" height="14"', drawn))
+    assert long == 3 * short and drawn.index("20%") < drawn.index("10%") and "60.00%" in drawn
 
 
 def large_plan(snapshot: Snapshot, osds: int) -> Plan:

@@ -1,4 +1,4 @@
-"""The model of whole shards against splitting for real."""
+"""What is said of more PGs against splitting for real."""
 from __future__ import annotations
 
 import json
@@ -9,12 +9,11 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
 from tests.explain.followed import open_cluster
+from tests.report.explanations import answer_of, looked_at
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.planner.bound.lower_bound import pg_num_advice, utilization_bounds
-
-#: What the model may be off by, a ratio: see the docstring of whole_shards.py.
+#: What it may be off by, a ratio.
 STATED = 0.015
 
 
@@ -47,24 +46,12 @@ def test_splitting_comes_to_what_the_model_says(tmp_path: Path, seed: int) -> No
     session.close()
 
 
-def advised(cluster: Cluster, pool: int = 1) -> Tuple[float, ...]:
-    snapshot = cluster.snapshot()
-    (osd_set,) = utilization_bounds(snapshot).sets
-    found = pg_num_advice(snapshot, osd_set, pool, 0)
-    return tuple(x for one in found for x in (one.pg_num, one.now, one.then))
-
-
-def test_shards_of_a_few_pgs() -> None:
-    """Four shards of 30 GiB on three OSDs of 100 GiB: 60 % somewhere; of 0.94 GiB: 40.3 %."""
-    cluster = Cluster(hosts(3)).pool(1, size=1, name="rbd", pg_num=4)
-    cluster.pg("1.0", [0], 30 * GIB).pg("1.1", [0], 30 * GIB)
-    cluster.pg("1.2", [1], 30 * GIB).pg("1.3", [2], 30 * GIB)
-    pg_num, now, then = advised(cluster)
-    assert pg_num == 128 and now == pytest.approx(0.6) and then == pytest.approx(0.403, abs=0.001)
-
-
-def test_small_shards_need_no_splitting() -> None:
-    cluster = Cluster(hosts(3)).pool(1, size=1, name="rbd")
-    for ps in range(60):
-        cluster.pg(f"1.{ps:x}", [0], GIB)
-    assert advised(cluster) == ()
+@pytest.mark.parametrize("osds, gib, pg_num", [((0, 0, 1, 2), 30, [128]), ((0,) * 60, 1, [])])
+def test_more_pgs_are_advised_where_shards_are_large(
+        osds: Tuple[int, ...], gib: int, pg_num: List[int]) -> None:
+    """Two shards of 30 GiB on an OSD of 100 GiB: 60 % there, where 40 % is possible."""
+    cluster = Cluster(hosts(3)).pool(1, size=1, name="rbd", pg_num=len(osds))
+    for ps, osd in enumerate(osds):
+        cluster.pg(f"1.{ps:x}", [osd], gib * GIB)
+    advice = answer_of(looked_at(cluster), "osd.0").data["advice"]
+    assert [one["figures"]["pg_num"] for one in advice] == pg_num
