@@ -111,7 +111,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(PLACEMENT_STATE,
                  "        for known in (self.initial_up[pg], self.raw_up[pg]):\n",
                  "        for known in ():\n"),),
-        ("scenario:exchanges freeze/test_release_of_pins.py",)),
+        ("properties/test_plan_safety.py",)),
     Mutation(
         "pools-of-others",
         "only pools in pool_ids are planned for", (

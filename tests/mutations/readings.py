@@ -107,7 +107,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(SIZE_MODEL,
                  "        return max(0, int(raw * ratio + shard.objects * measured))\n",
                  "        return max(0, int(raw * ratio))\n"),),
-        ("scenario:swelling_again",)),
+        ("scenario:swelling_fill",)),
     Mutation(
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (

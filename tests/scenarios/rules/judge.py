@@ -92,6 +92,10 @@ class Judge:
     def observe(self) -> None:
         """Between the rounds: what has arrived, and whether another mgr has taken over."""
         self.answers.observe()
+        if self._session.module is not None:
+            self.ours.swelling.update({
+                pool: self._session.cluster.copy_overhead.get(pool, 0.0)
+                for pool in self._session.module.balancer.status.mispredicted})
         self.ours.remove_finished()
         self._lacking.observe(self._session.cluster)
         if self._session.mgr is not self._mgr:

@@ -80,6 +80,9 @@ class UnderWay:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.moves: Dict[str, Outgoing] = {}
+        #: pool id → what its shards take more where they arrive, as a ratio, once an operator has
+        #: been told that they do
+        self.swelling: Dict[int, float] = {}
 
     def add(self, move: Outgoing) -> None:
         self.moves[move.pgid] = move

@@ -12,6 +12,8 @@ from mgr_stub.crush.hashes import NONE
 from ..rules.under_way import UnderWay, changes
 
 _FILL_MARGIN = 0.02
+#: Of what shards take more, what is measured at least: what comes and goes meanwhile hides some.
+_MEASURED = 0.75
 Pairs = Set[Tuple[str, int]]   # (pgid, OSD)
 
 
@@ -46,7 +48,8 @@ def taken(cluster: Cluster, pg: Pg, osd: int, place: int, shard: ShardBytes) -> 
 
 
 def peaks(cluster: Cluster, ours: UnderWay) -> Dict[int, int]:
-    """OSD → bytes once all that is on its way there has come and nothing has left."""
+    """OSD → bytes once all that is on its way there has come and nothing has left. Our moves bring
+    what their pools are known to take more where they arrive, less what a measurement may miss."""
     found = {osd: usage.used for osd, usage in cluster.usage.items()}
     for pg in cluster.unclean.values():
         for osd, more in coming(cluster, pg).items():
@@ -56,7 +59,8 @@ def peaks(cluster: Cluster, ours: UnderWay) -> Dict[int, int]:
         for osd in move.gains:
             place = move.up_after.index(osd) if move.pg.erasure and osd in move.up_after else 0
             found[osd] = found.get(osd, 0) + (
-                0 if osd in here else taken(cluster, move.pg, osd, place, move.pg.shard))
+                0 if osd in here else taken(cluster, move.pg, osd, place, move.pg.shard)) + int(
+                    _MEASURED * ours.swelling.get(move.pg.pool_id, 0.0) * move.pg.shard.data)
     return found
 
 
