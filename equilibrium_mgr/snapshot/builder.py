@@ -199,7 +199,7 @@ def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> O
         return reasons.RAW_UNKNOWN
     broken = pool.rule.violation(up)
     if (broken or pool.rule.needs_full_check) and pool.rule.upmap_rejection(up):
-        return reasons.MONITOR_REJECTS
+        return reasons.MONITOR_REJECTS_CRUSH if raw == up else reasons.MONITOR_REJECTS
     if broken:
         return reasons.BREAKS_RULE
     return None

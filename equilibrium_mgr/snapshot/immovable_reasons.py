@@ -70,6 +70,9 @@ RAW_UNKNOWN = Immovable(
 MONITOR_REJECTS = Immovable(
     "the monitor would reject its present placement",
     "'ceph osd rm-pg-upmap-items {pgid}' lets CRUSH place it")
+MONITOR_REJECTS_CRUSH = Immovable(
+    "the monitor would reject it where CRUSH places it",
+    "nothing; monitors keep no upmap items of what its CRUSH rule places so")
 BREAKS_RULE = Immovable(
     "its present placement breaks its CRUSH rule",
     "'ceph equilibrium optimize mend --repair' makes a plan that mends it")
@@ -94,7 +97,7 @@ OF_MOTION = frozenset((OSD_NOT_REPORTED, OMAP_UNMEASURED, INCONSISTENT, OMAP_ON_
                        CACHE_TIER))
 
 #: Reasons that a plan of kind REPAIR or FREEZE ends: it leads to a legal placement.
-OF_RULE = frozenset((MONITOR_REJECTS, BREAKS_RULE))
+OF_RULE = frozenset((MONITOR_REJECTS, MONITOR_REJECTS_CRUSH, BREAKS_RULE))
 
 #: Reasons for which the size of a PG, or the use of its OSDs, is not known.
 UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)

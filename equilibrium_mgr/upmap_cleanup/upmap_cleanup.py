@@ -35,7 +35,7 @@ CANCELS = "it takes back another pair"
 #: be unknown.
 _RAW_IS_KNOWN = frozenset((
     None, reasons.OSD_NOT_REPORTED, reasons.INCONSISTENT, reasons.STALE, reasons.OMAP_ON_SMALL_OSD,
-    reasons.BREAKS_RULE, reasons.MONITOR_REJECTS))
+    reasons.BREAKS_RULE, reasons.MONITOR_REJECTS, reasons.MONITOR_REJECTS_CRUSH))
 
 Pair = Tuple[int, int]
 

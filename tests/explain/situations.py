@@ -125,6 +125,9 @@ SITUATIONS = (
     Situation("what moves off a full OSD waits for it", "too_full", (
         "sim osd full-ratios 0.72 0.78 0.79", "equilibrium on", "sim run 4m"), "8h",
         begins="'ceph osd set-full-ratio 0.88'", is_outage=True),
+    Situation("a fuller OSD stops writes too", "too_full", (
+        "sim osd full-ratios 0.72 0.78 0.79", "equilibrium on", "sim run 4m"), "8h", what="osd.7",
+        begins="'ceph osd set-full-ratio 0.88'", is_outage=True),
     Situation("OSDs are above full, and nothing may move", "flag", (
         "sim osd full-ratios 0.72 0.78 0.79", "osd set norebalance", "equilibrium on",
         "sim run 4m"), "8h", begins="'ceph osd unset norebalance'", is_outage=True),

@@ -94,8 +94,15 @@ def test_erasure_code_profile_without_k() -> None:
 
 
 def test_placement_that_the_monitor_would_reject() -> None:
-    cluster = Cluster(hosts(2, 2)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [0, 2])
+    cluster = Cluster(hosts(3, 2)).pool(1, size=2).pg("1.0", [0, 1], items=[(2, 1)])
     assert reasons(cluster) == {"the monitor would reject its present placement": 1}
+
+
+def test_placement_by_crush_that_the_monitor_would_reject() -> None:
+    cluster = Cluster(hosts(2, 2)).pool(1, size=2).pg("1.0", [0, 1]).pg("1.1", [0, 2])
+    pg = cluster.snapshot().pgs["1.0"]
+    assert pg.immovable is not None   # it has no upmap items that could be removed
+    assert pg.immovable.action(pg.pgid, "pool1").startswith("nothing;")
 
 
 def test_placement_that_only_crush_would_not_give() -> None:

@@ -168,11 +168,13 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
     """By moving data where there is room for it, else by a higher ratio, else by more room."""
     snapshot = view.snapshot
     full = sorted(full, key=lambda osd: -(osd.utilization or 0.0))
-    needed = math.floor(100.0 * (full[0].utilization or 0.0)) / 100.0 + 0.01
+    # the ratio is that of all OSDs
+    above = [*full, *(snapshot.osds[osd] for osd in view.troubles[FULL])]
+    needed = math.floor(100.0 * max([osd.utilization or 0.0 for osd in above])) / 100.0 + 0.01
     # what is on its way would fill a ratio that only does for now
     raised = f"'ceph osd set-full-ratio {needed:.2f}' lets clients write" * (
         needed <= HIGHEST_RATIO and all(
-            view.used_soon[osd.id] < needed * osd.size_bytes for osd in full))
+            view.used_soon[osd.id] < needed * osd.size_bytes for osd in above))
     names = named([f"osd.{osd.id}" for osd in full], _NAMED)
     bounds = view.utilization_bounds.utilizations if view.utilization_bounds is not None else {}
     # log recovery off a full OSD is refused

@@ -189,8 +189,10 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     sentences += [f"its primary is set to osd.{primary} (pg-upmap-primary)"] * (
         primary is not None)
     if pg.immovable in OF_RULE and pool.rule is not None:
-        sentences.append("its placement is not one of its CRUSH rule:"
-                         f" {pool.rule.violation(pg.up) or pool.rule.upmap_rejection(pg.up)}")
+        broken = pool.rule.violation(pg.up)
+        sentences.append(f"its placement is not one of its CRUSH rule: {broken}" if broken else
+                         "the monitor would reject its placement:"
+                         f" {pool.rule.upmap_rejection(pg.up)}")
     return data, sentences
 
 
