@@ -1,22 +1,16 @@
-"""The lower bound of the highest utilization of OSDs and what sets it; and how near to it whole
-shards are likely to come.
+"""The lower bound of the highest utilization of OSDs and what sets it; and the pg_num with which
+whole shards come near it.
 
 For the bound shards are treated as if they could be split at will (see `demand`), which no
 placement of whole shards can beat. Which bytes can be on which OSDs is a flow network
 (`components` of `max_min_levels.py`).
-
-For whole shards pools are placed anew, those with the largest shards first, each PG on the OSDs
-that are least full with a shard of it, in distinct failure domains. Shards of less than _FINE of
-the smallest OSD fill what is left as if they could be split. A balancer that moves from the
-present placement may end a point of utilization above this model, or below it.
 """
 from __future__ import annotations
 
-import heapq
+from collections import Counter
 from typing import (
     Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
-from ...crush.placement import PlacementBlock
 from ...plan.usage import share_utilizations
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Osd, Snapshot, without_shares
@@ -235,104 +229,32 @@ def _name(snapshot: Snapshot, item: int) -> str:
     return f"osd.{item}" if item >= 0 else snapshot.crush.buckets[item].name
 
 
-#: Shards that are a smaller ratio of the smallest OSD are as good as split.
-_FINE = 0.001
 #: pg_num is raised to this many times its value at most by an advice.
 _MOST_TIMES = 32
-#: An advice that is nearer to the bound than this (a ratio) is good enough.
-_NEAR = 0.005
+#: Shards of a smaller ratio of an OSD are small enough.
+_SMALL_SHARD = 0.005
 #: PG shards per OSD that an advice does not pass where Ceph tells no limit.
 _MOST_SHARDS = 250
 
 
-class PgNumAdvice(NamedTuple):
-    """A pg_num that would make the shards of a pool small enough; utilizations are ratios."""
-
-    pool: int
-    pg_num: int
-    now: float      # the highest utilization of the set by the model
-    then: float     # the same with that pg_num
-
-
-#: One take of a pool in a set: the pool, its block, and the bytes of one shard of each PG.
-_PoolShards = Tuple[int, PlacementBlock, List[int]]
-
-
 def pg_num_advice(snapshot: Snapshot, osd_set: OsdSet, pool: int,
-                  max_shards: int) -> Tuple[PgNumAdvice, ...]:
-    """The least pg_num that brings the set near its bound, or as near as a pg_num can; empty where
-    none helps by a tenth of a point. `max_shards`: PG shards per OSD that Ceph allows, 0: unknown.
-    """
-    sizes: Dict[int, List[int]] = {}
-    fixed = {osd: float(snapshot.osds[osd].target_bytes) for osd in osd_set.osds}   # of no shard
-    for pg in snapshot.pgs.values():
-        sizes.setdefault(pg.pool, []).append(pg.shard_bytes)
-        for osd in pg.up:
-            if osd in fixed:
-                fixed[osd] -= pg.shard_bytes
-    parts = [(number, block, sizes[number])
-             for number, one in sorted(snapshot.pools.items()) if one.rule is not None
-             for block in one.rule.blocks
-             if sum(sizes.get(number, ())) and not fixed.keys().isdisjoint(block.weights)]
-    now = _highest_with_whole_shards(snapshot, osd_set, fixed, parts, {})
-    best = PgNumAdvice(pool, snapshot.pools[pool].pg_num, now, now)
-    present = sum(block.positions * len(found) for _, block, found in parts)
-    own = sum(block.positions * len(found) for number, block, found in parts if number == pool)
-    times = 2
-    while times <= _MOST_TIMES:
-        if present + own * (times - 1) > (max_shards or _MOST_SHARDS) * len(osd_set.osds):
-            break
-        then = _highest_with_whole_shards(snapshot, osd_set, fixed, parts, {pool: times})
-        if then < best.then - 0.001:
-            best = PgNumAdvice(pool, snapshot.pools[pool].pg_num * times, now, then)
-        if then - osd_set.bound < _NEAR:
-            break
+                  max_shards: int) -> Tuple[int, float]:
+    """The pg_num that makes the shards of a pool small enough, or as small as can be, and the
+    highest utilization of the set to be expected then: whole shards end a mean shard above the
+    bound. `max_shards`: PG shards per OSD that Ceph allows, 0: unknown."""
+    osds = frozenset(osd_set.osds)
+    shards: Counter[int] = Counter()   # by pool, on these OSDs, as the bytes of them
+    stored: Counter[int] = Counter()
+    for pg in piecewise(snapshot.pgs.values(), OSDS_AT_ONCE):
+        inside = len(osds.intersection(pg.up))
+        shards[pg.pool] += inside
+        stored[pg.pool] += inside * pg.shard_bytes
+    osd_bytes = sum(snapshot.osds[osd].size_bytes for osd in osds) / len(osds)
+    small, times = _SMALL_SHARD * osd_bytes * shards[pool], 1
+    while stored[pool] > small * times and times < _MOST_TIMES and (
+            sum(shards.values()) + shards[pool] * (2 * times - 1)
+            <= (max_shards or _MOST_SHARDS) * len(osds)):
         times *= 2
-    return (best,) if best.then < now - 0.001 else ()
-
-
-def _highest_with_whole_shards(snapshot: Snapshot, osd_set: OsdSet, fixed: Mapping[int, float],
-                               parts: Sequence[_PoolShards], times: Mapping[int, int]) -> float:
-    """The highest utilization by the model. `fixed`: OSD → bytes on it that are of no shard,
-    `times`: pool → factor of its pg_num."""
-    used = {osd: max(0.0, left) for osd, left in fixed.items()}
-    size = {osd: snapshot.osds[osd].size_bytes for osd in osd_set.osds}
-    fine = _FINE * min(size.values())
-    highest = osd_set.bound
-    for pool, block, sizes in sorted(
-            parts, key=lambda part: -(sum(part[2]) / len(part[2])) / times.get(part[0], 1)):
-        split = times.get(pool, 1)
-        mean = sum(sizes) / len(sizes) / split
-        if mean < fine:
-            break
-        targets = [osd for osd in block.weights if osd in used]
-        # the bucket that holds one shard of a PG at most; the OSD itself where none is
-        bucket_of = next((domain.bucket_of for domain in block.domains
-                          if domain.shards_per_bucket == 1), {osd: osd for osd in targets})
-        heap = [((used[osd] + mean) / size[osd], osd) for osd in targets]
-        heapq.heapify(heap)
-        for shard in sorted(sizes, reverse=True):
-            for _ in range(split):
-                give_way()
-                for osd in _place(heap, block.positions, bucket_of):
-                    used[osd] += shard / split
-                    highest = max(highest, used[osd] / size[osd])
-                    heapq.heappush(heap, ((used[osd] + mean) / size[osd], osd))
-    return highest
-
-
-def _place(heap: List[Tuple[float, int]], shards: int, domain: Mapping[int, int]) -> List[int]:
-    """Takes the least full OSDs of distinct domains from the heap; the caller puts them back."""
-    chosen: List[int] = []
-    skipped: List[Tuple[float, int]] = []
-    seen = set()
-    while heap and len(chosen) < shards:
-        entry = heapq.heappop(heap)
-        if domain[entry[1]] in seen:
-            skipped.append(entry)
-            continue
-        seen.add(domain[entry[1]])
-        chosen.append(entry[1])
-    for entry in skipped:
-        heapq.heappush(heap, entry)
-    return chosen
+    mean = sum(held / shards[number] / (times if number == pool else 1) * held
+               for number, held in stored.items() if held) / max(1, sum(stored.values()))
+    return snapshot.pools[pool].pg_num * times, osd_set.bound + mean / osd_bytes

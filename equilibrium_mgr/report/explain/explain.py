@@ -633,17 +633,16 @@ def pg_num_advice_of(census: Census, osd_set: OsdSet, context: ExplainContext) -
     found, snapshot = census.of(codes.GRANULARITY), context.snapshot
     pools = {} if found is None else found.pools
     for pool in sorted(pools, key=lambda number: (-pools[number], number))[:2]:
-        for better in pg_num_advice(snapshot, osd_set, pool, context.max_pg_shards[0]):
-            now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
-            then = max(osd_set.bound, min(better.then, now))
-            name = snapshot.pools[pool].name
-            if now - then >= _WORTH:
-                return [{
-                    "code": codes.GRANULARITY, "sentence": f"pg_num {better.pg_num} of pool {name}"
-                    f" would lower the fullest OSD of class {osd_set.device_class} from"
-                    f" {format_percent(now)}% to about {format_percent(then)}%",
-                    "figures": {"pool": name, "pg_num": better.pg_num, "now_ratio": now,
-                                "then_ratio": then}}]
+        now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
+        pg_num, then = pg_num_advice(snapshot, osd_set, pool, context.max_pg_shards[0])
+        name = snapshot.pools[pool].name
+        if pg_num > snapshot.pools[pool].pg_num and now - then >= _WORTH:
+            return [{
+                "code": codes.GRANULARITY, "sentence": f"pg_num {pg_num} of pool {name}"
+                f" would lower the fullest OSD of class {osd_set.device_class} from"
+                f" {format_percent(now)}% to about {format_percent(then)}%",
+                "figures": {"pool": name, "pg_num": pg_num, "now_ratio": now,
+                            "then_ratio": then}}]
     return []
 
 
