@@ -1,29 +1,26 @@
 """Plans that mend PGs whose up set breaks their CRUSH rule, as upmaps of others can make it.
 
-Of each such PG as few shards are moved as make it legal, back to where CRUSH or its data has them
-or to the emptiest OSDs that may take them. Nothing else is moved.
+Of each such PG one shard is moved, to the emptiest OSD with which the PG is legal; where none is,
+shards that upmap items have moved go back to where CRUSH has them, as few as make it legal. Nothing
+else is moved.
 """
 from __future__ import annotations
 
-from itertools import combinations, islice, product
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from itertools import chain, combinations
+from typing import Dict, List, Optional, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.model import REPAIR, Plan
 from ..plan.options import PlanOptions, effective_fill_limit
 from ..runtime.time_slice import give_way, told_to_end
 from ..snapshot.immovable_reasons import OF_RULE
-from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, shard_changes
-from ..snapshot.upmap_items import items_for, keep_raw_positions
+from ..snapshot.model import Pg, Snapshot, pg_number, shard_changes
+from ..snapshot.upmap_items import apply_items, items_for, keep_raw_positions
 from .bound.lower_bound import utilization_bounds
 from .planner import CONVERGED, INTERRUPTED, PlannedChanges
 
-#: Shards of one PG that are moved to other OSDs at most; more go back to where CRUSH has them.
-_MOST_SHARDS = 3
-#: Targets of a position where several shards move at once: with all there would be too many ways.
-_TARGETS = 24
-#: Ways that are tried for one PG with so many shards moved: some tenths of a second.
-_MOST_WAYS = 4000
+#: Upmap items of a PG that are dropped at most, before all are.
+_MOST_DROPPED = 3
 
 NOT_MENDED = "PG: its present placement breaks its CRUSH rule, and no legal one has room"
 
@@ -39,8 +36,7 @@ def broken_pgs(snapshot: Snapshot) -> List[Pg]:
 
 def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """A plan that mends what can be mended, within the options; ends as make_plan does."""
-    mending = _Mending(snapshot, options)
-    changes = mending.changes
+    changes = PlannedChanges(snapshot)
     stop_reason, unmended = CONVERGED, 0
     shards = moved_bytes = 0
     for pg in broken_pgs(snapshot):
@@ -48,7 +44,7 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
             break
         if options.pool_ids is not None and pg.pool not in options.pool_ids:
             continue
-        wanted = mending.wanted(pg)
+        wanted = _mended(snapshot, options, changes.used, pg)
         if wanted is None:
             unmended += 1
             continue
@@ -67,103 +63,43 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
         **plan.skipped, **({NOT_MENDED: unmended} if unmended else {})})
 
 
-class _Way(NamedTuple):
-    """One way to mend a PG; sorts by what it costs."""
-
-    shards: int           # that are copied
-    utilization: float    # of the fullest target, once it has its shard
-    pairs: int            # of upmap items
-    up: Tuple[int, ...]
-
-
-class _Mending:
-    """Finds the cheapest way to mend each PG, on top of the changes so far."""
-
-    def __init__(self, snapshot: Snapshot, options: PlanOptions) -> None:
-        self._snapshot, self._options = snapshot, options
-        self._fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
-        self.changes = PlannedChanges(snapshot)
-
-    def wanted(self, pg: Pg) -> Optional[Tuple[int, ...]]:
-        """The cheapest legal up set that is found; None where there is none."""
-        pool = self._snapshot.pools[pg.pool]
-        ways = [self._way(pg, pool, up) for up in (pg.holders, pg.raw)
-                if NO_OSD not in up and len(up) == pool.size]
-        found = [way for way in ways if way is not None]
-        if any(way.shards == 0 for way in found):
-            return min(found).up
-        for count in range(1, _MOST_SHARDS + 1):
-            found += self._ways(pg, pool, count)
-            if told_to_end() or any(way.shards <= count for way in found):
-                break
-        return min(found).up if found else None
-
-    def _ways(self, pg: Pg, pool: Pool, count: int) -> Iterator[_Way]:
-        """Ways with so many positions changed, those first that upmap items have changed; ends
-        where it is told to."""
-        positions = sorted(range(pool.size), key=lambda i: pg.up[i] == pg.raw[i])
-        targets = [self._targets(pg, pool, i, count == 1) for i in range(pool.size)]
-        ups = (tuple([dict(zip(some, osds)).get(i, osd) for i, osd in enumerate(pg.up)])
-               for some in combinations(positions, count)
-               for osds in product(*[targets[i] for i in some])
-               if len(set(osds) - set(pg.up)) == count)
-        for up in islice(ups, _MOST_WAYS):
-            if not give_way():
-                return
-            way = self._way(pg, pool, up)
-            if way is not None:
-                yield way
-
-    def _targets(self, pg: Pg, pool: Pool, position: int, is_all: bool) -> List[int]:
-        """OSDs for a position: where CRUSH and the data have the shard, then the emptiest ones, all
-        or _TARGETS of them."""
-        assert pool.rule is not None
-        block = pool.rule.block_at(position)
-        own = [pg.raw[position], *(pg.holders[position:position + 1])]
-        others = sorted((self._utilization(self._snapshot.osds[osd], pg.shard_bytes), osd)
-                        for osd in block.weights
-                        if osd not in own and self._may_take(osd, pg, pool))
-        emptiest = [osd for _, osd in others]
-        if not is_all:   # of each bucket of the innermost domain the first alone
-            first: Dict[int, int] = {}
-            for osd in emptiest:
-                first.setdefault(block.domains[-1].bucket_of[osd] if block.domains else osd, osd)
-            emptiest = list(first.values())[:_TARGETS]
-        return list(dict.fromkeys(own + emptiest))
-
-    def _may_take(self, osd: int, pg: Pg, pool: Pool) -> bool:
-        target, options = self._snapshot.osds.get(osd), self._options
-        if target is None or target.unusable_reason() is not None:
-            return False
-        if options.targets is not None and osd not in options.targets:
-            return False
-        size = pool.bytes_on(pg.shard_bytes, osd, pg.up)
-        return self.changes.used[osd] + size <= self._fill * target.size_bytes
-
-    def _utilization(self, osd: Osd, more: int) -> float:
-        return (self.changes.used[osd.id] + more) / max(1, osd.size_bytes)
-
-    def _way(self, pg: Pg, pool: Pool, up: Tuple[int, ...]) -> Optional[_Way]:
-        """The way to an up set, or None where it is not legal or cannot be."""
-        rule, options = pool.rule, self._options
-        assert rule is not None
-        if rule.violation(up) is not None or rule.upmap_rejection(up) is not None:
+def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int],
+            pg: Pg) -> Optional[Tuple[int, ...]]:
+    """The first legal up set with room: where the data is, with one shard on another OSD, with
+    fewer upmap items; None where there is none, or it is told to end. `used`: OSD id → bytes."""
+    pool, osds = snapshot.pools[pg.pool], snapshot.osds
+    rule, items = pool.rule, snapshot.upmap_items[pg.pgid]
+    assert rule is not None
+    fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
+    room: Dict[int, float] = {}   # OSD that may take a shard → its utilization then
+    for osd in rule.osds():
+        if osd in osds and osds[osd].unusable_reason() is None and (
+                options.targets is None or osd in options.targets):
+            reached = used[osd] + pool.bytes_on(pg.shard_bytes, osd, pg.up)
+            if reached <= fill * osds[osd].size_bytes:
+                room[osd] = reached / osds[osd].size_bytes
+    elsewhere = ((*pg.up[:i], osd, *pg.up[i + 1:])
+                 for osd in sorted(room, key=lambda osd: (room[osd], osd)) if osd not in pg.up
+                 for i in range(pool.size))
+    kept = (some for dropped in range(1, min(_MOST_DROPPED, len(items)) + 1)
+            for some in combinations(items, len(items) - dropped))
+    returning = (apply_items(pg.raw, some, lambda _osd: False) for some in kept)
+    for up in chain((pg.holders,), elsewhere, returning, (pg.raw,)):
+        if not give_way():
             return None
+        if NO_OSD in up or len(up) != pool.size or rule.violation(up) is not None or (
+                rule.upmap_rejection(up) is not None):
+            continue
         if not pool.erasure:
             up = keep_raw_positions(pg.raw, up, rule)
         try:
-            items = items_for(pg.raw, up)
+            items_for(pg.raw, up)
         except ValueError:
-            return None   # upmap items cannot say it
+            continue   # upmap items cannot say it
         gains, losses = shard_changes(pg.holders, up, pool.erasure)
-        if not all(self._may_take(osd, pg, pool) for osd in gains):
-            return None
-        for osd in losses:
-            source = self._snapshot.osds.get(osd)
-            if options.sources is not None and osd not in options.sources or (
-                    options.device_classes is not None and source is not None
-                    and source.device_class not in options.device_classes):
-                return None
-        fullest = max([self._utilization(self._snapshot.osds[osd], pg.shard_bytes)
-                       for osd in gains], default=0.0)
-        return _Way(len(gains), fullest, len(items), up)
+        if room.keys() >= set(gains) and not any(
+                options.sources is not None and osd not in options.sources
+                or options.device_classes is not None and osd in osds
+                and osds[osd].device_class not in options.device_classes for osd in losses):
+            return up
+    return None

@@ -54,7 +54,14 @@ class Reach:
     def most_shards(self, osds: Iterable[int]) -> int:
         """Shards of one PG that some of the OSDs can have together: one each, and no more under a
         bucket than the domains allow."""
-        return int(most_placed(self.domains, Counter(map(self.paths.__getitem__, osds)), 1))
+        counts: Dict[Tuple[int, ...], int] = Counter(map(self.paths.__getitem__, osds))
+        for domain in reversed(self.domains):
+            above: Dict[Tuple[int, ...], int] = {}
+            for path, count in counts.items():
+                parent = path[:-1]
+                above[parent] = above.get(parent, 0) + min(count, domain.shards_per_bucket)
+            counts = above
+        return counts.get((), 0)
 
     def shape(self, placed: float, single: float) -> Tuple[object, ...]:
         """Equal for pools that one demand can stand for. Shards that must stay lower the ratio:
@@ -94,10 +101,8 @@ class PoolDemand:
         self.all_bytes = 0
         self.single_bytes = 0
         self.all_shards = 0        # as all_bytes, in shards
-        self.single_shards = 0
         self.all_weight = 0.0      # as all_shards, each counted by its shard_weight
         self.single_weight = 0.0
-        self.least_bytes = 0       # of its smallest shard
 
     def growth_shape(self) -> Tuple[object, ...]:
         """The shape of the bytes that clients write to the pool."""
@@ -111,18 +116,6 @@ class MovableBytes(NamedTuple):
     on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
     pools: Dict[int, List[PoolDemand]]   # pool id → its parts, one for each take
     outside: Dict[int, int]   # usable OSD → bytes on it where the pool's rule places none
-
-
-def most_placed(domains: Sequence[FailureDomain], counts: Mapping[Tuple[int, ...], float],
-                pgs: int) -> float:
-    """Shards of so many PGs that OSDs can have which alone could have `counts`, by their paths."""
-    for domain in reversed(domains):
-        above: Dict[Tuple[int, ...], float] = {}
-        for path, count in counts.items():
-            parent = path[:-1]
-            above[parent] = above.get(parent, 0) + min(count, domain.shards_per_bucket * pgs)
-        counts = above
-    return counts.get((), 0)
 
 
 def binding_domains(block: PlacementBlock) -> List[FailureDomain]:
@@ -156,12 +149,12 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
             members = block.members(up)
             placed = placed_bytes = 0
             placed_ratio = 0.0
-            size = least = most = pg.shard_bytes
+            size = most = pg.shard_bytes
             ratio = highest = 1.0
             for osd in members:
                 if not uniform:   # the largest shard counts where one is a limit: that relaxes it
                     size, ratio = pool.bytes_on(pg.shard_bytes, osd, up), pool.ratio_on(osd, up)
-                    least, most = min(least, size), max(most, size)
+                    most = max(most, size)
                     highest = max(highest, ratio)
                 if osd in osds:
                     on_osd[osd] += size
@@ -177,12 +170,9 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
                 placed_bytes += more * pg.shard_bytes
                 placed_ratio += more
             excess = 1 if pg.immovable is None else _rule_excess(block, members)
-            if not demand.single_shards or least < demand.least_bytes:
-                demand.least_bytes = least
             demand.all_bytes += placed_bytes
             demand.single_bytes += excess * most
             demand.all_shards += placed
-            demand.single_shards += excess
             demand.all_weight += placed_ratio * weight
             demand.single_weight += excess * weight * highest
     merged: Dict[Tuple[object, ...], Demand] = {}

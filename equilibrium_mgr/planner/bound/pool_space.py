@@ -7,9 +7,6 @@ maximum flow with a parameter. Newton's method finds it on the minimum cuts, eac
 bound by itself (T. Radzik, "Parametric flows, weighted means of cuts, and fractional combinatorial
 optimization", 1993).
 
-That shards cannot be split is counted for each pool by itself, which is what bounds pools of few
-PGs.
-
 A placement here is a legal one in which no OSD is above full_ratio that is not there now.
 """
 from __future__ import annotations
@@ -20,24 +17,17 @@ from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tup
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Pool, Snapshot
 from .demand import (
-    OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand, Reach, full_bytes, most_placed)
+    OSDS_AT_ONCE, Demand, MovableBytes, PoolDemand, full_bytes)
 from .max_min_levels import Component, SinkPart, build_network, components, upper_nodes, whole
 
 # Values of PoolSpaceBound.kind.
 CAPACITY = "capacity"              # all OSDs are full then that its bytes can reach
 FAILURE_DOMAIN = "failure domain"  # some are, which have to hold what others must not
-WHOLE_SHARDS = "whole shards"      # its shards are too few for its OSDs
 
 #: Growths that differ by a smaller ratio are equal.
 _SAME = 1e-12
 _STEPS = 1_000_000   # of a ratio of growths
 _MOST_CUTS = 50   # a handful is needed
-
-#: Growths with whole shards that differ by a smaller ratio are equal, and the halvings until then.
-_SAME_GROWTH = 1e-9
-_HALVINGS = 40
-#: Room is rounded up to this part of the largest OSD's, so that OSDs of one size count as one.
-_STEPS_OF_ROOM = 4096
 
 
 class PoolSpaceBound(NamedTuple):
@@ -45,8 +35,7 @@ class PoolSpaceBound(NamedTuple):
 
     free_bytes: int
     kind: str
-    split_bytes: int          # as free_bytes, if its shards could be split
-    osds: FrozenSet[int]      # full with split_bytes, and cannot hold less: the cut
+    osds: FrozenSet[int]      # full then, and cannot hold less: the cut
     kept_shards: float        # of a PG that are always on them
     shards: int               # of the pool
     shard_bytes: int          # mean
@@ -75,7 +64,6 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, Po
         # shards outside their rule leave it
         room[osd] = (full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
                      + movable.outside.get(osd, 0))
-    whole_shards = _WholeShardSpace(room)
     cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
     bounds: Dict[int, PoolSpaceBound] = {}
     for number, parts in piecewise(sorted(movable.pools.items()), 1):
@@ -93,28 +81,21 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, Po
         cut = cuts[key]
         give_way()
         if cut is not None:
-            bounds[number] = _bound(pool, growths, cut, whole_shards)
+            bounds[number] = _bound(pool, growths, cut)
     return bounds
 
 
-def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut,
-           whole_shards: _WholeShardSpace) -> PoolSpaceBound:
+def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut) -> PoolSpaceBound:
     positions = growths[0].part.single_weight / pool.pg_num   # 1 where each PG of the map is known
-    most = cut.growth / positions
-    split = _client_bytes(pool, most)
-    growth = min([whole_shards.most_growth(pool, entry.part, most) for entry in growths])
-    kind = (WHOLE_SHARDS if growth < most else CAPACITY
-            if all(entry.part.reach.osds <= cut.osds for entry in growths) else FAILURE_DOMAIN)
+    # what clients write while so much comes to each position; rounded up
+    free = int(max(0.0, cut.growth / positions) * pool.data_shards * (1.0 + _SAME)) + 1
+    kind = CAPACITY if all(entry.part.reach.osds <= cut.osds for entry in growths) else (
+        FAILURE_DOMAIN)
     shards = sum([entry.part.all_shards for entry in growths])
     return PoolSpaceBound(
-        _client_bytes(pool, growth), kind, split, cut.osds, cut.kept_shards * positions, shards,
+        free, kind, cut.osds, cut.kept_shards * positions, shards,
         sum([entry.part.all_bytes for entry in growths]) // shards,
         len(frozenset().union(*[entry.part.reach.osds for entry in growths])))
-
-
-def _client_bytes(pool: Pool, growth: float) -> int:
-    """Bytes that clients write while so many come to each position; rounded up."""
-    return int(max(0.0, growth) * pool.data_shards * (1.0 + _SAME)) + 1
 
 
 def _least_cut(movable: MovableBytes, growths: Sequence[_Growth],
@@ -179,60 +160,3 @@ def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, f
     if confined_growth <= 0.0:
         return None
     return _Cut(left / confined_growth, osds, confined_growth)
-
-
-#: Bucket path → room of an OSD → OSDs with so much.
-_RoomOf = Dict[Tuple[int, ...], Dict[int, int]]
-
-
-class _WholeShardSpace:
-    """How much a pool can grow at most because its shards cannot be split.
-
-    An OSD has at most as many of them as fit with their growth, even without any other pool's; a
-    bucket at most as many of each PG as the rule allows. The largest growth with which all have a
-    place is a bound: the quotients that the D'Hondt method would divide.
-
-    `room`: usable OSD → bytes of pools that it can hold.
-    """
-
-    def __init__(self, room: Mapping[int, int]) -> None:
-        self._room = room
-        self._step = max(1, max(room.values(), default=0) // _STEPS_OF_ROOM)
-        self._known: Dict[Reach, _RoomOf] = {}
-
-    def most_growth(self, pool: Pool, part: PoolDemand, at_most: float) -> float:
-        """Bytes that can come to a position of the pool, `at_most` or fewer. Room is rounded up."""
-        if at_most <= 0.0 or self._fits(pool, part, at_most):
-            return at_most
-        low, high = 0.0, at_most
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if self._fits(pool, part, middle) else (low, middle)
-            if high - low <= _SAME_GROWTH * high:
-                break
-        return high
-
-    def _fits(self, pool: Pool, part: PoolDemand, growth: float) -> bool:
-        """True if all of the part's shards have a place, each of the size of the smallest."""
-        lightest = 0.5 if pool.pg_num & (pool.pg_num - 1) else 1.0   # see plan.usage.shard_weight
-        if not pool.is_uniform:
-            lightest *= min([1.0, *pool.osd_ratios.values()]) * min([1.0, *pool.position_ratios])
-        smallest = part.least_bytes + lightest * growth / pool.pg_num
-        if smallest <= 0.0:
-            return True
-        most = part.single_shards
-        counts: Dict[Tuple[int, ...], float] = {}
-        for path, osds in self._room_of(part.reach).items():
-            counts[path] = sum([number * min(most, room // smallest)
-                                for room, number in osds.items()])
-        return most_placed(part.reach.domains, counts, most) >= part.all_shards
-
-    def _room_of(self, reach: Reach) -> _RoomOf:
-        if reach not in self._known:
-            found: _RoomOf = {}
-            for osd, path in piecewise(reach.paths.items(), OSDS_AT_ONCE):
-                inside = found.setdefault(path, {})
-                room = -(-max(0, self._room[osd]) // self._step) * self._step
-                inside[room] = inside.get(room, 0) + 1
-            self._known[reach] = found
-        return self._known[reach]

@@ -408,7 +408,7 @@ def certificates_json(bounds: UtilizationBounds, classes: Sequence[Row]) -> Row:
     the number of its cut with what that proves.
 
     `least_moved_bytes` of a class: what has to leave OSDs that are above its planned maximum.
-    `split_bytes` of a pool: its bound if shards could be split, which is what the cut proves.
+    `split_bytes` of a pool: the bound of its free space, as if shards could be split.
     """
     number_of = {osds: number for number, osds in enumerate(bounds.cuts)}
     return {
@@ -428,5 +428,5 @@ def certificates_json(bounds: UtilizationBounds, classes: Sequence[Row]) -> Row:
             "planned_max_utilization": row["planned_max_utilization"],
             "least_moved_bytes": row["least_moved_bytes"]} for row in classes],
         "pools": [{"id": pool, "cut": number_of[bound.osds], "kept_shards": bound.kept_shards,
-                   "split_bytes": bound.split_bytes}
+                   "split_bytes": bound.free_bytes}
                   for pool, bound in bounds.pool_space.items()]}

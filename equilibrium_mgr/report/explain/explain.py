@@ -20,7 +20,7 @@ from ...observation.refusals import (
 from ...plan.model import PgChange, PoolSpace
 from ...plan.options import effective_fill_limit, osd_id
 from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet
-from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY, WHOLE_SHARDS
+from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY
 from ...planner.refusal_census import Census
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import (
@@ -143,9 +143,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     sentences = [describe_bound(osd_set, snapshot)] if osd_set is not None else []
     if bound is not None:
         reached = sorted(pool.rule.osds()) if pool.rule is not None else ()
-        cause = (f"its {pool.pg_num * pool.size} shards cannot be spread finer"
-                 if bound.kind == WHOLE_SHARDS
-                 else "every OSD that its rule reaches is full then"
+        cause = ("every OSD that its rule reaches is full then"
                  if bound.kind == SPACE_CAPACITY
                  else f"{_osds_or_hosts(sorted(bound.osds), reached, snapshot)} are full then, and"
                       " its rule keeps it from using others alone")

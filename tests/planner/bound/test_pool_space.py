@@ -17,8 +17,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.usage import shard_weight
 from equilibrium_mgr.planner.bound.lower_bound import cluster_bounds
-from equilibrium_mgr.planner.bound.pool_space import (
-    FAILURE_DOMAIN, WHOLE_SHARDS, PoolSpaceBound)
+from equilibrium_mgr.planner.bound.pool_space import FAILURE_DOMAIN, PoolSpaceBound
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
@@ -40,14 +39,6 @@ def test_a_giant_host_takes_one_copy_and_no_more() -> None:
     bound = bounds_of(cluster)[1]
     assert gib(bound) == pytest.approx(3 * 95 - 60)
     assert (bound.kind, bound.osds) == (FAILURE_DOMAIN, frozenset({0, 1, 2}))
-
-
-def test_one_pg_has_no_more_than_its_osds() -> None:
-    """Its three shards are on three of ten OSDs, whatever is free on the others."""
-    cluster = fill(Cluster(hosts(10)).pool(1, size=3), 1, [[0, 1, 2]])
-    bound = bounds_of(cluster)[1]
-    assert gib(bound) == pytest.approx(94, rel=0.001)
-    assert bound.kind == WHOLE_SHARDS and bound.split_bytes > 3 * bound.free_bytes
 
 
 def test_an_osd_above_full_ratio_may_stay_there() -> None:
@@ -73,7 +64,7 @@ def test_pools_whose_pgs_are_not_all_known_share_no_growth() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2).pool(2, size=2, pg_num=4)
     fill(fill(cluster, 1, [[0, 1]] * 40), 2, [[2, 3]] * 2)
     bounds = bounds_of(cluster)
-    assert bounds[2].split_bytes == pytest.approx(2 * bounds[1].split_bytes)
+    assert bounds[2].free_bytes == pytest.approx(2 * bounds[1].free_bytes)
 
 
 def test_pool_whose_rule_is_not_understood_has_none() -> None:
@@ -101,7 +92,7 @@ def test_rounded_growth_is_no_more_than_there_is() -> None:
     cluster = Cluster(hosts(4)).pool(1, size=2)
     bound = bounds_of(fill(cluster, 1, [[0]] + [[0, 1], [1, 2], [2, 3]] * 42 + [[2, 3]], gib=0))[1]
     exact = 4 * 95 * GIB * 128 / 255
-    assert exact <= bound.split_bytes < exact * 1.00001
+    assert exact <= bound.free_bytes < exact * 1.00001
 
 
 def test_shards_outside_of_their_rule_prove_nothing() -> None:
@@ -151,9 +142,8 @@ def test_split_shards_fit_up_to_the_bound_and_no_further(seed: int) -> None:
     bounds = cluster_bounds(snapshot).pool_space
     assert set(bounds) == set(snapshot.pools)
     for pool, bound in bounds.items():
-        assert fits(snapshot, grown(snapshot, pool, bound.split_bytes * (1 - 1e-6)))
-        assert not fits(snapshot, grown(snapshot, pool, bound.split_bytes * (1 + 1e-4)))
-        assert bound.free_bytes <= bound.split_bytes
+        assert fits(snapshot, grown(snapshot, pool, bound.free_bytes * (1 - 1e-6)))
+        assert not fits(snapshot, grown(snapshot, pool, bound.free_bytes * (1 + 1e-4)))
 
 
 # -- against placements ------------------------------------------------------------------------
