@@ -5,7 +5,7 @@ The movable shards of each OSD, by group and by size; follows the moves of the p
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
 from .cost_model import CostModel
