@@ -420,7 +420,7 @@ class Balancer:
             return False
         if self._is_early():
             return False
-        if self.dispatcher.has_unconfirmed_excess:
+        if self.dispatcher.corrections.has_unconfirmed_excess:
             return True
         if state == WAITING and self.execution is None and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
@@ -583,7 +583,7 @@ class Balancer:
                 codes.MONITOR_BACKOFF,
                 f"the monitor took nothing of the last batch; the next goes at {at}",
                 {"until": at}, WAITING, left)
-        if self.dispatcher.has_unconfirmed_excess and not execution.is_motionless:
+        if self.dispatcher.corrections.has_unconfirmed_excess and not execution.is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
         left = self._batch.seconds_left(now)

@@ -60,7 +60,7 @@ class DrainControl:
         with self._lock:
             before = self.status.drains
             drains = change(before)
-            self._gateway.set_drained(drains.osds)
+            self._gateway.drained = drains.osds
             if drains == before:
                 return
             if store:

@@ -69,14 +69,14 @@ class UpmapDispatcher:
         first), those of them that it has not sent anything else since (the same, with the epoch of
         the osdmap before), and what it measured of sizes."""
         self.corrections.restore(corrections)
-        self._gateway.set_measured(self.corrections.bytes_per_object)
+        self._gateway.measured = self.corrections.bytes_per_object
         self._recovered = sent
         self.cooldown.restore(moved)
         self.pending.sent_before = frozenset(moved)
         # what was sent longer ago is whole by now, or was degraded by something else since
         self._restored_at = self._clock()
         since = self._restored_at - _BELIEVED_SECONDS
-        self._gateway.set_sent(frozenset([pgid for pgid, at in moved.items() if at >= since]))
+        self._gateway.sent_before = frozenset([pgid for pgid, at in moved.items() if at >= since])
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
@@ -85,7 +85,7 @@ class UpmapDispatcher:
             self.pending.restore_log_recovery(snapshot)
             self._recovered = None
         if self._clock() - self._restored_at > _BELIEVED_SECONDS:
-            self._gateway.set_sent(frozenset())
+            self._gateway.sent_before = frozenset()
         self.pending.remove_arrived(snapshot)
         for waits in (self.cooldown, self.given_up):
             waits.observe(self._clock())
@@ -93,14 +93,9 @@ class UpmapDispatcher:
                                        self._clock())
         # pools whose shards took more than predicted are stopped; snapshots use what was measured
         findings = self.corrections.observe(snapshot, self.pending.entries)
-        self._gateway.set_measured(self.corrections.bytes_per_object)
+        self._gateway.measured = self.corrections.bytes_per_object
         for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
-
-    @property
-    def has_unconfirmed_excess(self) -> bool:
-        """True where an OSD seems to have taken too much, which the next observation confirms."""
-        return self.corrections.has_unconfirmed_excess
 
     # -- choosing ------------------------------------------------------------------------------
 

@@ -239,15 +239,11 @@ class ExecutionSlot:
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
-        self._stop_count = 0
+        #: how often a command has stopped everything, or all that is automatic; a round that began
+        #: before one is void
+        self.stop_count = 0
         self.execution: Optional[Execution] = None
         self.last: Optional[Dict[str, Any]] = None   # the last one's figures, JSON-ready
-
-    @property
-    def stop_count(self) -> int:
-        """Number of times that a command has stopped everything, or all that is automatic; a round
-        that began before one is void."""
-        return self._stop_count
 
     def start(self, execution: Execution, stop_count: Optional[int] = None) -> bool:
         """Starts an execution. False where there is one, unless a named one takes the place of an
@@ -257,7 +253,7 @@ class ExecutionSlot:
             present = self.execution
             if present is not None and (present.name or not execution.name):
                 return False
-            if stop_count is not None and stop_count != self._stop_count:
+            if stop_count is not None and stop_count != self.stop_count:
                 return False
             self.execution = execution
             return True
@@ -279,7 +275,7 @@ class ExecutionSlot:
             if execution is not None and name not in (None, execution.name):
                 execution = None
             if execution is not None or not name:
-                self._stop_count += 1
+                self.stop_count += 1
             if execution is None:
                 return None
             self.execution = None

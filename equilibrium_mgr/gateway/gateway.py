@@ -14,7 +14,6 @@ from mgr_module import CommandResult, MgrModule, OSDMap
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
 from ..plan.model import PgChange, is_same_placement
-from ..runtime.job_thread import Counts, WorkCounters
 from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
@@ -74,7 +73,6 @@ class Gateway:
                  monotonic: Callable[[], float] = time.monotonic) -> None:
         self._mgr = mgr
         self._clock = clock
-        self.counters = WorkCounters()
         self._reports = OsdReports()
         self._monotonic = monotonic
         #: epoch → (flags, required clients) of its osdmap: what can forbid all movement; of one
@@ -87,19 +85,19 @@ class Gateway:
         self._statistics_totals: _PoolTotals = {}
         self._builder = SnapshotBuilder()
         self._maps: Optional[OsdMapReading] = None   # of the last epoch that was read
-        self._measured: Mapping[int, float] = {}   # see Reading, as what follows
-        self._drained: FrozenSet[int] = frozenset()
-        self._sent: FrozenSet[str] = frozenset()
-        self._last_reading: Optional[Reading] = None
+        #: told by the loop, for later snapshots: see Reading
+        self.measured: Mapping[int, float] = {}
+        self.drained: FrozenSet[int] = frozenset()
+        self.sent_before: FrozenSet[str] = frozenset()
+        self.last_reading: Optional[Reading] = None   # of the newest snapshot
         self._builtin_was_active = False   # since pop_builtin_was_active
 
     def snapshot(self) -> Snapshot:
         """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics."""
         with self._lock:
-            self.counters.add("full_readings")
             reading = self._read()
             snapshot = self._builder.build(reading)
-            self._last_reading = reading
+            self.last_reading = reading
             return snapshot
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
@@ -109,7 +107,6 @@ class Gateway:
         from a monitor: the mgr's small structures do not have them, but for its `health`, where
         they are up to 10 s late.
         """
-        self.counters.add("summaries")
         osdmap = self._mgr.get_osdmap()
         epoch = int(osdmap.get_epoch())
         flags, client = (self._settings_of_map(epoch) if with_map_settings else None) or (
@@ -134,23 +131,6 @@ class Gateway:
             max_pg_shards=self.max_pg_shards(), stale_osds=stale & reporting,
             statistics_at=self._reports.oldest(reporting),
             flags=flags, min_compat_client=client)
-
-    @property
-    def counts(self) -> Counts:
-        """The work done since the mgr became active."""
-        return self.counters.counts
-
-    def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
-        """Pool id → bytes per object that later snapshots add to the pool's shards."""
-        self._measured = bytes_per_object
-
-    def set_drained(self, osds: FrozenSet[int]) -> None:
-        """OSDs that later snapshots have as being drained."""
-        self._drained = osds
-
-    def set_sent(self, pgids: FrozenSet[str]) -> None:
-        """PGs that the last mgr has moved: where their data was before, their upmap items tell."""
-        self._sent = pgids
 
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
@@ -181,10 +161,6 @@ class Gateway:
         """Misplaced object copies now, as `pg_status` has them; takes microseconds."""
         return int(self._get("pg_status").get("misplaced_objects", 0))
 
-    def last_reading(self) -> Optional[Reading]:
-        """The reading of the newest snapshot; None before the first."""
-        return self._last_reading
-
     def pool_ids_by_name(self) -> Dict[str, int]:
         """Pool name → pool id of all pools; fast enough for a command."""
         return {p["name"]: p["id"] for p in self._get("df").get("pools", [])}
@@ -207,7 +183,6 @@ class Gateway:
         told = self._settings_of_map(self.epoch())
         if told is not None:
             return told[1]
-        self.counters.add("osdmap_dumps")
         return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
     def have_mon_connection(self) -> bool:
@@ -261,18 +236,6 @@ class Gateway:
         """Writes one line of priority INFO (`ceph log last`); waits for nothing."""
         self._mgr.cluster_log("cluster", self._mgr.ClusterLogPrio.INFO, line)
 
-    def set_health_checks(self, checks: Mapping[str, Any]) -> None:
-        """Replaces equilibrium's health checks."""
-        self._mgr.set_health_checks(checks)
-
-    def announce_service(self, uri: str) -> None:
-        """Has `ceph mgr services` show where metrics are served; "" for nowhere."""
-        self._mgr.set_uri(uri)
-
-    def own_address(self) -> str:
-        """The address of this mgr's host."""
-        return str(self._mgr.get_mgr_ip())
-
     def update_progress(self, event_id: str, message: str, ratio: float) -> None:
         """Begins or changes an event of the progress module, where that runs. It is not shown by
         `ceph -s`: there Ceph would add a time left of its own, which knows no throttle."""
@@ -308,10 +271,9 @@ class Gateway:
     def at_newest_map(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, or one with what a newer osdmap tells of flags, full ratios, pools, CRUSH
         and OSDs; PGs, their up sets and sizes of OSDs are not read again."""
-        osdmap, last = self._mgr.get_osdmap(), self._last_reading
+        osdmap, last = self._mgr.get_osdmap(), self.last_reading
         if osdmap.get_epoch() == snapshot.epoch or last is None:
             return snapshot
-        self.counters.add("osdmap_dumps")
         dump, crush = osdmap.dump(), snapshot.crush
         if dump.get("crush_version") != snapshot.crush_version:
             crush = CrushHierarchy(osdmap.get_crush().dump())
@@ -415,7 +377,6 @@ class Gateway:
         pools = self._get("df").get("pools", [])
         osdmap = self._mgr.get_osdmap()
         if self._maps is None or self._maps[0]["epoch"] != osdmap.get_epoch():
-            self.counters.add("osdmap_dumps")
             self._maps = read_osd_map(osdmap)
         osd_map, crush, up, acting = self._maps
         pool_stats = self._get("pool_stats").get("pool_stats", [])
@@ -433,9 +394,9 @@ class Gateway:
             max_avail={pool["id"]: pool["stats"]["max_avail"] for pool in pools
                        if "max_avail" in pool.get("stats", {})},
             stale_osds=self._reports.stale(osd_stats, now),
-            acting=acting, respect_weights=settings.respect_weights, measured=self._measured,
+            acting=acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
-            changed_at=modified_at(osd_map), drained=self._drained, sent=self._sent,
+            changed_at=modified_at(osd_map), drained=self.drained, sent=self.sent_before,
             # none where OSDs do not tell their pools apart
             pool_statfs=[(row["poolid"], row["osd"], row.get("allocated", 0),
                           row.get("data_stored", 0))
@@ -452,7 +413,6 @@ class Gateway:
             if 0.0 <= age < _LONGEST_STATISTICS_SECONDS and self._statistics.is_complete and (
                     not _have_changed(self._statistics_totals, totals)):
                 return
-        self.counters.add("pg_stats")
         self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
         self._statistics_read_at, self._statistics_totals = now, totals
 
@@ -481,7 +441,6 @@ class Gateway:
     def _send(self, command: Mapping[str, Any]) -> CommandResult:
         """Hands a command to the mgr, which sends it to a monitor; waits for nothing."""
         reply = CommandResult("")
-        self.counters.add("mon_commands")
         self._mgr.send_command(reply, "mon", "", json.dumps(command), "")
         return reply
 

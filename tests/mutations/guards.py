@@ -33,7 +33,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "off-leaves-the-plan",
         "`off` stops the plan under way", (
             Edit(EXECUTION_SLOT,
-                 "                self._stop_count += 1\n"
+                 "                self.stop_count += 1\n"
                  "            if execution is None:\n"
                  "                return None\n"
                  "            self.execution = None\n",

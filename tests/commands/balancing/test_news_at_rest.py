@@ -28,10 +28,10 @@ def test_what_has_come_since_is_told_at_once(idle: Session, events: List[str],
     assert status["state"] == "waiting"
     assert told in status["reason"]
     assert "balanced since 2026-01-01 00:2" in status["reason"]
-    full_readings = idle.module.gateway.counts.full_readings
+    full_readings = idle.mgr.calls["pg_progress"]
     run(idle, "sim run 10s")
     ask(idle, "status")
-    assert idle.module.gateway.counts.full_readings == full_readings   # to tell it costs none
+    assert idle.mgr.calls["pg_progress"] == full_readings   # to tell it costs none
 
 
 def test_figures_of_an_older_look_are_told_apart(session: Session) -> None:
