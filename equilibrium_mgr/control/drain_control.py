@@ -17,7 +17,7 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .balancing_scope import osd_filter
-from .cluster_guards import is_open, window_of
+from .cluster_guards import is_open
 from .history import COMPLETED, DROPPED, because
 from .journal import Journal
 
@@ -118,7 +118,7 @@ class DrainControl:
             return True
         limited = (settings.pool_ids is not None or settings.device_classes is not None
                    or osd_filter(settings) != OsdFilter())
-        return self.has_work and (limited or not is_open(window_of(settings), self._clock()))
+        return self.has_work and (limited or not is_open(settings, self._clock()))
 
     def at_rest(self, found: Verdict, settings: Settings) -> Verdict:
         """The state at rest, given that of automatic balancing."""

@@ -10,7 +10,7 @@ from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
 from ..execution.verdict import Refusals, Verdict, WaitingChange
 from ..gateway.cluster_summary import ClusterSummary
-from ..observation.observer import change_since
+from ..observation.observer import limits
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING, ClusterView)
 from ..observation.movements import time_left
@@ -87,14 +87,15 @@ class BalancerStatus(NamedTuple):
         empty = summary.without_pgs if self.view is not None and _is_same_map(
             self.view.snapshot, summary) else frozenset()
         now = self._replace(drains=self.drains.as_of(summary.epoch, empty))
-        change = None if self.decided_on is None or self.state not in (BALANCED, STUCK) else (
-            change_since(self.decided_on, summary))
-        if change is None:
+        then = self.decided_on
+        if then is None or self.state not in (BALANCED, STUCK) or (
+                limits(then) == limits(summary)
+                and summary.misplaced_copies <= then.misplaced_copies):
             return now
         shards = sum(group.shards for group in self.waiting)
         since = "" if self.since_at is None else f" since {format_time(self.since_at)} UTC"
-        reason = (f"{change}, which is looked at within ten minutes; {self.state}{since} before"
-                  f" that ({self.reason})")
+        reason = ("the cluster has changed, which is looked at within ten minutes;"
+                  f" {self.state}{since} before that ({self.reason})")
         return now._replace(
             state=WAITING, reason_code=codes.SETTLING, reason=reason, reason_numbers={},
             refusals=None, since_at=None,

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, Callable, Dict, FrozenSet, Optional, Tuple
 
 from ..execution.outcomes import Cooldown
-from ..execution.guards import pg_num_changes
+from ..execution.guards import changing_pg_nums
 from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary, Fullness
 from ..gateway.gateway import Gateway
@@ -188,7 +188,7 @@ class ClusterObserver:
         """
         target = self._gateway.target_max_misplaced_ratio()
         limit = settings.max_misplaced_ratio or target
-        return min(limit, target / 2.0) if pg_num_changes(snapshot) else limit
+        return min(limit, target / 2.0) if changing_pg_nums(snapshot) else limit
 
     def bounds(self, snapshot: Snapshot,
                movable_pools: Optional[FrozenSet[int]]) -> Optional[UtilizationBounds]:
@@ -239,28 +239,6 @@ def copying_pgs(summary: ClusterSummary) -> int:
     """PGs that say that they copy data, which they also do while something stops them."""
     return sum(count for pool in summary.pools.values() for state, count in pool.states.items()
                if "backfilling" in state or "recovering" in state)
-
-
-def change_since(then: ClusterSummary, now: ClusterSummary) -> Optional[str]:
-    """A change since `then` that speaks against an idle state, as a clause, or None."""
-    before = _troubles(then)
-    for pool, troubles in sorted(_troubles(now).items()):
-        new = troubles - before.get(pool, frozenset())
-        if new:
-            return f"pool {pool} has {sorted(new)[0]} PGs now"
-    for osd in sorted(then.osds.keys() | now.osds.keys()):
-        old, new_one = then.osds.get(osd), now.osds.get(osd)
-        if old is None or new_one is None:
-            return f"osd.{osd} is {'new' if old is None else 'gone'}"
-        if old.is_in != new_one.is_in:
-            return f"osd.{osd} is {'in' if new_one.is_in else 'out'} now"
-        if old.up and not new_one.up:
-            return f"osd.{osd} is down now"
-        if (old.reweight, old.crush_weight) != (new_one.reweight, new_one.crush_weight):
-            return f"osd.{osd} has another weight now"
-    if now.misplaced_copies > then.misplaced_copies:
-        return f"{now.misplaced_copies} object copies are misplaced now"
-    return None
 
 
 def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:

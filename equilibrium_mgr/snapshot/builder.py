@@ -168,11 +168,6 @@ class SnapshotBuilder:
                        for entry in osd_map.get("pg_upmap_primaries", ())})
 
 
-def build_snapshot(reading: Reading) -> Snapshot:
-    """Builds one snapshot without the memory of earlier ones."""
-    return SnapshotBuilder().build(reading)
-
-
 def _objects(shard: ShardInput, unknown: bool) -> int:
     """Objects of the PG; at least 1 unless it is known to be empty, as a PG without objects would
     count nothing against the misplaced limit."""

@@ -15,7 +15,7 @@ from ...control.balancing_scope import automatic_options, bad_options
 from ...control.status import BalancerStatus
 from ...crush.hierarchy import CrushHierarchy
 from ...crush.placement import PlacementRule
-from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, pg_num_changes
+from ...execution.guards import BEFORE_QUINCY, changing_pg_nums
 from ...execution.outcomes import ExcludedPgs, Items, held
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
@@ -34,6 +34,8 @@ from ...snapshot.operator_weights import BY_REWEIGHT
 from ..answer import Row
 
 
+#: PGs that have been inactive for fewer seconds than this may just be peering.
+_PEERING_SECONDS = 30.0
 #: Flags of the osdmap that an outage is the longer for, and what each does.
 _FLAGS = {"noout": "keeps Ceph from rebuilding their data elsewhere", "noup": "keeps OSDs down",
           "norecover": "holds up recovery", "nobackfill": "holds up backfill"}
@@ -101,9 +103,8 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
         return None
     snapshot = view.snapshot
     down, full = [[snapshot.osds[osd] for osd in view.troubles[what]] for what in (DOWN, FULL)]
-    # PGs that peer are inactive for a moment
     short = {what for what in (INACTIVE, STRANDED) for since in view.troubles[what].values()
-             if down or snapshot.taken_at - since >= TRANSIENT_SECONDS}
+             if down or snapshot.taken_at - since >= _PEERING_SECONDS}
     # what is out is missed where PGs are short of OSDs
     down = [osd for osd in down if osd.is_in or short]
     paused = ["pause"] if any(flag.startswith("pause") for flag in snapshot.flags) else []
@@ -434,7 +435,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
                            relieved=entry.osd if helped else None)
     elif code == codes.MISPLACED_LIMIT:
         numbers.update(option="max_misplaced_ratio", limit=view.max_misplaced_ratio,
-                       halved=pg_num_changes(snapshot))
+                       halved=bool(changing_pg_nums(snapshot)))
     elif code == codes.BAD_OPTION:
         bad = bad_options(settings, snapshot)
         numbers["option"] = bad[0].option if bad else None
