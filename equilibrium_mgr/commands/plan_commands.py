@@ -6,7 +6,7 @@ import errno
 from typing import FrozenSet, List, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter
-from ..control.history import COMPLETED
+from ..control.journal import COMPLETED
 from ..execution.guards import CURE_BUILTIN
 from ..gateway.gateway import Gateway
 from ..plan.options import AIMS, OsdFilter, PlanOptions

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Optional, Tuple
 
-from ..control.history import AUTOMATIC, COMPLETED, STOPPED, because
+from ..control.journal import AUTOMATIC, COMPLETED, STOPPED, because
 from ..execution.guards import CURE_BUILTIN
 from ..freeze.freeze import freeze
 from ..observation.cluster_view import ClusterView

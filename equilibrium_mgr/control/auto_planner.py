@@ -392,7 +392,10 @@ class AutoPlanner:
             idle = self._idle_after(ready, generation)
         if drain_has_work and ready is None and not self._is_paced(FULL_PACE_SECONDS):
             idle = None
-        settling = _settling_step(excluded)
+        # while pools are left alone until they have settled
+        settling = NextStep(Verdict(
+            codes.PG_NUM_CHANGING, f"{min(excluded.pools.items())[1]}; it and the pools on its OSDs"
+            " are planned for when that is done", state=WAITING)) if excluded.pools else None
         if idle is not None and self._stays_idle(idle, mark):
             return settling or NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         if settling is not None and frozenset(snapshot.pools) <= frozenset(excluded.pools):
@@ -550,15 +553,6 @@ class AutoPlanner:
             self._submitted, self._planned_at = True, now
             self._set_idle(None, generation)
         return NextStep(_planning(failed if failure else "a plan is being made"))
-
-
-def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
-    """The state while pools are left alone until they have settled; None where there are none."""
-    for _, reason in sorted(excluded.pools.items()):
-        return NextStep(Verdict(
-            codes.PG_NUM_CHANGING, f"{reason}; it and the pools on its OSDs are planned for when"
-            " that is done", state=WAITING))
-    return None
 
 
 def _planning(reason: str, seconds: Optional[float] = None) -> Verdict:

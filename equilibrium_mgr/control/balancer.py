@@ -39,10 +39,9 @@ from .auto_planner import AutoPlanner, NextStep
 from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards
-from .history import (
+from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
-    SUPERSEDED, SWITCHED_OFF, Totals, because)
-from .journal import Journal
+    SUPERSEDED, SWITCHED_OFF, Journal, Totals, because)
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
@@ -272,7 +271,7 @@ class Balancer:
 
     def require_observation(self) -> None:
         """Makes the next round read the whole cluster, and starts it at once."""
-        self.observer.require_observation()
+        self.observer.is_required = True
         self._wake()
 
     def request_observation(self, at_rest: bool = False) -> None:
@@ -373,7 +372,7 @@ class Balancer:
         try:
             outcome = self._act(self._observe(summary, settings), settings)
         except NotReady as not_ready:
-            self.observer.require_observation()
+            self.observer.is_required = True
             return self._not_ready(not_ready, settings)
         self._enter(outcome, self._stop_count, decided_on=summary)
         seconds = outcome.seconds
@@ -546,30 +545,34 @@ class Balancer:
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
-            self.observer.await_arrivals(snapshot)
+            self.observer.is_awaiting = snapshot.misplaced_copies > 0
         if not execution.wanted:
             # of what moves nothing, nothing is on its way
             if not execution.is_motionless and self.dispatcher.pending.entries and not (
                     self.dispatcher.has_stalled(execution, snapshot, settings)):
                 return self._in_flight(snapshot)
             return None
-        if len(decision.full) == len(decision.later) and not self.dispatcher.pending.entries:
+        if len(decision.full) == len(decision.waiting) and not self.dispatcher.pending.entries:
             if not snapshot.misplaced_copies and not snapshot.in_flight():   # else a deadlock
                 execution.apply(ExecutionUpdate(dropped=[
                     DroppedChange(change, deferral.reason)
                     for change, deferral in decision.full]))
         self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
-            self.observer.require_observation()
+            self.observer.is_required = True
         leading = decision.leading
         assert leading is not None   # what is wanted and was not sent waits
+        # where PGs have just become inactive or degraded: they may peer, which takes seconds
+        is_new = any(why.code == codes.DEGRADED for _, why in decision.waiting) and not any(
+            why.code == codes.DEGRADED for _, why in self._current.waiting)
         return leading._replace(state=self._throttled(snapshot) if leading.is_throttle else BLOCKED,
-                                waiting=decision.waiting)
+                                waiting=decision.waiting,
+                                seconds=_MEANWHILE_SECONDS if is_new else None)
 
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
         """Sends a batch, unless it has to wait or everything has been stopped."""
-        sending = Verdict(codes.MOVING, execution.progress(decision),
+        sending = Verdict(codes.MOVING, execution.progress(),
                           {"what_moves": "no data"} if execution.is_motionless else {}, MOVING,
                           waiting=decision.waiting)
         now = self._clock()
@@ -611,7 +614,7 @@ class Balancer:
         execution.stall.end()
         self._journal.record_sent(sent.moves, sent.bytes)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
-        sending = sending._replace(text=execution.progress(decision))
+        sending = sending._replace(text=execution.progress())
         # no arrival is to be waited for where nothing moves, only the monitors' next map
         return self._look_again(sending, _NEXT_SECONDS) if execution.is_motionless else sending
 
@@ -632,7 +635,7 @@ class Balancer:
     def _look_again(self, outcome: Verdict, seconds: Optional[float] = None) -> Verdict:
         """The state while the next batch waits for nothing but a look at a newer map."""
         self._batch.end()
-        self.observer.require_observation()
+        self.observer.is_required = True
         return outcome._replace(seconds=seconds)
 
     def _under_way(self) -> AbstractSet[str]:
@@ -650,7 +653,7 @@ class Balancer:
         count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
         if not count:
             return None
-        self.observer.await_arrivals(snapshot)
+        self.observer.is_awaiting = snapshot.misplaced_copies > 0
         return Verdict(
             codes.MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'}"
             " way", state=MOVING)

@@ -18,8 +18,7 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .balancing_scope import osd_filter
 from .cluster_guards import is_open
-from .history import COMPLETED, DROPPED, because
-from .journal import Journal
+from .journal import COMPLETED, DROPPED, Journal, because
 
 
 #: Seconds after which there is another plan while shards wait for pg_cooldown alone.

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
-from ..execution.outcomes import Items, WaitingGroup, held_group, recent, waiting_groups
+from ..execution.outcomes import Items, WaitingGroup, held_group, waiting_groups
 from ..execution.execution import Execution, ExecutionProgress
 from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
@@ -18,7 +18,7 @@ from ..plan.model import PgChange
 from ..runtime.formatting import format_time
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .history import Episode
+from .journal import Episode
 
 _NOTHING_YET = "nothing of it has arrived yet"
 #: Codes of states in which nothing moves, or nothing can be seen to.
@@ -56,11 +56,6 @@ class BalancerStatus(NamedTuple):
     decided_on: Optional[ClusterSummary] = None   # the summary that an idle state rests on
     drains: DrainStatus = DrainStatus()
 
-    @property
-    def plan_name(self) -> Optional[str]:
-        """The name of the plan that is being executed; None for automatic balancing."""
-        return (self.progress.name or None) if self.progress is not None else None
-
     def progress_ratio(self) -> Optional[float]:
         """Bytes that have arrived, as a ratio of those that the episode moves, in whole per cent;
         None where unknown."""
@@ -74,10 +69,6 @@ class BalancerStatus(NamedTuple):
         if done is None or total is None:
             return None
         return min(100, 100 * done // total) / 100.0 if total else 0.0
-
-    def recent_rejections(self, active: bool, now: float) -> Items:
-        """Rejections of the last hour, while something is to be moved at all."""
-        return recent(self.rejected, now) if active or self.progress is not None else {}
 
     def as_of(self, summary: ClusterSummary) -> BalancerStatus:
         """The status with what a newer summary shows that speaks against its state.

@@ -16,7 +16,6 @@ from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
 from ..snapshot.model import Snapshot
-from .throttle import Decision
 from .outcomes import DroppedChange
 
 #: Two observations are no further apart during an execution, unless rounds are; where they seem
@@ -193,17 +192,12 @@ class Execution:
         """Shards that are still to be sent."""
         return sum(change.shards for change in self.wanted)
 
-    def progress(self, decision: Decision) -> str:
-        """One sentence for after a batch; names a change that is above a limit."""
-        said = f"{self.sent_moves} of {self.planned_moves} shards sent"
-        if self.is_motionless:
-            said = (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
-                    f" {plural(self.planned_pgs, 'PG')} are changed; no data moves")
-        if decision.above_limit:
-            said += f"; pg {decision.above_limit} alone is above the misplaced limit"
-        if decision.above_transit_limit:
-            said += f"; pg {decision.above_transit_limit} alone is above max_transit_ratio"
-        return said
+    def progress(self) -> str:
+        """One sentence for after a batch."""
+        return (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
+                f" {plural(self.planned_pgs, 'PG')} are changed; no data moves"
+                if self.is_motionless
+                else f"{self.sent_moves} of {self.planned_moves} shards sent")
 
     def summary(self) -> Dict[str, Any]:
         """JSON-ready figures for `status`."""

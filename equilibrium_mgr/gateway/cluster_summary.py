@@ -59,7 +59,6 @@ class ClusterSummary(NamedTuple):
     osds: Mapping[int, OsdSummary]
     pools: Mapping[int, PoolSummary]
     misplaced_copies: int        # object copies that are not where they should be
-    object_copies: int           # what Ceph's misplaced ratio divides by
     mon_connected: bool
     builtin_active: bool         # the built-in balancer runs and is switched on
     flags: Optional[FrozenSet[str]] = None    # of the osdmap; None where they were not read
@@ -117,13 +116,6 @@ def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
     return MappingProxyType({int(pool["poolid"]): PoolSummary(
         int(pool.get("num_pg", 0)), states.get(int(pool["poolid"]), MappingProxyType({})),
         int(pool.get("stat_sum", {}).get("num_omap_bytes", 0))) for pool in pool_stats})
-
-
-def object_copies(pg_status: Mapping[str, Any], pool_stats: Sequence[Mapping[str, Any]]) -> int:
-    """All object copies of the cluster; `pg_status` has them only while some are misplaced."""
-    known = pg_status.get("misplaced_total") or pg_status.get("degraded_total")
-    return int(known or sum(max(0, pool.get("stat_sum", {}).get("num_object_copies", 0))
-                            for pool in pool_stats))
 
 
 def flags_of(stat: str) -> FrozenSet[str]:

@@ -22,7 +22,7 @@ from ..snapshot.osds import OsdReports, full_ratios, read_osds
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
 from .cluster_summary import (
-    ClusterSummary, Fullness, PoolSpaceNow, flags_of, object_copies, pool_space, summarize_osds,
+    ClusterSummary, Fullness, PoolSpaceNow, flags_of, pool_space, summarize_osds,
     summarize_pools)
 
 _DEFAULT_MISPLACED_RATIO = 0.05
@@ -122,7 +122,6 @@ class Gateway:
             osds=osds, pools=summarize_pools(pool_stats, pg_status),
             misplaced_copies=int(pg_status.get("misplaced_objects", 0)),
             degraded_copies=int(pg_status.get("degraded_objects", 0)),
-            object_copies=object_copies(pg_status, pool_stats),
             mon_connected=self.have_mon_connection(),
             builtin_active=self.builtin_balancer_active(),
             fullness=Fullness(*[

@@ -34,7 +34,7 @@ BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.cluster_bounds
 
 
 class ClusterObserver:
-    """Used by the serve thread; commands call `request` and `require_observation`. `view` is
+    """Used by the serve thread; commands call `request` and set `is_required`. `view` is
     replaced whole."""
 
     def __init__(self, gateway: Gateway, pending: PendingMoves, cooldown: Cooldown,
@@ -48,7 +48,9 @@ class ClusterObserver:
         #: what the last look that something was decided on began with; what a command has asked
         #: for is not what the loop compares the cluster with
         self._decided_on: Optional[Tuple[ClusterSummary, Settings]] = None
-        self._is_awaiting = False   # whether only arrivals are waited for since
+        #: whether only arrivals are waited for since: while what is misplaced stands still, a
+        #: summary a round suffices
+        self.is_awaiting = False
         self.is_required = False    # whether the next round looks, whatever has changed
         self._meter = RateMeter()
         self.view: Optional[ClusterView] = None
@@ -81,18 +83,10 @@ class ClusterObserver:
         requested, self._is_requested = self._is_requested, False
         return requested
 
-    def require_observation(self) -> None:
-        """Makes the next round observe the whole cluster, whatever has changed."""
-        self.is_required = True
-
     def begin_look(self, summary: ClusterSummary, settings: Settings) -> None:
         """Records what a look begins with that something is decided on, and ends all waiting."""
-        self.is_required = self._is_awaiting = False
+        self.is_required = self.is_awaiting = False
         self._decided_on = summary, settings
-
-    def await_arrivals(self, snapshot: Snapshot) -> None:
-        """Makes a summary a round suffice while what is misplaced stands still."""
-        self._is_awaiting = snapshot.misplaced_copies > 0
 
     def is_due(self, summary: ClusterSummary, settings: Settings, state: str,
                retry_due: bool) -> bool:
@@ -110,7 +104,7 @@ class ClusterObserver:
                                                       statistics_at=then.statistics_at))
         return (elapsed >= LONGEST_SECONDS or limits(then) != limits(summary)
                 or has_moved(then, summary) or copying_pgs(summary) > 0
-                or not (state == BLOCKED or self._is_awaiting))
+                or not (state == BLOCKED or self.is_awaiting))
 
     def summary(self) -> ClusterSummary:
         """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
@@ -145,7 +139,7 @@ class ClusterObserver:
         try:
             return self._gateway.snapshot()
         except Exception:
-            self.require_observation()
+            self.is_required = True
             raise
 
     def update_view(self, snapshot: Snapshot, settings: Settings,

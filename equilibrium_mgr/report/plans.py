@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
-from ..control.history import COMPLETED, outcome_code
+from ..control.journal import COMPLETED, outcome_code
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import BALANCE, MOTIONLESS, Plan, topology_mark
 from ..plan.store import PlanHead

@@ -37,7 +37,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unknown-weighs-nothing",
         "what has not been reported counts as its pool's mean", (
             Edit(SNAPSHOT_BUILDER,
-                 "_objects(shard, unknown is not None),\n",
+                 "max(shard.objects, 1 if unknown is not None or shard.data_bytes > 0\n"
+                 "                    or shard.omap_bytes > 0 else 0),\n",
                  "shard.objects if unknown is None else 0,\n"),
             Edit(SNAPSHOT_BUILDER,
                  "pg_status.get(\"misplaced_objects\", 0) + silent,\n",

@@ -9,7 +9,7 @@ from tests.support.clusters.unit_cluster import Cluster
 from equilibrium_mgr.control.balancer import Balancer
 from equilibrium_mgr.drain.status import StopCheck
 from equilibrium_mgr.gateway.cluster_summary import (
-    ClusterSummary, object_copies, summarize_osds, summarize_pools)
+    ClusterSummary, summarize_osds, summarize_pools)
 from equilibrium_mgr.gateway.gateway import NotReady, UpmapReply
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.plan.store import PlanStore
@@ -143,7 +143,6 @@ class FakeGateway:
             osds=summarize_osds(cluster.osd_map_tree(), cluster.osd_stats()),
             pools=summarize_pools(cluster.pool_stats(), cluster.pg_status),
             misplaced_copies=self.misplaced_copies(),
-            object_copies=object_copies(cluster.pg_status, cluster.pool_stats()),
             mon_connected=self.connected, builtin_active=builtin_active,
             flags=frozenset(osd_map["flags"].split(",")) if told else None,
             min_compat_client=osd_map["require_min_compat_client"] if told else None,
