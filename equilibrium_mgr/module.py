@@ -75,7 +75,7 @@ class Module(Commands, MgrModule):
 
     def config_notify(self) -> None:
         """Called by Ceph when an option may have changed; the next round starts at once."""
-        self.options.request_check()
+        self.options.is_check_due = True
         self.wakeup.set()
 
     def serve(self) -> None:

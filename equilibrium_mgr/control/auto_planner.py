@@ -101,7 +101,10 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         full_ratios=(snapshot.full_ratio, snapshot.backfillfull_ratio, snapshot.nearfull_ratio),
         osds={o.id: (o.is_in, o.reweight, o.destroyed, o.device_class, places.get(o.id))
               for o in snapshot.osds.values()},
-        pools={pool.id: _pool(pool, snapshot) for pool in snapshot.pools.values()},
+        # pg_num changes step by step; that it is changing is enough to know until it is through
+        pools={pool.id: (0 if pool.immovable == reasons.PG_NUM_CHANGING else pool.pg_num, pool.size,
+                         snapshot.crush.rules.get(pool.rule_id), pool.immovable)
+               for pool in snapshot.pools.values()},
         drained_osds=snapshot.drained_osds, placed=placed,
         down_osds=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
         utilization={o.id: o.target_utilization or 0.0 for o in snapshot.osds.values()
@@ -111,13 +114,6 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         fullness=Fullness(*(sum(o.is_in and o.exceeds(ratio) for o in snapshot.osds.values())
                             for ratio in (snapshot.nearfull_ratio, snapshot.backfillfull_ratio))),
         noise=noise)
-
-
-def _pool(pool: Pool, snapshot: Snapshot) -> Tuple[Any, ...]:
-    # pg_num changes step by step; that it is changing is enough to know until it is through
-    changing = pool.immovable == reasons.PG_NUM_CHANGING
-    return (0 if changing else pool.pg_num, pool.size, snapshot.crush.rules.get(pool.rule_id),
-            pool.immovable)
 
 
 def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:

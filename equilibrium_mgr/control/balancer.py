@@ -17,7 +17,7 @@ from ..execution.throttle import Decision
 from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import (
-    Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate)
+    Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
 from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -399,7 +399,7 @@ class Balancer:
     def _stop_for(self, guard: Verdict, execution: Optional[Execution]) -> None:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
         if execution is not None:
-            execution.stall.end()
+            execution.stall = Stall()
         self._was_guarded, self._waits_for_time = True, guard.seconds is not None
 
     def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
@@ -611,7 +611,7 @@ class Balancer:
             return outcome
         if not sent.handed_over:
             return self._look_again(sending, _MEANWHILE_SECONDS)
-        execution.stall.end()
+        execution.stall = Stall()
         self._journal.record_sent(sent.moves, sent.bytes)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         sending = sending._replace(text=execution.progress())

@@ -281,7 +281,7 @@ class Journal:
     def settle_changes(self, sent: Optional[SentBatch]) -> None:
         """Ends that batch in the log, by the snapshot that followed; None: nothing was sent."""
         with self._lock:
-            if sent is None or not sent.handed_over:
+            if sent is None:
                 self.changes.settle((), {})
             else:
                 self.changes.settle({change.pgid for change in sent.handed_over},

@@ -24,16 +24,13 @@ _LONGEST_SECONDS = 600.0
 
 
 class Stall:
-    """A stopwatch over observations; times are seconds since the epoch."""
+    """A stopwatch over observations; times are seconds since the epoch. A new one takes its place
+    where something was sent, or nothing at all was allowed to be sent."""
 
     def __init__(self) -> None:
         self._last: Optional[float] = None   # when the last observation was
         self._waited = 0.0    # seconds
         self._to_come = 0     # at the last observation
-
-    def end(self) -> None:
-        """Ends the stall: something was sent, or nothing at all was allowed to be sent."""
-        self._last = None
 
     def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
         """Records an observation at which nothing could be sent; returns the seconds for which that
@@ -81,15 +78,14 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> Execution
     rejected: List[DroppedChange] = []
     unanswered: List[PgChange] = []
     superseded: List[DroppedChange] = []
-    for reply in answers:
-        change = reply.change
+    for change, code, message in answers:
         present = snapshot.upmap_items.get(change.pgid, ())
         if present == change.items:
             kept.append(change)
-        elif reply.returncode is None:
+        elif code is None:
             unanswered.append(change)
-        elif reply.returncode != 0:
-            rejected.append(DroppedChange(change, f"the monitor refused it: {reply.message}",
+        elif code != 0:
+            rejected.append(DroppedChange(change, f"the monitor refused it: {message}",
                                           is_refused=True))
         elif not set(present) <= set(change.items):
             # the monitor only ever shortens what it is sent

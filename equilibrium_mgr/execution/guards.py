@@ -48,15 +48,11 @@ def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection:
     flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
     if flags:
         return Verdict(codes.FLAG, f"the osdmap has the flag {flags[0]}",
-                       {"flag": _flag_name(flags[0])})
+                       # `ceph osd unset` takes pauserd and pausewr by the name that set them
+                       {"flag": "pause" if flags[0].startswith("pause") else flags[0]})
     if builtin_balancer_active:
         return Verdict(codes.CONFLICT, BUILTIN_ACTIVE)
     return None
-
-
-def _flag_name(flag: str) -> str:
-    """The name by which `ceph osd unset` takes it: `pause` sets pauserd and pausewr."""
-    return "pause" if flag.startswith("pause") else flag
 
 
 class PoolGuard(NamedTuple):

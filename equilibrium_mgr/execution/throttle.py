@@ -557,15 +557,6 @@ def binding_checks(candidate: Candidate) -> Tuple[Check, ...]:
     return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS
 
 
-def deferral_of(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """Returns the first reason for which the change has to wait, or None."""
-    for check in binding_checks(candidate):
-        deferral = check(state, candidate)
-        if deferral is not None:
-            return deferral
-    return None
-
-
 def _is_relief(state: ThrottleState, guard: PoolGuard, candidate: Candidate) -> bool:
     """True where the change may go although PGs are degraded, as it empties full OSDs alone."""
     states = candidate.pg.state.split("+")
@@ -649,7 +640,8 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
         if void is not None:
             found.dropped.append(DroppedChange(change, void))
             continue
-        deferral = deferral_of(state, candidate)
+        deferral = next((verdict for check in binding_checks(candidate)
+                         for verdict in (check(state, candidate),) if verdict is not None), None)
         if deferral is None:
             state.consume(candidate)
             found.send.append(candidate.change)

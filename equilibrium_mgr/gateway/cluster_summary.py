@@ -134,11 +134,3 @@ class PoolSpaceNow(NamedTuple):
     stored: Optional[int]            # client bytes
     percent_used: Optional[float]    # a ratio: used ÷ (used + available), raw bytes of the pool
     max_avail: Optional[int]         # client bytes
-
-
-def pool_space(df: Mapping[str, Any]) -> Dict[int, PoolSpaceNow]:
-    """Pool id → its space, from get('df')."""
-    return {int(pool["id"]): PoolSpaceNow(
-        str(pool["name"]), pool.get("stats", {}).get("stored"),
-        pool.get("stats", {}).get("percent_used"), pool.get("stats", {}).get("max_avail"))
-        for pool in df.get("pools", [])}

@@ -7,7 +7,7 @@ import threading
 import time
 from datetime import datetime
 from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, Mapping,
-                    NamedTuple, Optional, Sequence, Set, Tuple)
+                    Optional, Sequence, Set, Tuple)
 
 from mgr_module import CommandResult, MgrModule, OSDMap
 
@@ -22,7 +22,7 @@ from ..snapshot.osds import OsdReports, full_ratios, read_osds
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
 from .cluster_summary import (
-    ClusterSummary, Fullness, PoolSpaceNow, flags_of, pool_space, summarize_osds,
+    ClusterSummary, Fullness, PoolSpaceNow, flags_of, summarize_osds,
     summarize_pools)
 
 _DEFAULT_MISPLACED_RATIO = 0.05
@@ -46,19 +46,16 @@ Osds = Tuple[int, ...]
 OsdMapReading = Tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Osds], Mapping[str, Osds]]
 
 #: pool id → (PGs, objects, omap bytes)
-_PoolTotals = Dict[int, Tuple[int, int, int]]
+_PoolTotals = Dict[int, Tuple[int, ...]]
 
 
 class NotReady(RuntimeError):
     """The mgr does not have enough data yet; the message is one sentence for operators."""
 
 
-class UpmapReply(NamedTuple):
-    """The monitor's reply to one upmap command; `returncode` is None where none came in time."""
-
-    change: PgChange
-    returncode: Optional[int]
-    message: str
+#: The monitor's reply to one upmap command: the change, the return code, None where none came in
+#: time, and the message.
+UpmapReply = Tuple[PgChange, Optional[int], str]
 
 
 class Gateway:
@@ -166,7 +163,10 @@ class Gateway:
 
     def pool_space(self) -> Dict[int, PoolSpaceNow]:
         """Pool id → its space as `ceph df` has it now; fast enough for a command."""
-        return pool_space(self._get("df"))
+        return {int(pool["id"]): PoolSpaceNow(
+            str(pool["name"]), pool.get("stats", {}).get("stored"),
+            pool.get("stats", {}).get("percent_used"), pool.get("stats", {}).get("max_avail"))
+            for pool in self._get("df").get("pools", [])}
 
     def device_classes(self) -> Set[str]:
         """The device classes of all OSDs, NO_CLASS among them; fast enough for a command."""
@@ -309,8 +309,8 @@ class Gateway:
         A return code of 0 does not mean that the monitor keeps the items: the map has to be read.
         """
         come = self._wait([reply for _, reply in requests], timeout)
-        return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
-                else UpmapReply(change, None, f"no answer within {int(timeout)} s")
+        return [(change, reply.r, reply.outs or reply.outb or "") if has_come
+                else (change, None, f"no answer within {int(timeout)} s")
                 for (change, reply), has_come in zip(requests, come)]
 
     # -- the built-in balancer ---------------------------------------------------------------
@@ -404,7 +404,9 @@ class Gateway:
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
         """Reads all statistics of every PG where those of the pools show that they have changed."""
         now = self._clock()
-        totals = _totals(pool_stats)
+        totals = {pool["poolid"]: (pool.get("num_pg", 0), *[
+            pool.get("stat_sum", {}).get(name, 0) for name in ("num_objects", "num_omap_bytes")])
+                  for pool in pool_stats}
         if self._statistics_read_at is not None:
             age = now - self._statistics_read_at
             if 0.0 <= age < _FULL_STATISTICS_SECONDS:
@@ -493,12 +495,6 @@ def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
                                  "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
     except ValueError:
         return None
-
-
-def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:
-    sums = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
-    return {pool["poolid"]: (pool.get("num_pg", 0), sums[pool["poolid"]].get("num_objects", 0),
-                             sums[pool["poolid"]].get("num_omap_bytes", 0)) for pool in pool_stats}
 
 
 def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:

@@ -324,6 +324,6 @@ def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> 
     for one in bad_options(settings, snapshot):
         bad.setdefault(one.option, []).append(f"'{one.value}': {one.reason}")
     return {
-        "options": [dict(changed._asdict(), bad="; ".join(bad.get(changed.name, [])) or None)
+        "options": [dict(changed, bad="; ".join(bad.get(changed["name"], [])) or None)
                     for changed in changed_options(option)],
         "left_out": left_out(settings, snapshot) if snapshot is not None else []}

@@ -20,7 +20,7 @@ from .model import (
 from .operator_weights import with_base_bytes, with_shares
 from .osds import full_ratios, read_osds
 from .pools import PoolReader, corrected_states
-from .sizes.omap import is_much_omap
+from .sizes.omap import MUCH_OMAP_RATIO
 from .sizes.size_model import SizeModel
 from .upmap_items import invert_items, items_by_pg
 
@@ -106,8 +106,8 @@ class SnapshotBuilder:
             if not immovable and not awaited.isdisjoint(up):
                 immovable = reasons.OSD_NOT_REPORTED
             immovable = immovable or reasons.untrusted_state(record.state)
-            if not immovable and not small.isdisjoint(up) and is_much_omap(
-                    shard.omap_bytes, shard.data_bytes) and not any(
+            if not immovable and not small.isdisjoint(up) and (
+                    shard.omap_bytes > MUCH_OMAP_RATIO * shard.data_bytes) and not any(
                         osd in look.osds and look.osds[osd].exceeds(nearfull) for osd in up):
                 immovable = reasons.OMAP_ON_SMALL_OSD
             holders, doubtful = self._holders(placed, acting, pgid, record, pool)

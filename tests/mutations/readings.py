@@ -49,7 +49,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "only what stands in the map was taken", (
             Edit(EXECUTION,
                  "        if present == change.items:\n",
-                 "        if present == change.items or reply.returncode == 0:\n"),),
+                 "        if present == change.items or code == 0:\n"),),
         ("scenario:mon_drops_items",)),
     Mutation(
         "rejected-again",

@@ -199,13 +199,13 @@ class FakeGateway:
 
     def _answer(self, change: PgChange) -> UpmapReply:
         if change.pgid in self.refuses:
-            return UpmapReply(change, -2, "no such pg")
+            return (change, -2, "no such pg")
         if change.pgid in self.ignores:
-            return UpmapReply(change, None, "no answer")
+            return (change, None, "no answer")
         if change.pgid not in self.drops:
             self.cluster.acting.setdefault(change.pgid, list(self.cluster.up[change.pgid]))
             self.set_items(change.pgid, change.raw, change.items)
-        return UpmapReply(change, 0, "set")
+        return (change, 0, "set")
 
     def set_items(self, pgid: str, raw: Sequence[int], items: Sequence[Tuple[int, int]]) -> None:
         self.cluster.up[pgid] = list(apply_items(raw, items, lambda osd: False))
