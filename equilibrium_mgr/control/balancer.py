@@ -18,6 +18,7 @@ from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import (
     Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
+from ..execution.guards import TRANSIENT_RECHECK_SECONDS
 from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -45,7 +46,6 @@ from .journal import (
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
-_MEANWHILE_SECONDS = 10.0  # until there is another look where something has changed since the last
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
 _SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
 #: Changes that are sent at a time where most of them move nothing, which no limit of movement
@@ -560,14 +560,13 @@ class Balancer:
         self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
             self.observer.is_required = True
+        transient = any(why.seconds is not None for _, why in decision.waiting)   # they soon end
         leading = decision.leading
         assert leading is not None   # what is wanted and was not sent waits
-        # where PGs have just become inactive or degraded: they may peer, which takes seconds
-        is_new = any(why.code == codes.DEGRADED for _, why in decision.waiting) and not any(
-            why.code == codes.DEGRADED for _, why in self._current.waiting)
-        return leading._replace(state=self._throttled(snapshot) if leading.is_throttle else BLOCKED,
-                                waiting=decision.waiting,
-                                seconds=_MEANWHILE_SECONDS if is_new else None)
+        state = (self._throttled(snapshot) if leading.is_throttle
+                 else WAITING if transient else BLOCKED)
+        return leading._replace(state=state, waiting=decision.waiting,
+                                seconds=TRANSIENT_RECHECK_SECONDS if transient else None)
 
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
@@ -593,7 +592,7 @@ class Balancer:
             decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)], before,
             execution.is_motionless)
         if not batch:
-            return self._look_again(sending, _MEANWHILE_SECONDS)
+            return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
         self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
 
@@ -610,7 +609,7 @@ class Balancer:
             self._wake()
             return outcome
         if not sent.handed_over:
-            return self._look_again(sending, _MEANWHILE_SECONDS)
+            return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         execution.stall = Stall()
         self._journal.record_sent(sent.moves, sent.bytes)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)

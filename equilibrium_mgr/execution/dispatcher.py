@@ -19,7 +19,7 @@ from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, still_rejected,
     with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
-from .guards import PoolGuard, blocked_pools, cluster_guard, unsettled_pools
+from .guards import InactivePools, PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
@@ -58,6 +58,7 @@ class UpmapDispatcher:
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
+        self._inactive = InactivePools()
         #: pgid → when the last mgr sent it, and the osdmap's epoch before that; None after a look
         self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
         self._restored_at = -inf   # seconds since the epoch
@@ -70,7 +71,7 @@ class UpmapDispatcher:
         self.corrections.restore(corrections)
         self._gateway.measured = self.corrections.bytes_per_object
         self._recovered = sent
-        self.cooldown.moved = moved
+        self.cooldown.restore(moved)
         self.pending.sent_before = frozenset(moved)
         # what was sent longer ago is whole by now, or was degraded by something else since
         self._restored_at = self._clock()
@@ -112,7 +113,7 @@ class UpmapDispatcher:
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
         """Decides what of the execution may go now; changes nothing of it."""
-        blocked = blocked_pools(snapshot)
+        blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
         if not execution.name:
             blocked.update((pool, PoolGuard(reason, False, unsettled=True))
                            for pool, reason in unsettled_pools(snapshot).items()

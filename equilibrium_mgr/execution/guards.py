@@ -1,4 +1,7 @@
-"""Guards: conditions of the cluster or of single pools under which nothing may be sent."""
+"""Guards: conditions of the cluster or of single pools under which nothing may be sent.
+
+Distinguishes pools whose PGs are inactive for a moment, as while they peer, from others.
+"""
 from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Union
@@ -60,18 +63,24 @@ class PoolGuard(NamedTuple):
 
     reason: str
     inactive: bool   # PGs are inactive, not only degraded
+    transient: bool = False   # it has only just begun, and most likely ends within seconds
     unsettled: bool = False   # for a pg_num that changes, and not for PGs that are in trouble
 
 
-def blocked_pools(snapshot: Snapshot) -> Dict[int, PoolGuard]:
-    """Pool id → why it is blocked: by its own PGs, or by those of a pool that shares OSDs."""
+def blocked_pools(snapshot: Snapshot,
+                  transient: FrozenSet[int] = frozenset()) -> Dict[int, PoolGuard]:
+    """Pool id → why it is blocked: by its own PGs, or by those of a pool that shares OSDs.
+
+    `transient`: pools that have had inactive PGs for a moment only, as while they peer.
+    """
     own: Dict[int, PoolGuard] = {}
     for pool_id, states in sorted(snapshot.pool_states.items()):
         pool = snapshot.pools.get(pool_id)
         if pool is not None and (states.inactive or states.degraded):
             what = (f"{plural(states.inactive, 'PG')} inactive" if states.inactive
                     else f"{plural(states.degraded, 'PG')} degraded")
-            own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}", states.inactive > 0)
+            own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}", states.inactive > 0,
+                                   states.inactive > 0 and pool_id in transient)
     return _with_sharing(snapshot, own)
 
 
@@ -115,7 +124,7 @@ def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Po
     """`own`, and what it means for pools that share OSDs with those in it.
 
     The reason is the pool's own, else that of the worst guard among the pools that share its OSDs;
-    `inactive` is that of the worst.
+    `inactive` and `transient` are those of the worst.
     """
     if not own:
         return {}
@@ -124,8 +133,9 @@ def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, Po
         shared = [guard for other, guard in own.items()
                   if other == pool_id or not osds[pool_id].isdisjoint(osds[other])]
         if shared:
-            worst = max(shared, key=lambda guard: guard.inactive)
-            found[pool_id] = own.get(pool_id, worst)._replace(inactive=worst.inactive)
+            worst = max(shared, key=lambda guard: (guard.inactive, not guard.transient))
+            found[pool_id] = own.get(pool_id, worst)._replace(
+                inactive=worst.inactive, transient=worst.transient)
     return found
 
 
@@ -145,3 +155,29 @@ def _osds_of_pools(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, F
             used[pg.pool].update(pg.up, pg.acting, pg.holders)
     osds.update({pool_id: frozenset(found) for pool_id, found in used.items()})
     return osds
+
+
+#: PGs that have been inactive for less than this may just be peering.
+TRANSIENT_SECONDS = 30.0
+#: Seconds after which such a pool is observed again.
+TRANSIENT_RECHECK_SECONDS = 10.0
+
+
+class InactivePools:
+    """Remembers since when pools have had inactive PGs, by the snapshots that it was shown."""
+
+    def __init__(self) -> None:
+        self._since: Dict[int, float] = {}   # pool → seconds since the epoch
+        self._seen_at: Optional[float] = None
+
+    def observe(self, snapshot: Snapshot) -> FrozenSet[int]:
+        """Takes in a newer snapshot; returns the pools that have been inactive for a moment
+        only."""
+        now, earlier = snapshot.taken_at, self._seen_at
+        self._seen_at = now
+        if earlier is None or now < earlier:
+            self._since = {}
+        self._since = {pool: self._since.get(pool, now)
+                       for pool, states in snapshot.pool_states.items() if states.inactive}
+        return frozenset(pool for pool, since in self._since.items()
+                         if now - since < TRANSIENT_SECONDS)

@@ -193,6 +193,10 @@ class Cooldown:
             moved[pgid] = now
         self.moved = dict(list(moved.items())[-_MOST_PGS:])
 
+    def restore(self, moved: Mapping[str, float]) -> None:
+        """Takes over what the last mgr has sent: pgid → when."""
+        self.moved = dict(sorted(moved.items(), key=lambda one: one[1])[-_MOST_PGS:])
+
     def observe(self, now: float) -> None:
         """Has no wait last longer because the clock was set back."""
         self.moved = {pgid: min(at, now) for pgid, at in self.moved.items()}

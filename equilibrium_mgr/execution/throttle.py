@@ -37,7 +37,7 @@ from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT, untruste
 from ..snapshot.model import Osd, Pg, SizedShards, Snapshot, shard_changes
 from ..snapshot.operator_weights import held_sentence
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
-from .guards import PoolGuard, full_osds
+from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, full_osds
 from .outcomes import DroppedChange
 from .pending_moves import PendingMove
 from .verdict import Verdict, WaitingChange
@@ -345,7 +345,8 @@ def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Verd
     if guard is None or _is_relief(state, guard, candidate):
         return None
     return Verdict(codes.PG_NUM_CHANGING if guard.unsettled else codes.DEGRADED, guard.reason,
-                   {"pool_id": candidate.pg.pool})
+                   {"pool_id": candidate.pg.pool},
+                   seconds=TRANSIENT_RECHECK_SECONDS if guard.transient else None)
 
 
 def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:

@@ -94,6 +94,16 @@ def test_trouble_of_a_pool_whose_rule_is_not_understood() -> None:
     assert set(blocked_pool_reasons(small.snapshot())) == {1, 3}
 
 
+def test_inactive_for_a_moment_is_told_from_trouble() -> None:
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [states(1, peering=1), states(3, down=2)]}
+    troubles = blocked_pools(small.snapshot(), frozenset((1,)))
+    assert not troubles[3].transient and not troubles[1].transient   # pool 3 is in its way
+    assert troubles[1].reason == "pool 'data' has 1 PG inactive"
+    passing = blocked_pools(small.snapshot(), frozenset((1, 3)))
+    assert passing[1].transient and passing[3].transient and passing[1].inactive
+
+
 def test_pools_wait_for_a_pg_num_that_changes_on_their_osds() -> None:
     small = two_classes().pool(3, size=2, pg_num=2, pg_num_target=4, name="split")
     assert unsettled_pools(two_classes().snapshot()) == {}

@@ -15,7 +15,7 @@ from ...control.balancing_scope import automatic_options, bad_options
 from ...control.status import BalancerStatus
 from ...crush.hierarchy import CrushHierarchy
 from ...crush.placement import PlacementRule
-from ...execution.guards import BEFORE_QUINCY, changing_pg_nums
+from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, changing_pg_nums
 from ...execution.outcomes import ExcludedPgs, Items, held
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
@@ -34,8 +34,6 @@ from ...snapshot.operator_weights import BY_REWEIGHT
 from ..answer import Row
 
 
-#: PGs that have been inactive for fewer seconds than this may just be peering.
-_PEERING_SECONDS = 30.0
 #: Flags of the osdmap that an outage is the longer for, and what each does.
 _FLAGS = {"noout": "keeps Ceph from rebuilding their data elsewhere", "noup": "keeps OSDs down",
           "norecover": "holds up recovery", "nobackfill": "holds up backfill"}
@@ -103,8 +101,9 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
         return None
     snapshot = view.snapshot
     down, full = [[snapshot.osds[osd] for osd in view.troubles[what]] for what in (DOWN, FULL)]
+    # PGs that peer are inactive for a moment
     short = {what for what in (INACTIVE, STRANDED) for since in view.troubles[what].values()
-             if down or snapshot.taken_at - since >= _PEERING_SECONDS}
+             if down or snapshot.taken_at - since >= TRANSIENT_SECONDS}
     # what is out is missed where PGs are short of OSDs
     down = [osd for osd in down if osd.is_in or short]
     paused = ["pause"] if any(flag.startswith("pause") for flag in snapshot.flags) else []

@@ -1,11 +1,47 @@
-"""Pools of which pg_num changes, and those on their OSDs, are left alone meanwhile."""
+"""What passes within seconds is looked at again within seconds, and is no trouble at once."""
 from __future__ import annotations
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
+from tests.support.rounds import kept, small_plan, uneven
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
+
+
+def inactive(cluster: Cluster, count: int) -> None:
+    cluster.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": "peering", "count": count}] if count else []}]}
+
+
+def executing() -> Harness:
+    harness = Harness(uneven())
+    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    inactive(harness.gateway.cluster, 1)
+    return harness
+
+
+def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
+    harness = executing()
+    harness.balancer.require_observation()
+    assert harness.balancer.round() <= 10.0
+    assert harness.balancer.state == "waiting" and "peering" not in harness.balancer.state
+    assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive"
+    inactive(harness.gateway.cluster, 0)
+    assert harness.round(10) == "moving" and harness.gateway.sent
+
+
+def test_what_does_not_pass_blocks() -> None:
+    harness = executing()
+    states, full_readings = [], []
+    for _ in range(6):
+        harness.balancer.require_observation()
+        full_readings.append(harness.balancer.round())
+        states.append(harness.balancer.state)
+        harness.now += full_readings[-1]
+    assert states == ["waiting"] * 3 + ["blocked"] * 3
+    assert full_readings[3:] == [60.0] * 3
+    assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive" and not harness.gateway.sent
 
 
 @pytest.mark.parametrize("changing", [1, 2])
