@@ -60,8 +60,8 @@ class Module(Commands, MgrModule):
             self.plan_store, self.options, self.settings, clock, lambda: self.next_round_at,
             lambda: self.last_round_at, self.wakeup.set)
         self._metrics = MetricsEndpoint(
-            lambda: show_metrics(self.parts).plain + "\n", self.gateway.announce_service,
-            self.gateway.own_address, self.log)
+            lambda: show_metrics(self.parts).plain + "\n", self.set_uri,
+            lambda: str(self.get_mgr_ip()), self.log)
         self._stopping = False
         self._backoff = Backoff(_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS)
         self._failure = ""
@@ -73,14 +73,9 @@ class Module(Commands, MgrModule):
         """The options in effect."""
         return read_settings(self.options.value)
 
-    def set_store(self, key: str, val: Optional[str]) -> None:
-        """Writes a value as MgrModule does, and counts it: each is a commit of the monitors."""
-        self.gateway.counters.add("kv_writes")
-        super().set_store(key, val)
-
     def config_notify(self) -> None:
         """Called by Ceph when an option may have changed; the next round starts at once."""
-        self.options.request_check()
+        self.options.is_check_due = True
         self.wakeup.set()
 
     def serve(self) -> None:
@@ -145,7 +140,7 @@ class Module(Commands, MgrModule):
                 self.gateway.silent_osds(STALE_SECONDS), self._monitor.stuck_since,
                 state_action(status, status.view, settings, now)))
             if checks != self._health:
-                self.gateway.set_health_checks(checks)
+                self.set_health_checks(checks)
                 self._health = checks
         except Exception:
             self.log.exception("health checks of equilibrium cannot be reported")

@@ -249,22 +249,15 @@ def default_settings() -> Settings:
     return read_settings(lambda name: None)
 
 
-class ChangedOption(NamedTuple):
-    """An option that is not at its default."""
-
-    name: str
-    value: str
-    default: str
-
-
-def changed_options(option: Callable[[str], Any]) -> List[ChangedOption]:
-    """Options that are not at their default, by name, without `active`."""
-    found: List[ChangedOption] = []
+def changed_options(option: Callable[[str], Any]) -> List[Dict[str, str]]:
+    """Name, value and default of each option that is not at its default, by name, without
+    `active`; JSON-ready."""
+    found: List[Dict[str, str]] = []
     for declared in OPTIONS:
         name, default, given = declared["name"], declared["default"], option(declared["name"])
         if name != "active" and given is not None and given != default:
-            found.append(ChangedOption(name, str(given), str(default)))
-    return sorted(found)
+            found.append({"name": name, "value": str(given), "default": str(default)})
+    return sorted(found, key=lambda one: one["name"])
 
 
 #: A value and, where the one that was given cannot be used, a sentence that names it.
@@ -374,7 +367,9 @@ class OptionValues:
         self._own_names = {name: f"{mgr_id}/{name}" for name in LOCAL_OPTIONS
                            if name in self._defaults}
         self._removed: Dict[str, Any] = {}   # name → its last value; replaced, never edited
-        self._is_check_due = True   # a standby keeps what was removed while it stood by, too
+        #: whether the next `check_if_due` asks the monitor which options were removed; a standby
+        #: keeps what was removed while it stood by, too
+        self.is_check_due = True
 
     def value(self, name: str) -> Any:
         """The value of an option; None where it is at its default, or was removed since."""
@@ -382,15 +377,11 @@ class OptionValues:
         own = None if own_name is None else self._unremoved(own_name, self._own_value(name))
         return self._unremoved(name, self._common_value(name)) if own is None else own
 
-    def request_check(self) -> None:
-        """Has the next `check_if_due` ask the monitor which options were removed."""
-        self._is_check_due = True
-
     def check_if_due(self) -> None:
         """Asks the monitor where that was requested."""
-        if not self._is_check_due:
+        if not self.is_check_due:
             return
-        self._is_check_due = False
+        self.is_check_due = False
         # read before the monitor is asked: an option that is set meanwhile was not removed
         changed = {}
         for name, default in self._defaults.items():
@@ -401,7 +392,7 @@ class OptionValues:
                 if value is not None and value != default}
         names = self._options_set() if last else frozenset()
         if names is None:
-            self._is_check_due = True
+            self.is_check_due = True
         else:
             self._removed = {name: value for name, value in last.items() if name not in names}
 

@@ -6,7 +6,7 @@ import errno
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter
-from ..control.history import COMPLETED, outcome_code
+from ..control.journal import COMPLETED, outcome_code
 from ..execution.guards import CURE_BUILTIN
 from ..gateway.gateway import Gateway
 from ..plan.model import BALANCE, MOTIONLESS, Plan

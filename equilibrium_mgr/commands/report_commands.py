@@ -94,7 +94,7 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
     """The page about the cluster, or about a kept plan."""
     kept = parts.plan(plan) if plan is not None else None
     look = parts.look(kept)
-    reading, epoch = parts.gateway.last_reading(), parts.gateway.epoch()
+    reading, epoch = parts.gateway.last_reading, parts.gateway.epoch()
     evaluated = evaluate_cluster(look) if plan is None or kept is None else evaluate_plan(
         plan, kept, look, epoch, is_executing=plan == parts.balancer.plan_name,
         outdated_reason=parts.outdated_reason(plan, parts.summary()))
@@ -106,7 +106,7 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
 
 def write_state(parts: ModuleParts, anonymous: bool) -> CommandAnswer:
     """The cluster's state at the last reading, which has its time in it."""
-    reading = parts.gateway.last_reading()
+    reading = parts.gateway.last_reading
     parts.request_if_old()
     return dump_state(reading, anonymous)
 

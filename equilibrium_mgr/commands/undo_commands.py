@@ -9,7 +9,7 @@ import errno
 from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from ..control.history import AUTOMATIC, COMPLETED, STOPPED, because
+from ..control.journal import AUTOMATIC, COMPLETED, STOPPED, because
 from ..execution.guards import CURE_BUILTIN
 from ..freeze.freeze import freeze
 from ..observation.cluster_view import ClusterView

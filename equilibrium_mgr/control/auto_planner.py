@@ -101,7 +101,10 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         full_ratios=(snapshot.full_ratio, snapshot.backfillfull_ratio, snapshot.nearfull_ratio),
         osds={o.id: (o.is_in, o.reweight, o.destroyed, o.device_class, places.get(o.id))
               for o in snapshot.osds.values()},
-        pools={pool.id: _pool(pool, snapshot) for pool in snapshot.pools.values()},
+        # pg_num changes step by step; that it is changing is enough to know until it is through
+        pools={pool.id: (0 if pool.immovable == reasons.PG_NUM_CHANGING else pool.pg_num, pool.size,
+                         snapshot.crush.rules.get(pool.rule_id), pool.immovable)
+               for pool in snapshot.pools.values()},
         drained_osds=snapshot.drained_osds, placed=placed,
         down_osds=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
         utilization={o.id: o.target_utilization or 0.0 for o in snapshot.osds.values()
@@ -111,13 +114,6 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         fullness=Fullness(*(sum(o.is_in and o.exceeds(ratio) for o in snapshot.osds.values())
                             for ratio in (snapshot.nearfull_ratio, snapshot.backfillfull_ratio))),
         noise=noise)
-
-
-def _pool(pool: Pool, snapshot: Snapshot) -> Tuple[Any, ...]:
-    # pg_num changes step by step; that it is changing is enough to know until it is through
-    changing = pool.immovable == reasons.PG_NUM_CHANGING
-    return (0 if changing else pool.pg_num, pool.size, snapshot.crush.rules.get(pool.rule_id),
-            pool.immovable)
 
 
 def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
@@ -392,7 +388,10 @@ class AutoPlanner:
             idle = self._idle_after(ready, generation)
         if drain_has_work and ready is None and not self._is_paced(FULL_PACE_SECONDS):
             idle = None
-        settling = _settling_step(excluded)
+        # while pools are left alone until they have settled
+        settling = NextStep(Verdict(
+            codes.PG_NUM_CHANGING, f"{min(excluded.pools.items())[1]}; it and the pools on its OSDs"
+            " are planned for when that is done", state=WAITING)) if excluded.pools else None
         if idle is not None and self._stays_idle(idle, mark):
             return settling or NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         if settling is not None and frozenset(snapshot.pools) <= frozenset(excluded.pools):
@@ -550,15 +549,6 @@ class AutoPlanner:
             self._submitted, self._planned_at = True, now
             self._set_idle(None, generation)
         return NextStep(_planning(failed if failure else "a plan is being made"))
-
-
-def _settling_step(excluded: ExcludedPgs) -> Optional[NextStep]:
-    """The state while pools are left alone until they have settled; None where there are none."""
-    for _, reason in sorted(excluded.pools.items()):
-        return NextStep(Verdict(
-            codes.PG_NUM_CHANGING, f"{reason}; it and the pools on its OSDs are planned for when"
-            " that is done", state=WAITING))
-    return None
 
 
 def _planning(reason: str, seconds: Optional[float] = None) -> Verdict:

@@ -17,7 +17,7 @@ from ..execution.throttle import Decision
 from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import (
-    Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate)
+    Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
 from ..execution.guards import TRANSIENT_RECHECK_SECONDS
 from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
@@ -40,10 +40,9 @@ from .auto_planner import AutoPlanner, NextStep
 from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards
-from .history import (
+from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
-    SUPERSEDED, SWITCHED_OFF, Totals, because)
-from .journal import Journal
+    SUPERSEDED, SWITCHED_OFF, Journal, Totals, because)
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
@@ -272,7 +271,7 @@ class Balancer:
 
     def require_observation(self) -> None:
         """Makes the next round read the whole cluster, and starts it at once."""
-        self.observer.require_observation()
+        self.observer.is_required = True
         self._wake()
 
     def request_observation(self, at_rest: bool = False) -> None:
@@ -373,7 +372,7 @@ class Balancer:
         try:
             outcome = self._act(self._observe(summary, settings), settings)
         except NotReady as not_ready:
-            self.observer.require_observation()
+            self.observer.is_required = True
             return self._not_ready(not_ready, settings)
         self._enter(outcome, self._stop_count, decided_on=summary)
         seconds = outcome.seconds
@@ -400,7 +399,7 @@ class Balancer:
     def _stop_for(self, guard: Verdict, execution: Optional[Execution]) -> None:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
         if execution is not None:
-            execution.stall.end()
+            execution.stall = Stall()
         self._was_guarded, self._waits_for_time = True, guard.seconds is not None
 
     def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
@@ -420,7 +419,7 @@ class Balancer:
             return False
         if self._is_early():
             return False
-        if self.dispatcher.has_unconfirmed_excess:
+        if self.dispatcher.corrections.has_unconfirmed_excess:
             return True
         if state == WAITING and self.execution is None and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
@@ -546,21 +545,21 @@ class Balancer:
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
-            self.observer.await_arrivals(snapshot)
+            self.observer.is_awaiting = snapshot.misplaced_copies > 0
         if not execution.wanted:
             # of what moves nothing, nothing is on its way
             if not execution.is_motionless and self.dispatcher.pending.entries and not (
                     self.dispatcher.has_stalled(execution, snapshot, settings)):
                 return self._in_flight(snapshot)
             return None
-        if len(decision.full) == len(decision.later) and not self.dispatcher.pending.entries:
+        if len(decision.full) == len(decision.waiting) and not self.dispatcher.pending.entries:
             if not snapshot.misplaced_copies and not snapshot.in_flight():   # else a deadlock
                 execution.apply(ExecutionUpdate(dropped=[
                     DroppedChange(change, deferral.reason)
                     for change, deferral in decision.full]))
         self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
-            self.observer.require_observation()
+            self.observer.is_required = True
         transient = any(why.seconds is not None for _, why in decision.waiting)   # they soon end
         leading = decision.leading
         assert leading is not None   # what is wanted and was not sent waits
@@ -572,7 +571,7 @@ class Balancer:
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
         """Sends a batch, unless it has to wait or everything has been stopped."""
-        sending = Verdict(codes.MOVING, execution.progress(decision),
+        sending = Verdict(codes.MOVING, execution.progress(),
                           {"what_moves": "no data"} if execution.is_motionless else {}, MOVING,
                           waiting=decision.waiting)
         now = self._clock()
@@ -583,7 +582,7 @@ class Balancer:
                 codes.MONITOR_BACKOFF,
                 f"the monitor took nothing of the last batch; the next goes at {at}",
                 {"until": at}, WAITING, left)
-        if self.dispatcher.has_unconfirmed_excess and not execution.is_motionless:
+        if self.dispatcher.corrections.has_unconfirmed_excess and not execution.is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
         left = self._batch.seconds_left(now)
@@ -611,10 +610,10 @@ class Balancer:
             return outcome
         if not sent.handed_over:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
-        execution.stall.end()
+        execution.stall = Stall()
         self._journal.record_sent(sent.moves, sent.bytes)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
-        sending = sending._replace(text=execution.progress(decision))
+        sending = sending._replace(text=execution.progress())
         # no arrival is to be waited for where nothing moves, only the monitors' next map
         return self._look_again(sending, _NEXT_SECONDS) if execution.is_motionless else sending
 
@@ -635,7 +634,7 @@ class Balancer:
     def _look_again(self, outcome: Verdict, seconds: Optional[float] = None) -> Verdict:
         """The state while the next batch waits for nothing but a look at a newer map."""
         self._batch.end()
-        self.observer.require_observation()
+        self.observer.is_required = True
         return outcome._replace(seconds=seconds)
 
     def _under_way(self) -> AbstractSet[str]:
@@ -653,7 +652,7 @@ class Balancer:
         count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
         if not count:
             return None
-        self.observer.await_arrivals(snapshot)
+        self.observer.is_awaiting = snapshot.misplaced_copies > 0
         return Verdict(
             codes.MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'}"
             " way", state=MOVING)

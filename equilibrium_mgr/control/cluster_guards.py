@@ -6,12 +6,13 @@ The window binds automatic balancing alone; the rest binds whatever wants to mov
 that moves none needs no more than a monitor that keeps it. The window is in hours and weekdays of
 the mgr's local time. One that crosses midnight belongs to the day on which it begins: with 2200
 to 0600 and the weekdays Monday to Friday it is open on Saturday until six and closed on Monday
-before ten at night.
+before ten at night. Begins are inclusive and ends exclusive; where both are equal there is no
+limit. A time that nobody can read is below 0: such a window never opens.
 """
 from __future__ import annotations
 
 import time
-from typing import Callable, NamedTuple, Optional, Union
+from typing import Callable, Optional, Union
 
 from ..execution.execution import Execution
 from ..execution.guards import cluster_guard
@@ -29,38 +30,20 @@ from ..snapshot.model import Snapshot
 DAY_MINUTES = 24 * 60
 
 
-class Window(NamedTuple):
-    """Begins are inclusive and ends exclusive; where both are equal there is no limit.
-
-    A negative minute is a time that nobody can read: such a window never opens.
-    """
-
-    begin_minute: int    # of the local day, 0 to 1440
-    end_minute: int      # of the local day, 0 to 1440; before the begin: on the next day
-    begin_weekday: int   # 0 is Sunday
-    end_weekday: int
-
-
-def window_of(settings: Settings) -> Window:
-    """The window that the options set."""
-    return Window(settings.begin_time, settings.end_time, settings.begin_weekday,
-                  settings.end_weekday)
-
-
-def is_limited(window: Window) -> bool:
+def is_limited(window: Settings) -> bool:
     """True where there are times at which the window is closed."""
-    return (window.begin_minute % DAY_MINUTES != window.end_minute % DAY_MINUTES
+    return (window.begin_time % DAY_MINUTES != window.end_time % DAY_MINUTES
             or window.begin_weekday % 7 != window.end_weekday % 7
-            or min(window.begin_minute, window.end_minute) < 0)
+            or min(window.begin_time, window.end_time) < 0)
 
 
-def is_open(window: Window, now: float) -> bool:
+def is_open(window: Settings, now: float) -> bool:
     """True where moves may be sent at `now`, in seconds since the epoch."""
-    if min(window.begin_minute, window.end_minute) < 0:
+    if min(window.begin_time, window.end_time) < 0:
         return False
     local = time.localtime(now)
     minute, weekday = local.tm_hour * 60 + local.tm_min, (local.tm_wday + 1) % 7
-    begin, end = window.begin_minute % DAY_MINUTES, window.end_minute % DAY_MINUTES
+    begin, end = window.begin_time % DAY_MINUTES, window.end_time % DAY_MINUTES
     if begin == end:
         return _on_day(window, weekday)
     if begin < (end or DAY_MINUTES):
@@ -70,12 +53,12 @@ def is_open(window: Window, now: float) -> bool:
     return minute < end and _on_day(window, (weekday - 1) % 7)
 
 
-def next_opening(window: Window, now: float) -> Optional[float]:
+def next_opening(window: Settings, now: float) -> Optional[float]:
     """Returns the time at which a closed window opens, in seconds since the epoch; None if
     never. A minute that summer time skips becomes the first one after it."""
     today = time.localtime(now)
     for day in range(9):
-        for minute in sorted({0, window.begin_minute % DAY_MINUTES}):
+        for minute in sorted({0, window.begin_time % DAY_MINUTES}):
             moment = time.mktime((today.tm_year, today.tm_mon, today.tm_mday + day, minute // 60,
                                   minute % 60, 0, 0, 0, -1))
             if moment > now and is_open(window, moment):
@@ -83,7 +66,7 @@ def next_opening(window: Window, now: float) -> Optional[float]:
     return None
 
 
-def _on_day(window: Window, weekday: int) -> bool:
+def _on_day(window: Settings, weekday: int) -> bool:
     begin, end = window.begin_weekday % 7, window.end_weekday % 7
     if begin == end:
         return True
@@ -154,11 +137,10 @@ class ClusterGuards:
         return None
 
     def _closed(self, settings: Settings) -> Optional[Verdict]:
-        window = window_of(settings)
         now = self._clock()
-        if is_open(window, now):
+        if is_open(settings, now):
             return None
-        outside, opening = "outside the window of automatic balancing", next_opening(window, now)
+        outside, opening = "outside the window of automatic balancing", next_opening(settings, now)
         if opening is None:
             unreadable = min(settings.begin_time, settings.end_time) < 0
             why = "; begin_time or end_time cannot be read" if unreadable else ""

@@ -17,9 +17,8 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .balancing_scope import osd_filter
-from .cluster_guards import is_open, window_of
-from .history import COMPLETED, DROPPED, because
-from .journal import Journal
+from .cluster_guards import is_open
+from .journal import COMPLETED, DROPPED, Journal, because
 
 
 #: Seconds after which there is another plan while shards wait for pg_cooldown alone.
@@ -60,7 +59,7 @@ class DrainControl:
         with self._lock:
             before = self.status.drains
             drains = change(before)
-            self._gateway.set_drained(drains.osds)
+            self._gateway.drained = drains.osds
             if drains == before:
                 return
             if store:
@@ -118,7 +117,7 @@ class DrainControl:
             return True
         limited = (settings.pool_ids is not None or settings.device_classes is not None
                    or osd_filter(settings) != OsdFilter())
-        return self.has_work and (limited or not is_open(window_of(settings), self._clock()))
+        return self.has_work and (limited or not is_open(settings, self._clock()))
 
     def at_rest(self, found: Verdict, settings: Settings) -> Verdict:
         """The state at rest, given that of automatic balancing."""

@@ -2,23 +2,140 @@
 
 Stored are: which named plan is being executed, the episode, the log of what was sent, what moves
 have shown of sizes, which OSDs are drained, and the history.
+
+An episode of balancing is stored while it lasts, so that the next mgr goes on counting. An outcome
+is a word; where there is more to say it follows, as in 'dropped: its pool is gone'. Automatic
+balancing ends in an idle state, 'balanced' or 'stuck'. The history is bounded, the newest entry
+last.
 """
 from __future__ import annotations
 
+import json
 import logging
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..execution.dispatcher import SentBatch, moving
-from ..observation.cluster_view import ClusterView
+from ..observation.cluster_view import BALANCED, STUCK, ClusterView
 from ..plan.model import PgChange
+from ..plan.usage import class_usage
+from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import (
-    DRAINS, EPISODE, EXECUTION, HISTORY, MEASURED, BufferedKvStore, KeyValueStore)
+    DRAINS, EPISODE, EXECUTION, HISTORY, MAX_LIST_BYTES, MEASURED, BufferedKvStore, KeyValueStore)
 from ..snapshot.model import Snapshot
 from ..undo.change_log import ChangeLog, ChangeRow
-from .history import (
-    DROPPED, MOST_ENTRIES, SUPERSEDED, Episode, Totals, because, begin, end_line,
-    episode_from_dict, outcome_code, with_entry)
+
+
+AUTOMATIC = "automatic"   # instead of a plan's name
+#: How an entry of the history has what OSDs reported after it: when all that it had moved had
+#: arrived; while data of it was still moving or being deleted; or not at all.
+ARRIVED, INTERRUPTED, UNKNOWN = "arrived", "interrupted", "unknown"
+#: Of an OSD's size: what OSDs report differs by less once all has arrived and been deleted.
+_SETTLED_RATIO = 0.001
+_LONGEST_TEXT = 300
+
+
+class Episode(NamedTuple):
+    """An episode so far; an empty plan name stands for automatic balancing."""
+
+    plan: str
+    why: str
+    started_at: float               # seconds since the epoch
+    max_before: Dict[str, float]    # device class → highest utilization as OSDs reported it
+    plans: int = 0
+    moves: int = 0
+    bytes: int = 0
+    progress: float = 0.0           # the highest that was shown, a ratio in whole per cent
+
+    def entry(self, outcome: str, now: float, view: Optional[ClusterView]) -> Dict[str, Any]:
+        """The history's entry when it ends; JSON-ready. `view`: of the end, which predicts what
+        will be when all has arrived."""
+        predicted = {} if view is None else {
+            name: round(usage.max, 6)
+            for name, usage in class_usage(view.snapshot, view.used_soon).items()}
+        after = _reported_maxima(view)
+        is_settled = all(abs(after.get(name, ratio) - ratio) < _SETTLED_RATIO
+                         for name, ratio in predicted.items())
+        measured = (UNKNOWN if view is None else ARRIVED if is_settled and not view.moving.shards
+                    else INTERRUPTED)
+        return {"plan": self.plan or AUTOMATIC, "automatic": not self.plan, "why": self.why,
+                "started_at": self.started_at, "ended_at": now, "outcome": outcome[:_LONGEST_TEXT],
+                "plans": self.plans, "moves": self.moves, "bytes": self.bytes,
+                "max_before": self.max_before,
+                "max_predicted": predicted, "max_after": after, "measured": measured,
+                "measured_at": None if view is None else view.snapshot.taken_at}
+
+
+def _name(plan: str) -> str:
+    return f"plan '{plan}'" if plan else f"{AUTOMATIC} balancing"
+
+
+def _reported_maxima(view: Optional[ClusterView]) -> Dict[str, float]:
+    """Device class → highest utilization as OSDs report it."""
+    return {} if view is None else {
+        name: round(figures.max, 6) for name, figures in view.classes_now.items()}
+
+
+def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
+    """The episode that another mgr has stored, or None where it cannot be understood."""
+    try:
+        before = {str(name): float(ratio) for name, ratio in dump["max_before"].items()}
+        return Episode(str(dump["plan"]), str(dump["why"])[:_LONGEST_TEXT],
+                       float(dump["started_at"]), before, int(dump["plans"]), int(dump["moves"]),
+                       int(dump["bytes"]), min(1.0, max(0.0, float(dump["progress"]))))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+COMPLETED = "completed"     # all that could be sent of the plan was sent, and has arrived
+STOPPED = "stopped"         # by a command or an option
+SUPERSEDED = "superseded"   # another plan takes its place
+DROPPED = "dropped"         # nothing of it could be sent, or nothing arrived
+
+STOPPED_BY_OFF = f"{STOPPED}: by 'ceph equilibrium off'"
+STOPPED_BY_RM = f"{STOPPED}: by 'ceph equilibrium rm'"
+STOPPED_BY_DRAIN_RM = f"{STOPPED}: by 'ceph equilibrium drain rm'"
+DRAIN_CHANGED = f"{SUPERSEDED}: other OSDs are to be drained"
+SWITCHED_OFF = f"{STOPPED}: automatic balancing was switched off"
+
+#: Codes of outcomes, for programs.
+OUTCOMES = (COMPLETED, STUCK, STOPPED, SUPERSEDED, DROPPED)
+
+
+def because(outcome: str, reason: str) -> str:
+    """An outcome with its reason."""
+    return f"{outcome}: {reason}"
+
+
+def outcome_code(outcome: str) -> str:
+    """One of OUTCOMES for an outcome in words; DROPPED for one that is garbled."""
+    word = outcome.partition(": ")[0]
+    return COMPLETED if word == BALANCED else word if word in OUTCOMES else DROPPED
+
+
+def outcome_reason(outcome: str) -> str:
+    """What an outcome in words says beyond its code; '' where that is nothing."""
+    word, _, reason = outcome.partition(": ")
+    return reason if word in OUTCOMES else outcome
+
+
+MOST_ENTRIES = 100
+
+
+def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The entries with one more; the oldest go where there are too many."""
+    grown = (entries + [entry])[-MOST_ENTRIES:]
+    while len(grown) > 1 and len(json.dumps(grown)) > MAX_LIST_BYTES:
+        grown = grown[1:]
+    return grown
+
+
+class Totals(NamedTuple):
+    """Since the mgr became active: what the monitors have accepted, and how episodes have ended."""
+
+    moves: int = 0   # of shards
+    bytes: int = 0   # of those shards
+    episodes: Mapping[str, int] = {}   # by one of OUTCOMES
 
 
 #: Seconds after which a running execution is stored again, with the time.
@@ -44,7 +161,6 @@ class Journal:
         self.totals = Totals()
         self.history: List[Dict[str, Any]] = []   # as Episode.entry; replaced whole
         self.episode: Optional[Episode] = None
-        self._stored_start: Optional[float] = None   # of the episode that the store has
 
     def recover(self, now: float, sleep_interval: float = 0.0, cooldown: float = 0.0) -> Tuple[
             Optional[str], Sequence[ChangeRow], Mapping[str, Any], Mapping[str, Any]]:
@@ -57,8 +173,11 @@ class Journal:
         drains, as DrainList.to_dict.
         """
         with self._lock:
-            plan, was_long_ago = _execution(self._store.read(EXECUTION) or {}, now, max(
-                _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS))
+            stored = self._store.read(EXECUTION) or {}
+            plan, at = stored.get("plan"), stored.get("at")
+            plan = plan if isinstance(plan, str) else None
+            was_long_ago = plan is not None and isinstance(at, (int, float)) and now - at > max(
+                _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS)
             entries = (self._store.read(HISTORY) or {}).get("entries")
             if isinstance(entries, list):
                 self.history = [one for one in entries if isinstance(one, dict)][-MOST_ENTRIES:]
@@ -69,8 +188,8 @@ class Journal:
                     self.history[-1].get("started_at") == self.episode.started_at):
                 self.episode = None   # the last mgr died between these two writes
                 self._store.put(EPISODE, None)
-            self._stored_start = None if self.episode is None else self.episode.started_at
             if was_long_ago:
+                plan = None
                 self.end(because(DROPPED, "equilibrium has not run for more than a day"), now, None)
             elif self.episode is not None and self.episode.plan != (plan or ""):
                 self.end(because(DROPPED, "its execution had ended with the last mgr"), now, None)
@@ -91,26 +210,31 @@ class Journal:
                 by = f"by plan '{plan}'" if plan else "by an automatic plan"
                 self.end(because(SUPERSEDED, by), now, view)
             if self.episode is None:
-                self.episode = begin(plan, why, now, view)
-                self._write_line(self.episode.begin_line())
+                self.episode = Episode(plan, why[:_LONGEST_TEXT], now, _reported_maxima(view))
+                self._write_line(f"{_name(plan)} begins: {self.episode.why}")
             self.episode = self.episode._replace(plans=self.episode.plans + 1)
 
     def end(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
         """Ends the episode and adds it to the history."""
         with self._lock:
             if self.episode is not None:
-                entry = self.episode.entry(outcome, now, view)
+                entry, plan = self.episode.entry(outcome, now, view), self.episode.plan
+                code, reason = outcome_code(outcome), outcome_reason(entry["outcome"])
                 self.history = with_entry(self.history, entry)
-                self._write_line(end_line(entry))
+                self._write_line(
+                    f"{_name(plan)} {code} after"
+                    f" {format_duration(max(0.0, now - self.episode.started_at))}:"
+                    f" {plural(entry['moves'], 'shard')}, {format_bytes(entry['bytes'])} sent"
+                    + (f" ({reason})" if reason else ""))
                 self._store.put(HISTORY, {"entries": self.history})
                 self._store.put(EPISODE, None)
                 self.episode = None
-                code, ended = outcome_code(outcome), self.totals.episodes
+                ended = self.totals.episodes
                 self.totals = self.totals._replace(episodes={**ended, code: ended.get(code, 0) + 1})
 
     def _write_line(self, line: str) -> None:
         try:
-            self._write_to_cluster_log(line)
+            self._write_to_cluster_log(f"equilibrium: {line}")
         except Exception:
             self._log.exception("the cluster log does not take: %r", line)
 
@@ -145,8 +269,8 @@ class Journal:
             begun_at = now
             if self.episode is not None:
                 begun_at = self.episode.started_at
-                if begun_at != self._stored_start:
-                    self._put_episode(self.episode)
+                if not self.episode.moves:   # else it is stored already
+                    self._store.put(EPISODE, self.episode._asdict())
             moved = {change.pgid for change in moving(batch, before)}
             self.changes.append([ChangeRow(
                 now, plan, kind, begun_at, before.epoch, change.pgid, change.raw,
@@ -157,7 +281,7 @@ class Journal:
     def settle_changes(self, sent: Optional[SentBatch]) -> None:
         """Ends that batch in the log, by the snapshot that followed; None: nothing was sent."""
         with self._lock:
-            if sent is None or not sent.handed_over:
+            if sent is None:
                 self.changes.settle((), {})
             else:
                 self.changes.settle({change.pgid for change in sent.handed_over},
@@ -192,20 +316,5 @@ class Journal:
         """Stores the state, once at the end of a round; what has not changed is not written."""
         with self._lock:
             if self.episode is not None:
-                self._put_episode(self.episode)
+                self._store.put(EPISODE, self.episode._asdict())
             self._store.flush()
-
-    def _put_episode(self, episode: Episode) -> None:
-        self._store.put(EPISODE, episode._asdict())
-        self._stored_start = episode.started_at
-
-
-def _execution(stored: Mapping[str, Any], now: float,
-               void_seconds: float) -> Tuple[Optional[str], bool]:
-    """(the named plan that was being executed, whether one was and that is too long ago)."""
-    plan, at = stored.get("plan"), stored.get("at")
-    if not isinstance(plan, str):
-        return None, False
-    if isinstance(at, (int, float)) and now - at > void_seconds:
-        return None, True
-    return plan, False

@@ -4,13 +4,13 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
-from ..execution.outcomes import Items, WaitingGroup, held_group, recent, waiting_groups
+from ..execution.outcomes import Items, WaitingGroup, held_group, waiting_groups
 from ..execution.execution import Execution, ExecutionProgress
 from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
 from ..execution.verdict import Refusals, Verdict, WaitingChange
 from ..gateway.cluster_summary import ClusterSummary
-from ..observation.observer import change_since
+from ..observation.observer import limits
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, STUCK, THROTTLED, WAITING, ClusterView)
 from ..observation.movements import time_left
@@ -18,7 +18,7 @@ from ..plan.model import PgChange
 from ..runtime.formatting import format_time
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .history import Episode
+from .journal import Episode
 
 _NOTHING_YET = "nothing of it has arrived yet"
 #: Codes of states in which nothing moves, or nothing can be seen to.
@@ -56,11 +56,6 @@ class BalancerStatus(NamedTuple):
     decided_on: Optional[ClusterSummary] = None   # the summary that an idle state rests on
     drains: DrainStatus = DrainStatus()
 
-    @property
-    def plan_name(self) -> Optional[str]:
-        """The name of the plan that is being executed; None for automatic balancing."""
-        return (self.progress.name or None) if self.progress is not None else None
-
     def progress_ratio(self) -> Optional[float]:
         """Bytes that have arrived, as a ratio of those that the episode moves, in whole per cent;
         None where unknown."""
@@ -75,10 +70,6 @@ class BalancerStatus(NamedTuple):
             return None
         return min(100, 100 * done // total) / 100.0 if total else 0.0
 
-    def recent_rejections(self, active: bool, now: float) -> Items:
-        """Rejections of the last hour, while something is to be moved at all."""
-        return recent(self.rejected, now) if active or self.progress is not None else {}
-
     def as_of(self, summary: ClusterSummary) -> BalancerStatus:
         """The status with what a newer summary shows that speaks against its state.
 
@@ -87,14 +78,15 @@ class BalancerStatus(NamedTuple):
         empty = summary.without_pgs if self.view is not None and _is_same_map(
             self.view.snapshot, summary) else frozenset()
         now = self._replace(drains=self.drains.as_of(summary.epoch, empty))
-        change = None if self.decided_on is None or self.state not in (BALANCED, STUCK) else (
-            change_since(self.decided_on, summary))
-        if change is None:
+        then = self.decided_on
+        if then is None or self.state not in (BALANCED, STUCK) or (
+                limits(then) == limits(summary)
+                and summary.misplaced_copies <= then.misplaced_copies):
             return now
         shards = sum(group.shards for group in self.waiting)
         since = "" if self.since_at is None else f" since {format_time(self.since_at)} UTC"
-        reason = (f"{change}, which is looked at within ten minutes; {self.state}{since} before"
-                  f" that ({self.reason})")
+        reason = ("the cluster has changed, which is looked at within ten minutes;"
+                  f" {self.state}{since} before that ({self.reason})")
         return now._replace(
             state=WAITING, reason_code=codes.SETTLING, reason=reason, reason_numbers={},
             refusals=None, since_at=None,

@@ -18,7 +18,7 @@ from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traf
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, still_rejected,
     with_rejected)
-from .execution import Execution, ExecutionUpdate, verify_batch
+from .execution import Execution, ExecutionUpdate, Stall, verify_batch
 from .guards import InactivePools, PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
@@ -69,14 +69,14 @@ class UpmapDispatcher:
         first), those of them that it has not sent anything else since (the same, with the epoch of
         the osdmap before), and what it measured of sizes."""
         self.corrections.restore(corrections)
-        self._gateway.set_measured(self.corrections.bytes_per_object)
+        self._gateway.measured = self.corrections.bytes_per_object
         self._recovered = sent
         self.cooldown.restore(moved)
         self.pending.sent_before = frozenset(moved)
         # what was sent longer ago is whole by now, or was degraded by something else since
         self._restored_at = self._clock()
         since = self._restored_at - _BELIEVED_SECONDS
-        self._gateway.set_sent(frozenset([pgid for pgid, at in moved.items() if at >= since]))
+        self._gateway.sent_before = frozenset([pgid for pgid, at in moved.items() if at >= since])
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
@@ -85,7 +85,7 @@ class UpmapDispatcher:
             self.pending.restore_log_recovery(snapshot)
             self._recovered = None
         if self._clock() - self._restored_at > _BELIEVED_SECONDS:
-            self._gateway.set_sent(frozenset())
+            self._gateway.sent_before = frozenset()
         self.pending.remove_arrived(snapshot)
         for waits in (self.cooldown, self.given_up):
             waits.observe(self._clock())
@@ -93,14 +93,9 @@ class UpmapDispatcher:
                                        self._clock())
         # pools whose shards took more than predicted are stopped; snapshots use what was measured
         findings = self.corrections.observe(snapshot, self.pending.entries)
-        self._gateway.set_measured(self.corrections.bytes_per_object)
+        self._gateway.measured = self.corrections.bytes_per_object
         for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
-
-    @property
-    def has_unconfirmed_excess(self) -> bool:
-        """True where an OSD seems to have taken too much, which the next observation confirms."""
-        return self.corrections.has_unconfirmed_excess
 
     # -- choosing ------------------------------------------------------------------------------
 
@@ -146,7 +141,8 @@ class UpmapDispatcher:
         """Drops changes of pools whose shards have turned out larger than the plan had them."""
         if execution.is_motionless:
             return
-        reasons = self.corrections.reasons({p.id: p.name for p in snapshot.pools.values()})
+        reasons = {pool: sentence(found, snapshot.pools[pool].name)
+                   for pool, found in self.corrections.stopped.items() if pool in snapshot.pools}
         if reasons:
             pools = [(change, pool_of(change.pgid)) for change in execution.wanted]
             execution.apply(ExecutionUpdate(dropped=[
@@ -160,7 +156,7 @@ class UpmapDispatcher:
         now = self._clock()
         # which may be longer than max_wait
         if any(why.code == COOLDOWN for _, why in decision.waiting):
-            execution.stall.end()
+            execution.stall = Stall()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)
         if seconds < settings.max_wait:
@@ -251,23 +247,20 @@ class UpmapDispatcher:
         added = {change.pgid for change in moved}
         for change in result.unanswered:
             if change.pgid in added and change.pgid not in wanted:  # given up
-                self.pending.remove(change)
+                self.pending.entries.pop(change.pgid, None)
         for change in result.sent:
             pg = before.pgs[change.pgid]
             if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
-                self.pending.remove(change)
+                self.pending.entries.pop(change.pgid, None)
         for dropped in result.rejected:
             if dropped.change.pgid in added and _is_as_before(
                     dropped.change.pgid, before, snapshot):
-                self.pending.remove(dropped.change)
+                self.pending.entries.pop(dropped.change.pgid, None)
             self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
         kept = {change.pgid for change in result.sent}
-        if kept & self.rejected.keys():
-            self.rejected = {pgid: item for pgid, item in self.rejected.items()
-                             if pgid not in kept}
-        if result.rejected:
-            self.rejected = with_rejected(self.rejected, result.rejected, map_mark(snapshot),
-                                          self._clock())
+        self.rejected = with_rejected(
+            {pgid: item for pgid, item in self.rejected.items() if pgid not in kept},
+            result.rejected, map_mark(snapshot), self._clock())
 
     def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
                      sent_at: float) -> None:

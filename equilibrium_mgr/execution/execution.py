@@ -16,7 +16,6 @@ from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
 from ..snapshot.model import Snapshot
-from .throttle import Decision
 from .outcomes import DroppedChange
 
 #: Two observations are no further apart during an execution, unless rounds are; where they seem
@@ -25,16 +24,13 @@ _LONGEST_SECONDS = 600.0
 
 
 class Stall:
-    """A stopwatch over observations; times are seconds since the epoch."""
+    """A stopwatch over observations; times are seconds since the epoch. A new one takes its place
+    where something was sent, or nothing at all was allowed to be sent."""
 
     def __init__(self) -> None:
         self._last: Optional[float] = None   # when the last observation was
         self._waited = 0.0    # seconds
         self._to_come = 0     # at the last observation
-
-    def end(self) -> None:
-        """Ends the stall: something was sent, or nothing at all was allowed to be sent."""
-        self._last = None
 
     def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
         """Records an observation at which nothing could be sent; returns the seconds for which that
@@ -82,15 +78,14 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> Execution
     rejected: List[DroppedChange] = []
     unanswered: List[PgChange] = []
     superseded: List[DroppedChange] = []
-    for reply in answers:
-        change = reply.change
+    for change, code, message in answers:
         present = snapshot.upmap_items.get(change.pgid, ())
         if present == change.items:
             kept.append(change)
-        elif reply.returncode is None:
+        elif code is None:
             unanswered.append(change)
-        elif reply.returncode != 0:
-            rejected.append(DroppedChange(change, f"the monitor refused it: {reply.message}",
+        elif code != 0:
+            rejected.append(DroppedChange(change, f"the monitor refused it: {message}",
                                           is_refused=True))
         elif not set(present) <= set(change.items):
             # the monitor only ever shortens what it is sent
@@ -193,17 +188,12 @@ class Execution:
         """Shards that are still to be sent."""
         return sum(change.shards for change in self.wanted)
 
-    def progress(self, decision: Decision) -> str:
-        """One sentence for after a batch; names a change that is above a limit."""
-        said = f"{self.sent_moves} of {self.planned_moves} shards sent"
-        if self.is_motionless:
-            said = (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
-                    f" {plural(self.planned_pgs, 'PG')} are changed; no data moves")
-        if decision.above_limit:
-            said += f"; pg {decision.above_limit} alone is above the misplaced limit"
-        if decision.above_transit_limit:
-            said += f"; pg {decision.above_transit_limit} alone is above max_transit_ratio"
-        return said
+    def progress(self) -> str:
+        """One sentence for after a batch."""
+        return (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
+                f" {plural(self.planned_pgs, 'PG')} are changed; no data moves"
+                if self.is_motionless
+                else f"{self.sent_moves} of {self.planned_moves} shards sent")
 
     def summary(self) -> Dict[str, Any]:
         """JSON-ready figures for `status`."""
@@ -239,15 +229,11 @@ class ExecutionSlot:
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
-        self._stop_count = 0
+        #: how often a command has stopped everything, or all that is automatic; a round that began
+        #: before one is void
+        self.stop_count = 0
         self.execution: Optional[Execution] = None
         self.last: Optional[Dict[str, Any]] = None   # the last one's figures, JSON-ready
-
-    @property
-    def stop_count(self) -> int:
-        """Number of times that a command has stopped everything, or all that is automatic; a round
-        that began before one is void."""
-        return self._stop_count
 
     def start(self, execution: Execution, stop_count: Optional[int] = None) -> bool:
         """Starts an execution. False where there is one, unless a named one takes the place of an
@@ -257,7 +243,7 @@ class ExecutionSlot:
             present = self.execution
             if present is not None and (present.name or not execution.name):
                 return False
-            if stop_count is not None and stop_count != self._stop_count:
+            if stop_count is not None and stop_count != self.stop_count:
                 return False
             self.execution = execution
             return True
@@ -279,7 +265,7 @@ class ExecutionSlot:
             if execution is not None and name not in (None, execution.name):
                 execution = None
             if execution is not None or not name:
-                self._stop_count += 1
+                self.stop_count += 1
             if execution is None:
                 return None
             self.execution = None

@@ -51,15 +51,11 @@ def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection:
     flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
     if flags:
         return Verdict(codes.FLAG, f"the osdmap has the flag {flags[0]}",
-                       {"flag": _flag_name(flags[0])})
+                       # `ceph osd unset` takes pauserd and pausewr by the name that set them
+                       {"flag": "pause" if flags[0].startswith("pause") else flags[0]})
     if builtin_balancer_active:
         return Verdict(codes.CONFLICT, BUILTIN_ACTIVE)
     return None
-
-
-def _flag_name(flag: str) -> str:
-    """The name by which `ceph osd unset` takes it: `pause` sets pauserd and pausewr."""
-    return "pause" if flag.startswith("pause") else flag
 
 
 class PoolGuard(NamedTuple):
@@ -122,11 +118,6 @@ def changing_pg_nums(snapshot: Snapshot) -> List[str]:
     budget."""
     return sorted(pool.name for pool in snapshot.pools.values()
                   if pool.immovable == reasons.PG_NUM_CHANGING)
-
-
-def pg_num_changes(snapshot: Snapshot) -> bool:
-    """True where the mgr changes a pg_num."""
-    return bool(changing_pg_nums(snapshot))
 
 
 def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, PoolGuard]:

@@ -121,10 +121,6 @@ class PendingMoves:
         for change in batch:
             self.entries[change.pgid] = self.entries[change.pgid]._replace(epoch=epoch)
 
-    def remove(self, change: PgChange) -> None:
-        """Removes a change that the monitor did not accept."""
-        self.entries.pop(change.pgid, None)
-
     def remove_arrived(self, snapshot: Snapshot) -> None:
         """Removes what has arrived or is gone."""
         for pgid, entry in list(self.entries.items()):

@@ -175,11 +175,6 @@ class SizeCorrections:
             self.bytes_per_object = {
                 p: per_object for p, per_object in self.bytes_per_object.items() if p in pools}
 
-    def reasons(self, names: Mapping[int, str]) -> Dict[int, str]:
-        """Pool id → why nothing of it is sent, as a sentence; `names`: pool id → name."""
-        return {pool: sentence(found, names.get(pool, str(pool)))
-                for pool, found in self.stopped.items()}
-
     def to_dict(self) -> Dict[str, Any]:
         """For the key-value store."""
         return {"measured_at": self.measured_at,

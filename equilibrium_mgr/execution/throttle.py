@@ -117,13 +117,6 @@ def predicted_utilization(snapshot: Snapshot, load: TrafficLoad, osd_id: int) ->
     return (osd.used_bytes + load.bytes_in - load.leaving_bytes) / osd.size_bytes
 
 
-class Ranked(NamedTuple):
-    """The wanted changes in the order in which they are checked."""
-
-    changes: List[PgChange]
-    urgent: Dict[str, int]   # pgid → the OSD above nearfull that its change relieves
-
-
 class ReliefReservation:
     """Resources kept for relief that has to wait: its OSDs, and the misplaced budget of as much of
     it as can go at a time."""
@@ -150,15 +143,17 @@ class ReliefReservation:
         return next((self._osds[osd] for osd in osds if osd in self._osds), None)
 
 
-def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChange]) -> Ranked:
-    """Ranks changes: urgent are as many as bring the OSDs below nearfull again, given what is in
-    flight."""
+def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChange]
+               ) -> Tuple[List[PgChange], Dict[str, int]]:
+    """(the changes in the order in which they are checked; pgid of an urgent one → the OSD above
+    nearfull that it relieves). Urgent are as many as bring the OSDs below nearfull again, given
+    what is in flight."""
     predicted = {osd: predicted_utilization(snapshot, traffic.of(osd), osd)
                  for osd in snapshot.osds}
     overfull = {osd: utilization for osd, utilization in predicted.items()
                 if utilization > snapshot.nearfull_ratio}
     if not overfull:
-        return Ranked(list(wanted), {})
+        return list(wanted), {}
     leaving: Dict[int, List[Tuple[float, int, PgChange]]] = {osd: [] for osd in overfull}
     for place, change in enumerate(wanted):
         losses = _losses(snapshot, change)
@@ -178,7 +173,7 @@ def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChang
             if change.pgid not in urgent and relief > 0:
                 urgent[change.pgid] = osd
                 first.append(change)
-    return Ranked(first + [change for change in wanted if change.pgid not in urgent], urgent)
+    return first + [change for change in wanted if change.pgid not in urgent], urgent
 
 
 def _losses(snapshot: Snapshot, change: PgChange) -> Tuple[int, ...]:
@@ -247,8 +242,6 @@ class ThrottleState:
         self.max_utilization = snapshot.max_utilization_by_class()
         self.share_bytes = share_limits(snapshot)
         self.upmap_pairs = sum(map(len, snapshot.upmap_items.values()))
-        self.above_limit: Optional[str] = None   # the PG that goes though alone above the limit
-        self.above_transit_limit: Optional[str] = None   # the same for max_transit_ratio of an OSD
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
 
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
@@ -280,16 +273,11 @@ class ThrottleState:
 
     def consume(self, candidate: Candidate) -> None:
         """Counts a change that is to be sent against all limits of the round."""
-        change, pg = candidate.change, candidate.pg
-        self.upmap_pairs += self.added_pairs(change)
+        self.upmap_pairs += self.added_pairs(candidate.change)
         if candidate.moves_nothing:
             return
-        if self.osd_above_transit_limit(candidate) is not None:
-            self.above_transit_limit = change.pgid
-        self.moves_left -= change.shards
+        self.moves_left -= candidate.change.shards
         self.misplaced_copies += candidate.copies
-        if pg.objects and self.misplaced_copies > self.max_copies_for(candidate):
-            self.above_limit = change.pgid
         gains, losses = [tuple([(osd, self.shard_bytes(candidate, osd)) for osd in osds])
                          for osds in (candidate.gains, candidate.losses)]
         self.traffic.add(gains, losses)
@@ -570,15 +558,6 @@ def binding_checks(candidate: Candidate) -> Tuple[Check, ...]:
     return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS
 
 
-def deferral_of(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """Returns the first reason for which the change has to wait, or None."""
-    for check in binding_checks(candidate):
-        deferral = check(state, candidate)
-        if deferral is not None:
-            return deferral
-    return None
-
-
 def _is_relief(state: ThrottleState, guard: PoolGuard, candidate: Candidate) -> bool:
     """True where the change may go although PGs are degraded, as it empties full OSDs alone."""
     states = candidate.pg.state.split("+")
@@ -609,10 +588,7 @@ class Decision(NamedTuple):
     send: List[PgChange]
     done: List[PgChange]                  # already where they were wanted
     dropped: List[DroppedChange]          # void or illegal now
-    later: List[PgChange]                 # wanted still, in plan order
-    waiting: List[WaitingChange]          # the same with reasons, in the order of the checks
-    above_limit: Optional[str] = None     # the PG that goes although it alone is above the limit
-    above_transit_limit: Optional[str] = None   # the same for an OSD's max_transit_ratio
+    waiting: List[WaitingChange]          # wanted still, with reasons, in the order of the checks
 
     @property
     def leading(self) -> Optional[Verdict]:
@@ -646,9 +622,9 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
     """
     traffic = traffic if traffic is not None else osd_traffic(snapshot, {})
     state = ThrottleState(snapshot, limits, blocked, traffic)
-    found = Decision([], [], [], [], [])
-    ranked = by_urgency(snapshot, traffic, wanted)
-    for change in piecewise(ranked.changes, _CHANGES_A_PIECE):
+    found = Decision([], [], [], [])
+    ranked, urgent = by_urgency(snapshot, traffic, wanted)
+    for change in piecewise(ranked, _CHANGES_A_PIECE):
         pg = snapshot.pgs.get(change.pgid)
         if pg is None:
             found.dropped.append(DroppedChange(change, "its pool or PG is gone"))
@@ -658,14 +634,15 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
             continue
         if kind in (REPAIR, FREEZE) and pg.immovable in OF_RULE:
             pg = pg._replace(immovable=untrusted_state(pg.state))
-        candidate = state.candidate(pg, change, ranked.urgent.get(change.pgid))
+        candidate = state.candidate(pg, change, urgent.get(change.pgid))
         void = _void(snapshot, candidate)
         if void is None and kind in MOTIONLESS and not candidate.moves_nothing:
             void = "its data has moved meanwhile"
         if void is not None:
             found.dropped.append(DroppedChange(change, void))
             continue
-        deferral = deferral_of(state, candidate)
+        deferral = next((verdict for check in binding_checks(candidate)
+                         for verdict in (check(state, candidate),) if verdict is not None), None)
         if deferral is None:
             state.consume(candidate)
             found.send.append(candidate.change)
@@ -676,11 +653,7 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
                 change.pgid not in limits.cooling):
             state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
                                candidate.copies)
-    place = {change.pgid: number for number, change in enumerate(wanted)}
-    found.later.extend(sorted((change for change, _ in found.waiting),
-                              key=lambda change: place[change.pgid]))
-    return found._replace(above_limit=state.above_limit,
-                          above_transit_limit=state.above_transit_limit)
+    return found
 
 
 def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange, is_of_items: bool) -> bool:

@@ -59,7 +59,6 @@ class ClusterSummary(NamedTuple):
     osds: Mapping[int, OsdSummary]
     pools: Mapping[int, PoolSummary]
     misplaced_copies: int        # object copies that are not where they should be
-    object_copies: int           # what Ceph's misplaced ratio divides by
     mon_connected: bool
     builtin_active: bool         # the built-in balancer runs and is switched on
     flags: Optional[FrozenSet[str]] = None    # of the osdmap; None where they were not read
@@ -119,13 +118,6 @@ def summarize_pools(pool_stats: Sequence[Mapping[str, Any]],
         int(pool.get("stat_sum", {}).get("num_omap_bytes", 0))) for pool in pool_stats})
 
 
-def object_copies(pg_status: Mapping[str, Any], pool_stats: Sequence[Mapping[str, Any]]) -> int:
-    """All object copies of the cluster; `pg_status` has them only while some are misplaced."""
-    known = pg_status.get("misplaced_total") or pg_status.get("degraded_total")
-    return int(known or sum(max(0, pool.get("stat_sum", {}).get("num_object_copies", 0))
-                            for pool in pool_stats))
-
-
 def flags_of(stat: str) -> FrozenSet[str]:
     """The flags in the output of `osd stat` (`flags noout,norebalance` in its last line)."""
     for line in stat.splitlines():
@@ -142,11 +134,3 @@ class PoolSpaceNow(NamedTuple):
     stored: Optional[int]            # client bytes
     percent_used: Optional[float]    # a ratio: used ÷ (used + available), raw bytes of the pool
     max_avail: Optional[int]         # client bytes
-
-
-def pool_space(df: Mapping[str, Any]) -> Dict[int, PoolSpaceNow]:
-    """Pool id → its space, from get('df')."""
-    return {int(pool["id"]): PoolSpaceNow(
-        str(pool["name"]), pool.get("stats", {}).get("stored"),
-        pool.get("stats", {}).get("percent_used"), pool.get("stats", {}).get("max_avail"))
-        for pool in df.get("pools", [])}

@@ -7,14 +7,13 @@ import threading
 import time
 from datetime import datetime
 from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, Mapping,
-                    NamedTuple, Optional, Sequence, Set, Tuple)
+                    Optional, Sequence, Set, Tuple)
 
 from mgr_module import CommandResult, MgrModule, OSDMap
 
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
 from ..plan.model import PgChange, is_same_placement
-from ..runtime.job_thread import Counts, WorkCounters
 from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
@@ -23,7 +22,7 @@ from ..snapshot.osds import OsdReports, full_ratios, read_osds
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
 from .cluster_summary import (
-    ClusterSummary, Fullness, PoolSpaceNow, flags_of, object_copies, pool_space, summarize_osds,
+    ClusterSummary, Fullness, PoolSpaceNow, flags_of, summarize_osds,
     summarize_pools)
 
 _DEFAULT_MISPLACED_RATIO = 0.05
@@ -47,19 +46,16 @@ Osds = Tuple[int, ...]
 OsdMapReading = Tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Osds], Mapping[str, Osds]]
 
 #: pool id → (PGs, objects, omap bytes)
-_PoolTotals = Dict[int, Tuple[int, int, int]]
+_PoolTotals = Dict[int, Tuple[int, ...]]
 
 
 class NotReady(RuntimeError):
     """The mgr does not have enough data yet; the message is one sentence for operators."""
 
 
-class UpmapReply(NamedTuple):
-    """The monitor's reply to one upmap command; `returncode` is None where none came in time."""
-
-    change: PgChange
-    returncode: Optional[int]
-    message: str
+#: The monitor's reply to one upmap command: the change, the return code, None where none came in
+#: time, and the message.
+UpmapReply = Tuple[PgChange, Optional[int], str]
 
 
 class Gateway:
@@ -74,7 +70,6 @@ class Gateway:
                  monotonic: Callable[[], float] = time.monotonic) -> None:
         self._mgr = mgr
         self._clock = clock
-        self.counters = WorkCounters()
         self._reports = OsdReports()
         self._monotonic = monotonic
         #: epoch → (flags, required clients) of its osdmap: what can forbid all movement; of one
@@ -87,19 +82,19 @@ class Gateway:
         self._statistics_totals: _PoolTotals = {}
         self._builder = SnapshotBuilder()
         self._maps: Optional[OsdMapReading] = None   # of the last epoch that was read
-        self._measured: Mapping[int, float] = {}   # see Reading, as what follows
-        self._drained: FrozenSet[int] = frozenset()
-        self._sent: FrozenSet[str] = frozenset()
-        self._last_reading: Optional[Reading] = None
+        #: told by the loop, for later snapshots: see Reading
+        self.measured: Mapping[int, float] = {}
+        self.drained: FrozenSet[int] = frozenset()
+        self.sent_before: FrozenSet[str] = frozenset()
+        self.last_reading: Optional[Reading] = None   # of the newest snapshot
         self._builtin_was_active = False   # since pop_builtin_was_active
 
     def snapshot(self) -> Snapshot:
         """Reads the whole cluster. Raises NotReady while the mgr lacks maps or statistics."""
         with self._lock:
-            self.counters.add("full_readings")
             reading = self._read()
             snapshot = self._builder.build(reading)
-            self._last_reading = reading
+            self.last_reading = reading
             return snapshot
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
@@ -109,7 +104,6 @@ class Gateway:
         from a monitor: the mgr's small structures do not have them, but for its `health`, where
         they are up to 10 s late.
         """
-        self.counters.add("summaries")
         osdmap = self._mgr.get_osdmap()
         epoch = int(osdmap.get_epoch())
         flags, client = (self._settings_of_map(epoch) if with_map_settings else None) or (
@@ -125,7 +119,6 @@ class Gateway:
             osds=osds, pools=summarize_pools(pool_stats, pg_status),
             misplaced_copies=int(pg_status.get("misplaced_objects", 0)),
             degraded_copies=int(pg_status.get("degraded_objects", 0)),
-            object_copies=object_copies(pg_status, pool_stats),
             mon_connected=self.have_mon_connection(),
             builtin_active=self.builtin_balancer_active(),
             fullness=Fullness(*[
@@ -134,23 +127,6 @@ class Gateway:
             max_pg_shards=self.max_pg_shards(), stale_osds=stale & reporting,
             statistics_at=self._reports.oldest(reporting),
             flags=flags, min_compat_client=client)
-
-    @property
-    def counts(self) -> Counts:
-        """The work done since the mgr became active."""
-        return self.counters.counts
-
-    def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
-        """Pool id → bytes per object that later snapshots add to the pool's shards."""
-        self._measured = bytes_per_object
-
-    def set_drained(self, osds: FrozenSet[int]) -> None:
-        """OSDs that later snapshots have as being drained."""
-        self._drained = osds
-
-    def set_sent(self, pgids: FrozenSet[str]) -> None:
-        """PGs that the last mgr has moved: where their data was before, their upmap items tell."""
-        self._sent = pgids
 
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
@@ -181,17 +157,16 @@ class Gateway:
         """Misplaced object copies now, as `pg_status` has them; takes microseconds."""
         return int(self._get("pg_status").get("misplaced_objects", 0))
 
-    def last_reading(self) -> Optional[Reading]:
-        """The reading of the newest snapshot; None before the first."""
-        return self._last_reading
-
     def pool_ids_by_name(self) -> Dict[str, int]:
         """Pool name → pool id of all pools; fast enough for a command."""
         return {p["name"]: p["id"] for p in self._get("df").get("pools", [])}
 
     def pool_space(self) -> Dict[int, PoolSpaceNow]:
         """Pool id → its space as `ceph df` has it now; fast enough for a command."""
-        return pool_space(self._get("df"))
+        return {int(pool["id"]): PoolSpaceNow(
+            str(pool["name"]), pool.get("stats", {}).get("stored"),
+            pool.get("stats", {}).get("percent_used"), pool.get("stats", {}).get("max_avail"))
+            for pool in self._get("df").get("pools", [])}
 
     def device_classes(self) -> Set[str]:
         """The device classes of all OSDs, NO_CLASS among them; fast enough for a command."""
@@ -207,7 +182,6 @@ class Gateway:
         told = self._settings_of_map(self.epoch())
         if told is not None:
             return told[1]
-        self.counters.add("osdmap_dumps")
         return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
     def have_mon_connection(self) -> bool:
@@ -261,18 +235,6 @@ class Gateway:
         """Writes one line of priority INFO (`ceph log last`); waits for nothing."""
         self._mgr.cluster_log("cluster", self._mgr.ClusterLogPrio.INFO, line)
 
-    def set_health_checks(self, checks: Mapping[str, Any]) -> None:
-        """Replaces equilibrium's health checks."""
-        self._mgr.set_health_checks(checks)
-
-    def announce_service(self, uri: str) -> None:
-        """Has `ceph mgr services` show where metrics are served; "" for nowhere."""
-        self._mgr.set_uri(uri)
-
-    def own_address(self) -> str:
-        """The address of this mgr's host."""
-        return str(self._mgr.get_mgr_ip())
-
     def update_progress(self, event_id: str, message: str, ratio: float) -> None:
         """Begins or changes an event of the progress module, where that runs. It is not shown by
         `ceph -s`: there Ceph would add a time left of its own, which knows no throttle."""
@@ -308,10 +270,9 @@ class Gateway:
     def at_newest_map(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, or one with what a newer osdmap tells of flags, full ratios, pools, CRUSH
         and OSDs; PGs, their up sets and sizes of OSDs are not read again."""
-        osdmap, last = self._mgr.get_osdmap(), self._last_reading
+        osdmap, last = self._mgr.get_osdmap(), self.last_reading
         if osdmap.get_epoch() == snapshot.epoch or last is None:
             return snapshot
-        self.counters.add("osdmap_dumps")
         dump, crush = osdmap.dump(), snapshot.crush
         if dump.get("crush_version") != snapshot.crush_version:
             crush = CrushHierarchy(osdmap.get_crush().dump())
@@ -348,8 +309,8 @@ class Gateway:
         A return code of 0 does not mean that the monitor keeps the items: the map has to be read.
         """
         come = self._wait([reply for _, reply in requests], timeout)
-        return [UpmapReply(change, reply.r, reply.outs or reply.outb or "") if has_come
-                else UpmapReply(change, None, f"no answer within {int(timeout)} s")
+        return [(change, reply.r, reply.outs or reply.outb or "") if has_come
+                else (change, None, f"no answer within {int(timeout)} s")
                 for (change, reply), has_come in zip(requests, come)]
 
     # -- the built-in balancer ---------------------------------------------------------------
@@ -415,7 +376,6 @@ class Gateway:
         pools = self._get("df").get("pools", [])
         osdmap = self._mgr.get_osdmap()
         if self._maps is None or self._maps[0]["epoch"] != osdmap.get_epoch():
-            self.counters.add("osdmap_dumps")
             self._maps = read_osd_map(osdmap)
         osd_map, crush, up, acting = self._maps
         pool_stats = self._get("pool_stats").get("pool_stats", [])
@@ -433,9 +393,9 @@ class Gateway:
             max_avail={pool["id"]: pool["stats"]["max_avail"] for pool in pools
                        if "max_avail" in pool.get("stats", {})},
             stale_osds=self._reports.stale(osd_stats, now),
-            acting=acting, respect_weights=settings.respect_weights, measured=self._measured,
+            acting=acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
-            changed_at=modified_at(osd_map), drained=self._drained, sent=self._sent,
+            changed_at=modified_at(osd_map), drained=self.drained, sent=self.sent_before,
             # none where OSDs do not tell their pools apart
             pool_statfs=[(row["poolid"], row["osd"], row.get("allocated", 0),
                           row.get("data_stored", 0))
@@ -444,7 +404,9 @@ class Gateway:
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
         """Reads all statistics of every PG where those of the pools show that they have changed."""
         now = self._clock()
-        totals = _totals(pool_stats)
+        totals = {pool["poolid"]: (pool.get("num_pg", 0), *[
+            pool.get("stat_sum", {}).get(name, 0) for name in ("num_objects", "num_omap_bytes")])
+                  for pool in pool_stats}
         if self._statistics_read_at is not None:
             age = now - self._statistics_read_at
             if 0.0 <= age < _FULL_STATISTICS_SECONDS:
@@ -452,7 +414,6 @@ class Gateway:
             if 0.0 <= age < _LONGEST_STATISTICS_SECONDS and self._statistics.is_complete and (
                     not _have_changed(self._statistics_totals, totals)):
                 return
-        self.counters.add("pg_stats")
         self._statistics.read_full(self._get("pg_stats").get("pg_stats", []), pool_stats)
         self._statistics_read_at, self._statistics_totals = now, totals
 
@@ -481,7 +442,6 @@ class Gateway:
     def _send(self, command: Mapping[str, Any]) -> CommandResult:
         """Hands a command to the mgr, which sends it to a monitor; waits for nothing."""
         reply = CommandResult("")
-        self.counters.add("mon_commands")
         self._mgr.send_command(reply, "mon", "", json.dumps(command), "")
         return reply
 
@@ -535,12 +495,6 @@ def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
                                  "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
     except ValueError:
         return None
-
-
-def _totals(pool_stats: Sequence[Mapping[str, Any]]) -> _PoolTotals:
-    sums = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
-    return {pool["poolid"]: (pool.get("num_pg", 0), sums[pool["poolid"]].get("num_objects", 0),
-                             sums[pool["poolid"]].get("num_omap_bytes", 0)) for pool in pool_stats}
 
 
 def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:

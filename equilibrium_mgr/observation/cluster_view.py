@@ -8,7 +8,7 @@ import math
 import re
 from functools import lru_cache, partial
 from typing import (
-    Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
+    Any, Callable, Container, Dict, FrozenSet, List, Mapping, NamedTuple, Optional,
     Sequence, Tuple)
 
 from ..execution.pending_moves import PendingMoves
@@ -20,7 +20,7 @@ from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
-from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number
+from ..snapshot.model import Pg, Pool, Snapshot, pg_number
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
 
@@ -138,7 +138,7 @@ def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
             one = snapshot.osds[osd]
             needed[state, osd] = max(
                 needed.get((state, osd), 0.0), utilization,
-                _utilization(one, one.inbound_bytes) if state == BACKFILL else 0.0)
+                (one.used_bytes + one.inbound_bytes) / one.size_bytes if state == BACKFILL else 0.0)
     entries = []
     for (state, osd), held in found.items():
         # one ratio is for all OSDs
@@ -164,27 +164,18 @@ def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
 def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:
     """OSDs that are too full for the PG, with the utilization that its movement takes them to;
     where their statistics show none, the fullest."""
-    def known(osds: Iterable[int]) -> FrozenSet[int]:
-        return frozenset(osd for osd in osds
-                         if osd in snapshot.osds and snapshot.osds[osd].has_statistics)
+    ratio = snapshot.backfillfull_ratio if state == BACKFILL else snapshot.full_ratio
+    osds = [osd for osd in sorted(set(pg.up + pg.acting))
+            if osd in snapshot.osds and snapshot.osds[osd].has_statistics]
     if state == BACKFILL:
-        osds, ratio = known(pg.up) - frozenset(pg.acting) or known(pg.up), (
-            snapshot.backfillfull_ratio)
-        extra = {osd: snapshot.shard_bytes(pg, osd, pg.up) for osd in osds}
-    else:
-        osds, ratio = known(pg.up + pg.acting), snapshot.full_ratio
-        extra = dict.fromkeys(osds, 0)
-    after = {osd: _utilization(snapshot.osds[osd], extra[osd]) for osd in sorted(osds)}
-    above = [(osd, used) for osd, used in after.items()
-             if snapshot.osds[osd].reaches(ratio, extra[osd])]
-    if above or not after:
-        return above
-    fullest = max(after, key=lambda osd: (after[osd], -osd))
-    return [(fullest, max(after[fullest], ratio))]
-
-
-def _utilization(osd: Osd, extra_bytes: int) -> float:
-    return (osd.used_bytes + extra_bytes) / osd.size_bytes
+        osds = [osd for osd in osds if osd not in pg.acting] or [
+            osd for osd in osds if osd in pg.up]
+    after = {osd: (snapshot.osds[osd].used_bytes + (
+        snapshot.shard_bytes(pg, osd, pg.up) if state == BACKFILL else 0))
+        / snapshot.osds[osd].size_bytes for osd in osds}
+    fullest = max(after, key=lambda osd: after[osd], default=-1)
+    return [(osd, used) for osd, used in after.items() if used >= ratio] or (
+        [(fullest, max(after[fullest], ratio))] if after else [])
 
 
 #: Used bytes that differ by more than this ratio of an OSD are other ones.

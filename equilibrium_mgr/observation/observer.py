@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, Callable, Dict, FrozenSet, Optional, Tuple
 
 from ..execution.outcomes import Cooldown
-from ..execution.guards import pg_num_changes
+from ..execution.guards import changing_pg_nums
 from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary, Fullness
 from ..gateway.gateway import Gateway
@@ -34,7 +34,7 @@ BoundsFunction = Callable[..., UtilizationBounds]   # lower_bound.cluster_bounds
 
 
 class ClusterObserver:
-    """Used by the serve thread; commands call `request` and `require_observation`. `view` is
+    """Used by the serve thread; commands call `request` and set `is_required`. `view` is
     replaced whole."""
 
     def __init__(self, gateway: Gateway, pending: PendingMoves, cooldown: Cooldown,
@@ -48,7 +48,9 @@ class ClusterObserver:
         #: what the last look that something was decided on began with; what a command has asked
         #: for is not what the loop compares the cluster with
         self._decided_on: Optional[Tuple[ClusterSummary, Settings]] = None
-        self._is_awaiting = False   # whether only arrivals are waited for since
+        #: whether only arrivals are waited for since: while what is misplaced stands still, a
+        #: summary a round suffices
+        self.is_awaiting = False
         self.is_required = False    # whether the next round looks, whatever has changed
         self._meter = RateMeter()
         self.view: Optional[ClusterView] = None
@@ -81,18 +83,10 @@ class ClusterObserver:
         requested, self._is_requested = self._is_requested, False
         return requested
 
-    def require_observation(self) -> None:
-        """Makes the next round observe the whole cluster, whatever has changed."""
-        self.is_required = True
-
     def begin_look(self, summary: ClusterSummary, settings: Settings) -> None:
         """Records what a look begins with that something is decided on, and ends all waiting."""
-        self.is_required = self._is_awaiting = False
+        self.is_required = self.is_awaiting = False
         self._decided_on = summary, settings
-
-    def await_arrivals(self, snapshot: Snapshot) -> None:
-        """Makes a summary a round suffice while what is misplaced stands still."""
-        self._is_awaiting = snapshot.misplaced_copies > 0
 
     def is_due(self, summary: ClusterSummary, settings: Settings, state: str,
                retry_due: bool) -> bool:
@@ -110,7 +104,7 @@ class ClusterObserver:
                                                       statistics_at=then.statistics_at))
         return (elapsed >= LONGEST_SECONDS or limits(then) != limits(summary)
                 or has_moved(then, summary) or copying_pgs(summary) > 0
-                or not (state == BLOCKED or self._is_awaiting))
+                or not (state == BLOCKED or self.is_awaiting))
 
     def summary(self) -> ClusterSummary:
         """The cluster in brief, with what can forbid all movement; keeps the view's misplaced
@@ -145,7 +139,7 @@ class ClusterObserver:
         try:
             return self._gateway.snapshot()
         except Exception:
-            self.require_observation()
+            self.is_required = True
             raise
 
     def update_view(self, snapshot: Snapshot, settings: Settings,
@@ -188,7 +182,7 @@ class ClusterObserver:
         """
         target = self._gateway.target_max_misplaced_ratio()
         limit = settings.max_misplaced_ratio or target
-        return min(limit, target / 2.0) if pg_num_changes(snapshot) else limit
+        return min(limit, target / 2.0) if changing_pg_nums(snapshot) else limit
 
     def bounds(self, snapshot: Snapshot,
                movable_pools: Optional[FrozenSet[int]]) -> Optional[UtilizationBounds]:
@@ -239,28 +233,6 @@ def copying_pgs(summary: ClusterSummary) -> int:
     """PGs that say that they copy data, which they also do while something stops them."""
     return sum(count for pool in summary.pools.values() for state, count in pool.states.items()
                if "backfilling" in state or "recovering" in state)
-
-
-def change_since(then: ClusterSummary, now: ClusterSummary) -> Optional[str]:
-    """A change since `then` that speaks against an idle state, as a clause, or None."""
-    before = _troubles(then)
-    for pool, troubles in sorted(_troubles(now).items()):
-        new = troubles - before.get(pool, frozenset())
-        if new:
-            return f"pool {pool} has {sorted(new)[0]} PGs now"
-    for osd in sorted(then.osds.keys() | now.osds.keys()):
-        old, new_one = then.osds.get(osd), now.osds.get(osd)
-        if old is None or new_one is None:
-            return f"osd.{osd} is {'new' if old is None else 'gone'}"
-        if old.is_in != new_one.is_in:
-            return f"osd.{osd} is {'in' if new_one.is_in else 'out'} now"
-        if old.up and not new_one.up:
-            return f"osd.{osd} is down now"
-        if (old.reweight, old.crush_weight) != (new_one.reweight, new_one.crush_weight):
-            return f"osd.{osd} has another weight now"
-    if now.misplaced_copies > then.misplaced_copies:
-        return f"{now.misplaced_copies} object copies are misplaced now"
-    return None
 
 
 def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:

@@ -61,6 +61,7 @@ class PlanService:
         self.planner: Planner = make_plan
         self.monotonic: Callable[[], float] = time.monotonic
         self.time_slice: Callable[[], TimeSlice] = TimeSlice
+        self.plans_begun = 0   # since the mgr became active, those that compare aims included
         self._lock = threading.Lock()
         self._in_progress: Dict[str, _Job] = {}   # by the plan's name
         #: by the plan's name, the newest last; the automatic one's stays until one is made
@@ -213,7 +214,7 @@ class PlanService:
 
     def _make(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
               is_wanted: Callable[[int], bool]) -> Plan:
-        self._gateway.counters.add("plans")
+        self.plans_begun += 1
         planner = repair_plan if options.repair else self.planner
         soft, hard = self._gateway.max_pg_shards()   # that Ceph lets an OSD have now
         options = options._replace(max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)

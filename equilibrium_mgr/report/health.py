@@ -9,6 +9,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 from ..control.balancing_scope import cures
 from ..control.status import BalancerStatus
 from ..execution.guards import CURE_BUILTIN
+from ..execution.outcomes import recent
 from ..execution.size_check import sentence
 from ..observation.cluster_view import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, plural
@@ -56,7 +57,8 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              [sentence(why, names.get(pool, str(pool))) for pool, why in sorted(stopped.items())],
              codes.action(codes.MISPREDICTED, {}))
     rejected: Dict[str, List[str]] = {}   # reason → PGs
-    for pgid, item in status.recent_rejections(active, now).items():
+    for pgid, item in recent(status.rejected, now).items() if (
+            active or status.progress is not None) else ():
         rejected.setdefault(item.reason, []).append(pgid)
     if rejected:
         count = sum(map(len, rejected.values()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ..control.history import (
+from ..control.journal import (
     ARRIVED, COMPLETED, INTERRUPTED, STOPPED, UNKNOWN, outcome_code, outcome_reason)
 from ..control.status import BalancerStatus
 from ..runtime.formatting import (

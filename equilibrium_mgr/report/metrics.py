@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from typing import Any, Dict, Iterable, List, Mapping, Optional
 
-from ..control.history import OUTCOMES, Totals
+from ..control.journal import OUTCOMES, Totals
 from ..control.status import BalancerStatus
 from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS

@@ -57,8 +57,8 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
         "osds": rows, "paused": status.drains.is_paused, "bytes": left,
         "shards": sum(row["shards"] or 0 for row in rows),
         "bytes_per_second": rate or None, "eta_seconds": seconds,
-        "waits_for_plan": (
-            loop.plan_name if left and status.drains.is_running else None),
+        "waits_for_plan": (progress.name or None) if (
+            left and status.drains.is_running and progress is not None) else None,
         "state": loop.state, "reason": loop.reason,
         "action": state_action(loop, view, settings, now),
         "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),

@@ -7,7 +7,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ..control.balancing_scope import bad_options, left_out
-from ..control.cluster_guards import is_limited, is_open, next_opening, window_of
+from ..control.cluster_guards import is_limited, is_open, next_opening
 from ..control.status import BalancerStatus
 from ..execution.guards import changing_pg_nums
 from ..execution.outcomes import LIFTED_BY
@@ -212,8 +212,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     urgent = [] if snapshot is None or view is None or (
         settings.urgent_misplaced_ratio <= view.max_misplaced_ratio) else sorted(
             osd.id for osd in snapshot.osds.values() if osd.reaches(snapshot.backfillfull_ratio))
-    outage, window = find_outage(status, view), window_of(settings)
-    open_now = is_open(window, now)
+    outage, open_now = find_outage(status, view), is_open(settings, now)
     data: Dict[str, Any] = {
         "active": settings.active, "state": status.state, "since_at": status.since_at,
         "reason_code": status.reason_code,
@@ -232,9 +231,11 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
             "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,
             "found_at": found.found_at, "reason": sentence(found, names.get(pool, str(pool)))}
             for pool, found in sorted(status.mispredicted.items())],
-        "window": {**window._asdict(), "is_open": open_now,
-                   "opens_at": None if open_now else next_opening(window, now)}
-        if is_limited(window) else None,   # where the options set one
+        "window": {"begin_minute": settings.begin_time, "end_minute": settings.end_time,
+                   "begin_weekday": settings.begin_weekday, "end_weekday": settings.end_weekday,
+                   "is_open": open_now,
+                   "opens_at": None if open_now else next_opening(settings, now)}
+        if is_limited(settings) else None,   # where the options set one
         "next_run_seconds": (None if next_round_at is None
                              else max(0.0, next_round_at - now)),
         "drains": drains_json(status.drains),
@@ -310,6 +311,6 @@ def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> 
     for one in bad_options(settings, snapshot):
         bad.setdefault(one.option, []).append(f"'{one.value}': {one.reason}")
     return {
-        "options": [dict(changed._asdict(), bad="; ".join(bad.get(changed.name, [])) or None)
+        "options": [dict(changed, bad="; ".join(bad.get(changed["name"], [])) or None)
                     for changed in changed_options(option)],
         "left_out": left_out(settings, snapshot) if snapshot is not None else []}

@@ -1,6 +1,5 @@
 """The background thread for jobs, as plans and comparisons, apart from the serve loop and the
-commands; and counters of the work that the module makes for the mgr and the monitors, which
-tests limit.
+commands.
 """
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ import logging
 import queue
 import threading
 from itertools import count
-from typing import Callable, NamedTuple, Optional, Protocol, Tuple
+from typing import Callable, Optional, Protocol, Tuple
 
 from .time_slice import giving_way
 
@@ -82,28 +81,3 @@ class JobThread:
                     job()
             except Exception:
                 self._log.exception("job %s failed", name)
-
-
-class Counts(NamedTuple):
-    """Numbers of times that something was done since the mgr became active."""
-
-    full_readings: int = 0  # readings of the whole cluster
-    pg_stats: int = 0       # readings of all statistics of every PG
-    osdmap_dumps: int = 0   # dumps of the osdmap, which hold the mgr's lock since Ceph 18
-    summaries: int = 0      # cheap readings, see gateway/cluster_summary.py
-    kv_writes: int = 0      # values written to the key-value store: a monitor commit each
-    mon_commands: int = 0   # commands to the monitors, upmaps and others
-    plans: int = 0          # plans begun, including those that compare aims
-
-
-class WorkCounters:
-    """Counters that any thread may use."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.counts = Counts()   # replaced whole
-
-    def add(self, name: str, count: int = 1) -> None:
-        """Adds to a field of Counts. Raises AttributeError for any other name."""
-        with self._lock:
-            self.counts = self.counts._replace(**{name: getattr(self.counts, name) + count})

@@ -20,8 +20,8 @@ from .model import (
 from .operator_weights import with_base_bytes, with_shares
 from .osds import full_ratios, read_osds
 from .pools import PoolReader, corrected_states
-from .sizes.omap import is_much_omap
-from .sizes.size_model import ShardInput, SizeModel
+from .sizes.omap import MUCH_OMAP_RATIO
+from .sizes.size_model import SizeModel
 from .upmap_items import invert_items, items_by_pg
 
 _PGS_A_PIECE, _READ_A_PIECE = 150, 1000   # before it gives way again: about a millisecond
@@ -106,14 +106,17 @@ class SnapshotBuilder:
             if not immovable and not awaited.isdisjoint(up):
                 immovable = reasons.OSD_NOT_REPORTED
             immovable = immovable or reasons.untrusted_state(record.state)
-            if not immovable and not small.isdisjoint(up) and is_much_omap(
-                    shard.omap_bytes, shard.data_bytes) and not any(
+            if not immovable and not small.isdisjoint(up) and (
+                    shard.omap_bytes > MUCH_OMAP_RATIO * shard.data_bytes) and not any(
                         osd in look.osds and look.osds[osd].exceeds(nearfull) for osd in up):
                 immovable = reasons.OMAP_ON_SMALL_OSD
             holders, doubtful = self._holders(placed, acting, pgid, record, pool)
             pgs[pgid] = Pg(
                 pgid, pool.id, placed.raw, placed.up, tuple(acting),
-                sizes.shard_bytes(shard), _objects(shard, unknown is not None),
+                sizes.shard_bytes(shard),
+                # without objects a PG would count nothing against the misplaced limit
+                max(shard.objects, 1 if unknown is not None or shard.data_bytes > 0
+                    or shard.omap_bytes > 0 else 0),
                 record.uncopied_ratio, record.state, record.reported_epoch, immovable, holders,
                 doubtful)
         self._placements = placements
@@ -166,18 +169,6 @@ class SnapshotBuilder:
             unsettled_seconds=self._tracker.unsettled_seconds,
             primaries={entry["pgid"]: int(entry["primary_osd"])
                        for entry in osd_map.get("pg_upmap_primaries", ())})
-
-
-def build_snapshot(reading: Reading) -> Snapshot:
-    """Builds one snapshot without the memory of earlier ones."""
-    return SnapshotBuilder().build(reading)
-
-
-def _objects(shard: ShardInput, unknown: bool) -> int:
-    """Objects of the PG; at least 1 unless it is known to be empty, as a PG without objects would
-    count nothing against the misplaced limit."""
-    holds = unknown or shard.data_bytes > 0 or shard.omap_bytes > 0
-    return max(shard.objects, 1 if holds else 0)
 
 
 def check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,

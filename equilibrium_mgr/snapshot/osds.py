@@ -87,9 +87,7 @@ class OsdReports:
                 last[osd] = (seq, now)
                 self._any_change = self._any_change or before is not None
         self._last, self._read_at = last, now
-        if not self._any_change:
-            return frozenset()
-        return frozenset(osd for osd, (_, since) in last.items() if now - since > _STALE_SECONDS)
+        return self.silent(_STALE_SECONDS)
 
     def oldest(self, osds: Container[int]) -> Optional[float]:
         """When the oldest of the last reports of these OSDs was first seen, in seconds since the

@@ -89,7 +89,10 @@ def _needless(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Optional[Needles
 
     told = _without_effect(pg, items, is_out)
     effective = tuple(pair for number, pair in enumerate(items) if number not in told)
-    keeps = _shortest(pg, effective)
+    try:   # the fewest pairs that lead to the up set as it is, in order
+        keeps = min(effective, items_for(pg.raw, pg.up), key=len)
+    except ValueError:   # shards exchange their OSDs by way of another one
+        keeps = effective
     if len(keeps) >= len(items) or apply_items(pg.raw, keeps, is_out) != pg.up:
         return None
     if len(keeps) < len(effective):   # chained: these pairs have an effect, and are too many
@@ -116,16 +119,6 @@ def _without_effect(pg: Pg, items: UpmapItems, is_out: Callable[[int], bool]) ->
         else:
             current[current.index(source)] = target
     return told
-
-
-def _shortest(pg: Pg, effective: UpmapItems) -> UpmapItems:
-    """The fewest pairs that lead to the up set as it is, in order; those that have an effect where
-    no fewer do."""
-    try:
-        found = items_for(pg.raw, pg.up)
-    except ValueError:   # shards exchange their OSDs by way of another one
-        return effective
-    return found if len(found) < len(effective) else effective
 
 
 NotCleaned = List[Tuple[str, str]]   # (pgid, reason)

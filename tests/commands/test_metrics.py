@@ -94,7 +94,7 @@ def test_off_looks_once_an_hour_however_often_it_is_asked(
         metrics(session)
         run(session, "sim run 1m")
     assert metrics(session).by("utilization_max_ratio")
-    assert session.module.gateway.counts.full_readings <= 4
+    assert session.mgr.calls["pg_progress"] <= 4
 
 
 def test_names_cannot_break_the_format(demo_state: Any,

@@ -9,8 +9,8 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.history import MOST_ENTRIES, Episode, episode_from_dict, with_entry
-from equilibrium_mgr.control.journal import Journal
+from equilibrium_mgr.control.journal import (
+    MOST_ENTRIES, Episode, Journal, episode_from_dict, with_entry)
 from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY, BufferedKvStore
 
 LOG = logging.getLogger("test")

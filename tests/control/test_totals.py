@@ -6,8 +6,7 @@ import logging
 import pytest
 from tests.support.fakes import KeyValueStore
 
-from equilibrium_mgr.control.history import outcome_code
-from equilibrium_mgr.control.journal import Journal
+from equilibrium_mgr.control.journal import Journal, outcome_code
 from equilibrium_mgr.runtime.kv_store import EPISODE, HISTORY
 
 LOG = logging.getLogger("test")

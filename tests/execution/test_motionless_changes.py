@@ -45,7 +45,6 @@ def sent(decision: Decision) -> List[str]:
 def test_no_limit_binds_what_takes_back_motion(kind: str) -> None:
     decision = decided(cluster(), [BACK], kind)
     assert sent(decision) == ["1.0"]
-    assert decision.above_limit is None and decision.above_transit_limit is None
 
 
 @pytest.mark.parametrize("state", ["active+remapped+backfilling+scrubbing",
@@ -85,7 +84,7 @@ def test_an_osd_that_is_being_drained_keeps_what_it_has(kind: str) -> None:
 def test_what_moves_data_keeps_every_check() -> None:
     decision = decided(cluster(), [BACK, RETURN])
     assert sent(decision) == ["1.0"]
-    assert [change.pgid for change in decision.later] == ["1.1"]
+    assert [change.pgid for change, _ in decision.waiting] == ["1.1"]
     assert why(decision) == TROUBLE[1].reason
 
 
@@ -94,7 +93,7 @@ def test_what_takes_back_motion_uses_up_no_limit() -> None:
     free = limited(max_misplaced_ratio=0.0001, max_moves_per_round=1)
     snapshot = cluster().snapshot()
     decision = next_batch(snapshot, [BACK, RETURN], free, {}, osd_traffic(snapshot, {}), kind=UNDO)
-    assert sent(decision) == ["1.0", "1.1"] and decision.above_limit == "1.1"
+    assert sent(decision) == ["1.0", "1.1"]
 
 
 @pytest.mark.parametrize("kind", [CANCEL, FREEZE, CLEAN_UP])
@@ -104,7 +103,7 @@ def test_a_plan_that_moves_nothing_never_does(kind: str) -> None:
     made.pg("1.0", [2, 1], objects=10, items=[(0, 2)])
     free = SHUT._replace(misplaced_copies=0, max_misplaced_ratio=1.0, in_flight=(), cooling={})
     decision = next_batch(made.snapshot(), [BACK], free, {}, kind=kind)
-    assert not decision.send and not decision.later
+    assert not decision.send and not decision.waiting
     assert [dropped.reason for dropped in decision.dropped] == ["its data has moved meanwhile"]
 
 

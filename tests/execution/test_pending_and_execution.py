@@ -8,7 +8,6 @@ import pytest
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate, verify_batch
 from equilibrium_mgr.execution.outcomes import DroppedChange
 from equilibrium_mgr.execution.pending_moves import PendingMoves
-from equilibrium_mgr.gateway.gateway import UpmapReply
 from equilibrium_mgr.snapshot.model import Snapshot
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
@@ -144,8 +143,8 @@ def snapshot_with_items() -> Cluster:
 def test_result_rests_on_the_map_not_on_the_answer() -> None:
     refused = change_of("1.2", (0, 1), (4, 1))
     silent = change_of("1.3", (0, 1), (4, 1))
-    result = verify_batch([UpmapReply(CHANGE, 0, "set"), UpmapReply(OTHER, 0, "set"),
-                      UpmapReply(refused, -2, "no such pg"), UpmapReply(silent, None, "no answer")],
+    result = verify_batch([(CHANGE, 0, "set"), (OTHER, 0, "set"),
+                      (refused, -2, "no such pg"), (silent, None, "no answer")],
                      snapshot_with_items().snapshot())
     assert result.sent == [CHANGE]
     assert result.rejected == [
@@ -158,7 +157,7 @@ def test_unanswered_change_is_tried_three_times() -> None:
     execution = Execution("p", [OTHER], 5.0)
     for attempt in range(3):
         assert execution.wanted == [OTHER], attempt
-        result = verify_batch([UpmapReply(OTHER, None, "no answer")],
+        result = verify_batch([(OTHER, None, "no answer")],
                               snapshot_with_items().snapshot())
         execution.apply(result)
     assert execution.wanted == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from equilibrium_mgr.execution.size_check import Misprediction, SizeCorrections
+from equilibrium_mgr.execution.size_check import Misprediction, SizeCorrections, sentence
 from tests.support.units import MIB
 
 DAY = 86400.0
@@ -21,7 +21,7 @@ def corrections(*found: Misprediction, per_object: float = 100.0) -> SizeCorrect
 
 
 def test_a_pool_is_stopped_and_the_reason_says_what_helps() -> None:
-    reason = corrections(FOUND).reasons({7: "idx"})[7]
+    reason = sentence(FOUND, "idx")
     assert "pool 'idx' took 264 MiB on osd.3 where 9 MiB were predicted" in reason
     assert "'ceph equilibrium on'" in reason
 

@@ -29,19 +29,19 @@ def plan() -> List[PgChange]:
 def test_what_relieves_the_fullest_comes_first_and_no_more_than_it_takes() -> None:
     """osd.2 needs three moves to get below 85 GiB, osd.3 two."""
     snapshot = cluster().snapshot()
-    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
-    assert [change.pgid for change in ranked.changes[:5]] == ["1.2", "1.6", "1.a", "1.3", "1.7"]
-    assert ranked.urgent == {"1.2": 2, "1.6": 2, "1.a": 2, "1.3": 3, "1.7": 3}
-    rest = [change.pgid for change in ranked.changes[5:]]
-    assert rest == [c.pgid for c in plan() if c.pgid not in ranked.urgent]
+    ranked, urgent = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
+    assert [change.pgid for change in ranked[:5]] == ["1.2", "1.6", "1.a", "1.3", "1.7"]
+    assert urgent == {"1.2": 2, "1.6": 2, "1.a": 2, "1.3": 3, "1.7": 3}
+    rest = [change.pgid for change in ranked[5:]]
+    assert rest == [c.pgid for c in plan() if c.pgid not in urgent]
 
 
 def test_shards_without_data_relieve_nothing() -> None:
     """Else all that leave an overfull OSD would be urgent, before what frees space there."""
     made = cluster().pg("1.2", [2], num_bytes=0).pg("1.6", [2], num_bytes=0)
     snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
-    assert ranked.urgent == {"1.a": 2, "1.e": 2, "1.3": 3, "1.7": 3}
+    _, urgent = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
+    assert urgent == {"1.a": 2, "1.e": 2, "1.3": 3, "1.7": 3}
 
 
 def test_only_what_shares_an_osd_waits_for_relief_that_waits_for_its_osds() -> None:
@@ -97,8 +97,8 @@ def test_what_is_under_way_counts_as_relief() -> None:
     for pgid in ("1.2", "1.6"):
         made.pg(pgid, [6], num_bytes=2 * GIB, acting=[2])
     snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
-    assert [pgid for pgid, osd in ranked.urgent.items() if osd == 2] == ["1.a"]
+    _, urgent = by_urgency(snapshot, osd_traffic(snapshot, {}), plan())
+    assert [pgid for pgid, osd in urgent.items() if osd == 2] == ["1.a"]
 
 
 def test_most_relief_per_byte_goes_first() -> None:
@@ -107,5 +107,5 @@ def test_most_relief_per_byte_goes_first() -> None:
     made.pg("1.0", [2, 1], num_bytes=2 * GIB).pg("1.1", [2, 1], num_bytes=2 * GIB)
     changes = [change_of("1.0", (2, 1), (4, 5)), change_of("1.1", (2, 1), (4, 1))]
     snapshot = made.snapshot()
-    ranked = by_urgency(snapshot, osd_traffic(snapshot, {}), changes)
-    assert ranked.urgent == {"1.1": 2}
+    _, urgent = by_urgency(snapshot, osd_traffic(snapshot, {}), changes)
+    assert urgent == {"1.1": 2}

@@ -8,7 +8,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.gateway.cluster_summary import (
-    OsdSummary, flags_of, object_copies, summarize_osds, summarize_pools)
+    OsdSummary, flags_of, summarize_osds, summarize_pools)
 
 
 def summarized(nodes: List[Dict[str, Any]], stray: List[Dict[str, Any]],
@@ -51,8 +51,6 @@ def test_pools_with_their_states() -> None:
     pools = summarize_pools(cluster.pool_stats(), status)
     assert pools[1].pg_num == 1
     assert pools[1].states == {"active+clean": 1} and pools[2].states == {}
-    assert object_copies(status, cluster.pool_stats()) == 20
-    assert object_copies({"misplaced_total": 77}, cluster.pool_stats()) == 77
 
 
 @pytest.mark.parametrize("stat, flags", [

@@ -76,7 +76,7 @@ def test_not_ready_until_all_pgs_have_reported() -> None:
     mgr.pg_ready = False
     with pytest.raises(NotReady):
         gateway.snapshot()
-    assert gateway.last_reading() is None
+    assert gateway.last_reading is None
 
 
 def test_large_pools_are_mapped_in_slices() -> None:

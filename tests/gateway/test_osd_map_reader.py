@@ -48,5 +48,5 @@ def test_holes_of_erasure_coded_pools() -> None:
     cluster.osd(1, up=0, state=["exists"])
     cluster.pg("1.0", [0, NONE, 2], state="active+undersized")
     gateway.snapshot()
-    reading = gateway.last_reading()
+    reading = gateway.last_reading
     assert reading is not None and reading.up["1.0"] == (0, NONE, 2)

@@ -30,7 +30,7 @@ class Mgr:
         return self.stands
 
     def notified(self) -> None:
-        self.options.request_check()
+        self.options.is_check_due = True
         self.options.check_if_due()
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.commands.asking import run
 from tests.support.exposition import FAMILIES, PREFIX
 
-from equilibrium_mgr.control.history import Totals
+from equilibrium_mgr.control.journal import Totals
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.observation.cluster_view import STATES
 from equilibrium_mgr.report.metrics import report_metrics

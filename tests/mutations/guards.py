@@ -33,7 +33,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "off-leaves-the-plan",
         "`off` stops the plan under way", (
             Edit(EXECUTION_SLOT,
-                 "                self._stop_count += 1\n"
+                 "                self.stop_count += 1\n"
                  "            if execution is None:\n"
                  "                return None\n"
                  "            self.execution = None\n",
@@ -344,7 +344,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "old-executions-go-on",
         "an execution that nobody has noted for a day is over", (
             Edit(JOURNAL,
-                 "    if isinstance(at, (int, float)) and now - at > void_seconds:\n",
-                 "    if False:\n"),),
+                 "            if was_long_ago:\n",
+                 "            if False:\n"),),
         ("scenario:old_execution",)),
 )

@@ -255,7 +255,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "half of the mgr's own misplaced target is left to a pg_num that changes", (
             Edit(OBSERVER,
                  "        return min(limit, target / 2.0) if"
-                 " pg_num_changes(snapshot) else limit\n",
+                 " changing_pg_nums(snapshot) else limit\n",
                  "        return limit\n"),),
         ("scenario:pg_num_budget",)),
 )

@@ -37,7 +37,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unknown-weighs-nothing",
         "what has not been reported counts as its pool's mean", (
             Edit(SNAPSHOT_BUILDER,
-                 "_objects(shard, unknown is not None),\n",
+                 "max(shard.objects, 1 if unknown is not None or shard.data_bytes > 0\n"
+                 "                    or shard.omap_bytes > 0 else 0),\n",
                  "shard.objects if unknown is None else 0,\n"),
             Edit(SNAPSHOT_BUILDER,
                  "pg_status.get(\"misplaced_objects\", 0) + silent,\n",
@@ -48,7 +49,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "only what stands in the map was taken", (
             Edit(EXECUTION,
                  "        if present == change.items:\n",
-                 "        if present == change.items or reply.returncode == 0:\n"),),
+                 "        if present == change.items or code == 0:\n"),),
         ("scenario:mon_drops_items",)),
     Mutation(
         "rejected-again",
@@ -112,7 +113,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
             Edit(BALANCER,
-                 "        if self.dispatcher.has_unconfirmed_excess and not"
+                 "        if self.dispatcher.corrections.has_unconfirmed_excess and not"
                  " execution.is_motionless:\n"
                  "            return Verdict(codes.MISPREDICTED",
                  "        if False:\n"

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.plan.usage import class_usage
 from equilibrium_mgr.snapshot import immovable_reasons as reasons
-from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import PoolStatfs, Reading
 from equilibrium_mgr.snapshot.pg_statistics import PgStatistics
 from tests.properties.planned import Planned
@@ -258,7 +258,7 @@ def test_s15_a_garbled_reading_is_planned_without_what_is_garbled(case: Planned)
     """Neither the snapshot nor the planner raises; the plan is legal, and every PG that cannot
     move is counted under its reason."""
     reading, ways = garbled(case.cluster, case.rng("garbled"))
-    snapshot = build_snapshot(reading)
+    snapshot = SnapshotBuilder().build(reading)
     plan = ended_plan(snapshot, _OPTIONS)
     assert_legal(snapshot, plan, _OPTIONS)
     stay = Counter(pg.immovable for pg in snapshot.pgs.values() if pg.immovable)
@@ -276,7 +276,7 @@ def test_s15_pgs_and_osds_that_do_not_report_are_named(case: Planned) -> None:
     reading = case.cluster.reading()
     silent = set(rng.sample(sorted(case.cluster.osds), 2))
     unknown = set(rng.sample(sorted(case.cluster.up), 3))
-    snapshot = build_snapshot(reading._replace(
+    snapshot = SnapshotBuilder().build(reading._replace(
         osd_stats=[stats for stats in reading.osd_stats if stats["osd"] not in silent],
         records={pgid: r for pgid, r in reading.records.items() if pgid not in unknown}))
     plan = ended_plan(snapshot, _OPTIONS)

@@ -25,7 +25,7 @@ from equilibrium_mgr.runtime.time_slice import (
     sorted_piecewise,
     told_to_end,
 )
-from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from mgr_stub.console.session import Session
 from tests.support.clusters.unit_cluster import single_copies
 from tests.support.fakes import LOG
@@ -160,7 +160,7 @@ def test_a_look_leaves_no_circles() -> None:
     reading = single_copies([10, 20], [30], []).reading()
     gc.collect()
     gc.disable()
-    snapshot = build_snapshot(reading)
+    snapshot = SnapshotBuilder().build(reading)
     view = make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False)
     evaluate_cluster(Look(view, 0.0, {}))
     del snapshot, view

@@ -71,7 +71,7 @@ class Takeover:
         now = session.clock.now
         self._looked_at = min(now, self._looked_at)
         self.looks += 1
-        planned = session.module.gateway.counts.plans
+        planned = session.module.plan_service.plans_begun
         is_planning = planned > self._planned and not self._sent
         self._planned = planned
         status = truth.ask(session, "status")

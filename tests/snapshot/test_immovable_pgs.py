@@ -9,7 +9,7 @@ from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import HOST_RULE
 from tests.support.units import GIB, MIB
 
-from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.immovable_reasons import OMAP_ON_SMALL_OSD
 
 
@@ -142,4 +142,4 @@ def test_full_osds_are_relieved_of_omap_though_one_is_small(full: int) -> None:
     for ratio, stay in ((0.5, {OMAP_ON_SMALL_OSD: 1}), (0.9, {})):
         cluster.osd(full, used=int(ratio * cluster.sizes[full]))
         reading = cluster.reading()._replace(min_omap_osd_bytes=50 * GIB)
-        assert build_snapshot(reading).skipped == stay
+        assert SnapshotBuilder().build(reading).skipped == stay

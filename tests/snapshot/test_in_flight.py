@@ -7,7 +7,7 @@ import pytest
 from tests.snapshot.pg_lives import ASYNC, BACKFILL, IN_PLACE, MOVING, Lives
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 
-from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
 
 
@@ -44,7 +44,7 @@ def test_a_new_mgr_sees_what_is_in_flight_but_for_recovery_in_place(seed: int) -
     lives = Lives(seed)
     for _ in range(25):
         lives.step()
-    snapshot = build_snapshot(lives.reading())
+    snapshot = SnapshotBuilder().build(lives.reading())
     for life in lives.lives:
         if life.phase == MOVING and life.way == BACKFILL:
             gains, losses = snapshot.transfers(snapshot.pgs[life.pgid])

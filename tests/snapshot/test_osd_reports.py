@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 
-from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.osds import OsdReports
 
 
@@ -52,4 +52,4 @@ def test_only_an_osd_that_is_up_and_in_can_be_silent(state: Dict[str, Any],
     cluster = Cluster(hosts(4)).pool(1, size=2).pg("1.0", [0, 1])
     cluster.osd(3, **state)
     reading = cluster.reading()._replace(stale_osds=frozenset((3,)))
-    assert bool(build_snapshot(reading).stale_osds) == counts
+    assert bool(SnapshotBuilder().build(reading).stale_osds) == counts

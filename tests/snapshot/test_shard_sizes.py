@@ -13,7 +13,7 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB, MIB
 
-from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.sizes.size_model import cost_per_object
 
 
@@ -89,6 +89,6 @@ def test_what_moves_have_shown_is_added_and_makes_no_other_pools_shards_smaller(
         cluster.pg(f"1.{ps:x}", [ps % 2], num_bytes=GIB, objects=1000)
         cluster.pg(f"2.{ps:x}", [ps % 2], num_bytes=GIB, objects=1000)
     cluster.osd(0, used=6 * GIB).osd(1, used=4 * GIB)
-    snapshot = build_snapshot(cluster.reading()._replace(measured={1: 2 * GIB / 1000}))
+    snapshot = SnapshotBuilder().build(cluster.reading()._replace(measured={1: 2 * GIB / 1000}))
     assert snapshot.pgs["2.0"].shard_bytes == pytest.approx(GIB, rel=0.01)
     assert snapshot.pgs["1.0"].shard_bytes == pytest.approx(3 * GIB, rel=0.01)

@@ -8,7 +8,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
-from equilibrium_mgr.snapshot.builder import SnapshotBuilder, build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 
 OMAP = 4 * GIB
 PGS = 8
@@ -81,5 +81,5 @@ def test_an_osd_that_tells_nothing_of_omap_is_believed(told: bool) -> None:
     cluster, builder = moved()
     if not told:
         cluster.omap_reported[0] = 0
-    snapshot = build_snapshot(cluster.reading()) if told else builder.build(cluster.reading())
+    snapshot = (SnapshotBuilder() if told else builder).build(cluster.reading())
     assert snapshot.osds[0].target_bytes == 6 * OMAP

@@ -9,12 +9,11 @@ from tests.support.clusters.unit_cluster import Cluster
 from equilibrium_mgr.control.balancer import Balancer
 from equilibrium_mgr.drain.status import StopCheck
 from equilibrium_mgr.gateway.cluster_summary import (
-    ClusterSummary, object_copies, summarize_osds, summarize_pools)
+    ClusterSummary, summarize_osds, summarize_pools)
 from equilibrium_mgr.gateway.gateway import NotReady, UpmapReply
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.plan_service import PlanService
-from equilibrium_mgr.runtime.job_thread import Counts, WorkCounters
 from equilibrium_mgr.settings import Settings, read_settings
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.snapshot.upmap_items import apply_items
@@ -96,7 +95,10 @@ class FakeGateway:
         self.ratio = 1.0
         self.shards_an_osd = (0, 0)
         self.full_readings = self.factor_fits = 0
-        self.counters = WorkCounters()
+        #: told by the loop; PGs hold what they say, whoever has sent them
+        self.measured: Optional[Mapping[int, float]] = None
+        self.drained: Optional[FrozenSet[int]] = None
+        self.sent_before: FrozenSet[str] = frozenset()
         self.before_snapshot: Callable[[], None] = lambda: None
         self.before_send_check: Callable[[], None] = lambda: None
         self.before_placement_check: Callable[[], None] = lambda: None
@@ -112,35 +114,24 @@ class FakeGateway:
     def ceph_version(self) -> str:
         return "ceph version 18.2.7 reef"
 
-    @property
-    def counts(self) -> Counts:
-        return self.counters.counts
-
     def snapshot(self) -> Snapshot:
         self.full_readings += 1
-        self.counters.add("full_readings")
         self.before_snapshot()
         if self.not_ready:
             raise NotReady(self.not_ready)
+        if self.measured is not None:
+            self.cluster.measured = self.measured
+        if self.drained is not None:
+            self.cluster.drained = self.drained
         unsettled = self.unsettled.pop(0) if self.unsettled else 0.0
         return self.cluster.snapshot()._replace(
             taken_at=self.clock(), unsettled_seconds=unsettled, stale_osds=self.silent)
-
-    def set_measured(self, bytes_per_object: Mapping[int, float]) -> None:
-        self.cluster.measured = bytes_per_object
-
-    def set_sent(self, pgids: FrozenSet[str]) -> None:
-        """Its PGs hold what they say."""
-
-    def set_drained(self, osds: FrozenSet[int]) -> None:
-        self.cluster.drained = osds
 
     def stop_check(self, osds: FrozenSet[int]) -> Optional[StopCheck]:
         self.asked_to_stop.append(osds)
         return self.stop_answer
 
     def summary(self, with_map_settings: bool = False) -> ClusterSummary:
-        self.counters.add("summaries")
         if self.not_ready:
             raise NotReady(self.not_ready)
         cluster = self.cluster
@@ -152,7 +143,6 @@ class FakeGateway:
             osds=summarize_osds(cluster.osd_map_tree(), cluster.osd_stats()),
             pools=summarize_pools(cluster.pool_stats(), cluster.pg_status),
             misplaced_copies=self.misplaced_copies(),
-            object_copies=object_copies(cluster.pg_status, cluster.pool_stats()),
             mon_connected=self.connected, builtin_active=builtin_active,
             flags=frozenset(osd_map["flags"].split(",")) if told else None,
             min_compat_client=osd_map["require_min_compat_client"] if told else None,
@@ -200,7 +190,6 @@ class FakeGateway:
     def submit_upmaps(self, changes: Sequence[PgChange]) -> List[PgChange]:
         self.before_hand_over()
         self.batches.append(list(changes))
-        self.counters.add("mon_commands", len(changes))
         return list(changes)
 
     def collect_replies(self, handed_over: Sequence[PgChange], timeout: float) -> List[UpmapReply]:
@@ -210,13 +199,13 @@ class FakeGateway:
 
     def _answer(self, change: PgChange) -> UpmapReply:
         if change.pgid in self.refuses:
-            return UpmapReply(change, -2, "no such pg")
+            return (change, -2, "no such pg")
         if change.pgid in self.ignores:
-            return UpmapReply(change, None, "no answer")
+            return (change, None, "no answer")
         if change.pgid not in self.drops:
             self.cluster.acting.setdefault(change.pgid, list(self.cluster.up[change.pgid]))
             self.set_items(change.pgid, change.raw, change.items)
-        return UpmapReply(change, 0, "set")
+        return (change, 0, "set")
 
     def set_items(self, pgid: str, raw: Sequence[int], items: Sequence[Tuple[int, int]]) -> None:
         self.cluster.up[pgid] = list(apply_items(raw, items, lambda osd: False))

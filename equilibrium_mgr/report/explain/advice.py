@@ -13,7 +13,7 @@ from typing import (
 
 from ...control.balancing_scope import automatic_options, bad_options
 from ...control.status import BalancerStatus
-from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, pg_num_changes
+from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, changing_pg_nums
 from ...execution.outcomes import ExcludedPgs, Items, held
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
@@ -430,7 +430,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
                            relieved=entry.osd if helped else None)
     elif code == codes.MISPLACED_LIMIT:
         numbers.update(option="max_misplaced_ratio", limit=view.max_misplaced_ratio,
-                       halved=pg_num_changes(snapshot))
+                       halved=bool(changing_pg_nums(snapshot)))
     elif code == codes.BAD_OPTION:
         bad = bad_options(settings, snapshot)
         numbers["option"] = bad[0].option if bad else None

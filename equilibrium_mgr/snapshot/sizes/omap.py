@@ -9,18 +9,18 @@ deep scrub. There OSDs also free late what has left, and one plan after the othe
 """
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from ..model import PgRecord
 
 #: Releases by `require_osd_release` whose OSDs write omap out 256 MiB at a time, up to 1 GiB late
 #: (bluestore_rocksdb_options: write_buffer_size, max_total_wal_size).
-_REPORTED_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
+REPORTED_LATE = frozenset(("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy"))
 #: An object has at most this many times the mean of the pool. Where more than that is left for the
 #: PGs without a figure, other PGs may have grown since their deep scrubs.
 _MOST_OF_MEAN = 4.0
 #: Known omap above this ratio of a PG's bytes is much of it.
-_MUCH_OMAP_RATIO = 0.1
+MUCH_OMAP_RATIO = 0.1
 #: Omap is much of what a PG holds where more than this ratio of its objects have any. The second
 #: ratio is for releases that report it late, where no later plan corrects a mistake. An RBD image
 #: has one or two such objects of thousands.
@@ -82,16 +82,6 @@ class OmapSums:
 def omap_objects(record: PgRecord) -> int:
     """Objects that have omap; all objects where that is not known."""
     return record.omap_objects if record.omap_objects >= 0 else record.num_objects
-
-
-def is_much_omap(omap_bytes: int, data_bytes: int) -> bool:
-    """True where the omap is more than a tenth of the objects' bytes."""
-    return omap_bytes > _MUCH_OMAP_RATIO * data_bytes
-
-
-def is_reported_late(osd_map: Mapping[str, Any]) -> bool:
-    """True on releases whose pool statistics have omap only once an OSD has gathered much of it."""
-    return osd_map.get("require_osd_release", "") in _REPORTED_LATE
 
 
 def is_unmeasured(record: PgRecord, reported_late: bool) -> bool:

@@ -19,7 +19,7 @@ from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
 from ..model import Look, Osd, Pg, PgRecord, Pool, Reading, pool_of, transfers
-from .omap import OmapEstimate, OmapSums, is_reported_late, is_unmeasured
+from .omap import REPORTED_LATE, OmapEstimate, OmapSums, is_unmeasured
 from .osd_factors import (
     Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)
 
@@ -105,7 +105,8 @@ class SizeModel:
     def fit(self, look: Look) -> None:
         """Fits all factors to a look."""
         reading = look.reading
-        self._measured, self._omap_is_late = reading.measured, is_reported_late(reading.osd_map)
+        self._measured = reading.measured
+        self._omap_is_late = reading.osd_map.get("require_osd_release", "") in REPORTED_LATE
         self._class_of = {osd: look.osds[osd].device_class for osd in look.with_statistics}
         self._factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self._factors)
         self._note_changes(look)

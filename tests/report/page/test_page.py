@@ -20,7 +20,7 @@ from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.report.page import escaped, picture, report_page, table
 from equilibrium_mgr.report.status import options_json, report_status
 from equilibrium_mgr.settings import read_settings
-from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
 
 from .html_reader import Page
@@ -135,7 +135,7 @@ def large_plan(snapshot: Snapshot, osds: int) -> Plan:
 @pytest.mark.full
 def test_the_page_of_a_thousand_osds() -> None:
     """100 pools, 33,300 PGs."""
-    snapshot = build_snapshot(large_reading(1000, 100))
+    snapshot = SnapshotBuilder().build(large_reading(1000, 100))
     plan = large_plan(snapshot, 1000)
     answer = answer_of(snapshot, plan)
     assert 200_000 < len(answer.plain.encode()) <= MOST_BYTES

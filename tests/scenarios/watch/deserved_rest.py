@@ -72,7 +72,7 @@ def plan_of(session: Session, rejected: FrozenSet[str], drained: FrozenSet[int])
     config.on_removal, config.on_setting = noted
     api: Any = MgrModuleApi("truth", None, mgr)
     gateway = Gateway(api, session.clock, lambda: settings)
-    gateway.set_drained(drained)
+    gateway.drained = drained
     snapshot = gateway.snapshot()
     scope = OsdFilter(settings.from_buckets, settings.to_buckets,
                       settings.not_buckets).scope(snapshot.crush)

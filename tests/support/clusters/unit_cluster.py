@@ -14,7 +14,7 @@ from tests.support.rules import HOST_RULE, OSD_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.model import PgChange, Plan, Usage
-from equilibrium_mgr.snapshot.builder import build_snapshot
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import PgRecord, Reading, Snapshot, pool_of
 from mgr_stub.frozen import frozen
 
@@ -226,7 +226,7 @@ class Cluster:
                                      row["data_stored"]) for row in self.pool_statfs()])
 
     def snapshot(self) -> Snapshot:
-        return build_snapshot(self.reading())
+        return SnapshotBuilder().build(self.reading())
 
 
 def _status(osd: Mapping[str, Any]) -> str:
