@@ -192,11 +192,8 @@ class SizeModel:
                     not up and pgid not in look.reading.up and pool_of(pgid) in look.pools):
                 continue   # merged PGs stay where they are, in another
             acting, old_acting = acting or up, old_acting or old_up
-            # one that has become clean since tells that it is whole, whatever epoch has followed
-            is_told = "clean" in look.record(pgid).state and (
-                "clean" not in last.record(pgid).state)
             for osd in set(acting).difference(old_acting):
-                self._came[pgid, osd] = now, 0 if is_told else epoch
+                self._came[pgid, osd] = now, epoch
                 if pgid in self._omap_left.get(osd, ()):   # it is there again
                     self._omap_left[osd].remove(pgid)
             for osd in {*acting, *up}.difference(old_acting, old_up, (NO_OSD,)):
