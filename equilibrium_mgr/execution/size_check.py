@@ -115,10 +115,12 @@ class SizeCorrections:
 
     def _judge(self, number: int, watch: _Watch,
                snapshot: Snapshot) -> Dict[Misprediction, float]:
-        """What is found of an OSD → bytes per object of the pool's shards that it explains."""
+        """What is found of an OSD → bytes per object to be added to the pool's shards: what was as
+        they were sent, however much it is by now, and the excess that they explain."""
         osd, now = snapshot.osds[number], snapshot.taken_at
         bytes_of: Dict[int, int] = {}      # by pool id, of what has arrived
         objects_of: Dict[int, int] = {}
+        added_of: Dict[int, float] = {}    # bytes that were added to their size as they were sent
         excess = float(osd.device_bytes(osd.least_residual_bytes) - watch.residual_bytes)
         for pgid, measured in watch.pgids.items():
             pg = snapshot.pgs.get(pgid)
@@ -126,7 +128,8 @@ class SizeCorrections:
                 bytes_of[pg.pool] = bytes_of.get(pg.pool, 0) + osd.device_bytes(
                     snapshot.shard_bytes(pg, number, pg.up))
                 objects_of[pg.pool] = objects_of.get(pg.pool, 0) + pg.objects
-                excess -= measured * pg.objects
+                added_of[pg.pool] = added_of.get(pg.pool, 0.0) + measured * pg.objects
+        excess -= sum(added_of.values())
         arrived = sum(bytes_of.values())
         if not arrived or excess <= max(_SIZE_RATIO * osd.device_size, _ARRIVED_RATIO * arrived):
             watch.since = None
@@ -136,21 +139,18 @@ class SizeCorrections:
             return {}
         watch.since, watch.has_found = None, True
         return {Misprediction(pool, number, arrived, arrived + int(excess), now):
-                excess * count / arrived / max(1, objects_of[pool])
+                (added_of[pool] + excess * count / arrived) / max(1, objects_of[pool])
                 for pool, count in sorted(bytes_of.items()) if count >= _CONCERNED_RATIO * arrived}
 
     def add(self, findings: Mapping[Misprediction, float]) -> None:
-        """Stops pools, and adds what was measured to their shards: of several OSDs the most."""
-        stopped = dict(self.stopped)
-        per_object: Dict[int, float] = {}
+        """Stops pools, and adds what was measured to their shards: of several OSDs the most, which
+        show the same."""
+        stopped, added = dict(self.stopped), dict(self.bytes_per_object)
         for found, measured in findings.items():
             known = stopped.pop(found.pool, None)
             stopped[found.pool] = found if known is None or _excess(found) > _excess(
                 known) else known
-            per_object[found.pool] = max(per_object.get(found.pool, 0.0), measured)
-        added = dict(self.bytes_per_object)
-        for pool, measured in per_object.items():
-            added[pool] = added.pop(pool, 0.0) + measured
+            added[found.pool] = max(added.pop(found.pool, 0.0), measured)
         self.measured_at = max([self.measured_at] + [found.found_at for found in findings])
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])

@@ -26,6 +26,12 @@ def test_a_pool_is_stopped_and_the_reason_says_what_helps() -> None:
     assert "'ceph equilibrium on'" in reason
 
 
+def test_osds_that_show_the_same_one_after_the_other_count_once() -> None:
+    made = corrections(FOUND)
+    made.add({FOUND._replace(osd=4): 90.0})
+    assert made.bytes_per_object == {7: 100.0}
+
+
 def test_an_operator_lets_pools_go_on_with_the_measured_size() -> None:
     made = corrections(FOUND)
     made.resume(1000.0)
