@@ -192,7 +192,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(BALANCER,
                  "        if self.dispatcher.pending.awaits_reports:",
                  "        if False:"),),
-        ("scenarios/test_takeover.py -k fast",)),
+        ("scenarios/test_takeover.py -k drain",)),
     Mutation(
         "no-backfill-cap",
         "max_backfills_per_osd", (

@@ -45,8 +45,10 @@ _STORIES: Dict[str, Story] = {
 _POINTS = [f"{when}-{what} {count}" for what, counts in (
     ("send", (1, 3, 11)), ("store", (3, 9, 14)), ("map", (5, 12, 29)), ("get", (20, 75, 140)))
     for count in counts for when in ("before", "after")]
-#: Every point with one or two of the stories, and every story with many points.
-_CASES = [(story, point) for point in _POINTS for story in _STORIES][::3]
+#: Every point with one or two of the stories, and every story with many points; and the one where
+#: T2 and T3 see what is planned while it is not known what has arrived.
+_CASES = [(story, point) for point in _POINTS for story in _STORIES][::3] + [
+    ("drain", "before-send 3")]
 _RULES = {"T1": truth.t1_fill, "T2": truth.t2_misplaced, "T3": truth.t3_moving}
 
 
