@@ -106,7 +106,8 @@ class SortedOsds:
 
     def sorted(self, osds: Iterable[int]) -> List[TargetEntry]:
         """The same of those of some OSDs that are in the list."""
-        return sorted([(self._key(osd), osd) for osd in osds if osd in self._keys])
+        self.entries()
+        return sorted([(self._keys[osd], osd) for osd in osds if osd in self._keys])
 
     def limits_changed(self) -> None:
         """To be called where a key depends on something else that has changed."""
