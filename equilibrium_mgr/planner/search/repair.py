@@ -112,12 +112,11 @@ class Repair:
         receiving = self._receiving_osds(source, goal)
         if receiving is None:
             return None
-        # of thousands of OSDs few have room once utilizations are near each other
-        with_room = receiving.sorted([osd for osd in receiving.osds
-                                      if most[osd] - used[osd] >= least and osd != source])
         best: Optional[RepairMove] = None
         improved = 0
-        for _, target in piecewise(with_room, _TARGETS_A_PIECE):
+        for _, target in piecewise(receiving.sorted(limits.with_room(least)), _TARGETS_A_PIECE):
+            if target == source:
+                continue
             free = most[target] - used[target]
             better = self._move_to(source, target, free, offers, goal, best)
             if better is not best:

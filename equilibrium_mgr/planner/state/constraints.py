@@ -7,6 +7,7 @@ Sets of OSDs that share pools, by OSD index, with the sizes that steer the searc
 """
 from __future__ import annotations
 
+from bisect import bisect_left
 from math import inf
 from typing import Callable, Dict, List, Sequence
 
@@ -25,6 +26,9 @@ class SearchConstraints:
         full = placement.snapshot.full_ratio
         self.usable_bytes: List[float] = [full * size for size in placement.size_bytes]
         self.max_used_bytes: List[float] = [float(most) for most in placement.fill_limit_bytes]
+        used, most = placement.used_bytes, self.max_used_bytes
+        self._by_room = SortedOsds(
+            placement, range(len(most)), lambda osd: used[osd] - most[osd])
         #: group → shards per free byte
         self.max_pressure: Dict[int, float] = {}
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]   # per OSD
@@ -67,6 +71,13 @@ class SearchConstraints:
         for i in osds:
             self.max_used_bytes[i] = min(float(self._placement.fill_limit_bytes[i]),
                                          utilization * self._placement.size_bytes[i])
+        self._by_room.limits_changed()
+
+    def with_room(self, least: int) -> List[int]:
+        """The OSDs that may take so many bytes more. Found in a sorted list: of thousands of OSDs
+        few have room once utilizations are near each other."""
+        entries = self._by_room.entries()
+        return [osd for _, osd in entries[:bisect_left(entries, (-least, len(entries)))]]
 
     def fits(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """True if the OSD keeps all limits with `more` bytes, one shard more of the group `plus`

@@ -80,18 +80,17 @@ class SortedOsds:
     def __init__(self, placement: PlacementState, osds: Sequence[int],
                  key: Callable[[int], float]) -> None:
         self._placement = placement
-        self.osds = osds
         self._key = key
         self._entries: List[TargetEntry] = []
-        self._keys: Dict[int, float] = {}
+        self._keys = dict.fromkeys(osds, 0.0)
         self._changes_seen = -1
 
     def entries(self) -> List[TargetEntry]:
         """(key, OSD), the best first."""
         changed = self._placement.change_log
         seen = self._changes_seen
-        if seen < 0 or len(changed) - seen > len(self.osds) // 2 + 8:
-            self._keys = {osd: self._key(osd) for osd in piecewise(self.osds, _KEYS_A_PIECE)}
+        if seen < 0 or len(changed) - seen > len(self._keys) // 2 + 8:
+            self._keys = {osd: self._key(osd) for osd in piecewise(self._keys, _KEYS_A_PIECE)}
             self._entries = sorted([(key, osd) for osd, key in self._keys.items()])
             give_way()
         elif seen < len(changed):
@@ -106,8 +105,13 @@ class SortedOsds:
         return self._entries
 
     def sorted(self, osds: Iterable[int]) -> List[TargetEntry]:
-        """The same of a few of them."""
-        return sorted([(self._key(osd), osd) for osd in osds])
+        """The same of those of some OSDs that are in the list."""
+        self.entries()
+        return sorted([(self._keys[osd], osd) for osd in osds if osd in self._keys])
+
+    def limits_changed(self) -> None:
+        """To be called where a key depends on something else that has changed."""
+        self._changes_seen = -1
 
 
 def _by_zone(placement: PlacementState, group: ShardGroup,
