@@ -9,10 +9,10 @@ from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
 from ...observation.refusals import PlannedPlacement, planned_placement
-from ...plan.aim_comparison import FAILED, PLANNING, READY, AimComparison, figures_of
 from ...plan.model import BALANCE, PgChange, Plan, Usage
 from ...plan.options import AIMS
 from ...plan.usage import class_usage, counted_usage
+from ...plan_service.plan_service import FAILED, PLANNING, READY, AimComparison, figures_of
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
