@@ -8,22 +8,24 @@ from __future__ import annotations
 import functools
 import inspect
 import keyword
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable
 
 import mgr_module
 
-_Handler = TypeVar("_Handler", bound=Callable[..., Any])
-
 Registry: Any
+#: Decorators that register a handler for a command that only reads, and for one that changes
+#: something. Ceph's return the plain function that it was, but have no types that say so.
+read_command: Callable[[str], Callable[[Any], Any]]
+write_command: Callable[[str], Callable[[Any], Any]]
 if hasattr(mgr_module, "CLICommandBase"):
     Registry = mgr_module.CLICommandBase.make_registry_subtype("EquilibriumCLICommand")
-    _READ, _WRITE = Registry.Read, Registry
+    read_command, write_command = Registry.Read, Registry
 else:
     Registry = mgr_module.CLICommand
-    _READ, _WRITE = mgr_module.CLIReadCommand, mgr_module.CLICommand
+    read_command, write_command = mgr_module.CLIReadCommand, mgr_module.CLICommand
 
 
-def keyword_arguments(handler: _Handler) -> _Handler:
+def keyword_arguments(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: Ceph sees a parameter such as `from_` under the keyword, `from`.
 
     Ceph names arguments after the parameters of the handler's signature, and passes them by name.
@@ -42,20 +44,4 @@ def keyword_arguments(handler: _Handler) -> _Handler:
         for name, own in parameters.items()])
     called.__annotations__ = {shown.get(name, name): hint
                               for name, hint in handler.__annotations__.items()}
-    return called   # type: ignore[return-value]
-
-
-def read_command(prefix: str) -> Callable[[_Handler], _Handler]:
-    """Decorator that registers a handler for a command that only reads.
-
-    The handler stays the plain function that it was: Ceph's decorators return it unchanged, but
-    have no types that say so.
-    """
-    register: Callable[[_Handler], _Handler] = _READ(prefix)
-    return register
-
-
-def write_command(prefix: str) -> Callable[[_Handler], _Handler]:
-    """Decorator that registers a handler for a command that changes something, as read_command."""
-    register: Callable[[_Handler], _Handler] = _WRITE(prefix)
-    return register
+    return called

@@ -17,7 +17,6 @@ from .gateway.gateway import Gateway
 from .metrics_endpoint.endpoint import MetricsEndpoint
 from .settings import OPTIONS, BadOption, OptionValues, Settings, read_settings
 from .plan.store import PlanStore
-from .plan_service.failure_service import FailureService
 from .plan_service.plan_service import PlanService
 from .report.explain.advice import state_action
 from .report.health import STALE_SECONDS, HealthMonitor, health_checks
@@ -49,16 +48,14 @@ class Module(Commands, MgrModule):
             lambda: self.gateway.options_set(self.module_name))
         self.plan_store = PlanStore(self)
         self.plan_service = PlanService(self.gateway, self.plan_store, self.jobs, clock, self.log)
-        self.failure_service = FailureService(
-            self.gateway, self.plan_store, self.jobs, clock, self.log)
         self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self,
                                  self.settings, clock, self.wakeup.set, self.log)
         self.next_round_at: Optional[float] = None
         self.last_round_at: Optional[float] = None
         self.parts = ModuleParts(
-            self.balancer, self.gateway, self.plan_service, self.failure_service,
-            self.plan_store, self.options, self.settings, clock, lambda: self.next_round_at,
-            lambda: self.last_round_at, self.wakeup.set)
+            self.balancer, self.gateway, self.plan_service, self.plan_store, self.options,
+            self.settings, clock, lambda: self.next_round_at, lambda: self.last_round_at,
+            self.wakeup.set)
         self._metrics = MetricsEndpoint(
             lambda: show_metrics(self.parts).plain + "\n", self.set_uri,
             lambda: str(self.get_mgr_ip()), self.log)
@@ -108,7 +105,6 @@ class Module(Commands, MgrModule):
         """Ends the serve loop, a plan in the making and the metrics' endpoint."""
         self._stopping = True
         self.plan_service.stop()
-        self.failure_service.stop()
         self.wakeup.set()
         self.jobs.stop()
         self._metrics.stop()

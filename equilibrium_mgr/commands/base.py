@@ -14,7 +14,6 @@ from ..observation.cluster_view import FULL, ClusterView, with_figures_of_now
 from ..observation.refusals import planned_usage
 from ..plan.model import BadPlan, Plan, pool_pgs, topology_mark, topology_of
 from ..plan.store import MAX_PLANS, PlanStore
-from ..plan_service.failure_service import FailureService
 from ..plan_service.plan_service import PlanService
 from ..report.answer import CommandError
 from ..report.cluster.evaluation import Look
@@ -38,7 +37,6 @@ class ModuleParts(NamedTuple):
     balancer: Balancer
     gateway: Gateway
     plan_service: PlanService
-    failure_service: FailureService
     plan_store: PlanStore
     options: OptionValues
     settings: Callable[[], Settings]

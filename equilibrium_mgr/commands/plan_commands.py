@@ -223,7 +223,6 @@ def remove(parts: ModuleParts, names: List[str]) -> CommandAnswer:
         except KeyError:
             if not (cancelled or execution):
                 raise CommandError(errno.ENOENT, f"no plan is named '{name}'") from None
-        parts.plan_service.forget(name)
     parts.wake()
     said = f"removed {', '.join(names)}" if names else "no plans to remove"
     if stopped is not None:

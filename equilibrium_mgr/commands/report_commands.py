@@ -10,7 +10,7 @@ from typing import Optional
 
 from ..observation.refusals import planned_usage
 from ..plan.model import BALANCE
-from ..plan_service.failure_service import FailureQuestion
+from ..plan_service.plan_service import FailureAnswer, FailureQuestion
 from ..report.answer import (
     CommandAnswer, CommandError, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
 from ..report.cluster.cluster_tables import (
@@ -224,10 +224,10 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
     carried out."""
     if fail is not None and worst_failure:
         raise CommandError(errno.EINVAL, "--fail and --worst-failure exclude each other")
-    generation, failure = 0, None
+    head, failure = "", None
     if plan is not None:
         parts.plan(plan)   # raises where it is being made, unknown or damaged
-        generation = parts.plan_store.heads()[plan].generation
+        head = parts.plan_store.heads()[plan].to_json()
     if fail is not None:
         snapshot = parts.required()[0].snapshot
         failure = find_failure(snapshot, fail)
@@ -239,12 +239,9 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
         if len(failure.osds) == sum(osd.is_in for osd in snapshot.osds.values()):
             raise CommandError(errno.EINVAL, f"'{fail}' has all"
                                f" {plural(len(failure.osds), 'OSD')} that are in")
-    question = FailureQuestion(failure, plan, generation)
-    service = parts.failure_service
-    answer = service.ask(question)
-    if answer is None:
-        reason = service.pop_reason(question)
-        state = "is being computed" if reason is None else f"could not be computed ({reason})"
+    answer = parts.plan_service.failure(FailureQuestion(failure, plan, head))
+    if not isinstance(answer, FailureAnswer):
+        state = "is being computed" if answer is None else f"could not be computed ({answer})"
         raise CommandError(errno.EAGAIN, f"what the failure leads to {state}; ask again")
     return report_failure(answer, plan, max(0.0, parts.clock() - answer.made_at),
                           parts.gateway.pool_space())

@@ -107,16 +107,6 @@ class Balancer:
         self._decided_on: Optional[ClusterSummary] = None
 
     @property
-    def state(self) -> str:
-        """One of observation/cluster_view.py, as published."""
-        return self.status.state
-
-    @property
-    def reason(self) -> str:
-        """The reason of that state, one sentence."""
-        return self.status.reason
-
-    @property
     def totals(self) -> Totals:
         """Counters since the mgr became active."""
         return self._journal.totals

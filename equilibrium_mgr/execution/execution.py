@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import contextmanager
 from itertools import chain
 from typing import (
-    Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
@@ -127,7 +127,7 @@ class Execution:
         self.kind = kind   # of its plan
         self.started_at = started_at
         self.wanted: List[PgChange] = list(changes)
-        self.wanted_bytes = dict(+_bytes_by_target(changes))   # replaced whole, as `wanted` is
+        self.wanted_bytes = dict(+bytes_by_target(changes))   # replaced whole, as `wanted` is
         self.planned_pgs = len(changes)
         self.planned_moves = sum(change.shards for change in changes)
         self.planned_bytes = sum(change.shards * change.shard_bytes for change in changes)
@@ -175,7 +175,7 @@ class Execution:
             self.planned_moves += more
             self.planned_bytes += more * change.shard_bytes
         left = Counter(self.wanted_bytes)   # without the OSDs that get shards of no bytes
-        left.subtract(_bytes_by_target(removed))
+        left.subtract(bytes_by_target(removed))
         self.wanted_bytes = dict(+left)
 
     @property
@@ -208,7 +208,7 @@ class Execution:
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
 
 
-def _bytes_by_target(changes: Sequence[PgChange]) -> Counter[int]:
+def bytes_by_target(changes: Iterable[PgChange]) -> Counter[int]:
     """OSD → bytes of the shards that it gets by the changes."""
     found: Counter[int] = Counter()
     for change in changes:

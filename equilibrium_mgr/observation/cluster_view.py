@@ -6,29 +6,27 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from functools import lru_cache, partial
 from typing import (
-    Any, Callable, Container, Dict, FrozenSet, List, Mapping, NamedTuple, Optional,
-    Sequence, Tuple)
+    Any, Callable, Container, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..execution.pending_moves import PendingMoves
 from ..execution.throttle import unseen
 from ..gateway.cluster_summary import ClusterSummary
 from ..plan.model import ClassUsage, Usage
-from ..plan.usage import ShardCounts, class_usage, counted_usage, growth_bytes, shard_weight
+from ..plan.usage import (
+    ShardCounts, class_usage, counted_usage, growth_bytes, recount, shard_counts)
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
-from ..snapshot.model import Pg, Pool, Snapshot, pg_number
+from ..snapshot.model import Pg, Snapshot, pg_number
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
 
 #: Counted, and asked for their states, before it gives way again: about a millisecond.
 _PGS_A_PIECE, _STATES_A_PIECE = 200, 2000
-
-#: What rounding may leave of a sum of weights.
-_NOTHING = 1e-9
 
 
 class PlacementCounts(NamedTuple):
@@ -42,33 +40,17 @@ class PlacementCounts(NamedTuple):
 
 def count_placement(snapshot: Snapshot) -> PlacementCounts:
     """The counts of a snapshot."""
-    soon: Dict[int, Dict[int, float]] = {pool: {} for pool in snapshot.pools}
-    acting: Dict[int, int] = {}
+    soon = shard_counts(snapshot, (
+        (pg, pg.up) for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)))
+    acting: Counter[int] = Counter()
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        _add_weights(soon[pg.pool], snapshot.pools[pg.pool], pg, pg.up, 1)
-        for osd in pg.acting:
-            acting[osd] = acting.get(osd, 0) + 1
+        acting.update(pg.acting)
     now: Dict[int, Dict[int, float]] = {}
     for pg in snapshot.in_flight().values():
         if pg.pool not in now:
             now[pg.pool] = dict(soon[pg.pool])
-        _add_weights(now[pg.pool], snapshot.pools[pg.pool], pg, pg.up, -1)
-        _add_weights(now[pg.pool], snapshot.pools[pg.pool], pg, pg.holders, 1)
+        recount(now[pg.pool], snapshot.pools[pg.pool], pg.pgid, pg.up, pg.holders)
     return PlacementCounts(soon, {**soon, **now}, acting)
-
-
-def _add_weights(counts: Dict[int, float], pool: Pool, pg: Pg, osds: Sequence[int],
-                 sign: int) -> None:
-    """Adds a PG's shards, each by its weight; what comes to nothing is left out, as of a shard
-    without data."""
-    weight = sign * (1 if not pool.pg_num & (pool.pg_num - 1) else shard_weight(pool, pg.pgid))
-    for osd in osds:
-        count = counts.get(osd, 0) + (
-            weight if pool.is_uniform else weight * pool.ratio_on(osd, osds))
-        if count > _NOTHING or count < -_NOTHING:
-            counts[osd] = count
-        else:
-            counts.pop(osd, None)
 
 
 OFF, WAITING, BLOCKED, THROTTLED = "off", "waiting", "blocked", "throttled"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from itertools import accumulate, zip_longest
-from typing import Container, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Container, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
@@ -204,8 +204,6 @@ _FORGOTTEN_SECONDS, _FORGOTTEN_BYTES = 1.0, 1.0
 #: A longer estimate says only that nothing has arrived for long.
 _LONGEST_SECONDS = 365 * 86400.0
 
-_Shards = Dict[Tuple[str, Optional[int]], Movement]   # by (pgid, target)
-
 
 class Rate(NamedTuple):
     """Bytes that have arrived in so many seconds; older measurements count less."""
@@ -259,48 +257,32 @@ class TimeLeft(NamedTuple):
         return self.seconds * _SLOWEST
 
 
-class RateMeter:
-    """Measures what arrives between observations; used by the serve thread."""
-
-    def __init__(self) -> None:
-        self.rates = TransferRates()
-        self._shards: _Shards = {}
-        self._at: Optional[float] = None   # seconds since the epoch, of the last observation
-
-    def observe(self, snapshot: Snapshot, movements: Sequence[Movement]) -> TransferRates:
-        """Measures what has arrived since the last observation; returns the rates."""
-        shards = {(shard.pgid, shard.target): shard for shard in movements}
-        seconds = snapshot.taken_at - self._at if self._at is not None else 0.0
-        if seconds > 0.0:
-            self.rates = self._measured(snapshot, shards, seconds)
-        if seconds != 0.0 or self._at is None:
-            self._shards, self._at = shards, snapshot.taken_at
-        else:   # the same moment, after a batch
-            self._shards.update(shards)
-        return self.rates
-
-    def _measured(self, snapshot: Snapshot, shards: _Shards, seconds: float) -> TransferRates:
-        by_osd = {osd: rate.aged(seconds, _ESTIMATE_SECONDS)
-                  for osd, rate in self.rates.by_osd.items()}
-        awaited = {target for _, target in self._shards if target is not None}
-        for osd in awaited:
-            by_osd[osd] = by_osd.get(osd, Rate()).plus(0.0, seconds)
-        ours = everything = 0
-        for key, shard in self._shards.items():
-            count = _arrived(snapshot, shard, shards.get(key))
-            everything += count
-            if shard.origin == PLAN:
-                ours += count
-            if shard.target is not None:
-                by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
-        before = self.rates
-        is_ours = any(shard.origin == PLAN for shard in self._shards.values())
-        return TransferRates(
-            {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
-            before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
-            before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
-            before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
-            snapshot.taken_at if ours else before.moved_at)
+def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: float,
+                   snapshot: Snapshot, movements: Iterable[Movement]) -> TransferRates:
+    """The rates at an observation that is so many seconds after that of `before` and the `earlier`
+    movements. At the same moment, as after a batch, and where the clock was set back nothing is
+    measured."""
+    if seconds <= 0.0:
+        return before
+    left = {(shard.pgid, shard.target): shard for shard in movements}
+    by_osd = {osd: rate.aged(seconds, _ESTIMATE_SECONDS) for osd, rate in before.by_osd.items()}
+    for osd in {shard.target for shard in earlier if shard.target is not None}:
+        by_osd[osd] = by_osd.get(osd, Rate()).plus(0.0, seconds)
+    ours = everything = 0
+    for shard in earlier:
+        count = _arrived(snapshot, shard, left.get((shard.pgid, shard.target)))
+        everything += count
+        if shard.origin == PLAN:
+            ours += count
+        if shard.target is not None:
+            by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
+    is_ours = any(shard.origin == PLAN for shard in earlier)
+    return TransferRates(
+        {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
+        before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
+        before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
+        before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
+        snapshot.taken_at if ours else before.moved_at)
 
 
 def time_left(rates: TransferRates, movements: Iterable[Movement],

@@ -17,7 +17,7 @@ from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view, with_misplaced
-from .movements import PLAN, RateMeter
+from .movements import PLAN, measured_rates
 
 #: The longest time between two observations while moves are in flight that stand still, and the
 #: shortest at rest; and where an OSD is above nearfull.
@@ -52,7 +52,6 @@ class ClusterObserver:
         #: summary a round suffices
         self.is_awaiting = False
         self.is_required = False    # whether the next round looks, whatever has changed
-        self._meter = RateMeter()
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # when last seen; None before
         self._began_at = -_REQUESTED_SECONDS   # the last observation
@@ -145,15 +144,18 @@ class ClusterObserver:
     def update_view(self, snapshot: Snapshot, settings: Settings,
                     same_bounds: bool = False) -> None:
         """Replaces the view. Our own moves leave the bounds as they are (`same_bounds`)."""
-        bounds = self.view.utilization_bounds if same_bounds and self.view is not None else (
+        before = self.view
+        bounds = before.utilization_bounds if same_bounds and before is not None else (
             self._bounds(snapshot))
         self.builtin_active = self._gateway.builtin_balancer_active()
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
-                              self._cooldown.moved.keys() | self._pending.sent_before, self.view)
+                              self._cooldown.moved.keys() | self._pending.sent_before, before)
         try:   # rates are only shown: neither a round nor `off` may fail for them
-            self.view = self.view._replace(
-                rates=self._meter.observe(snapshot, self.view.movements))
+            if before is not None:
+                self.view = self.view._replace(rates=measured_rates(
+                    before.rates, before.movements, snapshot.taken_at - before.snapshot.taken_at,
+                    snapshot, self.view.movements))
         except Exception:
             self._log.exception("rates cannot be measured")
         if self._last_summary is not None:

@@ -8,15 +8,16 @@ from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Option
 
 from ..execution.outcomes import ExcludedPgs
 from ..execution.verdict import Refusals, Verdict
-from ..plan.model import PgChange, Usage, is_same_placement
+from ..plan.model import PgChange, Usage
 from ..plan.options import PlanOptions
-from ..plan.usage import ShardCounts, counted_usage, shard_weight
+from ..plan.usage import counted_usage
 from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet, UtilizationBounds
 from ..planner.refusal_census import Census, RefusalCensus
 from ..runtime.formatting import format_time, named
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Osd
+from ..what_if.failure import Placement, placement
 from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
 
 
@@ -174,50 +175,9 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
                    " 'ceph equilibrium explain' tells why", state=STUCK, refusals=refusals)
 
 
-#: Sums of weights that are not whole may leave this much of nothing.
-_NO_SHARD = 1e-6
-
-
-class PlannedPlacement(NamedTuple):
+def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Placement:
     """When everything in flight has arrived and the changes have been made."""
-
-    used: Dict[int, int]    # OSD id → used bytes
-    shards: ShardCounts     # pool id → OSD id → shards
-    changes: int            # that were applied
-    incoming: Dict[int, int]   # OSD id → bytes that these bring it
-    outgoing: Dict[int, int]   # OSD id → bytes that these take from it
-
-
-def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> PlannedPlacement:
-    """Applies the changes to what the view will be. Changes of PGs that are elsewhere now are left
-    out: they would not be sent either."""
-    used = dict(view.used_soon)
-    shards = {pool: dict(counts) for pool, counts in view.counts.soon.items()}
-    pgs, applied = view.snapshot.pgs, 0
-    incoming: Dict[int, int] = {}
-    outgoing: Dict[int, int] = {}
-    for change in changes:
-        pg = pgs.get(change.pgid)
-        if pg is None or not is_same_placement(pg.up, change.up_before,
-                                               view.snapshot.pools[pg.pool].erasure):
-            continue
-        applied += 1
-        before, after = set(change.up_before), set(change.up_after)
-        pool = view.snapshot.pools[pg.pool]
-        counts, weight = shards[pg.pool], shard_weight(pool, pg.pgid)
-        for osds, up, step, moved in ((after - before, change.up_after, 1, incoming),
-                                      (before - after, change.up_before, -1, outgoing)):
-            for osd in osds:
-                size = pool.bytes_on(pg.shard_bytes, osd, up)
-                moved[osd] = moved.get(osd, 0) + size
-                if osd in used:
-                    used[osd] += step * size
-                    counts[osd] = counts.get(osd, 0) + step * weight * (
-                        1 if pool.is_uniform else pool.ratio_on(osd, up))
-    for counts in shards.values():
-        for osd in [osd for osd, count in counts.items() if count < _NO_SHARD]:
-            del counts[osd]
-    return PlannedPlacement(used, shards, applied, incoming, outgoing)
+    return placement(view.snapshot, changes, view.used_soon, view.counts.soon)
 
 
 def planned_usage(view: ClusterView, changes: Iterable[PgChange]) -> Usage:

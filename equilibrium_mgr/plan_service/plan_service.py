@@ -1,22 +1,26 @@
-"""Makes plans in background jobs, keeps them, and compares their aims."""
+"""Background jobs: they make plans, which are kept, compare the aims of a plan, and compute what
+failures lead to. Commands show the newest answer, or that it is being computed."""
 from __future__ import annotations
 
 import logging
 import threading
 import time
 from functools import partial
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import (
+    Any, Callable, Dict, Hashable, Mapping, NamedTuple, Optional, Tuple, TypeVar, Union)
 
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.aim_comparison import FAILED, PLANNING, AimComparison, AimFigures, figures_of
-from ..plan.model import Plan, pool_pgs, topology_of
-from ..plan.options import PlanOptions
+from ..plan.model import Plan, Usage, pool_pgs, topology_of
+from ..plan.options import AIMS, PlanOptions
 from ..plan.store import MAX_PLANS, PlanHead, PlanStore
 from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
-from ..snapshot.model import Snapshot, pool_of
+from ..snapshot.model import Osd, Snapshot, pool_of
+from ..what_if.failure import (
+    Failure, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
+    worst_failures)
 
 #: Named plans that may be in progress at once: each waits for those before it.
 MAX_PLANS_IN_PROGRESS = 10
@@ -27,28 +31,84 @@ _MAX_WAITS = 3
 Planner = Callable[[Snapshot, PlanOptions], Plan]   # make_plan, or what stands in for it
 
 
-class PlanProgress(NamedTuple):
-    """A plan that is made or waits to be."""
+class PlanProgress:
+    """A plan that is made or waits to be; the job thread counts its moves."""
 
-    plan: str          # its name; empty for an automatic plan
-    started_at: float  # seconds since the epoch
-    moves: int         # found so far
-    aim: str
-    running: bool = False   # False while it waits for another plan
+    def __init__(self, plan: str, started_at: float, aim: str) -> None:
+        self.plan = plan               # its name; empty for an automatic plan
+        self.started_at = started_at   # seconds since the epoch
+        self.aim = aim
+        self.moves = 0                 # found so far
 
 
-class _Job:
-    """One attempt to make a plan."""
+PLANNING, READY, FAILED = "planning", "ready", "failed"
 
-    def __init__(self, progress: PlanProgress) -> None:
-        self.progress = progress
-        self.cancelled = False
+
+class AimFigures(NamedTuple):
+    """The figures of a plan with one aim; None until it is ready."""
+
+    state: str
+    classes: Optional[Dict[str, float]] = None  # device class → highest utilization, a ratio
+    room_gain_bytes: Optional[int] = None       # how much more fits if all pools grow alike
+    bytes: Optional[int] = None
+    moves: Optional[int] = None
+    osdmap_epoch: Optional[int] = None
+    stop_reason: Optional[str] = None
+    failure: Optional[str] = None
+
+
+def figures_of(plan: Plan) -> AimFigures:
+    """The figures of a finished plan."""
+    return AimFigures(
+        READY, {name: usage.max for name, usage in plan.after.classes.items()},
+        plan.room_gained_bytes, plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
+
+
+class AimComparison(NamedTuple):
+    """The other aims of one kept plan, under the same limits."""
+
+    aims: Dict[str, AimFigures]
+    options_known: bool   # False: the plan's own limits are lost
+
+
+class FailureQuestion(NamedTuple):
+    """What fails, and of which placement."""
+
+    failure: Optional[Failure]   # None: each failure domain, one at a time
+    plan: Optional[str] = None   # a kept one's name; None: as everything in flight leads to
+    head: str = ""               # of that plan, as it is stored: another one may get its name
+
+
+class FailureAnswer(NamedTuple):
+    """What follows. One of `recovery` and `worst` is there."""
+
+    epoch: int              # of the osdmap
+    made_at: float          # seconds since the epoch
+    applied_changes: int    # of the plan; the others' PGs are elsewhere by now
+    backfillfull_ratio: float
+    osds: Mapping[int, Osd]             # by id
+    degraded_pgs: int                   # or inactive, of the cluster as it is
+    before: Usage                       # of the placement that fails
+    recovery: Optional[Recovery]
+    worst: Optional[Dict[str, TypeFailures]]
+
+
+#: Answers that are kept, on failures and aims.
+MAX_ANSWERS = 16
+#: Seconds for which an answer on a failure serves at another epoch, and at its own: bytes change as
+#: well.
+_OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
+#: After so long the worst of the failure domains are those computed so far: plans wait for the job.
+_MOST_SECONDS = 60.0
+
+_Answer = TypeVar("_Answer")
 
 
 class PlanService:
-    """Hands plans to the background jobs and keeps account of them.
+    """Hands plans and questions to the background jobs and keeps account of them. Any thread may
+    use it.
 
-    `clock` returns seconds since the epoch; `monotonic` those of time limits, never going back.
+    `clock` returns seconds since the epoch.
     """
 
     def __init__(self, gateway: Gateway, plan_store: PlanStore, jobs: JobRunner,
@@ -59,23 +119,23 @@ class PlanService:
         self._clock = clock
         self._log = log
         self.planner: Planner = make_plan
-        self.monotonic: Callable[[], float] = time.monotonic
-        self.time_slice: Callable[[], TimeSlice] = TimeSlice
         self.plans_begun = 0   # since the mgr became active, those that compare aims included
         self._lock = threading.Lock()
-        self._in_progress: Dict[str, _Job] = {}   # by the plan's name
+        self._in_progress: Dict[str, PlanProgress] = {}   # by the plan's name
         #: by the plan's name, the newest last; the automatic one's stays until one is made
         self._failures: Dict[str, str] = {}
-        #: by the plan's name: what it was made with, for those of this process; and its comparison
+        #: by the plan's name: what it was made with, for those of this process
         self._options: Dict[str, Tuple[PlanHead, PlanOptions]] = {}
-        self._comparisons: Dict[str, AimComparison] = {}
+        #: by question, the newest last: the answer, a str that says why a job ended without one, or
+        #: None while it is computed
+        self._answers: Dict[Hashable, Any] = {}
         self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
     def plans_in_progress(self) -> Dict[str, PlanProgress]:
         """Name → progress of each plan that is made or waits to be; "" is the automatic plan."""
         with self._lock:
-            return {name: job.progress for name, job in self._in_progress.items()}
+            return dict(self._in_progress)
 
     def last_failure(self, name: str) -> Optional[str]:
         """Why the last attempt to make a plan of this name failed, or None."""
@@ -83,18 +143,16 @@ class PlanService:
 
     def submit_named(self, name: str, options: PlanOptions, max_seconds: float) -> bool:
         """Starts to make a plan that is kept; False where one of that name is in progress."""
-        is_new = self._submit(name, None, options, max_seconds, partial(self._keep, name, options))
-        if is_new:
-            self._comparisons.pop(name, None)  # its plan is about to be replaced
-        return is_new
+        return self._submit(name, None, options, max_seconds, partial(self._keep, name, options))
 
-    def _keep(self, name: str, options: PlanOptions, plan: Plan, job: _Job) -> None:
+    def _keep(self, name: str, options: PlanOptions, plan: Plan, job: PlanProgress) -> None:
         head = self._plan_store.put(name, plan, self._clock())
-        self._options[name] = head, options
+        kept = self._plan_store.heads()
+        self._options = {one: made for one, made in {
+            **self._options, name: (head, options)}.items() if one in kept}
         # it may have been cancelled while it was written
-        if job.cancelled and self._plan_store.heads().get(name) == head:
+        if self._in_progress.get(name) is not job and kept.get(name) == head:
             self._plan_store.remove(name)
-            self.forget(name)
 
     def cancel(self, name: str) -> bool:
         """Cancels a plan in progress: at once, or where it next gives way while it is being made.
@@ -102,55 +160,121 @@ class PlanService:
         False where no plan of that name is in progress.
         """
         with self._lock:
-            job = self._in_progress.pop(name, None)
-            if job is not None:
-                job.cancelled = True
-            return job is not None
+            return self._in_progress.pop(name, None) is not None
 
     def submit_automatic(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
                          done: Callable[[Plan], None]) -> bool:
         """Starts a plan for automatic balancing, which is handed to `done` and not kept."""
         return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
 
-    def forget(self, name: str) -> None:
-        """Forgets what is known of the other aims of a plan that was removed."""
-        self._options.pop(name, None)
-        self._comparisons.pop(name, None)
-
     def compare(self, name: str, otherwise: PlanOptions,
                 max_seconds: float) -> Optional[AimComparison]:
         """Figures of plans with the other aims, under the limits of a kept plan; None where no plan
         has that name.
 
-        Figures that are missing are planned by the job thread, at most `max_seconds` for each aim.
-        `otherwise` has the limits for a plan that another mgr has made. A failure is returned once.
+        Figures that are missing are planned by jobs, at most `max_seconds` for each aim.
+        `otherwise` has the limits for a plan that another mgr has made.
         """
         head = self._plan_store.heads().get(name)
         if head is None:
             return None
-        comparison = self._comparisons.get(name)
-        if comparison is None or comparison.head != head:
-            made, options = self._options.get(name, (None, otherwise))
-            comparison = self._comparisons[name] = AimComparison(
-                head, options if made == head else otherwise, made == head)
-            for aim in comparison.aims:
-                self._jobs.submit(f"compare {name} with aim {aim}", partial(
-                    self._plan_aim, comparison, aim, max_seconds))
+        made, known = self._options.get(name, (None, otherwise))
+        aims: Dict[str, AimFigures] = {}
+        for aim in AIMS:
+            if aim != head.aim:
+                options = (known if made == head else otherwise)._replace(aim=aim)
+                found = self._ask(
+                    (head.to_json(), aim), f"compare {name} with aim {aim}",
+                    partial(self._aim_figures, head, options, max_seconds), lambda _: True)
+                aims[aim] = (AimFigures(PLANNING) if found is None
+                             else AimFigures(FAILED, failure=found) if isinstance(found, str)
+                             else found)
+        return AimComparison(aims, made == head)
+
+    def _aim_figures(self, head: PlanHead, options: PlanOptions,
+                     max_seconds: float) -> Optional[AimFigures]:
+        """None where the plan that is compared is replaced or removed meanwhile."""
+        def is_wanted(_moves: int) -> bool:
+            return (head.name not in self._in_progress
+                    and self._plan_store.heads().get(head.name) == head)
+        if not is_wanted(0):
+            return None
+        figures = figures_of(self._make(self._settled(None), options, max_seconds, is_wanted))
+        return figures if is_wanted(0) else None
+
+    def failure(self, question: FailureQuestion) -> Union[FailureAnswer, str, None]:
+        """What follows from a failure; None while a job computes it, which this starts; or why that
+        failed, which is told once."""
+        name = question.failure.name if question.failure is not None else "the worst"
+
+        def serves(answer: FailureAnswer) -> bool:
+            seconds = (_SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
+                       else _OTHER_EPOCH_SECONDS)
+            return self._clock() - answer.made_at < seconds
+        return self._ask(question, f"failure of {name}",
+                         partial(self._failure_answer, question), serves)
+
+    def _failure_answer(self, question: FailureQuestion) -> FailureAnswer:
+        changes = () if question.plan is None else self._plan_store.get(question.plan).changes
+        snapshot = self._gateway.snapshot()
+        failure, recovery, worst = question.failure, None, None
+        with giving_way(self._limited(_MOST_SECONDS, lambda _moves: True)):
+            placed = placement(snapshot, changes)
+            if failure is None:
+                worst = worst_failures(placed, self._gateway.up_sets_without)
+            else:
+                recovery = recovery_from(placed, failure, pgs_by_osd(placed),
+                                         self._gateway.up_sets_without)
+            return FailureAnswer(
+                snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
+                snapshot.osds, sum(states.inactive + states.degraded
+                                   for states in snapshot.pool_states.values()),
+                usage_of(placed), recovery, worst)
+
+    def _ask(self, question: Hashable, name: str, compute: Callable[[], Optional[_Answer]],
+             serves: Callable[[_Answer], bool]) -> Union[_Answer, str, None]:
+        """The kept answer, where that `serves` still; None while a job computes it, which this
+        starts; or why that failed, which is told once. `name`: of the job, for the log. `compute`
+        returns None where the answer is not wanted any more."""
+        with self._lock:
+            known = self._answers.get(question)
+            is_new = question not in self._answers or not (
+                known is None or isinstance(known, str) or serves(known))
+            if is_new:
+                self._answers[question] = None
+        if is_new:
+            self._jobs.submit(name, partial(self._answer, question, compute))
             self._jobs.run_pending()
-        states = {figures.state for figures in comparison.aims.values()}
-        if FAILED in states and PLANNING not in states:
-            self._comparisons.pop(name, None)
-        return comparison
+        with self._lock:
+            known = self._answers.get(question)
+            if isinstance(known, str):
+                del self._answers[question]
+            return known
+
+    def _answer(self, question: Hashable, compute: Callable[[], Optional[_Answer]]) -> None:
+        found: Union[_Answer, str, None] = None
+        try:
+            found = compute()
+        except Exception as error:
+            self._log.exception("what was asked for cannot be computed")
+            found = f"{type(error).__name__}: {error}"
+        with self._lock:
+            self._answers.pop(question, None)
+            if found is not None and not self._stopping:
+                self._answers[question] = found
+            for oldest in [one for one, known in self._answers.items() if known is not None][
+                    :-MAX_ANSWERS]:
+                del self._answers[oldest]
 
     def stop(self) -> None:
-        """Ends the running plan where it next gives way."""
+        """Ends the running job where it next gives way."""
         self._stopping = True
 
     def _submit(self, name: str, snapshot: Optional[Snapshot], options: PlanOptions,
-                max_seconds: float, done: Callable[[Plan, _Job], None]) -> bool:
+                max_seconds: float, done: Callable[[Plan, PlanProgress], None]) -> bool:
         """Plans are made in the order in which they are submitted, but an automatic one first: it
         may relieve a full OSD."""
-        job = _Job(PlanProgress(name, self._clock(), 0, options.aim))
+        job = PlanProgress(name, self._clock(), options.aim)
         with self._lock:
             if name in self._in_progress:
                 return False
@@ -163,7 +287,7 @@ class PlanService:
                 if self._advance(job, 0):
                     plan = self._make(self._settled(snapshot), options, max_seconds,
                                       partial(self._advance, job))
-                    if not job.cancelled:
+                    if self._advance(job, len(plan.moves)):
                         if not self._stopping:
                             done(plan, job)
                         self.last_plan = {
@@ -179,7 +303,7 @@ class PlanService:
             except Exception as error:
                 self._log.exception("making plan %r failed", name or "automatic")
                 with self._lock:
-                    if not job.cancelled:
+                    if self._in_progress.get(name) is job:
                         self._failures.pop(name, None)
                         self._failures[name] = f"{type(error).__name__}: {error}"
                         for oldest in [known for known in self._failures if known][:-MAX_PLANS]:
@@ -191,26 +315,10 @@ class PlanService:
         self._jobs.submit(f"plan {name or 'automatic'}", run, first=not name)
         return True
 
-    def _advance(self, job: _Job, moves: int) -> bool:
+    def _advance(self, job: PlanProgress, moves: int) -> bool:
         """Records the moves found so far; False where the plan has been cancelled."""
-        with self._lock:
-            job.progress = job.progress._replace(moves=moves, running=True)
-            return not job.cancelled
-
-    def _plan_aim(self, comparison: AimComparison, aim: str, max_seconds: float) -> None:
-        name = comparison.head.name
-
-        def is_wanted(_moves: int) -> bool:
-            return self._comparisons.get(name) is comparison
-        if self._stopping or not is_wanted(0):
-            return
-        try:
-            figures = figures_of(self._make(
-                self._settled(None), comparison.options._replace(aim=aim), max_seconds, is_wanted))
-        except Exception as error:
-            self._log.exception("planning %r with aim %s failed", name, aim)
-            figures = AimFigures(FAILED, failure=f"{type(error).__name__}: {error}")
-        comparison.aims = {**comparison.aims, aim: figures}
+        job.moves = moves
+        return self._in_progress.get(job.plan) is job
 
     def _make(self, snapshot: Snapshot, options: PlanOptions, max_seconds: float,
               is_wanted: Callable[[int], bool]) -> Plan:
@@ -246,7 +354,7 @@ class PlanService:
     def _limited(self, max_seconds: float, is_wanted: Callable[[int], bool]) -> AskToGoOn:
         """How a plan in the making gives way. It ends after `max_seconds`, at shutdown, or where it
         is not wanted: `is_wanted` is called with the moves found so far, at each yield."""
-        time_slice, started = self.time_slice(), self.monotonic()
+        time_slice, started = TimeSlice(), time.monotonic()
         still_wanted = True
 
         def ask(moves: int) -> bool:
@@ -254,5 +362,5 @@ class PlanService:
             if time_slice.yield_if_due():
                 still_wanted = is_wanted(moves)
             return (still_wanted and not self._stopping
-                    and self.monotonic() - started < max_seconds)
+                    and time.monotonic() - started < max_seconds)
         return ask

@@ -172,21 +172,25 @@ class Placement(NamedTuple):
         return self.snapshot.upmap_items.get(pgid, ()) if change is None else change.items
 
 
-def placement(snapshot: Snapshot, changes: Iterable[PgChange] = ()) -> Placement:
-    """The placement after the changes; those of PGs that are elsewhere by now are left out."""
+def placement(snapshot: Snapshot, changes: Iterable[PgChange] = (),
+              used_before: Optional[Mapping[int, int]] = None,
+              shards_before: Optional[ShardCounts] = None) -> Placement:
+    """The placement after the changes; those of PGs that are elsewhere by now are left out, as they
+    would not be sent either. `used_before` (OSD id → used bytes) and `shards_before`: once
+    everything in flight has arrived, where that is known already."""
+    used = dict(used_before) if used_before is not None else {
+        osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    shards = {pool: dict(counts) for pool, counts in (
+        shards_before if shards_before is not None else shard_counts(snapshot, (
+            (pg, pg.up) for pg in piecewise(snapshot.pgs.values(), _PLACED_PGS_A_PIECE)))).items()}
     applied: Dict[str, PgChange] = {}
-    for change in changes:
+    for change in piecewise(changes, _PLACED_PGS_A_PIECE):
         pg = snapshot.pgs.get(change.pgid)
         if pg is not None and is_same_placement(pg.up, change.up_before,
                                                 snapshot.pools[pg.pool].erasure):
             applied[change.pgid] = change
-    shards = shard_counts(snapshot, (
-        (pg, pg.up if pg.pgid not in applied else applied[pg.pgid].up_after)
-        for pg in piecewise(snapshot.pgs.values(), _PLACED_PGS_A_PIECE)))
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    for change in piecewise(applied.values(), _PLACED_PGS_A_PIECE):
-        pg = snapshot.pgs[change.pgid]
-        move_shards(used, pg, pg.up, change.up_after, snapshot.pools[pg.pool])
+            move_shards(used, pg, pg.up, change.up_after, snapshot.pools[pg.pool])
+            recount(shards[pg.pool], snapshot.pools[pg.pool], pg.pgid, pg.up, change.up_after)
     return Placement(snapshot, applied, used, shards)
 
 

@@ -18,7 +18,8 @@ def _executing(monkeypatch: pytest.MonkeyPatch, broken: str) -> Harness:
         monkeypatch.setattr(FakeGateway, "write_to_cluster_log", _fails)
     harness = Harness(uneven(), max_moves_per_round=1)
     if broken == "rates":
-        monkeypatch.setattr(harness.balancer.observer._meter, "observe", _fails)
+        monkeypatch.setattr(
+            "equilibrium_mgr.observation.observer.measured_rates", _fails)
     harness.balancer.execute("p", kept(harness))
     harness.round()
     return harness

@@ -32,8 +32,8 @@ def drained(num_bytes: int = 5 * GIB, **options: Any) -> Harness:
 def test_an_osd_is_emptied_while_automatic_balancing_is_off() -> None:
     harness = run(drained())
     assert not any(0 in up for up in harness.gateway.cluster.up.values())
-    assert harness.balancer.state == "off" and "no shard is left on osd.0" in (
-        harness.balancer.reason)
+    assert harness.balancer.status.state == "off" and "no shard is left on osd.0" in (
+        harness.balancer.status.reason)
     assert harness.balancer.drains.status.stop_check == StopCheck(True, "")
     assert harness.gateway.asked_to_stop[0] == frozenset((0,))
 
@@ -98,11 +98,11 @@ def test_shards_that_were_moved_a_short_while_ago_wait_for_pg_cooldown() -> None
     harness = drained(pg_cooldown=3600)
     harness.balancer.dispatcher.cooldown.start(["1.0", "1.1"], harness.now)
     run(harness)
-    assert harness.balancer.state == "waiting"
-    assert harness.balancer.reason.startswith("2 shards of osd.0 wait until 1970-01-01 01:1")
+    assert harness.balancer.status.state == "waiting"
+    assert harness.balancer.status.reason.startswith("2 shards of osd.0 wait until 1970-01-01 01:1")
     assert harness.balancer.status.reason_code == "cooldown"
     assert not harness.balancer.drains.status.stuck_sentence
     assert outcomes(harness) == [] and len(harness.gateway.sent) == 10
     run(harness, 70)
-    assert len(harness.gateway.sent) == 12 and harness.balancer.state == "off"
+    assert len(harness.gateway.sent) == 12 and harness.balancer.status.state == "off"
     assert outcomes(harness) == ["completed: no shard is left on osd.0"]

@@ -70,7 +70,7 @@ def test_true_count_never_passes_the_limit(seed: int) -> None:
     for _ in range(300):
         before = late.truth()
         late.harness.round(10)
-        assert late.truth() <= max(80, before), late.harness.balancer.reason
+        assert late.truth() <= max(80, before), late.harness.balancer.status.reason
         late.go_on()
         harness = late.harness
         if harness.balancer.execution is None or len(harness.gateway.sent) == 40:
@@ -95,4 +95,4 @@ def test_what_waits_for_recovery_by_its_log_is_misplaced_though_ceph_calls_it_de
             cluster.records[pgid] = cluster.records[pgid]._replace(
                 state="active+recovery_wait+degraded", reported_epoch=cluster.epoch)
         assert 10 * len(harness.gateway.sent) <= 80
-    assert harness.gateway.sent and harness.balancer.state == "moving"
+    assert harness.gateway.sent and harness.balancer.status.state == "moving"

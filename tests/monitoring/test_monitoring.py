@@ -106,7 +106,7 @@ def _states(session: Session) -> Iterator[str]:
     run(session, "sim flag set norebalance", "sim run 5m")
     yield run(session, "equilibrium metrics")
     run(session, "sim flag unset norebalance", "sim backfill rate 1G", "sim run 12h")
-    assert session.module.balancer.state == "balanced"
+    assert session.module.balancer.status.state == "balanced"
     yield run(session, "equilibrium metrics")
     run(session, "equilibrium off", "sim mon down", "sim run 2m")
     yield run(session, "equilibrium metrics")

@@ -1,7 +1,7 @@
 """What arrives between observations, and how long the rest takes."""
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -9,8 +9,7 @@ from tests.support.units import GIB
 from tests.support.few import few
 
 from equilibrium_mgr.observation.movements import (
-    CRUSH, PLAN, Movement, Rate, RateMeter, TransferRates, time_left)
-from equilibrium_mgr.snapshot.model import Snapshot
+    CRUSH, PLAN, Movement, Rate, TransferRates, measured_rates, time_left)
 
 #: 1.0 to 1.7 have arrived at osd.0 to osd.7.
 THERE = Cluster(hosts(8)).pool(1, size=1)
@@ -26,14 +25,23 @@ def shard(number: int, left_gib: float, origin: str = PLAN,
                     int(left_gib * GIB), "backfilling", origin)
 
 
-def at(seconds: float) -> Snapshot:
-    return SNAPSHOT._replace(taken_at=seconds)
+class Meter:
+    """Measures from one observation to the next."""
+
+    def __init__(self) -> None:
+        self.rates = TransferRates()
+        self.last: Tuple[float, Sequence[Movement]] = (1000.0, ())
+
+    def observe(self, now: float, found: Sequence[Movement]) -> None:
+        self.rates = measured_rates(self.rates, self.last[1], now - self.last[0],
+                                    SNAPSHOT._replace(taken_at=now), found)
+        self.last = now, found
 
 
 def measured(*observations: Sequence[Movement], every: float = 100.0) -> TransferRates:
-    meter = RateMeter()
+    meter = Meter()
     for number, found in enumerate(observations):
-        meter.observe(at(1000.0 + every * number), found)
+        meter.observe(1000.0 + every * number, found)
     return meter.rates
 
 
@@ -96,26 +104,26 @@ def test_the_range_is_from_the_rate_of_now_to_half_as_much_again() -> None:
 
 
 def test_a_clock_that_was_set_back_measures_nothing() -> None:
-    meter = RateMeter()
-    meter.observe(at(1000.0), [shard(0, 8)])
-    meter.observe(at(400.0), [shard(0, 6)])
+    meter = Meter()
+    meter.observe(1000.0, [shard(0, 8)])
+    meter.observe(400.0, [shard(0, 6)])
     assert meter.rates == TransferRates()
-    meter.observe(at(500.0), [shard(0, 5)])
+    meter.observe(500.0, [shard(0, 5)])
     assert per_second(meter.rates.by_osd[0]) == pytest.approx(0.01)
 
 
 def after_an_hour_of_arrivals(days: float, resting: Sequence[Movement]) -> TransferRates:
     """Of 1.0; after that so many days in which nothing of ours arrives, and a new move."""
-    meter, now = RateMeter(), 1000.0
+    meter, now = Meter(), 1000.0
     for minute in range(61):
-        meter.observe(at(now), [shard(0, 400.0 - 6.0 * minute), *resting])
+        meter.observe(now, [shard(0, 400.0 - 6.0 * minute), *resting])
         now += 60.0
     for _ in range(int(days * 144)):
-        meter.observe(at(now), resting)
+        meter.observe(now, resting)
         now += 600.0
     for _ in range(2):
         now += 60.0
-        meter.observe(at(now), [shard(2, 8), *resting])
+        meter.observe(now, [shard(2, 8), *resting])
     return meter.rates
 
 

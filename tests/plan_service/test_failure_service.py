@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
@@ -10,7 +10,8 @@ from tests.support.fakes import FakeGateway
 from tests.support.units import GIB
 
 from equilibrium_mgr.plan.store import PlanStore
-from equilibrium_mgr.plan_service.failure_service import FailureQuestion, FailureService
+from equilibrium_mgr.plan_service.plan_service import (
+    FailureAnswer, FailureQuestion, PlanService)
 from equilibrium_mgr.runtime.time_slice import give_way
 from equilibrium_mgr.what_if.failure import Failure
 from mgr_stub.host.module_host import InlineJobs
@@ -39,9 +40,14 @@ class Case:
         gateway.epoch = lambda: cluster.epoch
         self.gateway: Any = gateway
         self.asked: List[Sequence[int]] = []
-        self.service = FailureService(
+        self.service = PlanService(
             self.gateway, PlanStore({}), jobs,   # type: ignore[arg-type]
             lambda: self.now, logging.getLogger("test"))
+
+    def ask(self, question: FailureQuestion) -> Optional[FailureAnswer]:
+        answer = self.service.failure(question)
+        assert not isinstance(answer, str)
+        return answer
 
     def up_sets_without(self, osds: Sequence[int],
                         pgids: Iterable[str]) -> Dict[str, Tuple[int, ...]]:
@@ -54,10 +60,10 @@ class Case:
 def test_a_job_computes_and_who_asks_does_not_wait() -> None:
     jobs = HeldJobs()
     case = Case(jobs)
-    assert case.service.ask(HOST) is None and case.service.ask(HOST) is None
+    assert case.ask(HOST) is None and case.ask(HOST) is None
     assert (jobs.pending, case.asked) == (["failure of h0"], [])
     jobs.run()
-    answer = case.service.ask(HOST)
+    answer = case.ask(HOST)
     assert answer is not None and answer.recovery is not None and answer.worst is None
     assert answer.recovery.copied_shards == 1 and answer.epoch == 100
     assert jobs.pending == []
@@ -65,7 +71,7 @@ def test_a_job_computes_and_who_asks_does_not_wait() -> None:
 
 def test_the_worst_failure_maps_for_each_domain() -> None:
     case = Case(InlineJobs())
-    answer = case.service.ask(FailureQuestion(None))
+    answer = case.ask(FailureQuestion(None))
     assert answer is not None and answer.worst is not None
     assert sorted(map(list, case.asked)) == [[0], [1], [2], [3]]
     assert answer.worst["host"].failures == 4
@@ -75,19 +81,21 @@ def test_the_worst_failure_maps_for_each_domain() -> None:
     (0, 599.0, True), (0, 601.0, False), (1, 59.0, True), (1, 61.0, False)])
 def test_an_answer_serves_for_a_while(epochs: int, seconds: float, serves: bool) -> None:
     case = Case(InlineJobs())
-    assert case.service.ask(HOST) is not None
+    assert case.ask(HOST) is not None
     case.now += seconds
     case.gateway.cluster.epoch += epochs
-    assert (case.service.known(HOST) is not None) == serves
-    assert case.service.ask(HOST) is not None    # another one where it does not
+    assert case.ask(HOST) is not None    # another one where it does not
     assert len(case.asked) == (1 if serves else 2)
 
 
 def test_a_failed_job_is_told_once_and_tried_again() -> None:
-    case = Case(InlineJobs())
+    jobs = HeldJobs()
+    case = Case(jobs)
     case.gateway.not_ready = "the mgr has no df yet"
-    assert case.service.ask(HOST) is None
-    assert "no df yet" in str(case.service.pop_reason(HOST))
-    assert case.service.pop_reason(HOST) is None
+    assert case.ask(HOST) is None
+    jobs.run()
+    assert "no df yet" in str(case.service.failure(HOST))
+    assert case.ask(HOST) is None
     case.gateway.not_ready = ""
-    assert case.service.ask(HOST) is not None and case.service.pop_reason(HOST) is None
+    jobs.run()
+    assert case.ask(HOST) is not None

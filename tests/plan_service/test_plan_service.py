@@ -1,15 +1,15 @@
 """The planning harness: plans in the making, what becomes of them, and comparisons of aims."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from tests.plan_service.kept_plans import plan_as_kept
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.fakes import Harness, KeyValueStore
 
-from equilibrium_mgr.plan.aim_comparison import AimComparison
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.plan_service.plan_service import AimComparison
 from equilibrium_mgr.planner.planner import make_plan
 
 OPTIONS = PlanOptions()
@@ -96,12 +96,10 @@ class Planner:
     def __init__(self, harness: Harness, *failing: str) -> None:
         self.asked: List[PlanOptions] = []
         self.failing = failing
-        self.meanwhile: Callable[[], None] = lambda: None
         harness.planning.planner = self
 
     def __call__(self, snapshot: Any, options: PlanOptions) -> Plan:
         self.asked.append(options)
-        self.meanwhile()
         if options.aim in self.failing:
             raise RuntimeError("no plan\nfor you")
         return make_plan(snapshot, options)
@@ -169,7 +167,7 @@ def test_failure_is_told_once_and_tried_again(mocker: Any) -> None:
     assert "RuntimeError" in str(told.aims["least-motion"].failure)
     assert harness.planning.last_failure("p") is None
     planner.failing = ()
-    assert states(compare(harness)) == {"space": "planning", "least-motion": "planning"}
+    assert states(compare(harness)) == {"space": "ready", "least-motion": "planning"}
     harness.jobs.run()
     assert states(compare(harness)) == {"space": "ready", "least-motion": "ready"}
 
@@ -183,6 +181,15 @@ def test_new_plan_of_a_name_is_compared_anew(mocker: Any) -> None:
     assert states(compare(harness)) == {"even": "planning", "least-motion": "planning"}
     harness.jobs.run()
     assert planner.asked == [OPTIONS._replace(aim="even"), OPTIONS._replace(aim="least-motion")]
+
+
+def test_a_plan_that_is_gone_is_not_compared_any_more(mocker: Any) -> None:
+    harness = harness_with_plan()
+    planner = Planner(harness)
+    compare(harness)
+    harness.plan_store.remove("p")
+    harness.jobs.run()
+    assert planner.asked == [] and harness.planning.compare("p", PRESENT, 10.0) is None
 
 
 def test_a_plan_does_not_wait_for_ever_for_a_map_that_never_rests() -> None:

@@ -7,24 +7,18 @@ from typing import Any, Dict, List, Optional
 from tests.support.clusters.random_clusters import random_cluster
 from .looks import evaluated, look_at
 
-from equilibrium_mgr.plan.aim_comparison import AimComparison, AimFigures
-from equilibrium_mgr.plan.model import BALANCE, Plan
-from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.plan.store import PlanHead
+from equilibrium_mgr.plan.model import Plan
+from equilibrium_mgr.plan_service.plan_service import AimComparison, AimFigures
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.answer import CommandAnswer
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
 SPACE = AimFigures("ready", {"hdd": 0.75, "ssd": 0.5}, 3 << 30, 2 << 30, 17, 100, "converged")
-HEAD = PlanHead("p", 0.0, 100, 1, 1, 1, "converged", 1, 1, "even", "", {}, 1, BALANCE)
 
 
-def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE,
-               known: bool = True) -> AimComparison:
-    made = AimComparison(HEAD, PlanOptions(), known)
-    made.aims = {"space": space, "least-motion": least}
-    return made
+def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE) -> AimComparison:
+    return AimComparison({"space": space, "least-motion": least}, True)
 
 
 LOOK = look_at(random_cluster(1).snapshot())

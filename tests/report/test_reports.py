@@ -27,7 +27,7 @@ def test_automatic_plan_that_cannot_be_made_is_told(mocker: Any) -> None:
     harness.round()
     harness.jobs.run()
     harness.round(60)
-    assert "KeyError" in harness.balancer.reason
+    assert "KeyError" in harness.balancer.status.reason
     failure = harness.planning.last_failure("")
     checks = health_checks(harness.balancer.status, harness.now, True, failure or "")
     assert "KeyError" in checks["MGR_EQUILIBRIUM_ERROR"]["detail"][0]

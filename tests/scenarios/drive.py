@@ -41,7 +41,7 @@ def lines(session: Session, watch: Watch, limit: float) -> List[str]:
     found.append(f"upmap items: {sum(len(i) for i in session.cluster.map.upmap_items.values())}")
     if session.cluster.map.chosen_primaries:
         found.append(f"primaries set: {len(session.cluster.map.chosen_primaries)}")
-    found.append(f"ends {balancer.state}: {balancer.reason}")
+    found.append(f"ends {balancer.status.state}: {balancer.status.reason}")
     return found + [f"BROKEN {text}" for text in watch.broken]
 
 

@@ -49,7 +49,7 @@ def test_it_comes_to_rest(any_upmaps_seed: int, tmp_path: Path) -> None:
     session.host.run_for(_DAY)
     assert watch.judge.sent == sent
     assert not watch.broken
-    assert session.module.balancer.state in ("balanced", "stuck", "throttled")
+    assert session.module.balancer.status.state in ("balanced", "stuck", "throttled")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

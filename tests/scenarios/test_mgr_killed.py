@@ -54,5 +54,5 @@ def test_the_successor_finishes(point: str, cluster: Cluster, undisturbed: float
     count = _COUNTS[point.partition("-")[0]]
     result = drive.run(story(cluster, f"{point} {count}"), tmp_path)
     assert not result.watch.broken
-    assert result.session.module.balancer.state == "balanced", result.lines
+    assert result.session.module.balancer.status.state == "balanced", result.lines
     assert highest(result) <= undisturbed + _SAME

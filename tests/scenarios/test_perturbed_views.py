@@ -43,6 +43,7 @@ def test_it_ends_the_same_way(perturbed_seed: int, tmp_path: Path) -> None:
         results.append(drive.run(played, tmp_path / name))
     clear, blurred = results
     assert not blurred.watch.broken
-    assert blurred.session.module.balancer.state == clear.session.module.balancer.state
+    assert blurred.session.module.balancer.status.state == (
+        clear.session.module.balancer.status.state)
     assert highest(blurred) <= highest(clear) + _SAME_UTILIZATION
     assert blurred.watch.figures.commands <= _MORE * clear.watch.figures.commands + _A_FEW

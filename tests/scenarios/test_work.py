@@ -56,7 +56,7 @@ def balanced(folder: Path) -> Session:
     session = open_session(folder)
     session.command("equilibrium on")
     session.host.run_for(6 * _HOUR)
-    assert session.module.balancer.state == "balanced"
+    assert session.module.balancer.status.state == "balanced"
     return session
 
 
@@ -107,7 +107,7 @@ def test_what_stands_in_the_way_is_all_that_is_looked_at(guard: str, under_way: 
     session.command("sim backfill rate 1G")
     # what has been sent arrives, and the cluster log has its line of an hour, which is marked once
     session.host.run_for(80 * _MINUTE)
-    assert session.module.balancer.state in ("blocked", "waiting")
+    assert session.module.balancer.status.state in ("blocked", "waiting")
     work = every_minute(session, 4 * _HOUR, foreign_epoch(session))
     assert work == Work()
 
@@ -115,7 +115,7 @@ def test_what_stands_in_the_way_is_all_that_is_looked_at(guard: str, under_way: 
 def test_balanced_looks_seldom(tmp_path: Path) -> None:
     session = balanced(tmp_path)
     work = every_minute(session, 6 * _HOUR, foreign_epoch(session))
-    assert session.module.balancer.state == "balanced"
+    assert session.module.balancer.status.state == "balanced"
     assert work.full_readings <= 6 * _MOST_LOOKS_BALANCED
     assert work.pg_stats <= 6
     assert not work.plans and not work.kv_writes
@@ -145,7 +145,7 @@ def test_a_tiny_pool_that_swings_makes_no_plan(tmp_path: Path) -> None:
     session.command("sim write swings 1M")
     session.command("equilibrium on")
     session.host.run_for(6 * _HOUR)
-    assert session.module.balancer.state == "balanced"
+    assert session.module.balancer.status.state == "balanced"
     before = work_of(session)
     for turn in range(6 * 6):
         session.command(f"sim {'delete' if turn % 2 else 'write'} swings 70K")

@@ -262,4 +262,4 @@ class Harness:
         self.now += seconds
         self.balancer.require_observation()
         self.balancer.round()
-        return self.balancer.state
+        return self.balancer.status.state

@@ -50,7 +50,7 @@ def _balanced() -> str:
         session = Session.from_state(str(path), 18)
         session.command("equilibrium on")
         session.command("sim run 12h")
-        assert session.module.balancer.state == "balanced"
+        assert session.module.balancer.status.state == "balanced"
         session.command(f"sim save {path}")
         return path.read_text()
 
@@ -197,7 +197,8 @@ def reach(running: Running, state: str) -> None:
         OPERATIONS[state](running)
         return
     STATES[state](running)
-    assert state.startswith(running.session.module.balancer.state), running.status()["reason"]
+    assert state.startswith(running.session.module.balancer.status.state), (
+        running.status()["reason"])
 
 
 # -- events --------------------------------------------------------------------------------------

@@ -5,19 +5,21 @@ import math
 from collections import Counter
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ...execution.execution import bytes_by_target
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
-from ...observation.refusals import PlannedPlacement, planned_placement
-from ...plan.aim_comparison import FAILED, PLANNING, READY, AimComparison, figures_of
+from ...observation.refusals import planned_placement
 from ...plan.model import BALANCE, PgChange, Plan, Usage
 from ...plan.options import AIMS
 from ...plan.usage import class_usage, counted_usage
+from ...plan_service.plan_service import FAILED, PLANNING, READY, AimComparison, figures_of
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ...snapshot import reason_codes as codes
+from ...what_if.failure import Placement
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import (
     class_rows, class_table, format_known, format_osd, held_json, held_sentences, pool_rows,
@@ -122,8 +124,9 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     pools = pool_rows(view, look.space, usage_now, usage)
     classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
     near_classes, near_pools = distances(view, plan, planned, usage)
-    expected, basis = expected_time(view.rates, view.movements, planned.incoming) or (None, None)
-    left = len(plan.changes) - planned.changes   # PGs that are not as the plan found them
+    expected, basis = expected_time(view.rates, view.movements, dict(
+        bytes_by_target(planned.changes.values()))) or (None, None)
+    left = len(plan.changes) - len(planned.changes)   # PGs that are not as the plan found them
     # what the plan rests on has changed, and not by the plan itself: a newer map is no reason
     is_outdated = not is_executing and (left > 0 or outdated_reason is not None)
     when, aim = f"osdmap e{plan.epoch}", f"aim {plan.aim}" if is_search else plan.kind
@@ -136,7 +139,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
                  " out below") if left else ""
     elif is_executing:
         text = (f"{name} is being executed ({aim}, {when}{age}): {content};"
-                f" {planned.changes} of its {pgs} are still to be sent")
+                f" {len(planned.changes)} of its {pgs} are still to be sent")
     else:
         text = f"{name} ({aim}, {when}{age}): {content}"
     text += f", about {format_duration(expected)} ({basis})" if expected is not None else ""
@@ -164,7 +167,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
         "plan": name, "kind": plan.kind, "aim": plan.aim, "osdmap_epoch": plan.epoch,
         "created_at": created_at, "age_seconds": age_seconds,
         "is_outdated": is_outdated, "moves": len(plan.moves), "bytes": plan.bytes,
-        "changes": len(plan.changes), "applicable_changes": planned.changes,
+        "changes": len(plan.changes), "applicable_changes": len(planned.changes),
         "stop_reason": plan.stop_reason,
         "expected_seconds": expected,
         "expected_from": basis,
@@ -338,7 +341,7 @@ def proven_lines(row: Row) -> List[str]:
         f" {plural(row['held_osds'], 'OSD')}" if row["held_osds"] else ""), 2)
 
 
-def distances(view: ClusterView, plan: Plan, planned: PlannedPlacement,
+def distances(view: ClusterView, plan: Plan, planned: Placement,
               usage: Usage) -> Tuple[List[Row], List[Row]]:
     """Of all classes, and of all data pools, whose bounds are known, JSON-ready; `usage`: the
     figures of the planned placement.
@@ -356,8 +359,9 @@ def distances(view: ClusterView, plan: Plan, planned: PlannedPlacement,
     data = {pool: bound for pool, bound in bounds.pool_space.items()
             if bound.shard_bytes and bound.shards * bound.shard_bytes >= _DATA_POOL * whole}
     moved: Counter[str] = Counter()
-    for osd, taken in planned.outgoing.items():
-        moved[osds[osd].device_class if osd in osds else ""] += taken
+    for change in planned.changes.values():
+        for osd in osds.keys() & set(change.up_before) - set(change.up_after):
+            moved[osds[osd].device_class] += change.bytes_on(osd)
     classes: List[Row] = []
     for name, figures in class_usage(view.snapshot, planned.used).items():
         if bounds.class_cuts.get(name) not in bounds.cuts:

@@ -5,7 +5,7 @@ from typing import FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...plan.model import ClassUsage, Usage
-from ...plan_service.failure_service import FailureAnswer
+from ...plan_service.plan_service import FailureAnswer
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, named, plural, wrap)
 from ...what_if.failure import Recovery, TypeFailures

@@ -53,7 +53,7 @@ def test_what_the_last_mgr_has_on_its_way_is_awaited_before_balanced_is_said() -
     for _ in range(4):
         state = harness.round(60)
         harness.jobs.run()
-    assert (state, harness.balancer.reason) == ("moving", "8 PGs are on their way")
+    assert (state, harness.balancer.status.reason) == ("moving", "8 PGs are on their way")
     assert not harness.gateway.sent and not harness.balancer.status.history
     harness.gateway.arrive()
     for _ in range(3):

@@ -27,7 +27,7 @@ def test_plan_that_is_not_worth_its_bytes() -> None:
     cluster.up.update({f"1.{ps:x}": [1] for ps in range(8)})
     harness = idle(cluster, min_gain=0.15)
     assert harness.gateway.sent == []
-    assert "gain less than min_gain (0.15)" in harness.balancer.reason
+    assert "gain less than min_gain (0.15)" in harness.balancer.status.reason
     plans = count_plans(harness, 20, lambda _: None)
     assert plans == 0
     harness.options["min_gain"] = 0.01
@@ -95,5 +95,5 @@ def test_plan_of_which_nothing_can_be_sent_is_not_made_again_at_once() -> None:
         harness.round(30)
         plans += harness.jobs.run()
     assert harness.gateway.sent == [] and plans <= 2
-    assert harness.balancer.state in ("balanced", "stuck")
-    assert "no move can be made" in harness.balancer.reason or plans == 1
+    assert harness.balancer.status.state in ("balanced", "stuck")
+    assert "no move can be made" in harness.balancer.status.reason or plans == 1

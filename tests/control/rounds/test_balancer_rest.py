@@ -30,11 +30,11 @@ def pinned(pool: int = 1, beside: Any = None, classes: Any = None) -> Cluster:
 def test_stuck_is_not_called_balanced() -> None:
     """Pool 1 stays: 60 GiB or little more on osd.0 where 32 on each would be even."""
     harness = idle(pinned())
-    assert harness.balancer.state == "stuck"
+    assert harness.balancer.status.state == "stuck"
     said = re.fullmatch(
         "osd.0, the fullest of class hdd, is (.*) points above the bound, and no legal move helped"
         " it at 1970-01-01 00:.. UTC; 'ceph equilibrium explain' tells why",
-        harness.balancer.reason)
+        harness.balancer.status.reason)
     assert said is not None and 28.0 <= float(said.group(1)) <= 30.0
 
 
@@ -43,9 +43,10 @@ def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
     cluster = pinned()
     cluster.extra["pg_upmap"] = []
     harness = idle(cluster, pool_ids="2")
-    assert harness.balancer.state == "balanced" and set(harness.gateway.sent) <= {"2.0", "2.2"}
+    assert harness.balancer.status.state == "balanced" and (
+        set(harness.gateway.sent) <= {"2.0", "2.2"})
     assert re.search("; osd.0, .* is [0-2][.][0-9] points above what moves of the pools in pool_ids"
-                     " could reach, no more than one whole shard$", harness.balancer.reason)
+                     " could reach, no more than one whole shard$", harness.balancer.status.reason)
 
 
 @pytest.mark.parametrize("options, named", [
@@ -53,7 +54,7 @@ def test_pools_that_must_not_be_moved_make_nobody_stuck() -> None:
     ({"pool_ids": "3"}, "pool_ids"), ({"pool_ids": "abc"}, "pool_ids")])
 def test_options_that_exclude_everything_make_nobody_balanced(options: Any, named: str) -> None:
     harness = idle(pinned(), **options)
-    assert harness.balancer.state == "stuck" and named in harness.balancer.reason
+    assert harness.balancer.status.state == "stuck" and named in harness.balancer.status.reason
     assert harness.gateway.sent == []
 
 
@@ -63,6 +64,6 @@ def test_bound_that_cannot_be_computed_stops_nobody() -> None:
     run_until_idle(harness)
     assert broken.called
     assert harness.gateway.sent
-    assert (harness.balancer.state, harness.balancer.reason) == (
+    assert (harness.balancer.status.state, harness.balancer.status.reason) == (
         "balanced", "no move improves the placement")
     assert harness.balancer.status.view is not None and harness.balancer.status.view.bounds == {}

@@ -14,7 +14,7 @@ def test_not_ready_is_waiting() -> None:
     harness = Harness(uneven(), active=True)
     harness.gateway.not_ready = "the mgr has no osd_stats yet"
     assert harness.round() == "waiting"
-    assert harness.balancer.reason == "the mgr has no osd_stats yet"
+    assert harness.balancer.status.reason == "the mgr has no osd_stats yet"
 
 
 def test_report_between_the_look_and_our_upmaps_is_no_arrival() -> None:

@@ -24,8 +24,8 @@ def test_monitor_that_takes_nothing_is_left_alone_for_longer_and_longer() -> Non
         if len(harness.gateway.batches) > count:
             sent_at.append(harness.now)
     assert [b - a for a, b in zip(sent_at, sent_at[1:])] == [60.0, 120.0, 240.0]
-    assert harness.balancer.state == "waiting"
-    assert harness.balancer.reason == (
+    assert harness.balancer.status.state == "waiting"
+    assert harness.balancer.status.reason == (
         "the monitor took nothing of the last batch; the next goes at"
         f" {format_deadline(sent_at[-1] + 480)}")
     harness.gateway.refuses = set()

@@ -93,7 +93,7 @@ def test_late_plan_is_taken_up_when_the_way_is_free(event: str) -> None:
         harness.gateway.cluster.extra.clear()
         harness.gateway.cluster.epoch += 1
         loop.run(125 if event == "builtin" else 61)   # whose last batch is waited for
-        assert (harness.balancer.state, len(harness.jobs.waiting)) == (
+        assert (harness.balancer.status.state, len(harness.jobs.waiting)) == (
             ("moving", 0) if same else ("planning", 1))
 
 

@@ -14,10 +14,10 @@ def test_map_that_cannot_be_read_after_a_batch() -> None:
         harness.gateway.not_ready = "the mgr has not received the statistics of all PGs yet"
     harness.gateway.before_answers = pool_created
     harness.balancer.round()
-    assert (harness.balancer.state, len(harness.gateway.sent)) == ("waiting", 4)
+    assert (harness.balancer.status.state, len(harness.gateway.sent)) == ("waiting", 4)
     harness.gateway.not_ready, harness.gateway.before_answers = "", lambda: None
     harness.round(5)
-    assert len(harness.gateway.sent) == 4 and harness.balancer.state == "moving"
+    assert len(harness.gateway.sent) == 4 and harness.balancer.status.state == "moving"
     harness.gateway.arrive()
     harness.round(60)
     last = harness.balancer.status.last_execution

@@ -48,7 +48,8 @@ class OffAt:
         for _ in range(3):
             harness.round(60)
             harness.jobs.run()
-        assert harness.gateway.sent == self.sent_at_answer and harness.balancer.state == "off"
+        assert harness.gateway.sent == self.sent_at_answer and (
+            harness.balancer.status.state == "off")
         next_mgr = Harness(harness.gateway.cluster, kv=KeyValueStore(self.store_at_answer),
                         **harness.options)
         next_mgr.now = harness.now
@@ -128,7 +129,7 @@ def test_off_waits_for_no_answer_of_a_monitor_to_upmaps() -> None:
     assert waiting.wait(_SECONDS)
     began = time.monotonic()
     assert harness.balancer.switch_off() == "p"
-    assert time.monotonic() - began < 1.0 and harness.balancer.state == "off"
+    assert time.monotonic() - began < 1.0 and harness.balancer.status.state == "off"
     go_on.set()
     serve.join(_SECONDS)
-    assert not serve.is_alive() and harness.balancer.state == "off"
+    assert not serve.is_alive() and harness.balancer.status.state == "off"

@@ -25,8 +25,9 @@ def test_moment_of_peering_is_looked_at_again_after_seconds() -> None:
     harness = executing()
     harness.balancer.require_observation()
     assert harness.balancer.round() <= 10.0
-    assert harness.balancer.state == "waiting" and "peering" not in harness.balancer.state
-    assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive"
+    assert harness.balancer.status.state == "waiting" and (
+        "peering" not in harness.balancer.status.state)
+    assert harness.balancer.status.reason == "pool 'pool1' has 1 PG inactive"
     inactive(harness.gateway.cluster, 0)
     assert harness.round(10) == "moving" and harness.gateway.sent
 
@@ -37,11 +38,12 @@ def test_what_does_not_pass_blocks() -> None:
     for _ in range(6):
         harness.balancer.require_observation()
         full_readings.append(harness.balancer.round())
-        states.append(harness.balancer.state)
+        states.append(harness.balancer.status.state)
         harness.now += full_readings[-1]
     assert states == ["waiting"] * 3 + ["blocked"] * 3
     assert full_readings[3:] == [60.0] * 3
-    assert harness.balancer.reason == "pool 'pool1' has 1 PG inactive" and not harness.gateway.sent
+    assert harness.balancer.status.reason == "pool 'pool1' has 1 PG inactive" and (
+        not harness.gateway.sent)
 
 
 @pytest.mark.parametrize("changing", [1, 2])
@@ -57,8 +59,8 @@ def test_pools_on_the_osds_of_a_pool_whose_pg_num_changes_are_not_planned(changi
     for _ in range(4):
         harness.round(60)
         harness.jobs.run()
-    assert harness.balancer.state == "waiting"
-    assert harness.balancer.reason.startswith(f"pg_num of pool 'pool{changing}' is changing")
+    assert harness.balancer.status.state == "waiting"
+    assert harness.balancer.status.reason.startswith(f"pg_num of pool 'pool{changing}' is changing")
     split(harness.gateway.cluster, changing, False)
     for _ in range(6):
         harness.round(60)

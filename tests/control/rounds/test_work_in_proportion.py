@@ -44,14 +44,15 @@ def test_deep_scrub_that_tells_of_omap_ends_a_rest() -> None:
     cluster = uneven(num_bytes=0)
     cluster.osd(0, used=60 * GIB)
     harness = idle(cluster)
-    assert harness.balancer.state == "stuck"
+    assert harness.balancer.status.state == "stuck"
     before = harness.gateway.full_readings
     Loop(harness).run(3600)
     assert harness.gateway.full_readings - before == 0
     for pgid, record in cluster.records.items():
         cluster.records[pgid] = record._replace(omap_bytes=5 * GIB)
     Loop(harness).run(660)
-    assert harness.gateway.full_readings - before >= 1 and harness.balancer.state == "planning"
+    assert harness.gateway.full_readings - before >= 1 and (
+        harness.balancer.status.state == "planning")
 
 
 @pytest.mark.parametrize("why", ["pg_num", "no reports"])
@@ -66,7 +67,7 @@ def test_wait_for_the_cluster_is_looked_at_every_ten_minutes(why: str) -> None:
     loop = Loop(harness).run(1800, lambda _minute: (harness.jobs.run(), None)[1])
     before = harness.gateway.full_readings
     loop.run(3 * 3600, epochs(cluster))
-    assert harness.balancer.state == "waiting"
+    assert harness.balancer.status.state == "waiting"
     assert harness.gateway.full_readings - before <= 3 * 6 + 1
     cluster.without_statistics, cluster.pools[1]["pg_num_target"] = [], 12
     loop.run(1300, lambda _minute: (harness.jobs.run(), None)[1])

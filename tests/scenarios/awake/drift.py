@@ -85,7 +85,7 @@ def _phase(step: str, session: Session, watch: Watch, asker: Optional[Asker],
             sent[pgid] = sent.get(pgid, ()) + (str(entry.command.get("id", "")),)
     return Phase(step, sent, first, {name: max(used.values()) for name, used in
                                      session.cluster.utilizations().items()},
-                 watch.figures.moved_bytes - moved, session.module.balancer.state)
+                 watch.figures.moved_bytes - moved, session.module.balancer.status.state)
 
 
 # -- steps ----------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def test_nothing_waits_without_end(change: str, subject: str, tmp_path: Path) ->
                    code.startswith(_CHECKS) for code in session.mgr.health_checks):
             last = session.clock.now
         read, waited = len(log), max(waited, session.clock.now - last)
-    reason = session.module.balancer.reason
+    reason = session.module.balancer.status.reason
     session.close()
     assert not watch.broken
     assert waited <= _LONGEST_SECONDS, reason

@@ -41,14 +41,14 @@ def why_not(session: Session) -> str:
     throttled: all that could be moved would go to OSDs that are too full.
     """
     balancer = session.module.balancer
-    said = f"it is {balancer.state}: {balancer.reason}"
-    if balancer.state in ("balanced", "stuck"):
+    said = f"it is {balancer.status.state}: {balancer.status.reason}"
+    if balancer.status.state in ("balanced", "stuck"):
         return ""
     if not session.simulation.idle():
         return said
-    if balancer.state == "blocked" and _has_sick_pgs(session):
+    if balancer.status.state == "blocked" and _has_sick_pgs(session):
         return ""
-    if balancer.state == "throttled" and _is_full(session):
+    if balancer.status.state == "throttled" and _is_full(session):
         return ""
     return said
 

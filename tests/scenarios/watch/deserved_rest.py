@@ -166,7 +166,7 @@ class DeservedRest:
         if has_sent or not self._is_clock_steady(session) or not _can_be_judged(session):
             self._begin_anew()
             return []
-        state = session.module.balancer.state
+        state = session.module.balancer.status.state
         if state == "planning":   # it may rest again when that is made
             return []
         if state not in ("balanced", "stuck"):
@@ -184,7 +184,7 @@ class DeservedRest:
             return []
         self._is_noted = True
         return [f"{self._found[0].what} for {int(now - self._since)} s, and it is {state}:"
-                f" {session.module.balancer.reason}"]
+                f" {session.module.balancer.status.reason}"]
 
     def _begin_anew(self) -> None:
         self._since, self._seen, self._found = None, None, []

@@ -48,7 +48,7 @@ class OpenExecutions:
             return []
         self._since = now
         return [f"an automatic plan has waited for more than {int(most)} s: "
-                f"{session.module.balancer.reason}"]
+                f"{session.module.balancer.status.reason}"]
 
 
 def _stopped(session: Session) -> bool:
