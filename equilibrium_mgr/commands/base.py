@@ -12,7 +12,7 @@ from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.cluster_view import FULL, ClusterView, with_figures_of_now
 from ..observation.refusals import planned_usage
-from ..plan.model import BadPlan, Plan, pool_pgs, topology_mark, topology_of
+from ..plan.model import BadPlan, Plan, pool_pgs, topology_of
 from ..plan.store import MAX_PLANS, PlanStore
 from ..plan_service.plan_service import PlanService
 from ..report.answer import CommandError
@@ -175,8 +175,7 @@ class ModuleParts(NamedTuple):
         head = self.plan_store.heads().get(name)
         if head is None or summary is None:
             return None
-        if head.topology != topology_mark(summary.crush_version, (
-                (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
+        if head.topology != topology_of(summary.crush_version, summary.osds):
             return "the CRUSH map or the weight of an OSD has changed"
         for name, pgs in head.pool_pgs.items():
             pool = summary.pools.get(int(name))
@@ -222,5 +221,5 @@ def with_figures(plan: Plan, view: ClusterView) -> Plan:
     pools = {pool_of(change.pgid) for change in plan.changes}
     return plan._replace(
         before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds,
-        topology=topology_of(snapshot),
+        topology=topology_of(snapshot.crush_version, snapshot.osds),
         pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))

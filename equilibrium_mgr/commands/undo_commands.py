@@ -9,12 +9,12 @@ import errno
 from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from ..control.journal import AUTOMATIC, COMPLETED, STOPPED, because
+from ..control.journal import AUTOMATIC, COMPLETED, STOPPED
 from ..execution.guards import CURE_BUILTIN
 from ..freeze.freeze import freeze
 from ..observation.cluster_view import ClusterView
 from ..plan.model import (
-    CANCEL, CLEAN_UP, DRAIN, FREEZE, UNDO, command_of, topology_mark, topology_of)
+    CANCEL, CLEAN_UP, DRAIN, FREEZE, UNDO, command_of, topology_of)
 from ..report.answer import CommandAnswer, CommandError, render_table, rest_line
 from ..report.operations import report_freeze, report_undo
 from ..runtime.formatting import format_duration, format_time, named, parse_span, plural, wrap
@@ -89,7 +89,7 @@ def _stop(parts: ModuleParts, executing: str, kind: str) -> Optional[str]:
     execution = parts.balancer.execution
     is_through = execution is not None and execution.is_motionless and not execution.wanted
     ended = parts.balancer.stop_plan(
-        executing, COMPLETED if is_through else because(STOPPED, f"by {command_of(kind)}"))
+        executing, COMPLETED if is_through else f"{STOPPED}: by {command_of(kind)}")
     return executing if ended is not None and not is_through else None
 
 
@@ -225,8 +225,8 @@ def pin(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
         if execution is not None and execution.name:
             raise CommandError(errno.EBUSY, f"plan '{execution.name}' is being executed{stops}")
     view, summary = parts.to_act_on(), parts.gateway.summary()
-    if topology_of(view.snapshot) != topology_mark(summary.crush_version, (
-            (osd, found.is_in, found.reweight) for osd, found in summary.osds.items())):
+    if topology_of(view.snapshot.crush_version, view.snapshot.osds) != topology_of(
+            summary.crush_version, summary.osds):
         raise parts.outdated("the cluster has changed since it was last looked at")
     if view.snapshot.unsettled_seconds > 0.0:
         raise parts.outdated("PGs have just been remapped, and do not show yet where their"

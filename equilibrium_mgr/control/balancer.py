@@ -42,7 +42,7 @@ from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
-    SUPERSEDED, SWITCHED_OFF, Journal, Totals, because)
+    SUPERSEDED, SWITCHED_OFF, Journal, Totals)
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
@@ -309,7 +309,7 @@ class Balancer:
                 plan = None if name is None else self._plan_store.get(name)
             except (ValueError, KeyError) as error:  # BadPlan is a ValueError
                 self._log.warning("cannot go on with the execution of a plan: %s", error)
-                self._journal.end(because(DROPPED, "its plan is lost"), now, None)
+                self._journal.end(f"{DROPPED}: its plan is lost", now, None)
                 plan = None
             if plan is not None and name is not None:
                 execution = Execution(name, plan.changes, now, plan.kind)
@@ -457,7 +457,7 @@ class Balancer:
                 if why is not None and why.state == WAITING:
                     return why
                 if why is not None:
-                    self._slot.end(execution, because(SUPERSEDED, why.reason))
+                    self._slot.end(execution, f"{SUPERSEDED}: {why.reason}")
                     execution = self.execution
             if execution is None:
                 limit = nothing_to_balance(settings, snapshot)
@@ -499,15 +499,15 @@ class Balancer:
         nothing_sent = execution.dropped and not (execution.sent_moves or kept)
         ending = COMPLETED
         if nothing_sent:
-            ending = because(DROPPED, execution.dropped[0][1])
+            ending = f"{DROPPED}: {execution.dropped[0][1]}"
         elif stalled:
-            ending = because(DROPPED, f"nothing of {stalled} PGs on their way has arrived for"
-                             f" max_wait ({int(settings.max_wait)} s)")
+            ending = (f"{DROPPED}: nothing of {stalled} PGs on their way has arrived for max_wait"
+                      f" ({int(settings.max_wait)} s)")
         elif execution.dropped and execution.name:
             reasons = Counter(reason for _, reason in execution.dropped).most_common(2)
             left = plural(execution.planned_pgs - execution.changed_pgs, "PG")
-            ending = because(COMPLETED, f"all but {left} ("
-                             f"{'; '.join(reason for reason, _ in reasons)})")
+            ending = (f"{COMPLETED}: all but {left}"
+                      f" ({'; '.join(reason for reason, _ in reasons)})")
         if not self._slot.end(execution, ending):
             return _COME_IN_BETWEEN
         if execution.name:

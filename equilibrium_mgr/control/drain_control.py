@@ -18,7 +18,7 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .balancing_scope import osd_filter
 from .cluster_guards import is_open
-from .journal import COMPLETED, DROPPED, Journal, because
+from .journal import COMPLETED, DROPPED, Journal
 
 
 #: Seconds after which there is another plan while shards wait for pg_cooldown alone.
@@ -139,4 +139,4 @@ class DrainControl:
         if found.state != OFF:
             return found.state
         is_done = self.status.empty_osds == self.status.drains.osds != frozenset()
-        return because(COMPLETED if is_done else DROPPED, self.status.result_sentence)
+        return f"{COMPLETED if is_done else DROPPED}: {self.status.result_sentence}"

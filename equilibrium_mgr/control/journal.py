@@ -102,11 +102,6 @@ SWITCHED_OFF = f"{STOPPED}: automatic balancing was switched off"
 OUTCOMES = (COMPLETED, STUCK, STOPPED, SUPERSEDED, DROPPED)
 
 
-def because(outcome: str, reason: str) -> str:
-    """An outcome with its reason."""
-    return f"{outcome}: {reason}"
-
-
 def outcome_code(outcome: str) -> str:
     """One of OUTCOMES for an outcome in words; DROPPED for one that is garbled."""
     word = outcome.partition(": ")[0]
@@ -190,9 +185,9 @@ class Journal:
                 self._store.put(EPISODE, None)
             if was_long_ago:
                 plan = None
-                self.end(because(DROPPED, "equilibrium has not run for more than a day"), now, None)
+                self.end(f"{DROPPED}: equilibrium has not run for more than a day", now, None)
             elif self.episode is not None and self.episode.plan != (plan or ""):
-                self.end(because(DROPPED, "its execution had ended with the last mgr"), now, None)
+                self.end(f"{DROPPED}: its execution had ended with the last mgr", now, None)
             lately = now - max(cooldown, _IN_FLIGHT_SECONDS)
             sent = [row._replace(at=min(row.at, now)) for row in self.changes.rows(lately)
                     if row.at >= lately]
@@ -208,7 +203,7 @@ class Journal:
                 return
             if self.episode is not None and (plan or self.episode.plan != plan):
                 by = f"by plan '{plan}'" if plan else "by an automatic plan"
-                self.end(because(SUPERSEDED, by), now, view)
+                self.end(f"{SUPERSEDED}: {by}", now, view)
             if self.episode is None:
                 self.episode = Episode(plan, why[:_LONGEST_TEXT], now, _reported_maxima(view))
                 self._write_line(f"{_name(plan)} begins: {self.episode.why}")

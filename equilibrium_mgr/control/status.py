@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
-from ..execution.outcomes import Items, WaitingGroup, held_group, waiting_groups
+from ..execution.outcomes import Items, WaitingGroup, waiting_groups
 from ..execution.execution import Execution, ExecutionProgress
 from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
@@ -90,7 +90,7 @@ class BalancerStatus(NamedTuple):
         return now._replace(
             state=WAITING, reason_code=codes.SETTLING, reason=reason, reason_numbers={},
             refusals=None, since_at=None,
-            waiting=(held_group(shards, codes.SETTLING, reason),) if shards else ())
+            waiting=(WaitingGroup(codes.SETTLING, shards, reason=reason),) if shards else ())
 
 
 def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:

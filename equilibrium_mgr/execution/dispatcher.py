@@ -8,7 +8,7 @@ from typing import (
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.model import UNDO, PgChange, moves_nothing, takes_back
+from ..plan.model import UNDO, PgChange, moves_nothing, takes_back, topology_of
 from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
@@ -16,8 +16,7 @@ from ..snapshot.model import Pool, Snapshot, pool_of
 from ..snapshot.reason_codes import COOLDOWN
 from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
 from .outcomes import (
-    Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, map_mark, still_rejected,
-    with_rejected)
+    Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, still_rejected, with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
 from .guards import InactivePools, PoolGuard, blocked_pools, cluster_guard, unsettled_pools
 from .pending_moves import PendingMoves
@@ -89,8 +88,9 @@ class UpmapDispatcher:
         self.pending.remove_arrived(snapshot)
         for waits in (self.cooldown, self.given_up):
             waits.observe(self._clock())
-        self.rejected = still_rejected(self.rejected, map_mark(snapshot), snapshot.pgs,
-                                       self._clock())
+        self.rejected = still_rejected(
+            self.rejected, topology_of(snapshot.crush_version, snapshot.osds), snapshot.pgs,
+            self._clock())
         # pools whose shards took more than predicted are stopped; snapshots use what was measured
         findings = self.corrections.observe(snapshot, self.pending.entries)
         self._gateway.measured = self.corrections.bytes_per_object
@@ -260,7 +260,7 @@ class UpmapDispatcher:
         kept = {change.pgid for change in result.sent}
         self.rejected = with_rejected(
             {pgid: item for pgid, item in self.rejected.items() if pgid not in kept},
-            result.rejected, map_mark(snapshot), self._clock())
+            result.rejected, topology_of(snapshot.crush_version, snapshot.osds), self._clock())
 
     def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
                      sent_at: float) -> None:

@@ -8,7 +8,6 @@ the making), and is tried again some minutes later.
 from __future__ import annotations
 
 import math
-import zlib
 from collections import Counter
 from typing import (
     Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
@@ -37,9 +36,9 @@ class WaitingGroup(NamedTuple):
 
     code: str                 # of snapshot/reason_codes.py
     shards: int
-    option: Optional[str]     # which sets the limit; None where no option does
-    limit: Optional[float]    # in the unit of the option
-    osd: Optional[int]        # for which most of these shards wait; None where the reason has none
+    option: Optional[str] = None    # which sets the limit; None where no option does
+    limit: Optional[float] = None   # in the unit of the option
+    osd: Optional[int] = None   # for which most of these shards wait; None where none is meant
     osds: int = 0             # for how many OSDs they wait
     numbers: Mapping[str, Any] = {}   # figures of one of them, see Verdict.numbers
     reason: str = ""          # the sentence of that one
@@ -95,13 +94,8 @@ def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange],
             osds.setdefault(key, Counter())[int(deferral.numbers["osd"])] += change.shards
     groups = [_group(first[key], count, osds.get(key, Counter())) for key, count in shards.items()]
     if others:
-        groups.append(held_group(others, code, reason))
+        groups.append(WaitingGroup(code, others, reason=reason))
     return tuple(sorted(groups, key=lambda group: (-group.shards, group.code)))
-
-
-def held_group(shards: int, code: str, reason: str) -> WaitingGroup:
-    """The only group where one reason holds up everything."""
-    return WaitingGroup(code, shards, None, None, None, reason=reason)
 
 
 def _group(deferral: Verdict, shards: int, osds: Counter[int]) -> WaitingGroup:
@@ -127,7 +121,7 @@ class Rejection(NamedTuple):
     """Why the monitor did not keep a PG's upmap items."""
 
     reason: str
-    mark: int        # of the map that it holds for
+    mark: str        # of the map that it holds for, by `topology_of`
     at: float        # seconds since the epoch
     is_refused: bool = False   # by an error; else the monitor dropped what it had taken
 
@@ -139,14 +133,7 @@ class Rejection(NamedTuple):
 Items = Dict[str, Rejection]   # by pgid
 
 
-def map_mark(snapshot: Snapshot) -> int:
-    """A checksum of what the monitor's judgment rests on: the CRUSH version, and the weights of all
-    OSDs."""
-    osds = [(o.id, o.is_in, o.reweight, o.destroyed) for o in snapshot.osds.values()]
-    return zlib.crc32(repr((snapshot.crush_version, sorted(osds))).encode())
-
-
-def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: int,
+def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
                   now: float) -> Items:
     """The items with some more; of too many the oldest are forgotten."""
     grown = dict(items)
@@ -157,7 +144,7 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: int,
     return dict(list(grown.items())[-MOST_ITEMS:])
 
 
-def still_rejected(items: Items, mark: int, pgids: Container[str], now: float = 0.0) -> Items:
+def still_rejected(items: Items, mark: str, pgids: Container[str], now: float = 0.0) -> Items:
     """Returns the rejections that hold for this map, of PGs that still exist; without those that
     could long have been tried again: no plan wants them."""
     return {pgid: item for pgid, item in items.items() if item.mark == mark and pgid in pgids

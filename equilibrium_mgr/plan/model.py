@@ -15,7 +15,7 @@ from typing import (
     get_type_hints)
 
 from ..crush.placement import NO_OSD
-from ..snapshot.model import Pg, Snapshot, UpmapItems
+from ..snapshot.model import Pg, UpmapItems
 
 
 BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN = (
@@ -328,20 +328,11 @@ def usage_to_dict(usage: Usage) -> Dict[str, Any]:
             "room": usage.room._asdict() if usage.room is not None else None}
 
 
-#: (OSD, in or out, reweight)
-OsdWeight = Tuple[int, bool, float]
-
-
-def topology_mark(crush_version: int, osds: Iterable[OsdWeight]) -> str:
-    """A text that is equal as long as the CRUSH map and the weights of all OSDs are."""
-    weights = sorted((osd, is_in, round(reweight, 3)) for osd, is_in, reweight in osds)
+def topology_of(crush_version: int, osds: Mapping[int, Any]) -> str:
+    """A text that is equal as long as the CRUSH map and the weights of all OSDs are. `osds`: those
+    of a snapshot or a summary, by id."""
+    weights = sorted((osd, one.is_in, round(one.reweight, 3)) for osd, one in osds.items())
     return f"{crush_version}:{zlib.crc32(repr(weights).encode()):08x}"
-
-
-def topology_of(snapshot: Snapshot) -> str:
-    """The mark of a snapshot."""
-    return topology_mark(snapshot.crush_version, (
-        (osd.id, osd.is_in, osd.reweight) for osd in snapshot.osds.values()))
 
 
 def pool_pgs(pg_nums: Iterable[Tuple[int, int]]) -> Dict[str, int]:

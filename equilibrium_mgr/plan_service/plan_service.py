@@ -330,7 +330,8 @@ class PlanService:
             plan = planner(snapshot, options)
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
         return plan._replace(
-            limited_to=options.limited_to, topology=topology_of(snapshot),
+            limited_to=options.limited_to,
+            topology=topology_of(snapshot.crush_version, snapshot.osds),
             pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
 
     def _settled(self, snapshot: Optional[Snapshot]) -> Snapshot:

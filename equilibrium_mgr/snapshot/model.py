@@ -254,6 +254,11 @@ class Snapshot(NamedTuple):
         """Ids of the OSDs that are being drained."""
         return frozenset(osd.id for osd in self.osds.values() if osd.drained)
 
+    def is_out(self, osd: int) -> bool:
+        """True where CRUSH may not choose an OSD: it is gone, or its reweight is 0."""
+        found = self.osds.get(osd)
+        return found is None or not found.is_in or found.reweight <= 0.0
+
     def in_flight(self) -> Mapping[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""
         if isinstance(self.pgs, SnapshotPgs):

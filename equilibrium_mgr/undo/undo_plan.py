@@ -144,9 +144,7 @@ def _is_mapped_alike(snapshot: Snapshot, row: ChangeRow) -> bool:
 
 
 def _up_with(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Tuple[int, ...]:
-    return apply_items(pg.raw, items, lambda osd: (
-        osd not in snapshot.osds or not snapshot.osds[osd].is_in
-        or snapshot.osds[osd].reweight <= 0.0))
+    return apply_items(pg.raw, items, snapshot.is_out)
 
 
 def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
@@ -195,9 +193,9 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
         return Obstacle(f"no longer legal: {broken}")
     gains = shard_changes(pg.up, after, pool.erasure)[0]
     for _, target in items:   # where it is gone or out, the monitor would not keep the pair
-        osd = snapshot.osds.get(target)
-        if osd is None or not osd.is_in or osd.reweight <= 0.0:
-            return Obstacle(_AWAY[osd is None], "" if osd is None else "ceph osd in", target)
+        if snapshot.is_out(target):
+            is_gone = target not in snapshot.osds
+            return Obstacle(_AWAY[is_gone], "" if is_gone else "ceph osd in", target)
     for osd in [snapshot.osds[osd] for osd in gains if osd in snapshot.osds]:
         if osd.drained:
             return Obstacle(DRAINED, "ceph equilibrium drain rm", osd.id)

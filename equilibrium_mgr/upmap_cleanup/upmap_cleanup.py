@@ -83,17 +83,13 @@ def find_needless(snapshot: Snapshot) -> UpmapFindings:
 
 
 def _needless(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Optional[NeedlessPairs]:
-    def is_out(osd: int) -> bool:
-        found = snapshot.osds.get(osd)
-        return found is None or not found.is_in or found.reweight <= 0.0
-
-    told = _without_effect(pg, items, is_out)
+    told = _without_effect(pg, items, snapshot.is_out)
     effective = tuple(pair for number, pair in enumerate(items) if number not in told)
     try:   # the fewest pairs that lead to the up set as it is, in order
         keeps = min(effective, items_for(pg.raw, pg.up), key=len)
     except ValueError:   # shards exchange their OSDs by way of another one
         keeps = effective
-    if len(keeps) >= len(items) or apply_items(pg.raw, keeps, is_out) != pg.up:
+    if len(keeps) >= len(items) or apply_items(pg.raw, keeps, snapshot.is_out) != pg.up:
         return None
     if len(keeps) < len(effective):   # chained: these pairs have an effect, and are too many
         for number, pair in enumerate(items):

@@ -79,13 +79,7 @@ def _by_name(snapshot: Snapshot) -> Dict[str, Failure]:
         for bucket in sorted(crush.buckets.values(), key=lambda bucket: bucket.name)]
     members += [(f"osd.{osd}", OSD_TYPE, [osd]) for osd in sorted(snapshot.osds)]
     return {name: Failure(name, type_name, frozenset(
-        osd for osd in osds if is_in(snapshot, osd))) for name, type_name, osds in members}
-
-
-def is_in(snapshot: Snapshot, osd: int) -> bool:
-    """True where CRUSH may map PGs to the OSD: it exists and its reweight is not 0."""
-    entry = snapshot.osds.get(osd)
-    return entry is not None and entry.is_in and entry.reweight > 0.0
+        osd for osd in osds if not snapshot.is_out(osd))) for name, type_name, osds in members}
 
 
 Osds = Tuple[int, ...]
@@ -131,7 +125,7 @@ class UpSetsAfter:
         return tuple(osd for osd in up if osd not in self._failed)
 
     def _is_out(self, osd: int) -> bool:
-        return osd in self._failed or not is_in(self._snapshot, osd)
+        return osd in self._failed or self._snapshot.is_out(osd)
 
     def _cleaned(self, pool: Pool, raw: Osds, items: UpmapItems) -> Osds:
         """The up set once the monitor has cleaned the items, epoch by epoch."""

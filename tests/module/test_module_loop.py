@@ -125,6 +125,6 @@ def test_changed_option_wakes_the_loop(host: Host) -> None:
 
 def test_modules_share_no_state(host: Host) -> None:
     first, second = QuietModule(host), QuietModule(Host())
-    first.balancer.dispatcher.rejected["1.0"] = Rejection("dropped", 1, 0.0)
+    first.balancer.dispatcher.rejected["1.0"] = Rejection("dropped", "m", 0.0)
     assert second.balancer.dispatcher.rejected == {}
     assert first.plan_store is not second.plan_store and first.wakeup is not second.wakeup

@@ -25,24 +25,18 @@ def shard(number: int, left_gib: float, origin: str = PLAN,
                     int(left_gib * GIB), "backfilling", origin)
 
 
-class Meter:
-    """Measures from one observation to the next."""
-
-    def __init__(self) -> None:
-        self.rates = TransferRates()
-        self.last: Tuple[float, Sequence[Movement]] = (1000.0, ())
-
-    def observe(self, now: float, found: Sequence[Movement]) -> None:
-        self.rates = measured_rates(self.rates, self.last[1], now - self.last[0],
-                                    SNAPSHOT._replace(taken_at=now), found)
-        self.last = now, found
+def rates_of(*observations: Tuple[float, Sequence[Movement]]) -> TransferRates:
+    """Of observations: (seconds since the epoch, shards in flight)."""
+    rates, (then, before) = TransferRates(), observations[0]
+    for now, found in observations[1:]:
+        rates = measured_rates(rates, before, now - then, SNAPSHOT._replace(taken_at=now), found)
+        then, before = now, found
+    return rates
 
 
 def measured(*observations: Sequence[Movement], every: float = 100.0) -> TransferRates:
-    meter = Meter()
-    for number, found in enumerate(observations):
-        meter.observe(1000.0 + every * number, found)
-    return meter.rates
+    return rates_of(*[(1000.0 + every * number, found)
+                      for number, found in enumerate(observations)])
 
 
 def per_second(rate: Rate) -> float:
@@ -104,27 +98,18 @@ def test_the_range_is_from_the_rate_of_now_to_half_as_much_again() -> None:
 
 
 def test_a_clock_that_was_set_back_measures_nothing() -> None:
-    meter = Meter()
-    meter.observe(1000.0, [shard(0, 8)])
-    meter.observe(400.0, [shard(0, 6)])
-    assert meter.rates == TransferRates()
-    meter.observe(500.0, [shard(0, 5)])
-    assert per_second(meter.rates.by_osd[0]) == pytest.approx(0.01)
+    looks = [(1000.0, [shard(0, 8)]), (400.0, [shard(0, 6)]), (500.0, [shard(0, 5)])]
+    assert rates_of(*looks[:2]) == TransferRates()
+    assert per_second(rates_of(*looks).by_osd[0]) == pytest.approx(0.01)
 
 
 def after_an_hour_of_arrivals(days: float, resting: Sequence[Movement]) -> TransferRates:
     """Of 1.0; after that so many days in which nothing of ours arrives, and a new move."""
-    meter, now = Meter(), 1000.0
-    for minute in range(61):
-        meter.observe(now, [shard(0, 400.0 - 6.0 * minute), *resting])
-        now += 60.0
-    for _ in range(int(days * 144)):
-        meter.observe(now, resting)
-        now += 600.0
-    for _ in range(2):
-        now += 60.0
-        meter.observe(now, [shard(2, 8), *resting])
-    return meter.rates
+    looks = [(60.0 * minute, [shard(0, 400.0 - 6.0 * minute), *resting]) for minute in range(61)]
+    looks += [(3660.0 + 600.0 * number, list(resting)) for number in range(int(days * 144))]
+    end = looks[-1][0]
+    return rates_of(*looks, (end + 660.0, [shard(2, 8), *resting]),
+                    (end + 720.0, [shard(2, 8), *resting]))
 
 
 @pytest.mark.parametrize("days", few([0.5, 31.0, 0.1, 1.0, 5.0, 15.5], 2))

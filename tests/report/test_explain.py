@@ -32,7 +32,7 @@ def test_pools_in_trouble_rejected_pgs_and_moves_under_way() -> None:
         {"pool_id": 1, "pg_state_counts": [{"state_name": "active+degraded", "count": 2}]}]}
     cluster.acting["1.0"] = [1, 3]
     harness = looked_at(cluster)
-    rejected = {"1.4": Rejection("the monitor dropped its upmap items", 5, 0.0)}
+    rejected = {"1.4": Rejection("the monitor dropped its upmap items", "m", 0.0)}
     data = answer_of(harness, rejected=rejected).data
     assert (data["troubled"], data["rejected_upmaps"], data["in_flight_moves"]) == (
         ["pool 'rbd' has 2 PGs degraded"], 1, 1)

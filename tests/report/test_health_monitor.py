@@ -53,7 +53,7 @@ def test_stuck_for_an_hour_and_what_helps() -> None:
 
 
 def test_one_line_a_reason_and_the_command_that_helps() -> None:
-    rejected = {f"1.{ps:x}": Rejection(f"reason {ps % 30}" if ps % 2 else "refused", 5, 1e9)
+    rejected = {f"1.{ps:x}": Rejection(f"reason {ps % 30}" if ps % 2 else "refused", "m", 1e9)
                 for ps in range(200)}
     check = health_checks(BalancerStatus(rejected=rejected), 1e9, True)[
         PREFIX + "APPLY_FAILED"]
