@@ -149,6 +149,8 @@ class Reports(Timer):
         #: Hanging OSD → since when, until when, and its last report.
         self._hanging: Dict[int, Tuple[float, float, Dict[str, Any]]] = {}
         self._snapshots: Deque[Tuple[float, _Snapshot]] = deque()
+        #: Called as a snapshot is taken, of what it shows.
+        self.observers: List[Callable[[], None]] = []
         self._noise = Noise()
 
     def freeze(self, seconds: float) -> None:
@@ -245,6 +247,8 @@ class Reports(Timer):
 
     def _snapshot(self) -> _Snapshot:
         self._account_copied()
+        for observe in self.observers:
+            observe()
         return {name: make(self._cluster) for name, make in REPORTED.items()}
 
     def _noisy(self, name: str, value: Any) -> Any:

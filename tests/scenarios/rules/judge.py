@@ -43,6 +43,8 @@ class Judge:
         self.restored_pairs = 0   # of these, as an undo found them in its log
         self._had: Dict[str, Set[Items]] = {}   # pgid → items that commands of ours replaced
         session.simulation.monitor.observers.append(self.on_command)
+        session.simulation.reports.observers.append(
+            lambda: self._lacking.observe(session.cluster))
 
     def on_command(self, entry: LoggedCommand) -> None:
         """A command has just been sent, by whomever."""
