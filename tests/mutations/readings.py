@@ -144,7 +144,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-comes-is-there-at-once",
         "a shard that came within a minute may not be in its OSD's report yet", (
             Edit(SIZE_MODEL,
-                 "                self._came[pgid, osd] = now, epoch\n",
+                 "                self._came[pgid, osd] = now, 0 if is_told else epoch\n",
                  "                pass\n"),),
         ("snapshot/test_undeleted.py",
          "scenarios/test_event_streams.py -k 12 --event-streams 13",)),

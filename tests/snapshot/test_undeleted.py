@@ -40,10 +40,11 @@ def data_cluster() -> Cluster:
     return cluster
 
 
-def moved(was_seen: bool = True) -> Tuple[Cluster, SnapshotBuilder]:
+def moved(was_seen: bool = True, more: float = 0.0) -> Tuple[Cluster, SnapshotBuilder]:
     """Three went from osd.0 to osd.2 and have arrived; osd.0 has deleted nothing. `was_seen`: while
-    they moved."""
+    they moved. `more`: shards' bytes that osd.2 had beside its shards until then."""
     cluster, builder = data_cluster(), SnapshotBuilder()
+    told(cluster, 2, 9 + more, 9)
     look(builder, cluster)
     pgids, cluster.up = [f"1.{ps:x}" for ps in range(MOVED)], dict(cluster.up)
     for pgid in pgids if was_seen else ():
@@ -51,8 +52,9 @@ def moved(was_seen: bool = True) -> Tuple[Cluster, SnapshotBuilder]:
                    state="active+remapped+backfilling", reported=101)
         cluster.epoch = 101
     if was_seen:
-        told(cluster, 2, 9, 12)
+        told(cluster, 2, 9 + more, 12)
         look(builder, cluster)
+        cluster.records = dict(cluster.records)   # the next look's are others
     for pgid in pgids:
         cluster.acting.pop(pgid, None)
         cluster.pg(pgid, [2], num_bytes=DATA, objects=1000, items=[(0, 2)], reported=102)
@@ -78,3 +80,23 @@ def test_what_has_come_is_there_before_its_osd_reports_it() -> None:
     told(cluster, 2, 9, 12)   # as it was before
     osd = look(builder, cluster).osds[2]
     assert osd.target_bytes == pytest.approx(12 * DATA + GIB, rel=0.01)
+
+
+def test_what_has_become_clean_is_whole_although_another_epoch_followed() -> None:
+    cluster, builder = moved(more=2.0)
+    cluster.epoch = 103   # of another PG; idle ones have nothing to tell of it
+    told(cluster, 0, 12.0, 12)
+    for _ in range(3):
+        osd = look(builder, cluster).osds[2]
+    assert osd.target_bytes == osd.used_bytes
+
+
+def test_what_an_osd_counts_beyond_the_map_explains_its_bytes_though_nobody_saw_it_leave() -> None:
+    cluster, builder = moved()
+    told(cluster, 0, 12, 12)
+    for _ in range(2):   # now it is known of nothing that left it
+        look(builder, cluster)
+    told(cluster, 0, 13, 13)   # from before, since its reports are late
+    osd = look(builder, cluster).osds[0]
+    assert osd.undeleted_bytes == pytest.approx(DATA, rel=0.05)
+    assert osd.least_residual_bytes <= osd.residual_bytes < 2 * GIB

@@ -60,7 +60,7 @@ class _OsdSums:
         self.may: Dict[int, float] = {}       # shards that may be there, in part
         self.soon: Dict[int, float] = {}      # shards that are to be there
         self.undeleted: Dict[int, float] = {}   # what has left it and may be there
-        self.largest = (0.0, 0)   # (its largest shard, pool id), while it is not known what left
+        self.largest = (0.0, 0)   # (its largest shard, pool id)
         self.omap = self.objects = 0          # of the whole shards
         self.pgs = 0                          # that the map gives it
         self.spare = 0                        # that it counts beyond those
@@ -192,8 +192,11 @@ class SizeModel:
                     not up and pgid not in look.reading.up and pool_of(pgid) in look.pools):
                 continue   # merged PGs stay where they are, in another
             acting, old_acting = acting or up, old_acting or old_up
+            # one that has become clean since tells that it is whole, whatever epoch has followed
+            is_told = "clean" in look.record(pgid).state and (
+                "clean" not in last.record(pgid).state)
             for osd in set(acting).difference(old_acting):
-                self._came[pgid, osd] = now, epoch
+                self._came[pgid, osd] = now, 0 if is_told else epoch
                 if pgid in self._omap_left.get(osd, ()):   # it is there again
                     self._omap_left[osd].remove(pgid)
             for osd in {*acting, *up}.difference(old_acting, old_up, (NO_OSD,)):
@@ -263,8 +266,8 @@ class SizeModel:
                     sums.objects += shard.objects
                 else:
                     sums.may[pool.id] = sums.may.get(pool.id, 0) + part
-                if osd not in self._known:
-                    sums.largest = max(sums.largest, (part, pool.id))
+                if part > sums.largest[0]:
+                    sums.largest = part, pool.id
             for position, osd in enumerate(up):
                 sums = self._osds.get(osd)
                 if sums is None:
@@ -301,8 +304,11 @@ class SizeModel:
                 self._known.add(osd)
                 continue
             parts = sorted([(part, pool) for _, pool, part in rows], reverse=True)[:sums.spare]
-            if osd not in self._known:   # from before this mgr: each as large as the largest
-                parts = [sums.largest] * sums.spare
+            # from before this mgr, or missed as its reports were late: each as large as the largest
+            unseen = int(stats.get("num_pgs", 0)) - sums.pgs - len(parts)
+            if osd not in self._known:
+                parts, unseen = [], sums.spare
+            parts += [sums.largest] * unseen
             for part, pool in parts:
                 sums.undeleted[pool] = sums.undeleted.get(pool, 0.0) + part
 
