@@ -315,13 +315,15 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
             max((utilization, -osd) for osd, utilization in utilizations)
             for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
                 (osd, snapshot.osds[osd].target_utilization or 0.0) for osd in osd_set.osds]))
-        above = most - osd_set.bound
         sets.append(dict(set_json(osd_set, snapshot), fullest_osd=-first, max=most,
-                         above_bound=above, soon_fullest_osd=-soon_first, soon_max=soon_most))
-        distance = (f"{100.0 * above:.1f} points above that" if above >= SAME
-                    else "as low as can be")
+                         above_bound=most - osd_set.bound, soon_fullest_osd=-soon_first, soon_max=soon_most))
+        # as status counts it
+        moves = "" if abs(soon_most - most) < SAME else " once all that moves has arrived"
+        distance = (f"{100.0 * (soon_most - osd_set.bound):.1f} points above that"
+                    if soon_most - osd_set.bound >= SAME else "as low as can be")
         sentences += [describe_bound(osd_set, snapshot),
-                      f"osd.{-first}, the fullest there, is at {format_percent(most)}%, {distance}"]
+                      f"osd.{-soon_first}, the fullest there{moves}, is at"
+                      f" {format_percent(soon_most)}%, {distance}"]
     unused = unused_hosts(snapshot)
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
