@@ -75,6 +75,8 @@ class InFlightTracker:
         self._still_unclean: Dict[str, _UncleanPg] = {}
         self._alive: FrozenSet[int] = frozenset()
         self._up_from: Dict[int, int] = {}
+        #: OSDs that have got another disk since the last reading: they hold nothing
+        self._replaced: FrozenSet[int] = frozenset()
         self._all_up = True
 
     def begin(self, reading: Reading) -> None:
@@ -84,6 +86,12 @@ class InFlightTracker:
                                  if osd.get("up", "up" in osd.get("state", ()))])
         self._all_up = len(self._alive) == len(osds)
         self._up_from = {osd["osd"]: osd.get("up_from", 0) for osd in osds}
+        disks = {osd["osd"]: osd.get("uuid") for osd in self._last.osd_map.get("osds", ())}
+        self._replaced = frozenset([osd["osd"] for osd in osds if disks
+                                    and osd.get("uuid") != disks.get(osd["osd"])])
+        if self._replaced:
+            self._unclean = {pgid: unclean._replace(holders=self._without_replaced(unclean.holders))
+                             for pgid, unclean in self._unclean.items()}
         self._reading, self._still_unclean = reading, {}
         changed_at = reading.changed_at
         self._map_age = reading.taken_at - changed_at if changed_at is not None else 0.0
@@ -151,11 +159,14 @@ class InFlightTracker:
         guessed = last is None or (
             stays and pg.acting != pg.up and not _is_same_set(pg.up, pg.acting, pg.positional))
         holders = (_guessed_holders(pg, self._alive, self._reading.sent)
-                   if guessed or last is None else tuple(last))
+                   if guessed or last is None else self._without_replaced(tuple(last)))
         if last is None:
             return _UncleanPg(holders, epoch, 0, read_at, False, doubtful=guessed)
         return _UncleanPg(holders, before, 0 if stays else epoch, read_at, False, before, before_at,
                           doubtful=guessed)
+
+    def _without_replaced(self, osds: Osds) -> Osds:
+        return tuple([NO_OSD if osd in self._replaced else osd for osd in osds])
 
     def _with_all_holders(self, pg: PgContext, unclean: _UncleanPg) -> _UncleanPg:
         """Guesses the holders again where they were guessed while copies seemed to be missing.

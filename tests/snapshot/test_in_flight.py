@@ -214,6 +214,25 @@ def test_what_was_believed_to_have_arrived_may_yet_show_that_it_moves() -> None:
     assert later.pool_states.get(1) is None or later.pool_states[1].degraded == 0
 
 
+@pytest.mark.parametrize("was_seen", [True, False])
+def test_an_osd_with_another_disk_has_nothing_of_what_it_held(was_seen: bool) -> None:
+    """`was_seen`: while the PG already moved, and its old OSD was down."""
+    cluster, builder = watched()
+    cluster.osds[1] = dict(cluster.osds[1], uuid="first")
+    builder.build(cluster.reading())
+    moved(cluster, "1.0", (6, 2, 3), "active+recovery_wait+undersized+degraded+remapped", 101,
+          (6, 2))
+    if was_seen:
+        up = cluster.osds[1]
+        cluster.osds[1] = dict(up, up=0)
+        builder.build(cluster.reading())
+        cluster.osds[1] = up
+    cluster.osds[1] = dict(cluster.osds[1], uuid="second")
+    snapshot = builder.build(cluster.reading())
+    assert 1 not in snapshot.pgs["1.0"].holders
+    assert snapshot.pool_states[1].degraded == 1
+
+
 def test_a_pg_that_moves_by_its_acting_set_is_settled() -> None:
     cluster, builder = watched()
     moved(cluster, "1.0", (6, 2, 3), "active+clean", 103)
