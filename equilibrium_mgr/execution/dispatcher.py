@@ -13,7 +13,7 @@ from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pool, Snapshot, pool_of
-from ..snapshot.reason_codes import COOLDOWN
+from ..snapshot.reason_codes import COOLDOWN, DEGRADED
 from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, still_rejected, with_rejected)
@@ -152,7 +152,8 @@ class UpmapDispatcher:
     def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
                      settings: Settings) -> None:
         """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds; automatic
-        plans leave these PGs alone for as long."""
+        plans leave these PGs alone for as long, but for those whose pool was blocked: another plan
+        would have no others of it."""
         now = self._clock()
         # which may be longer than max_wait
         if any(why.code == COOLDOWN for _, why in decision.waiting):
@@ -165,7 +166,8 @@ class UpmapDispatcher:
         execution.apply(ExecutionUpdate(dropped=[
             DroppedChange(change, f"{waited}: {deferral.reason}")
             for change, deferral in decision.waiting]))
-        self.given_up.start([change.pgid for change, _ in decision.waiting], now)
+        self.given_up.start([change.pgid for change, deferral in decision.waiting
+                             if deferral.code != DEGRADED], now)
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
         """True where a plan has been sent whole and nothing of it has arrived for `max_wait`

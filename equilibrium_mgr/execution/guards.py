@@ -24,7 +24,6 @@ BEFORE_QUINCY = _BEFORE_LUMINOUS.union(("luminous", "mimic", "nautilus", "octopu
 CURE_MIN_COMPAT = "ceph osd set-require-min-compat-client luminous"
 CURE_BUILTIN = "ceph balancer off"
 NO_CONNECTION = "the mgr has no connection to a monitor"
-BUILTIN_ACTIVE = f"the built-in balancer is active; run '{CURE_BUILTIN}'"
 
 
 def upmap_refused(min_compat_client: str) -> Optional[str]:
@@ -54,7 +53,7 @@ def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection:
                        # `ceph osd unset` takes pauserd and pausewr by the name that set them
                        {"flag": "pause" if flags[0].startswith("pause") else flags[0]})
     if builtin_balancer_active:
-        return Verdict(codes.CONFLICT, BUILTIN_ACTIVE)
+        return Verdict(codes.CONFLICT, "the built-in balancer is active")
     return None
 
 
