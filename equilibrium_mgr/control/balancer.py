@@ -96,6 +96,7 @@ class Balancer:
         #: the next round; until there is something new to say, which may be several rounds away;
         #: and the next batch
         self._round, self._wait, self._batch = WaitTimer(), WaitTimer(), WaitTimer()
+        self._options: Optional[Settings] = None   # of the last round
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
         #: whether a guard stopped the last round; whether the last decision said how long to wait
         self._was_guarded = self._waits_for_time = False
@@ -321,6 +322,10 @@ class Balancer:
 
     def _decide(self, settings: Settings) -> float:
         """One round's work: while a guard holds or nothing has changed a summary is enough."""
+        if settings != self._options:   # they are effective at once
+            self._options = settings
+            self._round.end()
+            self._wait.end()
         execution = self.execution
         if execution is not None and not (execution.name or settings.active or (
                 execution.kind == DRAIN and self.drains.is_running)):
@@ -575,7 +580,7 @@ class Balancer:
         if self.dispatcher.corrections.has_unconfirmed_excess and not execution.is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
-        left = self._batch.seconds_left(now)
+        left = self._batch.seconds_left(now, settings.sleep_interval)
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
         batch = self.dispatcher.still_allowed(

@@ -7,6 +7,7 @@ Waits between attempts of something that fails: twice as long each time, up to a
 """
 from __future__ import annotations
 
+from math import inf
 from typing import Optional
 
 
@@ -25,12 +26,13 @@ class WaitTimer:
         """Ends the wait."""
         self._began = None
 
-    def seconds_left(self, now: float) -> float:
-        """Seconds that are left, at most the whole wait; ends the wait where it is over."""
+    def seconds_left(self, now: float, most: float = inf) -> float:
+        """Seconds that are left, at most the whole wait, which is `most` by now where that is less;
+        ends the wait where it is over."""
         began = self._began
         if began is None:
             return 0.0
-        left = max(0.0, self._seconds - max(0.0, now - began))
+        left = max(0.0, min(self._seconds, most) - max(0.0, now - began))
         if self._began is began:   # else another thread has begun a wait meanwhile
             self._began = min(began, now) if left > 0.0 else None
         return left

@@ -34,3 +34,16 @@ def test_monitor_that_takes_nothing_is_left_alone_for_longer_and_longer() -> Non
     harness.gateway.arrive()
     harness.round(60)
     assert harness.gateway.sent[-1] == "1.5"     # the back-off is forgotten
+
+
+def test_an_option_is_effective_at_once_however_long_the_round_before_it() -> None:
+    harness = Harness(uneven(), max_moves_per_round=1, sleep_interval=3600)
+    harness.balancer.execute("p", kept(harness, plan=small_plan(6)))
+    harness.balancer.round()
+    assert len(harness.gateway.batches) == 1
+    harness.now += 50
+    harness.options["sleep_interval"] = 60
+    assert harness.balancer.round() <= 10
+    harness.now += 10
+    harness.balancer.round()
+    assert len(harness.gateway.batches) == 2
