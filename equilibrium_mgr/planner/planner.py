@@ -25,7 +25,7 @@ from .bound.lower_bound import UtilizationBounds, utilization_bounds
 from .move_order import Change, ChangeGroup, draining, order_changes, wanted_changes
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS, ScoreWeights, Weights
 from .search.evacuation import stuck_shards
-from .search.repair import OverfullOsd, Repair
+from .search.relief import OverfullOsd, Relief
 from .search.search import Search
 from .state.constraints import OsdSetState, SearchConstraints
 from .state.placement_state import PlacementState, ShardMove
@@ -260,7 +260,7 @@ class LimitedSearch:
         self.data_groups = search.data_groups
         self.near_free_bytes = search.near_free_bytes()
         self._limits = SearchConstraints(placement, search.data_groups)
-        self._repair: Repair = search.repair(self._limits)
+        self._relief: Relief = search.relief(self._limits)
         self._targets = search.targets
         self._shard_index = search.shard_index
 
@@ -338,10 +338,10 @@ class LimitedSearch:
             if not found:   # a joint move, a swap or a chain
                 wanted = (placement.used_bytes[osd]
                           - self._excess(osd, utilization)) / placement.size_bytes[osd]
-                repair = self._repair.find(osd, OverfullOsd(osd_set.osds, wanted, 0.0))
-                if repair is None:
+                relief = self._relief.find(osd, OverfullOsd(osd_set.osds, wanted, 0.0))
+                if relief is None:
                     return False
-                found = repair.steps
+                found = relief.steps
             self._make(found)
             steps += found
             if self._options.limit_passed(self._moves, self._bytes):

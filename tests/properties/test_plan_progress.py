@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from equilibrium_mgr.plan.usage import bytes_beyond_share
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
-from equilibrium_mgr.planner.search.repair import RepairGoal
+from equilibrium_mgr.planner.search.relief import ReliefGoal
 from equilibrium_mgr.planner.search.search import Search
 from equilibrium_mgr.planner.search.single_moves import Descent
 from equilibrium_mgr.planner.search.tightening import Tightening
@@ -94,10 +94,10 @@ def test_l1_what_tightening_keeps_pays(case: Planned, mocker: Any) -> None:
     worth."""
     apply_step = Tightening._apply_step
 
-    def checked(self: Tightening, goal: RepairGoal, above: List[Tuple[float, int]],
+    def checked(self: Tightening, goal: ReliefGoal, above: List[Tuple[float, int]],
                 measure: Callable[[int], float], highest: float, wanted: float,
                 value_of: Callable[[float, float], float], budget: float) -> bool:
-        costs, price = self._repair._costs, self._price
+        costs, price = self._relief._costs, self._price
         before = objective(costs, price)
         whole = apply_step(self, goal, above, measure, highest, wanted, value_of, budget)
         lost = objective(costs, price) - before

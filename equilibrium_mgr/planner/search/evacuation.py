@@ -21,7 +21,7 @@ from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState, pg_refusal
 from ..state.target_index import TargetIndex
 from .joint_moves import JointMoves
-from .repair import OverfullOsd, Repair
+from .relief import OverfullOsd, Relief
 
 #: Legal targets examined for a shard before the best of them is taken.
 _TARGETS = 6
@@ -45,8 +45,8 @@ def drained_osds(placement: PlacementState) -> List[int]:
 
 
 def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
-             repair: Repair) -> None:
-    """Moves shards off the drained OSDs as far as it can, or until it is told to end. `repair` is
+             relief: Relief) -> None:
+    """Moves shards off the drained OSDs as far as it can, or until it is told to end. `relief` is
     within no limits but those of the OSDs."""
     placement = costs.placement
     drained = drained_osds(placement)
@@ -62,7 +62,7 @@ def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
     for source in drained:
         while placement.shards[source] and give_way(placement.moves_made):
             found = (joint_moves.best(source, 0.0, -inf)
-                     or repair.ejection_chain(source, goal))
+                     or relief.ejection_chain(source, goal))
             if found is None:
                 break
             for move in found.steps:

@@ -25,7 +25,7 @@ from ..state.target_index import ShardIndex, TargetIndex
 from .evacuation import drained_osds, evacuate
 from .joint_moves import JointMoves
 from .move_reduction import MoveReduction
-from .repair import Repair
+from .relief import Relief
 from .single_moves import Descent
 from .tightening import Tightening
 
@@ -88,7 +88,7 @@ class Search:
         but the evacuation."""
         if drained_osds(self._placement):
             evacuate(self.costs, self.targets, self._joint_moves,
-                     self.repair(SearchConstraints(self._placement, ())))
+                     self.relief(SearchConstraints(self._placement, ())))
         if drain_only:
             return not told_to_end()
         if give_way():
@@ -106,9 +106,9 @@ class Search:
                     reduction.drop_pins()
         return not told_to_end()
 
-    def repair(self, limits: SearchConstraints) -> Repair:
-        """Builds the repair that finds operations within the limits."""
-        return Repair(self.costs, self.targets, self.shard_index, self._joint_moves, limits,
+    def relief(self, limits: SearchConstraints) -> Relief:
+        """Builds what finds operations of relief within the limits."""
+        return Relief(self.costs, self.targets, self.shard_index, self._joint_moves, limits,
                       self.weights.tightening_price)
 
     # -- descent -------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class Search:
         limits = SearchConstraints(self._placement, self.data_groups)
         for osd_set in self.sets:
             limits.set_max_utilization(osd_set.osds, osd_set.max_utilization(self._placement))
-        tightening = Tightening(self._placement, self.repair(limits), limits,
+        tightening = Tightening(self._placement, self.relief(limits), limits,
                                 self.weights.tightening_price)
         self._enforce_shares(tightening, limits)
         budgets = [osd_set.excess_bytes * self.weights.pool_space_budget for osd_set in self.sets]

@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
 from ..state.placement_state import PlacementState, ShardMove
-from .repair import OverfullOsd, Repair, RepairGoal, TooManyShards
+from .relief import OverfullOsd, Relief, ReliefGoal, TooManyShards
 
 #: How far a pool's pressure is lowered per step, a ratio of it.
 _PRESSURE_STEP = 0.04
@@ -47,10 +47,10 @@ class Tightening:
     `price` is that of a displaced byte (utilization).
     """
 
-    def __init__(self, placement: PlacementState, repair: Repair, limits: SearchConstraints,
+    def __init__(self, placement: PlacementState, relief: Relief, limits: SearchConstraints,
                  price: float) -> None:
         self._placement = placement
-        self._repair = repair
+        self._relief = relief
         self._limits = limits
         self._price = price
         effort = max(placement.candidates_examined, min(
@@ -112,7 +112,7 @@ class Tightening:
                     placement.candidates_examined >= self._effort_end or (
                         not give_way(placement.moves_made))):
                 break
-            found = self._repair.find(osd, goal)
+            found = self._relief.find(osd, goal)
             if found is None:
                 break
             self._moves_made.clear()
@@ -156,7 +156,7 @@ class Tightening:
             limits.set_max_pressure(group, -pressures.entries()[0][0])
         return budget - self._displaced_bytes + displaced
 
-    def _apply_step(self, goal: RepairGoal, above: List[Tuple[float, int]],
+    def _apply_step(self, goal: ReliefGoal, above: List[Tuple[float, int]],
                     measure: Callable[[int], float], highest: float, wanted: float,
                     value_of: Callable[[float, float], float], budget: float) -> bool:
         """Relieves the OSDs beyond the limit, the worst first, and keeps the moves that paid.
@@ -174,7 +174,7 @@ class Tightening:
         for number, (_, source) in enumerate(above):
             left_here = _MOST_OPERATIONS
             while measure(source) > wanted * (1 + 1e-12):
-                found = self._repair.find(source, goal) if (
+                found = self._relief.find(source, goal) if (
                     operations and left_here and give_way(self._placement.moves_made)
                     and self._placement.candidates_examined < self._effort_end) else None
                 if found is None:

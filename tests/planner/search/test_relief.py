@@ -7,7 +7,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
 from equilibrium_mgr.planner.search.joint_moves import JointMoves
-from equilibrium_mgr.planner.search.repair import OverfullOsd, Repair
+from equilibrium_mgr.planner.search.relief import OverfullOsd, Relief
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
@@ -22,9 +22,9 @@ def test_a_swap_where_no_move_fits() -> None:
     limits = SearchConstraints(placement, [])
     limits.set_max_utilization(range(2), 0.45)
     targets, shard_index = TargetIndex(costs), ShardIndex(placement)
-    repair = Repair(costs, targets, shard_index, JointMoves(costs, targets, shard_index), limits,
+    relief = Relief(costs, targets, shard_index, JointMoves(costs, targets, shard_index), limits,
                     0.001)
-    found = repair.find(0, OverfullOsd((0, 1), 0.45, 0.0))
+    found = relief.find(0, OverfullOsd((0, 1), 0.45, 0.0))
     assert found is not None and len(found.steps) == 2
     for step in found.steps:
         placement.move(*step)

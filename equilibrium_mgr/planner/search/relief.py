@@ -46,10 +46,10 @@ class TooManyShards(NamedTuple):
     fixed_cost: float = 0.0     # as above
 
 
-RepairGoal = Union[OverfullOsd, TooManyShards]
+ReliefGoal = Union[OverfullOsd, TooManyShards]
 
 
-class RepairMove(NamedTuple):
+class ReliefMove(NamedTuple):
     """An operation, as the moves of shards that it consists of."""
 
     score: float                # gain less fixed cost per byte of relief; higher is better
@@ -57,7 +57,7 @@ class RepairMove(NamedTuple):
     steps: Tuple[ShardMove, ...]
 
 
-class Repair:
+class Relief:
     """Finds operations. `price` is that of a displaced byte (utilization)."""
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
@@ -72,7 +72,7 @@ class Repair:
         self._helpers: Dict[int, Tuple[Tuple[int, ...], SortedOsds]] = {}
         self._price = price
 
-    def find(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+    def find(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         """Returns the cheapest operation of the simplest kind that relieves the OSD, or None."""
         return (self._move(source, goal) or self._swap(source, goal, True)
                 or self._joint(source, goal) or self._swap(source, goal, False)
@@ -80,7 +80,7 @@ class Repair:
 
     # -- relief and cost -----------------------------------------------------------------------
 
-    def _relief(self, source: int, goal: RepairGoal, shed: int, leaving: int,
+    def _relief(self, source: int, goal: ReliefGoal, shed: int, leaving: int,
                 entering: int) -> float:
         """Bytes of relief where `shed` bytes and a shard of group `leaving` go and one of
         `entering` comes (-1: none)."""
@@ -99,7 +99,7 @@ class Repair:
 
     # -- moves ---------------------------------------------------------------------------------
 
-    def _move(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+    def _move(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         """The best move of one shard."""
         placement, limits = self._placement, self._limits
         over = placement.used_bytes[source] - limits.max_used_bytes[source]
@@ -112,7 +112,7 @@ class Repair:
         receiving = self._receiving_osds(source, goal)
         if receiving is None:
             return None
-        best: Optional[RepairMove] = None
+        best: Optional[ReliefMove] = None
         improved = 0
         for _, target in piecewise(receiving.sorted(limits.with_room(least)), _TARGETS_A_PIECE):
             if target == source:
@@ -128,7 +128,7 @@ class Repair:
                 break
         return best
 
-    def _receiving_osds(self, source: int, goal: RepairGoal) -> Optional[SortedOsds]:
+    def _receiving_osds(self, source: int, goal: ReliefGoal) -> Optional[SortedOsds]:
         """The OSDs that may take shards from the source; None where there are none."""
         if isinstance(goal, TooManyShards):
             return self._targets.list_of(goal.group, source)
@@ -140,7 +140,7 @@ class Repair:
                 placement.capacity_utilization)
         return known[1]
 
-    def _offers(self, source: int, goal: RepairGoal,
+    def _offers(self, source: int, goal: ReliefGoal,
                 over: float) -> Iterable[Tuple[int, float, Sequence[Tuple[int, int]]]]:
         """(group, count gain of a shard's leaving, (bytes, PG) of shards of a suitable size)."""
         placement = self._placement
@@ -162,7 +162,7 @@ class Repair:
 
     def _move_to(self, source: int, target: int, free: float,
                  offers: List[Tuple[int, float, Sequence[Tuple[int, int]]]],
-                 goal: RepairGoal, best: Optional[RepairMove]) -> Optional[RepairMove]:
+                 goal: ReliefGoal, best: Optional[ReliefMove]) -> Optional[ReliefMove]:
         """The best of the offers for one target with `free` bytes, or `best` if none is better."""
         placement, limits, costs = self._placement, self._limits, self._costs
         placement.candidates_examined += len(offers)
@@ -185,14 +185,14 @@ class Repair:
                 if ((best is None or score > best.score)
                         and limits.fits(target, size, group, -1)
                         and placement.is_legal(pg, source, target)):
-                    best = RepairMove(score, gain, ((pg, source, target),))
+                    best = ReliefMove(score, gain, ((pg, source, target),))
         return best
 
     # -- joint moves ---------------------------------------------------------------------------
 
-    def _joint(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+    def _joint(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         placement, limits = self._placement, self._limits
-        best: Optional[RepairMove] = None
+        best: Optional[ReliefMove] = None
         for steps in self._joint_moves.candidates(source):
             placement.candidates_examined += 1
             size = placement.size_on(steps[0][0], source)
@@ -207,15 +207,15 @@ class Repair:
             if ((best is None or score > best.score)
                     and all(limits.fits(target, size, group, -1) for _, _, target in steps)
                     and placement.is_legal_joint(steps)):
-                best = RepairMove(score, gain, steps)
+                best = ReliefMove(score, gain, steps)
         return best
 
     # -- swaps ---------------------------------------------------------------------------------
 
-    def _swap(self, source: int, goal: RepairGoal, displaced_only: bool) -> Optional[RepairMove]:
+    def _swap(self, source: int, goal: ReliefGoal, displaced_only: bool) -> Optional[ReliefMove]:
         """The best swap; `displaced_only`: for shards that are displaced already, whose further
         move costs nothing."""
-        best: Optional[RepairMove] = None
+        best: Optional[ReliefMove] = None
         offers = self._shard_index.by_size(source)
         if goal.group != _ANY_GROUP:
             offers = [offer for offer in offers if offer[2] == goal.group]
@@ -239,8 +239,8 @@ class Repair:
         return best
 
     def _swap_with(self, source: int, partner: int, offers: List[Offer], sizes: List[int],
-                   theirs: List[Offer], goal: RepairGoal,
-                   best: Optional[RepairMove]) -> Optional[RepairMove]:
+                   theirs: List[Offer], goal: ReliefGoal,
+                   best: Optional[ReliefMove]) -> Optional[ReliefMove]:
         """The best swap with one partner, or `best` if none is better; `sizes` of the offers."""
         placement, limits, costs = self._placement, self._limits, self._costs
         initial_up = placement.initial_up
@@ -280,7 +280,7 @@ class Repair:
                     and placement.is_legal(other, partner, source)
                     and limits.fits(partner, shed, group, other_group)
                     and limits.fits_pressure(source, -shed, other_group, group)):
-                best = RepairMove(score, gain, ((other, partner, source), (pg, source, partner)))
+                best = ReliefMove(score, gain, ((other, partner, source), (pg, source, partner)))
         placement.candidates_examined += examined
         return best
 
@@ -299,11 +299,11 @@ class Repair:
 
     # -- chains --------------------------------------------------------------------------------
 
-    def ejection_chain(self, source: int, goal: RepairGoal) -> Optional[RepairMove]:
+    def ejection_chain(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         """A shard goes to an OSD that is too full for it, and another shard goes on from there: the
         one operation that helps an OSD which nothing can come to and no single shard can leave."""
         placement = self._placement
-        best: Optional[RepairMove] = None
+        best: Optional[ReliefMove] = None
         for group, lists in self._shard_index.by_group(source).items():
             if goal.group not in (_ANY_GROUP, group):
                 continue
@@ -329,7 +329,7 @@ class Repair:
                             + self._costs.utilization_gain(source, middle, size))
                     score = (gain - goal.fixed_cost) / relief
                     if best is None or score > best.score:
-                        best = RepairMove(score, gain, (onward[1], (pg, source, middle)))
+                        best = ReliefMove(score, gain, (onward[1], (pg, source, middle)))
         return best
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
