@@ -9,6 +9,7 @@ from typing import (
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..plan.model import UNDO, PgChange, moves_nothing, takes_back, topology_of
+from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import PG_NUM_CHANGING
@@ -23,6 +24,7 @@ from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
+_OSDS_A_PIECE = 500   # compared before it gives way again
 #: Osdmaps that are read before a batch where one follows the other.
 _MOST_MAPS = 3
 #: Of all object copies: by how much more may be misplaced at sending than at the look, as clients
@@ -232,7 +234,10 @@ class UpmapDispatcher:
                     > _MISPLACED_GROWTH * before.object_copies)):   # others have moved PGs
                 break
             if now is not before:
-                batch = [change for change in batch if _is_allowed(change, before, now)]
+                alike = {pool for pool in {pool_of(change.pgid) for change in batch}
+                         if is_motionless or _is_placed_alike(pool, before, now)}
+                batch = [change for change in batch if pool_of(change.pgid) in alike
+                         and _is_allowed(change, before, now)]
             if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(
                     now, self._gateway.summary(with_map_settings=True)):
                 return batch if cluster_guard(
@@ -317,6 +322,17 @@ def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
     old, new = then.rule.osds(), pool.rule.osds()
     return all(old.get(osd) == new.get(osd) for osd in change.up_after) and not (
         pool.rule.violation(change.up_after) or pool.rule.upmap_rejection(change.up_after))
+
+
+def _is_placed_alike(number: int, before: Snapshot, now: Snapshot) -> bool:
+    """False where CRUSH places a pool's PGs by other weights: it may just have sent others of them
+    to the same targets."""
+    then, pool = before.pools[number], now.pools.get(number)
+    if pool is None or pool.rule is None or then.rule is None:
+        return True   # by what is asked of each change
+    old = then.rule.osds()
+    return old == pool.rule.osds() and all(
+        _state(before, osd) == _state(now, osd) for osd in piecewise(old, _OSDS_A_PIECE))
 
 
 def _shape(pool: Optional[Pool]) -> Optional[Tuple[int, int, int, Optional[str]]]:

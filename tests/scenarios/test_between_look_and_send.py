@@ -17,7 +17,9 @@ from tests.support.few import few
 from . import clusters, random_events
 from .rules.judge import Judge
 
-_CLUSTER = "random", 6
+_RANDOM = "random", 6
+#: One whose OSDs are fuller: what CRUSH sends to others counts there.
+_FULL = "erasure", 2
 _SEEN_BY = CALLS["map"]
 #: Of each event so many calls are tried without `--full`.
 _FEW = 5
@@ -39,6 +41,7 @@ _KINDS = [kind for kind in dict.fromkeys(random_events.KINDS) if kind not in _NO
 class Ready(NamedTuple):
     """A plan that is kept, and how its first batch is sent."""
 
+    cluster: Tuple[str, int]
     path: Path
     kept: Dict[str, str]
     names: Dict[str, Any]               # of the first target, for _AIMED
@@ -46,7 +49,7 @@ class Ready(NamedTuple):
 
 
 def opened(ready: Ready) -> Session:
-    session = Session.from_state(str(ready.path), 18, seed=_CLUSTER[1])
+    session = Session.from_state(str(ready.path), 18, seed=ready.cluster[1])
     session.command("config set mgr mgr/equilibrium/start_delay 0")
     session.host.run_for(60.0)
     session.simulation.store.keys.update(ready.kept)
@@ -97,9 +100,10 @@ class Sending:
 
 
 @pytest.fixture(scope="module")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
+def ready(request: pytest.FixtureRequest,
+          tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
     folder = tmp_path_factory.mktemp("ready")
-    session = clusters.session_of(*_CLUSTER, folder)
+    session = clusters.session_of(*request.param, folder)
     for line in ("sim run 1m", "equilibrium optimize p", "sim run 1m"):
         assert session.command(line)[0] == 0
     plan = session.module.plan_store.get("p")
@@ -109,7 +113,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
     pool = session.cluster.map.pools[int(change.pgid.partition(".")[0])]
     names = {"osd": target, "host": session.cluster.crush.host_of(target),
              "pool": pool["pool_name"], "pg_num": 2 * int(pool["pg_num"])}
-    made = Ready(folder / "state.json", kept, names, ())
+    made = Ready(request.param, folder / "state.json", kept, names, ())
     session.close()
     session = opened(made)
     plain = Sending(session)
@@ -124,17 +128,28 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
 def _events(ready: Ready, number: int) -> List[str]:
     if number < len(_AIMED):
         return [_AIMED[number].format(**ready.names)]
-    stream = random_events.Stream(random.Random(number), clusters.layout_of(*_CLUSTER))
+    stream = random_events.Stream(random.Random(number), clusters.layout_of(*ready.cluster))
     return [line.replace("try ", "") for line in _KINDS[number - len(_AIMED)](stream)][:1]
 
 
+@pytest.mark.parametrize("ready", [_RANDOM], indirect=True, ids=["random"])
 @pytest.mark.parametrize("tries", few((_FEW, 10 ** 6), 1), ids=["few", "all"])
 @pytest.mark.parametrize("number", range(len(_AIMED) + len(_KINDS)), ids=[
     *_AIMED, *(kind.__name__ for kind in _KINDS)])
 def test_nothing_goes_that_is_forbidden_by_then(number: int, tries: int, ready: Ready) -> None:
-    lines, wrong, judged = _events(ready, number), [], 0   # type: ignore[var-annotated]
+    _hold(ready, _events(ready, number), tries, number)
+
+
+@pytest.mark.parametrize("ready", [_FULL], indirect=True, ids=["erasure"])
+@pytest.mark.parametrize("event", ["crush-reweight 5 0.4", "out 5", "reweight 5 0.3"])
+def test_nothing_goes_beside_what_crush_has_just_moved(event: str, ready: Ready) -> None:
+    _hold(ready, [f"sim osd {event}"], 2 * _FEW, 2)
+
+
+def _hold(ready: Ready, lines: Sequence[str], tries: int, seed: int) -> None:
+    wrong, judged = [], 0   # type: ignore[var-annotated]
     points = list(ready.points)
-    random.Random(number).shuffle(points)
+    random.Random(seed).shuffle(points)
     for point, count in points[:tries]:
         session = opened(ready)
         sending = Sending(session, point, count, lines)
