@@ -213,6 +213,8 @@ def remove(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     """Forgets kept plans, cancels those in the making, and stops one that is executed: of that
     nothing more is sent when this returns."""
     stopped = None
+    if not all(name.strip() for name in names):   # as a shell variable that is not set leaves it
+        raise CommandError(errno.EINVAL, "the name of a plan is empty")
     for name in names:
         execution = parts.balancer.stop_plan(name)
         if execution is not None:

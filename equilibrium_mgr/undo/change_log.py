@@ -152,7 +152,7 @@ def _unpacked(packed: str) -> List[ChangeRow]:
                 for at, plan, kind, begun_at, epoch, pgid, raw, before, after, shards
                 in json.loads(text)]
     except (binascii.Error, zlib.error, ValueError, KeyError, TypeError, IndexError,
-            RecursionError):
+            OverflowError, RecursionError):
         return []
 
 

@@ -199,6 +199,21 @@ def test_tidy_leaves_the_parts_of_a_plan_that_is_being_written() -> None:
     assert PlanStore(kv).get("p") == BIG
 
 
+def test_tidy_leaves_a_plan_that_is_put_again_while_it_deletes() -> None:
+    kv = KeyValueStore()
+    plan_store = PlanStore(kv)
+    for name in ("a", "p"):
+        plan_store.put(name, BIG, 1.0)
+        plan_store.remove(name)
+
+    def put_again(_key: str) -> None:
+        kv.before_write = lambda _key: None
+        plan_store.put("p", BIG, 2.0)
+    kv.before_write = put_again
+    plan_store.tidy()
+    assert PlanStore(kv).get("p") == BIG
+
+
 def test_tidy_is_idle_when_nothing_has_changed() -> None:
     kv = KeyValueStore()
     plan_store = PlanStore(kv)

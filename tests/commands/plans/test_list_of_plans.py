@@ -68,6 +68,7 @@ def test_rm_stops_a_plan_that_is_executed(session: Session) -> None:
         "stopped", "by 'ceph equilibrium rm'")
     assert episode["shards"] == moving > 0
     assert refused(session, "equilibrium rm p")[0] == -errno.ENOENT
+    assert refused(session, "equilibrium rm ''")[0] == -errno.EINVAL
 
 
 def test_automatic_balancing_goes_on_after_rm(session: Session) -> None:
