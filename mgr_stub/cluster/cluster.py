@@ -149,7 +149,8 @@ class Cluster:
         """OSDs that hold, or are to hold, a part of the PG."""
         if not pg.movable:
             return (set(self.map.up.get(pg.pgid, ())) | set(pg.held)) - {NONE}
-        return set(pg.holders()) | pg.targets()
+        # an OSD counts strays, too, until it has removed them (OSD::get_num_pgs)
+        return set(pg.holders()) | pg.targets() | {osd for _, osd in pg.strays}
 
     def log_length(self) -> int:
         """Writes that the log of a PG keeps, by the mean number of PG shards of an OSD."""

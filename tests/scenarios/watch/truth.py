@@ -5,7 +5,8 @@ left of a plan, T5 the state, T6 `eval` says the same as `status`, T7 what is st
 how full OSDs are now, T9 that statistics stand still, T10 what waits for an OSD that is too full,
 T11 each shard of `moves`, T12 to T14 the figures of `df` and `osds` (truth_of_tables.py), T15 that
 figures are of a look of this round while data moves, T16 that no time left counts down where
-nothing moves, T17 and T18 what is said to do (advice.py), T19 lines for people and their bytes.
+nothing moves, T17 and T18 what is said to do (advice.py), T19 lines for people and their bytes, T20
+which pools take more than was predicted.
 
 Rules of truth for `df` and `osds`: T12 pools, T13 OSDs, T14 room.
 
@@ -515,6 +516,15 @@ def t11_moves(session: Session, ours: UnderWay, status: Dict[str, Any],
             yield f"{left} bytes of {pgid} are left, said is {sum(told)}"
 
 
+def t20_mispredicted(session: Session, ours: UnderWay, status: Dict[str, Any],
+                     evaluation: Dict[str, Any]) -> Iterator[str]:
+    for found in status["mispredicted"]:
+        pool = int(found["pool_id"])
+        cluster = session.cluster
+        if not cluster.copy_overhead.get(pool) and cluster.shard_ratios.is_plain:
+            yield f"no shard of pool {pool} takes more, said is '{found['reason']}'"
+
+
 def _is_ours(ours: UnderWay, pgid: str, target: int) -> bool:
     move = ours.moves.get(pgid)
     return move is not None and move.entry.returncode == 0 and target in ours.flowing(move)
@@ -523,7 +533,7 @@ def _is_ours(ours: UnderWay, pgid: str, target: int) -> bool:
 _RULES: Dict[str, Callable[[Session, UnderWay, Dict[str, Any], Dict[str, Any]], Iterator[str]]] = {
     "T1": t1_fill, "T2": t2_misplaced, "T3": t3_moving, "T4": t4_remaining, "T5": t5_state,
     "T6": t6_eval, "T7": t7_stored, "T8": t8_now, "T10": t10_too_full,
-    "T11": t11_moves, "T17": advice.t17_advice, "T18": advice.t18_inactive}
+    "T11": t11_moves, "T20": t20_mispredicted, "T17": advice.t17_advice, "T18": advice.t18_inactive}
 _SLOW = ("T1", "T3", "T11", "T12", "T14", "T18")
 #: Tables are asked for at one look in so many: each is a pass over all pools or OSDs.
 _LOOKS_PER_TABLE = 10
