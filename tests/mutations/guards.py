@@ -339,7 +339,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(DISPATCHER,
                  "        if seconds < settings.max_wait:\n",
                  "        if True:\n"),),
-        ("scenario:limit_of_fill",)),
+        ("scenario:fill_execute",)),
     Mutation(
         "old-executions-go-on",
         "an execution that nobody has noted for a day is over", (
