@@ -155,6 +155,9 @@ class PlanStore:
                 stale = rest.startswith("part/") and not _belongs(rest, heads[name])
             else:
                 stale = name in gone or _head_key(name) not in stored
+            with self._lock:   # it may have been put again meanwhile
+                stale = stale and name not in self._being_written and (
+                    name in heads or name not in self._loaded())
             if stale:
                 self._kv.set_store(key, None)
 
