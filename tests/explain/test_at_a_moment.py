@@ -3,9 +3,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.commands.asking import ask, run
 from tests.explain.followed import explained, open_cluster
 from tests.explain.same_figures import differing
+from tests.support.clusters.unit_cluster import Cluster, hosts
+
+from equilibrium_mgr.control.status import BalancerStatus
+from equilibrium_mgr.execution.execution import ExecutionProgress
+from equilibrium_mgr.observation.cluster_view import MOVING, PLANNING, THROTTLED
+from equilibrium_mgr.plan.model import PgChange
+from equilibrium_mgr.report.explain.advice import is_relieved
 
 
 def test_a_down_osd_is_not_the_fullest(tmp_path: Path) -> None:
@@ -19,3 +27,22 @@ def test_a_down_osd_is_not_the_fullest(tmp_path: Path) -> None:
     row, = ask(session, "status")["classes"]
     assert row["fullest_osd"] != fullest and row["bound_utilization"] < row["max_utilization"]
     session.close()
+
+
+def test_an_osd_that_is_down_and_out_is_named_where_pgs_find_no_room(tmp_path: Path) -> None:
+    """Ceph is still to rebuild what it held: to start it helps more than a higher ratio."""
+    session = open_cluster("random", 20, tmp_path)
+    run(session, "sim osd full-ratios 0.75 0.8 0.95", "sim osd down 9", "equilibrium on",
+        "sim run 30m")
+    assert explained(session, "")["action"].startswith("start osd.9 of h3")
+    assert ask(session, "status")["outage"]["down_osds"] == [9]
+    session.close()
+
+
+@pytest.mark.parametrize("state, relieved", [(MOVING, True), (PLANNING, True), (THROTTLED, False)])
+def test_what_only_waits_relieves_no_osd(state: str, relieved: bool) -> None:
+    """The plan takes 1.0 off osd.0; throttled, nothing of it moves."""
+    change = PgChange("1.0", (0,), (0,), (1,), ((0, 1),), 1, 1, 1)
+    status = BalancerStatus(state=state, progress=ExecutionProgress("", {}), wanted=[change])
+    osds = Cluster(hosts(2)).pool(1, size=1).pg("1.0", [0]).snapshot().osds
+    assert is_relieved(osds[0], status) == relieved and not is_relieved(osds[1], status)

@@ -102,8 +102,8 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
     # PGs that peer are inactive for a moment
     short = {what for what in (INACTIVE, STRANDED) for since in view.troubles[what].values()
              if down or snapshot.taken_at - since >= TRANSIENT_SECONDS}
-    # what is out is missed where PGs are short of OSDs
-    down = [osd for osd in down if osd.is_in or short]
+    # what is out is missed where PGs are short of OSDs, or wait for room
+    down = [osd for osd in down if osd.is_in or short or view.too_full]
     paused = ["pause"] if any(flag.startswith("pause") for flag in snapshot.flags) else []
     if not (down or full or short or paused):
         return None
@@ -193,15 +193,16 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
 
 
 def is_relieved(osd: Osd, status: BalancerStatus) -> bool:
-    """True where the plan under way takes shards off the OSD; recovery holds up only what has not
-    been sent, and a pg_num that changes only as long as data of it is copied."""
+    """True where the plan under way takes shards off the OSD, and not all of them wait; recovery
+    holds up only what has not been sent, and a pg_num that changes only as long as data of it is
+    copied."""
     is_changing = status.reason_code == codes.PG_NUM_CHANGING and status.view is not None and any(
         move.is_running for move in status.view.movements)
     if status.progress is None or not (
             is_changing or status.state in (MOVING, THROTTLED, PLANNING)):
         return (status.progress is not None and status.reason_code == codes.DEGRADED
                 and osd.outbound_bytes > 0)
-    return osd.outbound_bytes > 0 or any(
+    return osd.outbound_bytes > 0 or status.state != THROTTLED and any(
         osd.id in set(change.up_before) - set(change.up_after) for change in status.wanted)
 
 
