@@ -29,6 +29,20 @@ def test_a_down_osd_is_not_the_fullest(tmp_path: Path) -> None:
     session.close()
 
 
+def test_the_fullest_is_of_osds_that_are_up_now(tmp_path: Path) -> None:
+    """Metrics look at nothing: OSDs have come up and gone down since the look."""
+    session = open_cluster("random", 20, tmp_path)
+    run(session, "equilibrium status", "sim run 2m")
+    row, = ask(session, "status")["classes"]
+    highest = (f'ceph_equilibrium_utilization_max_ratio{{device_class="hdd"}}'
+               f' {row["max_utilization"]}\n')
+    for way, is_highest in (("down", False), ("up", True)):
+        run(session, f"sim osd {way} {row['fullest_osd']}", "sim run 10s")
+        assert (highest in run(session, "equilibrium metrics")) == is_highest, way
+        run(session, "equilibrium status", "sim run 1m")   # a look
+    session.close()
+
+
 def test_an_osd_that_is_down_and_out_is_named_where_pgs_find_no_room(tmp_path: Path) -> None:
     """Ceph is still to rebuild what it held: to start it helps more than a higher ratio."""
     session = open_cluster("random", 20, tmp_path)
