@@ -21,8 +21,9 @@ from ..snapshot.model import Snapshot
 from .journal import Episode
 
 _NOTHING_YET = "nothing of it has arrived yet"
-#: Codes of states in which nothing moves, or nothing can be seen to.
-_STANDS = (codes.FLAG, codes.NO_MONITOR, codes.NOT_READY)
+#: Codes of states in which nothing moves, or nothing can be seen to. Without a monitor data goes on
+#: to arrive.
+_STANDS = (codes.FLAG, codes.NOT_READY)
 
 
 IS_OFF = Verdict(codes.SWITCHED_OFF, "automatic balancing is off", state=OFF)

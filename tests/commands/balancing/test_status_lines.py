@@ -16,6 +16,9 @@ def test_a_lost_monitor_shows_within_one_round(session: Session) -> None:
     status = ask(session, "status")
     assert (status["state"], status["reason_code"]) == ("blocked", "no_monitor")
     assert [group["code"] for group in status["waiting"]] in ([], ["no_monitor"])
+    # what is on its way goes on to arrive, which is not denied
+    assert status["moving"]["backfilling"] and status["progress"]["bytes_per_second"]
+    assert status["progress"]["eta_unknown_reason"] is None
 
 
 def test_balanced_far_above_the_bound_says_what_is_left_out(session: Session) -> None:
