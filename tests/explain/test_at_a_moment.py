@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import List
 
 import pytest
 from tests.commands.asking import ask, run
@@ -60,3 +61,22 @@ def test_what_only_waits_relieves_no_osd(state: str, relieved: bool) -> None:
     status = BalancerStatus(state=state, progress=ExecutionProgress("", {}), wanted=[change])
     osds = Cluster(hosts(2)).pool(1, size=1).pg("1.0", [0]).snapshot().osds
     assert is_relieved(osds[0], status) == relieved and not is_relieved(osds[1], status)
+
+
+@pytest.mark.parametrize("lines, code, begins", [
+    (["osd set norebalance"], "flag", "'ceph osd unset norebalance'"),
+    (["config set mgr mgr/equilibrium/begin_time 0300",
+      "config set mgr mgr/equilibrium/end_time 0400"], "too_full",
+     "make room on osd.")])
+def test_all_screens_say_one_thing_of_an_osd_that_is_too_full(
+        tmp_path: Path, lines: List[str], code: str, begins: str) -> None:
+    """What an operator has set comes first; a window that is closed does not."""
+    session = open_cluster("random", 20, tmp_path)
+    run(session, "sim osd full-ratios 0.75 0.8 0.95", *lines, "equilibrium on", "sim osd out 9",
+        "sim run 30m")
+    whole, status = explained(session, ""), ask(session, "status")
+    osd = ask(session, f"explain osd.{status['too_full'][0]['osd']}")
+    for answer in (whole, osd)[:1 if code == "flag" else 2]:
+        assert (answer["reason_code"], answer["action"]) == (code, status["action"])
+    assert status["action"].startswith(begins)
+    session.close()

@@ -78,6 +78,13 @@ class ExplainContext(NamedTuple):
         balancing is off, was not asked what else would gain."""
         return self.status.state in (STUCK, BALANCED) and self.settings.active
 
+    @property
+    def is_too_full(self) -> bool:
+        """True where an OSD that is too full for PGs comes before the reason of the state; what an
+        operator has set comes before both."""
+        return bool(self.view.too_full) and self.status.state in HELD_UP and (
+            self.status.reason_code != codes.FLAG)
+
     def census(self) -> Optional[RefusalCensus]:
         """Counts refusals with the options with which automatic balancing would plan now; None
         where the bounds are not known."""
@@ -277,7 +284,7 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
     in seconds since the epoch."""
     code, refusals = status.reason_code, status.refusals
     context = None if view is None else ExplainContext(view, status, settings, now=now)
-    if context is not None and context.view.too_full and status.state in HELD_UP:
+    if context is not None and context.is_too_full:
         return help_for(codes.TOO_FULL, context)
     if context is not None and status.progress is not None and status.waiting:
         return help_for(status.waiting[0].code, context, **status.waiting[0].figures())
