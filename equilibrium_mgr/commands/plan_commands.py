@@ -59,11 +59,11 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
     if aim is not None and aim not in AIMS:
         raise CommandError(errno.EINVAL,
                            f"--aim '{aim}' is not known; use one of {', '.join(AIMS)}")
+    classes = settings.device_classes if device_class is None else frozenset((device_class,))
     options = present_options(settings, gateway)._replace(
         sources=scope.sources, targets=scope.targets, pool_ids=pool_ids, limited_to=chosen.words(
-            [names.get(pool, str(pool)) for pool in sorted(pool_ids or ())]),
-        device_classes=(settings.device_classes if device_class is None
-                        else frozenset((device_class,))),
+            [names.get(pool, str(pool)) for pool in sorted(pool_ids or ())], classes),
+        device_classes=classes,
         max_moves=max_moves, max_bytes=size, aim=settings.aim if aim is None else aim,
         repair=repair)
     if not parts.plan_service.submit_named(name, options, settings.max_plan_seconds):

@@ -113,7 +113,7 @@ MOST_ITEMS = 2000
 RECENT_SECONDS = 3600.0
 #: Seconds after which a refused change is tried again; below RECENT_SECONDS: what is refused again
 #: and again is reported without a gap.
-_RETRY_SECONDS = 600.0
+RETRY_SECONDS = 600.0
 _LONGEST_REASON = 200
 
 
@@ -127,7 +127,7 @@ class Rejection(NamedTuple):
 
     def seconds_left(self, now: float) -> float:
         """Seconds until it is tried again while the map stays the same; infinite for never."""
-        return max(0.0, _RETRY_SECONDS - max(0.0, now - self.at)) if self.is_refused else math.inf
+        return max(0.0, RETRY_SECONDS - max(0.0, now - self.at)) if self.is_refused else math.inf
 
 
 Items = Dict[str, Rejection]   # by pgid

@@ -299,8 +299,11 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         if now is not None and osd.size_factor != 1.0:
             used[osd.id], device_used[osd.id] = int(now / osd.size_factor), now
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
-        classes_now=class_usage(view.snapshot, used, with_drained=True), used_now=used,
-        device_used_now=device_used,
+        # the fullest is one that is up now
+        classes_now=class_usage(view.snapshot._replace(osds={
+            number: osd._replace(up=number not in down and not osd.destroyed)
+            for number, osd in view.snapshot.osds.items()}), used, with_drained=True),
+        used_now=used, device_used_now=device_used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
         stale_osds=summary.stale_osds, troubles={**view.troubles, DOWN: down})
 

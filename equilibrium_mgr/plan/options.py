@@ -46,7 +46,8 @@ class PlanOptions(NamedTuple):
     drain_only: bool = False              # shards leave drained OSDs, and nothing else
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
-    limited_to: str = ""   # what sources, targets and pools leave, in words; empty: everything
+    #: what sources, targets, pools and classes leave, in words; empty: everything
+    limited_to: str = ""
     cooling_pgs: FrozenSet[str] = frozenset()  # of rejected_pgs, those that wait for pg_cooldown
 
     def limit_passed(self, moves: int, moved_bytes: int) -> Optional[str]:
@@ -109,12 +110,12 @@ class OsdFilter(NamedTuple):
     targets: Names = None
     spared: Names = None
 
-    def words(self, pools: Sequence[str] = ()) -> str:
+    def words(self, pools: Sequence[str] = (), classes: Names = None) -> str:
         """The moves that are left, as in 'moves off osd.6 to rack2'; empty where all are. `pools`:
-        names of those that alone are moved; none: all."""
+        names of those that alone are moved; none: all. `classes`: the same of device classes."""
         parts = [f"{word} {_shown(sorted(names))}" for word, names in (
-            ("of pool", frozenset(pools) or None), ("off", self.sources), ("to", self.targets),
-            ("that spare", self.spared)) if names is not None]
+            ("of class", classes), ("of pool", frozenset(pools) or None), ("off", self.sources),
+            ("to", self.targets), ("that spare", self.spared)) if names is not None]
         return f"moves {' '.join(parts)}" if parts else ""
 
     def scope(self, crush: CrushHierarchy) -> OsdScope:

@@ -46,9 +46,10 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
         for holds, part in (
                 (True, f"{entry['plan']}: {entry['why'] or 'reason not known'}"),
                 (entry["outcome_reason"], f"{entry['outcome']}: {entry['outcome_reason']}"),
-                (predicted, f"predicted %MAX: {', '.join(predicted)}"),
                 (entry["measured"] == INTERRUPTED, "the maximum after it is of when it ended, while"
-                 " data was still moving or being deleted")):
+                 " data was still moving or being deleted"),
+                (predicted and entry["measured"] == INTERRUPTED,
+                 f"%MAX when all has arrived: {', '.join(predicted)}")):
             lines += wrap("", part, _INDENT) if holds else ()
     return CommandAnswer(data, "\n".join(lines))
 

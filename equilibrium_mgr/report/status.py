@@ -10,7 +10,7 @@ from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
 from ..control.status import BalancerStatus
 from ..execution.guards import changing_pg_nums
-from ..execution.outcomes import LIFTED_BY
+from ..execution.outcomes import LIFTED_BY, RETRY_SECONDS
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
 from ..observation.refusals import planned_placement
@@ -110,7 +110,9 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("bad option:", f"{bad['name']} is {bad['bad']}")
     for group in data["rejected"]:
         say("rejected:", f"{plural(len(group['pgids']), 'PG')}, {group['reason']}"
-            f" ({named(group['pgids'], _NAMED)}); until {LIFTED_BY}")
+            f" ({named(group['pgids'], _NAMED)}); " + (
+                f"tried again after {RETRY_SECONDS / 60:.0f} minutes" if group["is_refused"]
+                else f"until {LIFTED_BY}"))
     if data["builtin_balancer_active"]:
         say("built-in:", "the built-in balancer is active")
     return "\n".join(lines + (
@@ -224,8 +226,10 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                      for p in plan_service.plans_in_progress().values()],
         "last_plan": plan_service.last_plan, "last_execution": status.last_execution,
         "episode": status.episode,
-        "rejected": [{"reason": reason, "pgids": pgids} for reason, pgids in sorted(
-            rejected.items(), key=lambda group: (-len(group[1]), group[0]))],
+        "rejected": [{"reason": reason, "pgids": pgids,
+                      "is_refused": status.rejected[pgids[0]].is_refused}
+                     for reason, pgids in sorted(
+                         rejected.items(), key=lambda group: (-len(group[1]), group[0]))],
         "mispredicted": [{
             "pool_id": pool, "pool": names.get(pool, str(pool)), "osd": found.osd,
             "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,

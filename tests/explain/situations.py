@@ -100,11 +100,14 @@ SITUATIONS = (
         "sim osd lose 9", "osd set norecover", "equilibrium on", "sim run 15m"), "6h",
         begins="'ceph osd unset norecover'"),
     Situation("what an OSD held finds no room", "too_full", (
-        "sim osd full-ratios 0.75 0.8 0.95", "sim osd lose 9", "equilibrium on", "sim run 30m"),
+        "sim osd full-ratios 0.75 0.8 0.95", "sim osd out 9", "equilibrium on", "sim run 30m"),
         "6h", begins="'ceph osd set-backfillfull-ratio 0.8"),
     Situation("what an OSD held finds no room, so near to full", "too_full", (
         "sim osd full-ratios 0.75 0.8 0.87", "sim osd lose 9", "equilibrium on", "sim run 30m"),
-        "12h", begins="'ceph osd set-full-ratio 0.88'", is_outage=True),
+        "12h", begins="start osd.9 of h3", is_outage=True),
+    Situation("what a down OSD held finds no room", "too_full", (
+        "sim osd full-ratios 0.75 0.8 0.95", "sim osd down 9", "equilibrium on", "sim run 30m"),
+        "6h", begins="start osd.9 of h3", is_outage=True),
     Situation("clients are stopped", "flag", ("equilibrium on", "osd set pause", "sim run 2m"),
               "5m", begins="'ceph osd unset pause'", is_outage=True),
     Situation("a host beside the racks", "degraded", (

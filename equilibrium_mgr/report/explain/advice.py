@@ -78,6 +78,13 @@ class ExplainContext(NamedTuple):
         balancing is off, was not asked what else would gain."""
         return self.status.state in (STUCK, BALANCED) and self.settings.active
 
+    @property
+    def is_too_full(self) -> bool:
+        """True where an OSD that is too full for PGs comes before the reason of the state; what an
+        operator has set comes before both."""
+        return bool(self.view.too_full) and self.status.state in HELD_UP and (
+            self.status.reason_code != codes.FLAG)
+
     def census(self) -> Optional[RefusalCensus]:
         """Counts refusals with the options with which automatic balancing would plan now; None
         where the bounds are not known."""
@@ -102,8 +109,8 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
     # PGs that peer are inactive for a moment
     short = {what for what in (INACTIVE, STRANDED) for since in view.troubles[what].values()
              if down or snapshot.taken_at - since >= TRANSIENT_SECONDS}
-    # what is out is missed where PGs are short of OSDs
-    down = [osd for osd in down if osd.is_in or short]
+    # what is out is missed where PGs are short of OSDs, or wait for room
+    down = [osd for osd in down if osd.is_in or short or view.too_full]
     paused = ["pause"] if any(flag.startswith("pause") for flag in snapshot.flags) else []
     if not (down or full or short or paused):
         return None
@@ -193,15 +200,16 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
 
 
 def is_relieved(osd: Osd, status: BalancerStatus) -> bool:
-    """True where the plan under way takes shards off the OSD; recovery holds up only what has not
-    been sent, and a pg_num that changes only as long as data of it is copied."""
+    """True where the plan under way takes shards off the OSD, and not all of them wait; recovery
+    holds up only what has not been sent, and a pg_num that changes only as long as data of it is
+    copied."""
     is_changing = status.reason_code == codes.PG_NUM_CHANGING and status.view is not None and any(
         move.is_running for move in status.view.movements)
     if status.progress is None or not (
             is_changing or status.state in (MOVING, THROTTLED, PLANNING)):
         return (status.progress is not None and status.reason_code == codes.DEGRADED
                 and osd.outbound_bytes > 0)
-    return osd.outbound_bytes > 0 or any(
+    return osd.outbound_bytes > 0 or status.state != THROTTLED and any(
         osd.id in set(change.up_before) - set(change.up_after) for change in status.wanted)
 
 
@@ -276,7 +284,7 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
     in seconds since the epoch."""
     code, refusals = status.reason_code, status.refusals
     context = None if view is None else ExplainContext(view, status, settings, now=now)
-    if context is not None and context.view.too_full and status.state in HELD_UP:
+    if context is not None and context.is_too_full:
         return help_for(codes.TOO_FULL, context)
     if context is not None and status.progress is not None and status.waiting:
         return help_for(status.waiting[0].code, context, **status.waiting[0].figures())

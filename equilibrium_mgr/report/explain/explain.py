@@ -14,7 +14,7 @@ from ...execution.guards import blocked_pool_reasons, blocked_pools
 from ...execution.outcomes import Items, WaitingGroup, waiting_groups
 from ...execution.size_check import sentence
 from ...observation.cluster_view import (
-    BALANCED, HELD_UP, MOVING, OFF, STUCK, THROTTLED, ClusterView)
+    BALANCED, MOVING, OFF, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, bound_code, fullest_osds, settled_code)
 from ...plan.model import PgChange, PoolSpace
@@ -429,7 +429,7 @@ def cluster_reason(context: ExplainContext) -> Explanation:
                  f" {_filled(osd, context)}, bound {format_percent(osd_set.bound)}%")
     what = f"{status.state}: {where}"
     helps = state_action(status, view, context.settings, context.now)
-    if view.too_full and status.state in HELD_UP:
+    if context.is_too_full:
         return Explanation(what, codes.TOO_FULL, helps, view.too_full[0].sentence())
     if not fullest or status.state not in (OFF, STUCK, BALANCED):   # something holds it up
         rows = waiting_rows(status.waiting)
@@ -530,6 +530,9 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     if obstacle is not None:
         return _reason(what, codes.TARGET_UNAVAILABLE, f"no shard may go to it: it is {obstacle}",
                        osd=osd.id)
+    if context.is_too_full and context.view.too_full[0].osd == osd.id:
+        return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
+                           context.view.too_full[0].sentence())
     held_up = _held_up(what, None, lambda change: osd.id in set(change.up_before) ^ set(
         change.up_after), context)
     if held_up is not None:

@@ -42,6 +42,7 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
     plain = run(session, "equilibrium history")
     assert "'ceph equilibrium execute'" in plain and "->" in plain and f"{told['shards']}" in plain
     assert max(map(len, plain.split("\n"))) <= WIDTH
+    assert "predicted" not in plain and "has arrived" not in plain   # it has: what is measured says it
 
 
 def test_what_stands_as_the_result_is_what_osds_reported_and_no_forecast(session: Session) -> None:
@@ -50,7 +51,8 @@ def test_what_stands_as_the_result_is_what_osds_reported_and_no_forecast(session
     told, = episodes(session)
     assert told["outcome"] == "stopped" and told["measured"] == "interrupted"
     assert told["outcome_reason"] == "by 'ceph equilibrium off'"
-    assert "while data was still moving" in run(session, "equilibrium history")
+    plain = run(session, "equilibrium history")
+    assert "while data was still moving" in plain and "%MAX when all has arrived: hdd " in plain
     for name, ratio in maxima(told, "max_after").items():
         assert abs(ratio - max_by_class(session)[name]) < 0.005
     run(session, "sim failover", "sim run 5m")

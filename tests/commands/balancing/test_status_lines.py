@@ -21,6 +21,14 @@ def test_a_lost_monitor_shows_within_one_round(session: Session) -> None:
     assert status["progress"]["eta_unknown_reason"] is None
 
 
+@pytest.mark.parametrize("fault, ends", [
+    ("reject 0.7", "; tried again after 10 minutes"),
+    ("drop 0.7", "; until a change of the CRUSH map")])
+def test_when_what_was_not_kept_is_tried_again(session: Session, fault: str, ends: str) -> None:
+    run(session, "equilibrium on", "sim run 1m", f"sim mon {fault}", "sim run 2m")
+    assert ends in " ".join(run(session, "equilibrium status").split())
+
+
 def test_balanced_far_above_the_bound_says_what_is_left_out(session: Session) -> None:
     run(session, "equilibrium pool add fast", "equilibrium on", "sim run 6h")
     status = ask(session, "status")

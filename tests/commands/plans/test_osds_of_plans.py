@@ -56,9 +56,12 @@ def test_arguments_replace_the_options(session: Session) -> None:
     assert hosts_of(session, optimize(session, f"p --from {b}"), "from") == {b}
 
 
-def test_eval_says_what_a_plan_is_limited_to(session: Session) -> None:
-    optimize(session, "p --from osd.6")
+@pytest.mark.parametrize("limit, said", [
+    ("--from osd.6", "off osd.6"), ("--device-class ssd", "of class ssd"),
+    ("--device-class ssd --to osd.5", "of class ssd to osd.5")])
+def test_eval_says_what_a_plan_is_limited_to(session: Session, limit: str, said: str) -> None:
+    optimize(session, f"p {limit}")
     found = ask(session, "eval p")["distance"]["classes"]
     reasons = {str(row["reason"]) for row in found if not row["is_near"]}
-    assert any("the plan is limited to moves off osd.6" in reason for reason in reasons)
+    assert any(f"the plan is limited to moves {said}" in reason for reason in reasons)
     assert not any("worth its bytes" in reason for reason in reasons)
