@@ -24,6 +24,8 @@ from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
 _SEND_TIMEOUT_SECONDS = 30.0
+#: Seconds for which PGs are left alone whose pool was blocked for max_wait.
+_BLOCKED_SECONDS = 600.0
 _OSDS_A_PIECE = 500   # compared before it gives way again
 #: Osdmaps that are read before a batch where one follows the other.
 _MOST_MAPS = 3
@@ -154,8 +156,8 @@ class UpmapDispatcher:
     def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
                      settings: Settings) -> None:
         """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds; automatic
-        plans leave these PGs alone for as long, but for those whose pool was blocked: another plan
-        would have no others of it."""
+        plans leave these PGs alone for as long, but for those of blocked pools: for some minutes,
+        since such a pool may be whole at any time."""
         now = self._clock()
         # which may be longer than max_wait
         if any(why.code == COOLDOWN for _, why in decision.waiting):
@@ -168,8 +170,10 @@ class UpmapDispatcher:
         execution.apply(ExecutionUpdate(dropped=[
             DroppedChange(change, f"{waited}: {deferral.reason}")
             for change, deferral in decision.waiting]))
-        self.given_up.start([change.pgid for change, deferral in decision.waiting
-                             if deferral.code != DEGRADED], now)
+        blocked = {change.pgid for change, why in decision.waiting if why.code == DEGRADED}
+        self.given_up.start([change.pgid for change, _ in decision.waiting
+                             if change.pgid not in blocked], now)
+        self.given_up.start(blocked, now - max(0.0, settings.max_wait - _BLOCKED_SECONDS))
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
         """True where a plan has been sent whole and nothing of it has arrived for `max_wait`
