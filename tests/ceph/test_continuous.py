@@ -89,7 +89,7 @@ def test_the_builtin_balancer_stops_it_until_it_is_off(
     assert cluster.mgr("balancer on").rc == 0
     begun = time.time()
     now = story.wait_state("blocked", 3 * SLEEP_INTERVAL + 10)
-    assert CURE in now["reason"] and now["builtin_balancer_active"] is True, now
+    assert CURE in now["action"] and now["builtin_balancer_active"] is True, now
     time.sleep(HOLD_SECONDS)
     assert story.batches_since(begun + SLEEP_INTERVAL + 1) == []
     warning = wait_for("the health warning", lambda: _conflict(cluster), 15)
