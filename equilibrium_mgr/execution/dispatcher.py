@@ -170,10 +170,10 @@ class UpmapDispatcher:
         execution.apply(ExecutionUpdate(dropped=[
             DroppedChange(change, f"{waited}: {deferral.reason}")
             for change, deferral in decision.waiting]))
-        blocked = {change.pgid for change, why in decision.waiting if why.code == DEGRADED}
-        self.given_up.start([change.pgid for change, _ in decision.waiting
-                             if change.pgid not in blocked], now)
-        self.given_up.start(blocked, now - max(0.0, settings.max_wait - _BLOCKED_SECONDS))
+        earlier = now - max(0.0, settings.max_wait - _BLOCKED_SECONDS)
+        for is_blocked, begin in ((False, now), (True, earlier)):
+            self.given_up.start([change.pgid for change, why in decision.waiting
+                                 if (why.code == DEGRADED) == is_blocked], begin)
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
         """True where a plan has been sent whole and nothing of it has arrived for `max_wait`

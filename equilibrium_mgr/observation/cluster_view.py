@@ -301,7 +301,8 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
     return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
         # the fullest is one that is up now
         classes_now=class_usage(view.snapshot._replace(osds={
-            number: osd._replace(up=number not in down and not osd.destroyed)
+            number: osd if osd.up == (number not in down and not osd.destroyed)
+            else osd._replace(up=not osd.up)
             for number, osd in view.snapshot.osds.items()}), used, with_drained=True),
         used_now=used, device_used_now=device_used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,

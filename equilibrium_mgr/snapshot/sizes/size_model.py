@@ -297,7 +297,8 @@ class SizeModel:
             # its report may be from before what it was given and what left it within a minute
             given = self._assigned[osd] = [at for at in self._assigned.get(osd, ())
                                            if 0.0 <= now - at < _REPORTED_SECONDS]
-            sums.spare = max(int(stats.get("num_pgs", 0)) - sums.pgs + len(given), sum(
+            beyond = int(stats.get("num_pgs", 0)) - sums.pgs
+            sums.spare = max(beyond + len(given), sum(
                 [is_renumbered or 0.0 <= now - at < _REPORTED_SECONDS for at, _, _ in rows]))
             if sums.spare <= 0:
                 self._left.pop(osd, None)
@@ -305,7 +306,7 @@ class SizeModel:
                 continue
             parts = sorted([(part, pool) for _, pool, part in rows], reverse=True)[:sums.spare]
             # from before this mgr, or missed as its reports were late: each as large as the largest
-            unseen = int(stats.get("num_pgs", 0)) - sums.pgs - len(parts)
+            unseen = beyond - len(parts)
             if osd not in self._known:
                 parts, unseen = [], sums.spare
             parts += [sums.largest] * unseen
