@@ -251,8 +251,9 @@ class _Sorter:
                 reached = self._target_utilization(number)
                 if reached is not None:
                     # bytes that relieve no full OSD: what the change takes off emptier ones
+                    moves = self._changes[number].moves
                     below = sum(max(0.0, utilization - self._utilization(source))
-                                for source, _ in self._changes[number].moves)
+                                for source, _ in moves) if len(moves) > 1 else 0.0
                     order = (int(below / _EMPTIER_STEP), reached, -self._changes[number].bytes,
                              number)
                     best = order if best is None or order < best else best

@@ -29,6 +29,7 @@ class SearchConstraints:
         used, most = placement.used_bytes, self.max_used_bytes
         self._by_room = SortedOsds(
             placement, range(len(most)), lambda osd: used[osd] - most[osd])
+        self._counts = [group.counts for group in placement.groups]
         #: group → shards per free byte
         self.max_pressure: Dict[int, float] = {}
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]   # per OSD
@@ -88,15 +89,15 @@ class SearchConstraints:
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for pressure alone; a group that only loses a shard always fits."""
-        groups = self._placement.groups
+        counts, limits = self._counts, self.max_pressure
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
         for group in self._data_groups[osd]:
-            if group != minus and groups[group].counts[osd] > free * self.max_pressure[group]:
+            if counts[group][osd] > free * limits[group] and group != minus:
                 return False
-        most = self.max_pressure.get(plus)
+        most = limits.get(plus)
         if most is None or plus == minus:
             return True
-        return groups[plus].counts[osd] + 1 <= most * free
+        return counts[plus][osd] + 1 <= most * free
 
 
 #: A set is left as it is if single moves move less than this (a ratio of its bytes) and its fullest

@@ -150,8 +150,8 @@ class ShardIndex:
         self._placement = placement
         count = len(placement.used_bytes)
         self._grouped: List[Optional[ShardsByGroup]] = [None] * count
-        #: (change count of the OSD, shards, displaced ones); rebuilt when the count differs
-        self._sorted: List[Tuple[int, SizedShards, SizedShards]] = [(-1, [], [])] * count
+        #: (shards, displaced ones)
+        self._sorted: List[Optional[Tuple[SizedShards, SizedShards]]] = [None] * count
         placement.observers.append(self._on_move)
 
     def by_group(self, osd: int) -> ShardsByGroup:
@@ -179,15 +179,14 @@ class ShardIndex:
 
     def by_size(self, osd: int, displaced: bool = False) -> SizedShards:
         """Every movable shard on an OSD, or the displaced ones alone, as (bytes, PG, group),
-        sorted."""
-        known, changes = self._sorted[osd], self._placement.change_counts[osd]
-        if known[0] != changes:
+        sorted; a list that follows the moves."""
+        known = self._sorted[osd]
+        if known is None:
             grouped = self.by_group(osd)
             known = self._sorted[osd] = (
-                changes,
                 sorted((s, pg, g) for g, pair in grouped.items() for s, pg in pair[0] + pair[1]),
                 sorted((s, pg, g) for g, pair in grouped.items() for s, pg in pair[1]))
-        return known[2] if displaced else known[1]
+        return known[displaced]
 
     def all_displaced(self) -> Iterator[Tuple[int, int, int, int]]:
         """(-bytes, PG, OSD, group) of the displaced shards that there are now, the largest first,
@@ -200,19 +199,17 @@ class ShardIndex:
             _SORTED_AT_ONCE)
 
     def _on_move(self, pg: int, source: int, target: int, group: int) -> None:
-        entry = (self._placement.bytes_of[group][pg], pg)
-        initial = self._placement.initial_up[pg]
-        there = self._grouped[source]
-        if there is not None:
-            pair = _updated(there[group], source not in initial, entry, present=False)
-            if pair[0] or pair[1]:
-                there[group] = pair
-            else:
-                del there[group]
-        there = self._grouped[target]
-        if there is not None:
-            there[group] = _updated(there.get(group, ((), ())), target not in initial, entry,
-                                    present=True)
+        size, initial = self._placement.bytes_of[group][pg], self._placement.initial_up[pg]
+        for osd, comes in ((source, False), (target, True)):
+            displaced = osd not in initial
+            there, lists = self._grouped[osd], self._sorted[osd]
+            if there is not None:
+                there[group] = _updated(there.get(group, ((), ())), displaced, (size, pg), comes)
+                if not any(there[group]):
+                    del there[group]
+            for shards in lists[:1 + displaced] if lists else ():
+                at = bisect_left(shards, (size, pg, group))
+                shards[at:at + (not comes)] = [(size, pg, group)] if comes else []
 
 
 def _updated(pair: Tuple[Shards, Shards], displaced: bool, entry: Tuple[int, int],
