@@ -58,7 +58,7 @@ class _OsdSums:
     def __init__(self) -> None:
         self.whole: Dict[int, float] = {}     # shards that are certainly there
         self.may: Dict[int, float] = {}       # shards that may be there, in part
-        self.soon: Dict[int, float] = {}      # shards that are to be there
+        self.change: Dict[int, float] = {}    # shards that are to be there, less the whole ones
         self.undeleted: Dict[int, float] = {}   # what has left it and may be there
         self.largest = (0.0, 0)   # (its largest shard, pool id)
         self.omap = self.objects = 0          # of the whole shards
@@ -67,7 +67,7 @@ class _OsdSums:
 
     @property
     def is_at_rest(self) -> bool:
-        return not self.may and self.soon == self.whole and self.spare <= 0
+        return not self.may and not any(map(round, self.change.values())) and self.spare <= 0
 
 
 class SizeModel:
@@ -253,7 +253,7 @@ class SizeModel:
             data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
             # some of its OSDs may not have all of it; what nobody reports is not known to move
             lacks = "clean" not in record.state and not record.is_unknown
-            is_plain = not lacks and pgid not in came
+            is_plain = acting is up and not lacks and pgid not in came
             for position, osd in enumerate(acting):
                 sums = self._osds.get(osd)
                 if sums is None:
@@ -264,17 +264,19 @@ class SizeModel:
                     sums.whole[pool.id] = sums.whole.get(pool.id, 0) + part
                     sums.omap += shard.omap_bytes
                     sums.objects += shard.objects
+                    if not is_plain:
+                        sums.change[pool.id] = sums.change.get(pool.id, 0) - part
                 else:
                     sums.may[pool.id] = sums.may.get(pool.id, 0) + part
                 if part > sums.largest[0]:
                     sums.largest = part, pool.id
-            for position, osd in enumerate(up):
+            for position, osd in enumerate(() if is_plain else up):
                 sums = self._osds.get(osd)
                 if sums is None:
                     continue
                 part = data * ratios[position] if position < len(ratios) else data
-                sums.soon[pool.id] = sums.soon.get(pool.id, 0) + part
-                if acting is not up and osd not in acting:
+                sums.change[pool.id] = sums.change.get(pool.id, 0) + part
+                if osd not in acting:
                     sums.pgs += 1
                     sums.may[pool.id] = sums.may.get(pool.id, 0) + part
         self._add_undeleted(look)
@@ -434,14 +436,15 @@ class SizeModel:
                 sums = self._osds[number]
                 left = self._taken(number, sums.undeleted)   # if all of it is there
                 data, omap = _data_and_omap(reports[number], one.used_bytes)
-                high = data - self._taken(number, sums.whole)
+                whole = self._taken(number, sums.whole)
+                high = data - whole
                 low = high - self._taken(number, sums.may) - left
                 residual = self._residual[number] = min(
                     max(self._residual.get(number, 0.0), low), high)
                 if number in to_come or not sums.is_at_rest:
                     # reported and to come, less what will be there
                     beyond = int(data + to_come.get(number, 0.0)
-                                 - self._taken(number, sums.soon) - residual)
+                                 - whole - self._taken(number, sums.change) - residual)
                     undeleted = max(0, min(beyond, int(left)))
                 uncompacted = self._uncompacted(look, number, omap - sums.omap)
             factor = self.size_factors.get(number, 1.0)
