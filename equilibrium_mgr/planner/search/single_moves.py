@@ -256,8 +256,9 @@ class Descent:
             return known
         ranked: Dict[int, List[RankedGroup]] = {}   # id of the list of targets → groups
         for group in grouped:
-            ranked.setdefault(id(self._targets.list_of(group, source)), []).append(
-                (-self._costs.count_gain_on_leave(group, source), group))
+            ranked.setdefault(id(self._targets.list_of(group, source)), []).append((
+                -self._costs.count_gain_on_leave(group, source)
+                if self._placement.groups[group].counts[source] > 1 else 0.0, group))
         known = []
         for groups in ranked.values():
             groups.sort()

@@ -8,14 +8,19 @@ Sets of OSDs that share pools, by OSD index, with the sizes that steer the searc
 from __future__ import annotations
 
 from bisect import bisect_left
+from heapq import nlargest
 from math import inf
-from typing import Callable, Dict, List, Sequence
+from typing import Callable, Dict, List, Sequence, Tuple
 
 from ...runtime.time_slice import give_way
 from ..bound.lower_bound import OsdSet, UtilizationBounds
 from ..objective import Weights
 from .placement_state import PlacementState
 from .target_index import SortedOsds
+
+
+#: Shards per free byte of a group that may have none: more than nothing, to divide by.
+_NEXT_TO_NONE = 1e-300
 
 
 class SearchConstraints:
@@ -30,6 +35,10 @@ class SearchConstraints:
         self._by_room = SortedOsds(
             placement, range(len(most)), lambda osd: used[osd] - most[osd])
         self._counts = [group.counts for group in placement.groups]
+        #: the group whose limit was set last; for OSDs that were asked about since: (their changes,
+        #: the two largest (free bytes that another group needs, group))
+        self._tightened = -1
+        self._needs: Dict[int, Tuple[int, List[Tuple[float, int]]]] = {}
         #: group → shards per free byte
         self.max_pressure: Dict[int, float] = {}
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]   # per OSD
@@ -59,6 +68,8 @@ class SearchConstraints:
     def set_max_pressure(self, group: int, pressure: float, slack: float = 0.0) -> None:
         """Allows the group this many shards per free byte, and `slack` (a ratio) more."""
         self.max_pressure[group] = pressure * (1 + 1e-9 + slack)
+        if group != self._tightened:
+            self._tightened, self._needs = group, {}
 
     def tighten_to_current(self, slack: float) -> None:
         """Allows each data group its present highest pressure, and `slack` (a ratio) more."""
@@ -89,11 +100,18 @@ class SearchConstraints:
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for pressure alone; a group that only loses a shard always fits."""
-        counts, limits = self._counts, self.max_pressure
+        counts, limits, last = self._counts, self.max_pressure, self._tightened
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
-        for group in self._data_groups[osd]:
-            if counts[group][osd] > free * limits[group] and group != minus:
+        changes, needs = self._needs.get(osd, (-1, []))
+        if changes != self._placement.change_counts[osd]:   # with a hundred pools it takes long
+            needs = nlargest(2, [(counts[group][osd] / max(limits[group], _NEXT_TO_NONE), group)
+                                 for group in self._data_groups[osd] if group != last])
+            self._needs[osd] = self._placement.change_counts[osd], needs
+        for need, group in needs:
+            if need > free and group != minus:
                 return False
+        if last not in (-1, minus) and counts[last][osd] > max(0.0, free) * limits[last]:
+            return False
         most = limits.get(plus)
         if most is None or plus == minus:
             return True
