@@ -79,8 +79,7 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
         fullest[0].osd.id, MOST_PAIRS)
     code = (bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
             else settled_code(census, rest_code))
-    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds,
-                    (options.max_pg_shards_per_osd, options.max_pg_shards_hard))
+    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds)
 
 
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond

@@ -324,8 +324,7 @@ class PlanService:
               is_wanted: Callable[[int], bool]) -> Plan:
         self.plans_begun += 1
         planner = repair_plan if options.repair else self.planner
-        soft, hard = self._gateway.max_pg_shards()   # that Ceph lets an OSD have now
-        options = options._replace(max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
+        options = options._replace(max_pg_shards_per_osd=self._gateway.max_pg_shards()[1])
         with giving_way(self._limited(max_seconds, is_wanted)):
             plan = planner(snapshot, options)
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()

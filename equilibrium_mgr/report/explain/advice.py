@@ -20,7 +20,7 @@ from ...observation.cluster_view import (
     RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import fullest_osds
 from ...plan.options import (
-    FILL_MARGIN, effective_fill_limit, raised_nearfull_ratio)
+    FILL_MARGIN, HARD_SHARE, effective_fill_limit, raised_nearfull_ratio)
 from ...planner.refusal_census import RefusalCensus, RefusalCount
 from ...runtime.formatting import (
     format_deadline, format_percent, format_time, named, plural)
@@ -52,7 +52,7 @@ class ExplainContext(NamedTuple):
     status: BalancerStatus
     settings: Settings
     excluded: ExcludedPgs = ExcludedPgs(frozenset(), frozenset(), 0.0)
-    #: PG shards per OSD that plans keep to, and at which OSDs refuse more; 0: no limit
+    #: PG shards per OSD for new pools, and those that plans keep to; 0: no limit
     max_pg_shards: Tuple[int, int] = (0, 0)
     now: float = 0.0   # seconds since the epoch
 
@@ -304,7 +304,7 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
         return codes.NOTHING   # the option is not the cause
     return codes.action(code, numbers_of(code, refusals.census.of(code), context._replace(
         excluded=ExcludedPgs(frozenset(), frozenset(), refusals.excluded_seconds),
-        max_pg_shards=refusals.max_pg_shards)))
+        max_pg_shards=status.decided_on.max_pg_shards if status.decided_on else (0, 0))))
 
 
 def help_for(code: str, context: ExplainContext, **more: Any) -> str:
@@ -395,12 +395,13 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     elif code == codes.UPMAP_ITEMS:
         numbers["needed"] = 0 if settings.max_upmap_items == 1.0 else 1
     elif code == codes.PG_COUNT:   # `needed`: a tenth above what the fullest of the targets has
-        allowed = context.max_pg_shards[0]
-        numbers.update(option="mon_max_pg_per_osd", limit=allowed or None)
-        if found is not None:
+        mean, allowed = context.max_pg_shards
+        numbers.update(limit=allowed or None)
+        if found is not None and mean:
             counts = [sum(int(shards.get(osd, 0)) for shards in view.counts.soon.values())
                       for osd in (*found.targets, found.example[1])]
-            numbers.update(limit=allowed, needed=math.ceil(1.1 * max(allowed, *counts)) + 1)
+            numbers["needed"] = math.ceil(
+                10.0 * (1.1 * max(allowed, *counts) + 1) / (HARD_SHARE * mean)) / 10.0
     elif code == codes.REWEIGHT:
         held = [snapshot.osds[osd] for osd in (found.targets if found else ())
                 if snapshot.osds[osd].share < 1.0]
