@@ -170,7 +170,10 @@ REASONS: Mapping[str, Reason] = {
         clause="have all the PG shards that they may have",
         stuck="every OSD that could take them has as many PG shards as it may"),
     REWEIGHT: Reason(
-        ("'ceph osd reweight {osd} 1' gives osd.{osd} its whole size again",
+        ("'ceph osd set norebalance', {reweights}, 'ceph equilibrium freeze' until nothing is"
+         " remapped, 'ceph osd unset norebalance' and 'ceph equilibrium on' leave them, and copy no"
+         " more than balancing does",
+         "'ceph osd reweight {osd} 1' gives osd.{osd} its whole size again",
          "'ceph osd crush reweight osd.{held_osd} {weight}' gives it its whole size again",
          f"'{SET}/respect_weights false' fills OSDs by their sizes"),
         FULL, "respect_weights",

@@ -25,7 +25,8 @@ OF_CEPH = (
     "balancer off", "config rm mgr", "config set global", "config set mgr", "health detail",
     "mgr fail", "osd crush reweight", "osd pool ls detail",
     "config set {faster}", "osd pool set", "osd reweight", "osd rm-pg-upmap",
-    "osd rm-pg-upmap-items", "osd rm-pg-upmap-primary", "osd set-nearfull-ratio",
+    "osd rm-pg-upmap-items", "osd rm-pg-upmap-primary", "osd set norebalance",
+    "osd set-nearfull-ratio",
     "osd set-require-min-compat-client",
     "osd tree", "osd unset", "pg deep-scrub", "pg dump_stuck", "pg repair", "pg {pgid} query",
     "quorum_status")

@@ -18,7 +18,7 @@ from ...execution.outcomes import ExcludedPgs, Items, held
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
     RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
-from ...observation.refusals import fullest_osds
+from ...observation.refusals import NEAR, fullest_osds
 from ...plan.options import (
     FILL_MARGIN, HARD_SHARE, effective_fill_limit, raised_nearfull_ratio)
 from ...planner.refusal_census import RefusalCensus, RefusalCount
@@ -407,7 +407,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
                 if snapshot.osds[osd].share < 1.0]
         for least in sorted(held, key=lambda one: (one.share, one.id))[:1]:
             numbers.update({"osd": least.id} if least.held_by == BY_REWEIGHT else {
-                "held_osd": least.id, "weight": f"{least.device_size / (1 << 40):.5f}"})
+                "held_osd": least.id, "weight": _full_weight(least)})
     elif code == codes.POOL_EXCLUDED:
         chosen, pools = settings.pool_ids, sorted(found.pools) if found else []
         left_out = [snapshot.pools[pool].name for pool in pools
@@ -444,6 +444,35 @@ def numbers_of(code: str, found: Optional[RefusalCount],
         bad = bad_options(settings, snapshot)
         numbers["option"] = bad[0].option if bad else None
     return numbers
+
+
+def weights_advice(context: ExplainContext) -> List[Row]:
+    """What lowered weights cost each class, against its sizes alone, and how to leave them, JSON-
+    ready; ratios."""
+    bounds, found = context.view.utilization_bounds, []
+    for name, cut in bounds.class_cuts.items() if bounds is not None else ():
+        held = [osd for osd in context.snapshot.osds.values()
+                if osd.share < 1.0 and osd.device_class == name and osd.is_for_data]
+        bound, proven = bounds.classes[name], bounds.cuts[cut].least_utilization
+        if not held or bound - proven < NEAR:
+            continue
+        reweights = [f"'ceph osd reweight {osd.id} 1'" for osd in held if osd.reweight < 1.0] + [
+            f"'ceph osd crush reweight osd.{osd.id} {_full_weight(osd)}'" for osd in held
+            if osd.held_by != BY_REWEIGHT]
+        helps = codes.action(codes.REWEIGHT, {"reweights": ", ".join(reweights)})
+        found.append({
+            "code": codes.REWEIGHT, "sentence": f"the lowered weights of"
+            f" {plural(len(held), 'OSD')} lead to {format_percent(bound)}% on the fullest of class"
+            f" {name}, its sizes alone to {format_percent(proven)}%; if the weights are from"
+            f" another time, {helps}", "figures": {
+                "device_class": name, "bound_ratio": bound, "proven_ratio": proven,
+                "held_osds": [osd.id for osd in held], "reweights": reweights}})
+    return found
+
+
+def _full_weight(osd: Osd) -> str:
+    """The CRUSH weight of its whole size."""
+    return f"{osd.device_size / (1 << 40):.5f}"
 
 
 def excluding_option(settings: Settings) -> str:
