@@ -241,7 +241,9 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
                                f" {plural(len(failure.osds), 'OSD')} that are in")
     answer = parts.plan_service.failure(FailureQuestion(failure, plan, head))
     if not isinstance(answer, FailureAnswer):
-        state = "is being computed" if answer is None else f"could not be computed ({answer})"
+        computed = parts.plan_service.computed_failures
+        state = (f"could not be computed ({answer})" if answer is not None else "is being computed"
+                 + f" ({plural(computed, 'failure')} so far)" * bool(worst_failure and computed))
         raise CommandError(errno.EAGAIN, f"what the failure leads to {state}; ask again")
     return report_failure(answer, plan, max(0.0, parts.clock() - answer.made_at),
                           parts.gateway.pool_space())

@@ -139,8 +139,7 @@ def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSe
                           fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
                           respect_weights=settings.respect_weights,
                           max_upmap_items=settings.max_upmap_items,
-                          max_pg_shards_per_osd=max_pg_shards[0],
-                          max_pg_shards_hard=max_pg_shards[1],
+                          max_pg_shards_per_osd=max_pg_shards[1],
                           sources=scope.sources, targets=scope.targets)
     if not drain_only:
         return options

@@ -24,7 +24,10 @@ class Bucket(NamedTuple):
 
 
 class Subtree:
-    """The OSDs under one bucket, with their CRUSH weights and their ancestors by type."""
+    """The OSDs under one bucket, with their CRUSH weights and their ancestors by type.
+
+    Below a bucket that has no weight itself CRUSH places nothing: there the weights are 0.
+    """
 
     def __init__(self, weights: Dict[int, float],
                  ancestors: Dict[str, Dict[int, int]]) -> None:
@@ -63,7 +66,7 @@ class CrushHierarchy:
             weights: Dict[int, float] = {root: 1.0} if root >= 0 else {}
             ancestors: Dict[str, Dict[int, int]] = {}
             if root < 0:
-                self._descend(root, {}, weights, ancestors)
+                self._descend(root, {}, weights, ancestors, True)
             self._subtrees[root] = Subtree(weights, ancestors)
         return self._subtrees[root]
 
@@ -107,7 +110,7 @@ class CrushHierarchy:
         return found
 
     def _descend(self, bucket_id: int, path: Dict[str, int], weights: Dict[int, float],
-                 ancestors: Dict[str, Dict[int, int]]) -> None:
+                 ancestors: Dict[str, Dict[int, int]], has_weight: bool) -> None:
         bucket = self.buckets.get(bucket_id)
         if bucket is None:
             return
@@ -115,8 +118,9 @@ class CrushHierarchy:
             if item < 0 and item in self.buckets:
                 # CRUSH stops at the first bucket of the wanted type, the outermost one
                 type_name = self.buckets[item].type_name
-                self._descend(item, {type_name: item, **path}, weights, ancestors)
-            elif item not in weights:  # an OSD linked twice counts once, as found first
-                weights[item] = weight
+                self._descend(item, {type_name: item, **path}, weights, ancestors,
+                              has_weight and weight > 0.0)
+            elif not weights.get(item):  # linked twice it counts once, where it first has weight
+                weights[item] = weight if has_weight else 0.0
                 for type_name, ancestor in path.items():
                     ancestors.setdefault(type_name, {})[item] = ancestor

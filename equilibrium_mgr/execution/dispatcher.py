@@ -129,7 +129,7 @@ class UpmapDispatcher:
             # who asks for an undo wants what has just been moved back
             {} if execution.kind == UNDO else self.cooldown.seconds_left(
                 self._clock(), settings.pg_cooldown),
-            self._gateway.max_pg_shards())
+            self._gateway.max_pg_shards()[1])
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
                           execution.kind)
 

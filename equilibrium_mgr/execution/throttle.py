@@ -26,8 +26,7 @@ from typing import (
 from ..crush.placement import NO_OSD
 from ..plan.model import (
     BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, PgChange, is_same_placement, moves_nothing)
-from ..plan.options import (
-    HARD_SHARE, effective_fill_limit, raised_nearfull_ratio, upmap_pairs_left)
+from ..plan.options import effective_fill_limit, raised_nearfull_ratio, upmap_pairs_left
 from ..plan.usage import share_limits
 from ..runtime.formatting import format_deadline, format_percent
 from ..runtime.time_slice import piecewise
@@ -196,9 +195,7 @@ class ThrottleLimits(NamedTuple):
     misplaced_copies: int         # Ceph's count, and ours that it cannot show yet
     in_flight: Collection[str]    # PGs that we have sent and not seen arrive
     cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
-    #: PG shards per OSD at which Ceph refuses new pools (mon_max_pg_per_osd), and at which OSDs
-    #: refuse PGs; 0: no limit
-    max_pg_shards: Tuple[int, int] = (0, 0)
+    max_pg_shards: int = 0   # the most that an OSD may get; 0: no limit
 
 
 class Candidate(NamedTuple):
@@ -318,10 +315,12 @@ class ThrottleState:
         return len(change.items) - len(self.snapshot.upmap_items.get(change.pgid, ()))
 
     def pg_shards(self, osd: int) -> int:
-        """PG shards on an OSD, on their way to it, or still to leave it."""
+        """PG shards on an OSD, on their way to it, or still to leave it; by its own count, of what
+        it still deletes, too, and of some that are on their way twice, where that is more."""
         if self._shards is None:
             self._shards = _count_shards(self.snapshot)
-        return self._shards[osd]
+        return max(self._shards[osd],
+                   self.snapshot.osds[osd].pg_shards + self.traffic.of(osd).shards_in)
 
 
 def _count_shards(snapshot: Snapshot) -> Counter[int]:
@@ -525,18 +524,14 @@ def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optio
 
 
 def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """mon_max_pg_per_osd. An OSD that others have taken above it may get up to HARD_SHARE (a ratio)
-    of the PG shards at which OSDs refuse more (osd_max_pg_per_osd_hard_ratio)."""
-    soft, hard = state.limits.max_pg_shards
-    for osd in candidate.gains if soft else ():
-        count, most, option = state.pg_shards(osd), soft, "mon_max_pg_per_osd"
-        if count > most and hard:
-            most = int(HARD_SHARE * hard)
-            if most != soft:
-                option = "osd_max_pg_per_osd_hard_ratio"
+    """HARD_SHARE (a ratio) of the PG shards from which on an OSD withholds PGs, which would stay
+    inactive: mon_max_pg_per_osd times osd_max_pg_per_osd_hard_ratio."""
+    most = state.limits.max_pg_shards
+    for osd in candidate.gains if most else ():
+        count = state.pg_shards(osd)
         if count + 1 > most:
             return Verdict(codes.PG_COUNT, numbers={
-                "osd": osd, "shards": count, "max_shards": most, "option": option})
+                "osd": osd, "shards": count, "max_shards": most})
     return None
 
 

@@ -18,8 +18,6 @@ class Refusals(NamedTuple):
     osd: int
     census: Census      # of all shards on it
     excluded_seconds: float   # until PGs that were left alone for a time may be moved
-    #: PG shards per OSD that plans keep to, and at which OSDs refuse more; 0: no limit
-    max_pg_shards: Tuple[int, int]
 
     def sentence(self) -> str:
         """The counts of the reason, for people; empty where nothing refuses the moves, or the

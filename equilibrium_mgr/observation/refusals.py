@@ -79,13 +79,13 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
         fullest[0].osd.id, MOST_PAIRS)
     code = (bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
             else settled_code(census, rest_code))
-    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds,
-                    (options.max_pg_shards_per_osd, options.max_pg_shards_hard))
+    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds)
 
 
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 #: A class nearer than this to its bound, in utilization, is not stuck.
 _NEAR = 0.01
+_SAME = 0.0005   # utilizations that differ by less count as equal
 #: Said of a larger gap that is no more than one shard of the OSD.
 _WHOLE_SHARD = ", no more than one whole shard"
 #: OSDs that a sentence names before it only counts the rest.
@@ -105,8 +105,11 @@ class BoundGap(NamedTuple):
     def sentence(self, limited: bool = False) -> str:
         """For people. `limited`: the bound is that of moves of some pools alone."""
         bound = "what moves of the pools in pool_ids could reach" if limited else "the bound"
-        return (f"osd.{self.osd}, the fullest of class {self.device_class}, is"
-                f" {max(0.0, 100.0 * self.above):.1f} points above {bound}")
+        fullest = f"osd.{self.osd}, the fullest of class {self.device_class}, is"
+        if self.above < -_SAME:   # which lowered weights alone can do
+            return (f"{fullest} {-100.0 * self.above:.1f} points below {bound}, which keeps lowered"
+                    " weights")
+        return f"{fullest} {max(0.0, 100.0 * self.above):.1f} points above {bound}"
 
 
 def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],

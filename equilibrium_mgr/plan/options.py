@@ -19,7 +19,8 @@ FILL_MARGIN = 0.02
 #: OSDs use max(backfillfull, nearfull) for backfillfull; this is nearfull's default (a ratio).
 _LEAST_BACKFILLFULL = 0.85
 
-#: Ratio of the PG shards at which OSDs refuse more; an OSD above mon_max_pg_per_osd may get to it.
+#: Moves give an OSD at most this ratio of the PG shards from which on it withholds PGs, which stay
+#: inactive even when it has room again.
 HARD_SHARE = 0.8
 
 
@@ -41,7 +42,6 @@ class PlanOptions(NamedTuple):
     respect_weights: bool = True          # OSDs with lowered weights are held to a share
     max_upmap_items: float = 0.0          # pairs per PG up to 1, else in all; 0: no limit
     max_pg_shards_per_osd: int = 0        # no target gets more; 0: no limit
-    max_pg_shards_hard: int = 0           # at which OSDs refuse PGs; 0: not known
     repair: bool = False                  # PGs that break their CRUSH rule are mended, and no more
     drain_only: bool = False              # shards leave drained OSDs, and nothing else
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all

@@ -99,7 +99,7 @@ MAX_ANSWERS = 16
 #: well.
 _OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
 #: After so long the worst of the failure domains are those computed so far: plans wait for the job.
-_MOST_SECONDS = 60.0
+_MOST_SECONDS = 10.0
 
 _Answer = TypeVar("_Answer")
 
@@ -129,6 +129,7 @@ class PlanService:
         #: by question, the newest last: the answer, a str that says why a job ended without one, or
         #: None while it is computed
         self._answers: Dict[Hashable, Any] = {}
+        self.computed_failures = 0   # of the worst ones that a job computes
         self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
@@ -218,7 +219,11 @@ class PlanService:
         changes = () if question.plan is None else self._plan_store.get(question.plan).changes
         snapshot = self._gateway.snapshot()
         failure, recovery, worst = question.failure, None, None
-        with giving_way(self._limited(_MOST_SECONDS, lambda _moves: True)):
+
+        def count(computed: int) -> bool:
+            self.computed_failures = computed
+            return True
+        with giving_way(self._limited(_MOST_SECONDS, count)):
             placed = placement(snapshot, changes)
             if failure is None:
                 worst = worst_failures(placed, self._gateway.up_sets_without)
@@ -324,8 +329,7 @@ class PlanService:
               is_wanted: Callable[[int], bool]) -> Plan:
         self.plans_begun += 1
         planner = repair_plan if options.repair else self.planner
-        soft, hard = self._gateway.max_pg_shards()   # that Ceph lets an OSD have now
-        options = options._replace(max_pg_shards_per_osd=soft, max_pg_shards_hard=hard)
+        options = options._replace(max_pg_shards_per_osd=self._gateway.max_pg_shards()[1])
         with giving_way(self._limited(max_seconds, is_wanted)):
             plan = planner(snapshot, options)
         pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()

@@ -111,7 +111,7 @@ class _Sorter:
         self._fill_limit = placement.fill_limit_bytes
         #: per OSD: used bytes and PG shards, at first those before the changes
         self._used = list(placement.used_bytes)
-        self._max_shards: Sequence[float] = placement.max_shards or [inf] * len(self._size)
+        self._max_shards = placement.max_shards
         self._shard_counts = list(placement.shard_counts)
         self._class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
         self._changes = changes
@@ -274,7 +274,7 @@ class _Sorter:
             used = self._used[target] + change.bytes
             utilization = used / self._size[target]
             if used > self._fill_limit[target] or (
-                    self._shard_counts[target] + 1 > self._max_shards[target]):
+                    self._shard_counts[target] + 1 > self._max_shards):
                 return None
             if number not in self._draining and (
                     utilization > self._highest(class_of[target]) + _ROUNDING):
@@ -387,5 +387,5 @@ class _Sorter:
                 coming[target] = coming.get(target, 0) + self._changes[number].bytes
                 shards[target] = shards.get(target, 0) + 1
         return any(self._used[osd] + more > self._fill_limit[osd]
-                   or self._shard_counts[osd] + shards[osd] > self._max_shards[osd]
+                   or self._shard_counts[osd] + shards[osd] > self._max_shards
                    for osd, more in coming.items())

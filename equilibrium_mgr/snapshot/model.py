@@ -59,6 +59,7 @@ class Osd(NamedTuple):
     size_factor: float = 1.0     # bytes that shards take, as a ratio of what they take elsewhere
     device: Tuple[int, int] = (0, 0)   # its size and used bytes themselves, where that is not 1
     uuid: str = ""                     # of its disk; a replaced one has another
+    pg_shards: int = 0   # that it reports: also of PGs that come, and that it still deletes
 
     def device_bytes(self, count: int) -> int:
         """Bytes on its device, of bytes that are comparable among OSDs."""

@@ -34,19 +34,21 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
     """OSD id → OSD of every OSD in the map, nothing on its way counted yet. `drained`: OSDs that
     an operator wants emptied."""
     hosts = crush.hosts()
-    usage = {stats["osd"]: _size_and_used(stats) for stats in osd_stats}
+    reports = {stats["osd"]: (*_size_and_used(stats), int(stats.get("num_pgs", 0)))
+               for stats in osd_stats}
     osds: Dict[int, Osd] = {}
     for dump in piecewise(osd_map["osds"], _OSDS_A_PIECE):
         osd = dump["osd"]
         states = dump.get("state", [])
-        size, used = usage.get(osd, (0, 0))
+        size, used, pg_shards = reports.get(osd, (0, 0, 0))
         osds[osd] = Osd(
             id=osd, device_class=crush.device_class.get(osd, "") or NO_CLASS,
             host=hosts.get(osd, ""), up=bool(dump.get("up", "up" in states)),
             is_in=bool(dump.get("in", 1)), destroyed="destroyed" in states,
             reweight=float(dump.get("weight", 1.0)), size_bytes=size, used_bytes=used,
             has_statistics=size > 0, inbound_bytes=0, outbound_bytes=0,
-            drained=osd in drained, uuid=str(dump.get("uuid", "")))
+            drained=osd in drained, uuid=str(dump.get("uuid", "")),
+            pg_shards=pg_shards)
     return osds
 
 

@@ -19,7 +19,7 @@ HOLDS_SHARD = "holds_shard"             # the target holds a shard of the PG
 GRANULARITY = "granularity"             # a whole shard is larger than the difference
 MIN_GAIN = "min_gain"                   # what is left gains less than the option min_gain
 UPMAP_ITEMS = "max_upmap_items"         # the osdmap must not have more pairs of upmap items
-PG_COUNT = "pg_count"                   # mon_max_pg_per_osd, or the hard limit of an OSD
+PG_COUNT = "pg_count"                   # from which on an OSD withholds PGs, less a margin
 REWEIGHT = "reweight"                   # weights that an operator lowered hold OSDs to a share
 POOL_EXCLUDED = "pool_excluded"         # pool_ids or device_classes leave it out
 OSD_EXCLUDED = "osd_excluded"           # filters leave the OSD out, or spare it
@@ -158,18 +158,22 @@ REASONS: Mapping[str, Reason] = {
         clause="would need more pairs of upmap items than max_upmap_items allows",
         stuck="the osdmap must not have more pairs of upmap items"),
     PG_COUNT: Reason(
-        ("'ceph config set global {option} {needed}' (now {limit})",
-         "'ceph config set global mon_max_pg_per_osd {needed}' (now {limit})",
-         "raise mon_max_pg_per_osd by 'ceph config set global mon_max_pg_per_osd NUMBER', or add"
-         " OSDs"),
+        ("'ceph config set global osd_max_pg_per_osd_hard_ratio {needed}'",
+         "raise osd_max_pg_per_osd_hard_ratio by 'ceph config set global"
+         " osd_max_pg_per_osd_hard_ratio NUMBER', or add OSDs"),
+        option="osd_max_pg_per_osd_hard_ratio",
         sentence="osd.{osd} has {shards} PG shards and must not get more than {max_shards} by moves"
-                 " ({option})",
+                 " (0.8 of mon_max_pg_per_osd times osd_max_pg_per_osd_hard_ratio)",
         waits_for="for a target that has {limit} PG shards",
-        counted="target has all the PG shards it may have (mon_max_pg_per_osd {limit})",
-        clause="have all the PG shards that mon_max_pg_per_osd allows",
+        counted="target has all the PG shards it may have ({limit}, near those at which it"
+                " withholds PGs)",
+        clause="have all the PG shards that they may have",
         stuck="every OSD that could take them has as many PG shards as it may"),
     REWEIGHT: Reason(
-        ("'ceph osd reweight {osd} 1' gives osd.{osd} its whole size again",
+        ("'ceph osd set norebalance', {reweights}, 'ceph equilibrium freeze' until nothing is"
+         " remapped, 'ceph osd unset norebalance' and 'ceph equilibrium on' leave them, and copy no"
+         " more than balancing does",
+         "'ceph osd reweight {osd} 1' gives osd.{osd} its whole size again",
          "'ceph osd crush reweight osd.{held_osd} {weight}' gives it its whole size again",
          f"'{SET}/respect_weights false' fills OSDs by their sizes"),
         FULL, "respect_weights",

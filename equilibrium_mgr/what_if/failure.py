@@ -349,14 +349,16 @@ def worst_failures(placed: Placement, up_sets_without: UpSetsWithout) -> Dict[st
     """By type, the failures of hosts and of what the rules keep shards apart by.
 
     Of each type one after the other is computed, the one with the most data first, until `give_way`
-    tells to end: for each the mgr copies its map, and a cluster may have 10,000 OSDs.
+    tells to end, which hears how many there are: for each the mgr copies its map, and a cluster may
+    have 10,000 OSDs.
     """
-    pgs, worst = pgs_by_osd(placed), {}
+    pgs, worst, computed = pgs_by_osd(placed), {}, 0
     for type_name, failures in failure_domains(placed.snapshot).items():
         found: List[Recovery] = []
         for failure in sorted(failures, key=lambda one: -sum(placed.used[osd] for osd in one.osds)):
-            if not found or give_way():
+            if not found or give_way(computed):
                 found.append(recovery_from(placed, failure, pgs, up_sets_without))
+                computed += 1
         worst[type_name] = TypeFailures(len(failures), sorted(
             found, key=Recovery.severity, reverse=True)[:KEPT_FAILURES], len(found))
     return worst

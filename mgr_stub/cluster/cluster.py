@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
@@ -64,6 +65,8 @@ class Cluster:
     copy_overhead: Dict[int, float] = field(default_factory=dict)
     #: What shards take where OSDs or positions differ.
     shard_ratios: ShardRatios = field(default_factory=ShardRatios)
+    #: PGs that an OSD has when it begins to withhold others.
+    pgs_withheld_from: float = math.inf
     #: Called with (pool id, OSD, bytes) of omap that leaves an OSD; None if it is free at once.
     on_omap_freed: Optional[Callable[[int, int, int], None]] = None
     #: (pool id, OSD) → bytes of shards that left the OSD and that it has still to delete.
@@ -150,7 +153,7 @@ class Cluster:
         if not pg.movable:
             return (set(self.map.up.get(pg.pgid, ())) | set(pg.held)) - {NONE}
         # an OSD counts strays, too, until it has removed them (OSD::get_num_pgs)
-        return set(pg.holders()) | pg.targets() | {osd for _, osd in pg.strays}
+        return set(pg.holders()) | (pg.targets() - pg.withheld_by) | {osd for _, osd in pg.strays}
 
     def log_length(self) -> int:
         """Writes that the log of a PG keeps, by the mean number of PG shards of an OSD."""

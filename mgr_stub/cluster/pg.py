@@ -112,7 +112,7 @@ class Pg(PgHistory):
                  "toofull", "retry_at", "recovered_bytes", "reported_epoch", "num_bytes",
                  "num_objects", "omap_bytes", "num_copies", "order", "creating", "scrub_until",
                  "inconsistent", "progress_record", "stats_record", "waiting_report",
-                 "report_now", "omap_reported", "complete_strays")
+                 "report_now", "omap_reported", "complete_strays", "withheld_by")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         super().__init__(int(stats.get("ondisk_log_size", stats.get("log_size", 0))))
@@ -155,6 +155,9 @@ class Pg(PgHistory):
         self.queued_at = 0.0
         self.backfilling = False
         self.toofull = False
+        #: Targets that have withheld it, as they have too many PGs: it stays activating, also when
+        #: they have room again, until it peers anew (OSD.cc, maybe_wait_for_max_pg, consume_map).
+        self.withheld_by: FrozenSet[int] = frozenset()
         #: Moment at which a target that was too full is asked again.
         self.retry_at = 0.0
         self.recovered_bytes = int(self.stat("num_bytes_recovered"))

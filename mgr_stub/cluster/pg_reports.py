@@ -76,6 +76,8 @@ def compute_report(cluster: Cluster, pg: Pg) -> Report:
     up, acting = cluster.map.up.get(pg.pgid, ()), cluster.map.acting(pg.pgid)
     if any(cluster.map.is_up(osd) for osd in acting) and blockers_of(cluster, pg):
         return "down" if acting == up else "down+remapped", counts
+    if pg.withheld_by:
+        return "activating+remapped", counts
     state = peered_state(pg, up, acting, cluster.size_of(pg), cluster.min_size_of(pg),
                          cluster.map.is_up, counts)
     state += "+inconsistent" if pg.inconsistent else ""

@@ -33,10 +33,27 @@ class Topology(NamedTuple):
                 for osd, entry in self.osds.items()}
 
 
+class _Change:
+    """What differs between two maps, as far as raw mappings depend on it."""
+
+    def __init__(self, before: Topology, after: Topology) -> None:
+        self.before, self.after = before, after
+        self.old_weights, self.new_weights = before.reweights(), after.reweights()
+        #: OSDs with a lower reweight than before; removed ones have 0
+        self.lowered, raised = _weight_changes(self.old_weights, self.new_weights)
+        self.reached = {pool_id for pool_id, pool in after.pools.items()
+                        if _reaches(pool, before, after, raised)}
+        self.folded = {pool_id for pool_id, pool in after.pools.items() if pool_id in before.pools
+                       and _pgp_num(pool) != _pgp_num(before.pools[pool_id])}
+
+
 class RawMapping:
     """Computes CRUSH; caches the mapper of the latest CRUSH map."""
 
     def __init__(self) -> None:
+        #: The change that was last foreseen, and CRUSH's results with the map before it.
+        self._foreseen: Optional[_Change] = None
+        self._known: Dict[str, Mapping] = {}
         self._mapper: Optional[Mapper] = None
         self._mapper_crush: Optional[CrushMap] = None
         #: Number of raw mappings computed so far.
@@ -57,19 +74,18 @@ class RawMapping:
 
     def follow(self, pgs: Sequence[Pg], before: Topology, after: Topology) -> Dict[str, Mapping]:
         """{pgid: raw mapping} of the PGs whose raw mapping changes from one map to the other."""
-        affected = [pg for pg in _affected(pgs, before, after) if pg.raw is not None]
-        old_weights, new_weights = before.reweights(), after.reweights()
+        change = _Change(before, after)
+        affected = [pg for pg in _affected(pgs, change) if pg.raw is not None]
         # all with the old map first: the mapper is made for one CRUSH map at a time
         for pg in affected:
             if pg.crush is None:
-                pg.crush = self.compute(before, *pg.order, old_weights)
+                pg.crush = self.compute(before, *pg.order, change.old_weights)
         raws = {pg.pgid: pg.raw for pg in pgs if pg.raw is not None}
         changed: Dict[str, Mapping] = {}
-        lowered, _ = _weight_changes(before, after)
         for pg in affected:
-            known, pg.crush = pg.crush or (), self.compute(after, *pg.order, new_weights)
-            raw = self._followed(pg, _reference(pg, known, pg.crush, lowered), pg.crush, after,
-                                 raws)
+            known, pg.crush = pg.crush or (), self.compute(after, *pg.order, change.new_weights)
+            raw = self._followed(pg, _reference(pg, known, pg.crush, change.lowered), pg.crush,
+                                 after, raws)
             if raw != pg.raw:
                 changed[pg.pgid] = raws[pg.pgid] = raw
         return changed
@@ -77,13 +93,18 @@ class RawMapping:
     def foreseen(self, pg: Pg, before: Topology, after: Topology) -> Mapping:
         """The raw mapping that `follow` would give a PG that is not folded onto another one;
         changes nothing."""
-        if not list(_affected([pg], before, after)):
+        last = self._foreseen
+        if last is None or last.before is not before or last.after is not after:
+            if last is None or any(old is not new for old, new in zip(last.before, before)):
+                self._known = {}
+            last = self._foreseen = _Change(before, after)
+        if not list(_affected([pg], last)):
             return pg.raw or ()
-        known = pg.crush if pg.crush is not None else self.compute(
-            before, *pg.order, before.reweights())
-        now = self.compute(after, *pg.order, after.reweights())
-        lowered, _ = _weight_changes(before, after)
-        return self._followed(pg, _reference(pg, known, now, lowered), now, after, {})
+        known = self._known.get(pg.pgid) if pg.crush is None else pg.crush
+        if known is None:
+            known = self._known[pg.pgid] = self.compute(before, *pg.order, last.old_weights)
+        now = self.compute(after, *pg.order, last.new_weights)
+        return self._followed(pg, _reference(pg, known, now, last.lowered), now, after, {})
 
     def _followed(self, pg: Pg, known: Mapping, now: Mapping, after: Topology,
                   raws: Dict[str, Mapping]) -> Mapping:
@@ -133,13 +154,10 @@ def _legality(raw: Mapping, pool: Dict[str, Any],
 
 # -- PGs that an event can affect -----------------------------------------------------------------
 
-def _affected(pgs: Sequence[Pg], before: Topology, after: Topology) -> Iterator[Pg]:
+def _affected(pgs: Sequence[Pg], change: _Change) -> Iterator[Pg]:
     """PGs whose CRUSH result may differ; those onto which others are folded come first."""
-    lowered, raised = _weight_changes(before, after)
-    reached = {pool_id for pool_id, pool in after.pools.items()
-             if _reaches(pool, before, after, raised)}
-    folded = {pool_id for pool_id, pool in after.pools.items()
-              if pool_id in before.pools and _pgp_num(pool) != _pgp_num(before.pools[pool_id])}
+    before, after = change.before, change.after
+    lowered, reached, folded = change.lowered, change.reached, change.folded
     if not lowered:
         pgs = [pg for pg in pgs if pg.pool_id in reached or pg.pool_id in folded]
     for pg in sorted(pgs, key=lambda pg: pg.order):
@@ -153,9 +171,8 @@ def _affected(pgs: Sequence[Pg], before: Topology, after: Topology) -> Iterator[
             yield pg
 
 
-def _weight_changes(before: Topology, after: Topology) -> Tuple[Set[int], Set[int]]:
+def _weight_changes(old: Dict[int, int], new: Dict[int, int]) -> Tuple[Set[int], Set[int]]:
     """OSDs with a lower and OSDs with a higher reweight than before; removed ones have 0."""
-    old, new = before.reweights(), after.reweights()
     lowered: Set[int] = set()
     raised: Set[int] = set()
     for osd in set(old) | set(new):

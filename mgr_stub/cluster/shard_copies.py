@@ -52,6 +52,10 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
         _drop_partial(cluster, pg, place, transfer)
     _purge_strays(cluster, pg)
     pg.transfers = transfers
+    pg.withheld_by = frozenset([   # those in the acting set wait for room instead
+        transfer.target for transfer in transfers.values() if not transfer.serves
+        and (transfer.is_new or transfer.target in pg.withheld_by)
+        and cluster.usage[transfer.target].dump()["num_pgs"] >= cluster.pgs_withheld_from])
     pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
     pg.backfilling = pg.toofull = False
     pg.queued_at = cluster.clock.now
@@ -70,7 +74,7 @@ def finish(cluster: Cluster, pg: Pg) -> None:
     if primary in pg.short_logs or pg.log_entries > cluster.max_log_entries:
         pg.short_logs |= copied
     pg.recovered_bytes += pg.num_bytes
-    pg.transfers = {}
+    pg.transfers, pg.withheld_by = {}, frozenset()
     pg.backfilling = False
     more = int(cluster.copy_overhead.get(pg.pool_id, 0.0) * pg.shard.data)
     for position, osd in arrived if more else ():

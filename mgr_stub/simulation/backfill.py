@@ -351,7 +351,7 @@ class Backfill:
         self._stopped.clear()
         requests: List[Request] = []
         for pg in self._moving.values():
-            if pg.pgid in self.cluster.peering:
+            if pg.pgid in self.cluster.peering or pg.withheld_by:
                 pg.backfilling = pg.toofull = False
                 continue
             request = self._requests.get(pg.pgid)

@@ -102,6 +102,9 @@ class Simulation:
         """Advances virtual time: backfill, peering, timers, and the epochs that result."""
         if self._config_version != self.config.version:
             self._config_version, self._backfill_limits = self.config.version, {}
+            self.cluster.pgs_withheld_from = int(
+                float(self.config.core("osd", "mon_max_pg_per_osd"))
+                * float(self.config.core("osd", "osd_max_pg_per_osd_hard_ratio")))
             self.cluster.max_log_entries = int(self.config.core("osd", "osd_max_pg_log_entries"))
             self.backfill.replan()
         self.commit()

@@ -33,6 +33,15 @@ def test_shadow_tree_holds_its_class_only() -> None:
     assert tree.bucket_of("host") == {0: ids(dump)["h0~ssd"], 3: ids(dump)["h1~ssd"]}
 
 
+def test_below_a_bucket_without_weight_nothing_has_weight() -> None:
+    """Ceph's own CRUSH places nothing there (crushtool --test, Ceph 16)."""
+    dump = crush_map(hosts(3, 2), {})
+    root = next(b for b in dump["buckets"] if b["name"] == "default")
+    root["items"][1]["weight"] = 0
+    tree = CrushHierarchy(dump).subtree(root["id"])
+    assert tree.weights == {0: 1.0, 1: 1.0, 2: 0.0, 3: 0.0, 4: 1.0, 5: 1.0}
+
+
 def test_host_names_leave_shadow_trees_out() -> None:
     crush = CrushHierarchy(crush_map(UNEVEN, {}, classes={0: "ssd"}))
     assert crush.hosts() == {0: "a", 1: "a", 2: "b", 3: "lone"}

@@ -15,7 +15,7 @@ from equilibrium_mgr.plan.model import (
 
 SHUT = limited(
     max_misplaced_ratio=0.01, misplaced_copies=10_000, in_flight=("1.0", "1.1"),
-    cooling={"1.0": 900.0, "1.1": 900.0}, max_pg_shards=(1, 0), max_moves_per_round=1,
+    cooling={"1.0": 900.0, "1.1": 900.0}, max_pg_shards=1, max_moves_per_round=1,
     max_backfills_per_osd=1, max_transit_ratio=0.0001, max_upmap_items=0.1)
 TROUBLE = {1: PoolGuard("pool 'pool1' has 3 PGs degraded", False)}
 #: 1.0 on its way from osd.0 to osd.2

@@ -25,7 +25,8 @@ OF_CEPH = (
     "balancer off", "config rm mgr", "config set global", "config set mgr", "health detail",
     "mgr fail", "osd crush reweight", "osd pool ls detail",
     "config set {faster}", "osd pool set", "osd reweight", "osd rm-pg-upmap",
-    "osd rm-pg-upmap-items", "osd rm-pg-upmap-primary", "osd set-nearfull-ratio",
+    "osd rm-pg-upmap-items", "osd rm-pg-upmap-primary", "osd set norebalance",
+    "osd set-nearfull-ratio",
     "osd set-require-min-compat-client",
     "osd tree", "osd unset", "pg deep-scrub", "pg dump_stuck", "pg repair", "pg {pgid} query",
     "quorum_status")
@@ -75,7 +76,7 @@ def test_commands_and_options_exist() -> None:
     named = 0
     for template in templates():
         for option in re.findall(r"mgr/equilibrium/([a-z_]+)|raise ([a-z_]+)", template):
-            assert (option[0] or option[1]) in OPTION_NAMES | {"mon_max_pg_per_osd"}, template
+            assert (option[0] or option[1]) in OPTION_NAMES | {"osd_max_pg_per_osd_hard_ratio"}, template
         for command in re.findall(r"'ceph ([^']+)'", template):
             named += 1
             if command.startswith("equilibrium "):

@@ -245,10 +245,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if count + 1 > most:\n",
                  "        if False:\n"),
             Edit(PLACEMENT_STATE,
-                 "        if most:\n"
-                 "            self.max_shards = ",
-                 "        if False:\n"
-                 "            self.max_shards = "),),
+                 "        self.max_shards = options.max_pg_shards_per_osd or inf\n",
+                 "        self.max_shards = inf\n"),),
         ("scenario:limit_of_shards",)),
     Mutation(
         "pg-num-gets-no-budget",

@@ -184,9 +184,9 @@ class StrictRules:
     def _weight(self, take: int, osd: int) -> int:
         if take >= 0:
             return 1
-        parent = ([take] + [bucket for _, bucket in self._under(take)[osd]])[-1]
-        weights = {item["id"]: item["weight"] for item in self._buckets[parent]["items"]}
-        return int(weights[osd])
+        way = [take] + [bucket for _, bucket in self._under(take)[osd]] + [osd]
+        return min(int(item["weight"]) for parent, child in zip(way, way[1:])
+                   for item in self._buckets[parent]["items"] if item["id"] == child)
 
 
 def _product(levels: Sequence[Level]) -> int:

@@ -46,7 +46,7 @@ def test_every_shard_and_every_target_is_counted_once() -> None:
 @pytest.mark.parametrize("code, options", [
     (codes.FILL_LIMIT, {"fill_limit": 0.001}),
     (codes.UPMAP_ITEMS, {"max_upmap_items": 1e-9}),
-    (codes.PG_COUNT, {"max_pg_shards_per_osd": 1, "max_pg_shards_hard": 0}),
+    (codes.PG_COUNT, {"max_pg_shards_per_osd": 1}),
     (codes.POOL_EXCLUDED, {"pool_ids": frozenset([7])}),
     (codes.POOL_EXCLUDED, {"device_classes": frozenset(["ssd"])}),
     (codes.OSD_EXCLUDED, {"sources": frozenset([1, 2])}),

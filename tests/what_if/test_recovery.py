@@ -124,12 +124,17 @@ def test_where_time_is_short_those_with_the_most_data_are_computed() -> None:
     cluster = Cluster(hosts(8), {0: HOST_RULE}).pool(1, size=2)
     for osd in range(7):
         cluster.pg(f"1.{osd:x}", [osd, osd + 1], (osd + 1) * GIB)
-    asked = []
+    asked, heard = [], []
 
     def mapped(osds: Sequence[int], pgids: Sequence[str]) -> Mapping[str, Tuple[int, ...]]:
         asked.append(osds[0])
         return {}
     placed = placement(cluster.snapshot())
-    with giving_way(lambda _: len(asked) < 3):
+
+    def ask(computed: int) -> bool:
+        heard.append(computed)
+        return len(asked) < 3
+    with giving_way(ask):
         found = worst_failures(placed, mapped)["host"]
     assert asked == [6, 5, 4] and (found.failures, found.computed) == (8, 3)
+    assert max(heard) == 3   # for who asks how far it is

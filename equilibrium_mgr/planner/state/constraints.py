@@ -141,12 +141,17 @@ class OsdSetState:
         self.members = frozenset(self.osds)
         self._initial_used_bytes = [placement.used_bytes[i] for i in self.osds]
         self.needs_tightening = True
-        self.bound = osd_set.bound
         lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in self.osds}
+        highest = self.max_utilization(placement)
+        #: weights that are kept may ask for more on some OSDs than there is on any: that of the
+        #: others then
+        self.bound = max([level for level in lowest.values()
+                          if level <= highest + _LEAST_GOAL]
+                         or [osd_set.bound])
         self.size_bytes = sum(placement.size_bytes[i] for i in self.osds)
         #: bytes that pools can use per 1.0 that the highest utilization is lowered
         self.usable_bytes = sum(lowest[i] * placement.size_bytes[i] for i in self.osds) / max(
-            1e-9, osd_set.bound)
+            1e-9, self.bound)
         #: bytes above the lowest possible utilizations: a plan that evens out moves no less
         self.excess_bytes = sum(
             max(0.0, placement.used_bytes[i] - lowest[i] * placement.size_bytes[i])

@@ -5,9 +5,10 @@ dictionaries of names took most of a plan's time, as measured.
 """
 from __future__ import annotations
 
+from math import inf
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ...plan.options import HARD_SHARE, PlanOptions, effective_fill_limit, upmap_pairs_left
+from ...plan.options import PlanOptions, effective_fill_limit, upmap_pairs_left
 from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg, Snapshot, pg_number
@@ -57,17 +58,12 @@ class PlacementState:
         self.candidates_examined = 0               # counted by the searches
         #: called after every move: PG, source, target, group
         self.observers: List[Callable[[int, int, int, int], None]] = []
-        #: the most PG shards per OSD index, None without a limit
-        self.max_shards: Optional[List[int]] = None
+        #: the most PG shards of an OSD
+        self.max_shards = options.max_pg_shards_per_osd or inf
         self._upmap_pairs_left = upmap_pairs_left(
             options.max_upmap_items, len(snapshot.pgs),
             sum(len(items) for items in snapshot.upmap_items.values()))
         self._add_pgs(options)
-        # OSDs that are above the limit already may get to a higher one
-        most, hard = options.max_pg_shards_per_osd, options.max_pg_shards_hard
-        if most:
-            self.max_shards = [int(HARD_SHARE * hard) if hard and count > most else most
-                               for count in self.shard_counts]
 
     def _load_osds(self, osds: List[Osd], options: PlanOptions) -> None:
         limit = effective_fill_limit(options.fill_limit, self.snapshot.backfillfull_ratio)
@@ -220,10 +216,8 @@ class PlacementState:
     def _count_refusal(self, steps: Sequence[ShardMove]) -> Optional[str]:
         """Code of the limit that moves would pass: PG shards of a target, or upmap pairs of the
         osdmap; None where they keep both."""
-        if self.max_shards is not None:
-            for _, _, target in steps:
-                if self.shard_counts[target] >= self.max_shards[target]:
-                    return codes.PG_COUNT
+        if any(self.shard_counts[target] >= self.max_shards for _, _, target in steps):
+            return codes.PG_COUNT
         if self._upmap_pairs_left is None:
             return None
         more = sum(self._added_upmap_pairs(*step) for step in steps)

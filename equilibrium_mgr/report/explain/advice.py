@@ -18,9 +18,9 @@ from ...execution.outcomes import ExcludedPgs, Items, held
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
     RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
-from ...observation.refusals import fullest_osds
+from ...observation.refusals import NEAR, fullest_osds
 from ...plan.options import (
-    FILL_MARGIN, effective_fill_limit, raised_nearfull_ratio)
+    FILL_MARGIN, HARD_SHARE, effective_fill_limit, raised_nearfull_ratio)
 from ...planner.refusal_census import RefusalCensus, RefusalCount
 from ...runtime.formatting import (
     format_deadline, format_percent, format_time, named, plural)
@@ -52,7 +52,7 @@ class ExplainContext(NamedTuple):
     status: BalancerStatus
     settings: Settings
     excluded: ExcludedPgs = ExcludedPgs(frozenset(), frozenset(), 0.0)
-    #: PG shards per OSD that plans keep to, and at which OSDs refuse more; 0: no limit
+    #: PG shards per OSD for new pools, and those that plans keep to; 0: no limit
     max_pg_shards: Tuple[int, int] = (0, 0)
     now: float = 0.0   # seconds since the epoch
 
@@ -304,7 +304,7 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
         return codes.NOTHING   # the option is not the cause
     return codes.action(code, numbers_of(code, refusals.census.of(code), context._replace(
         excluded=ExcludedPgs(frozenset(), frozenset(), refusals.excluded_seconds),
-        max_pg_shards=refusals.max_pg_shards)))
+        max_pg_shards=status.decided_on.max_pg_shards if status.decided_on else (0, 0))))
 
 
 def help_for(code: str, context: ExplainContext, **more: Any) -> str:
@@ -395,18 +395,19 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     elif code == codes.UPMAP_ITEMS:
         numbers["needed"] = 0 if settings.max_upmap_items == 1.0 else 1
     elif code == codes.PG_COUNT:   # `needed`: a tenth above what the fullest of the targets has
-        allowed = context.max_pg_shards[0]
-        numbers.update(option="mon_max_pg_per_osd", limit=allowed or None)
-        if found is not None:
+        mean, allowed = context.max_pg_shards
+        numbers.update(limit=allowed or None)
+        if found is not None and mean:
             counts = [sum(int(shards.get(osd, 0)) for shards in view.counts.soon.values())
                       for osd in (*found.targets, found.example[1])]
-            numbers.update(limit=allowed, needed=math.ceil(1.1 * max(allowed, *counts)) + 1)
+            numbers["needed"] = math.ceil(
+                10.0 * (1.1 * max(allowed, *counts) + 1) / (HARD_SHARE * mean)) / 10.0
     elif code == codes.REWEIGHT:
         held = [snapshot.osds[osd] for osd in (found.targets if found else ())
                 if snapshot.osds[osd].share < 1.0]
         for least in sorted(held, key=lambda one: (one.share, one.id))[:1]:
             numbers.update({"osd": least.id} if least.held_by == BY_REWEIGHT else {
-                "held_osd": least.id, "weight": f"{least.device_size / (1 << 40):.5f}"})
+                "held_osd": least.id, "weight": _full_weight(least)})
     elif code == codes.POOL_EXCLUDED:
         chosen, pools = settings.pool_ids, sorted(found.pools) if found else []
         left_out = [snapshot.pools[pool].name for pool in pools
@@ -443,6 +444,35 @@ def numbers_of(code: str, found: Optional[RefusalCount],
         bad = bad_options(settings, snapshot)
         numbers["option"] = bad[0].option if bad else None
     return numbers
+
+
+def weights_advice(context: ExplainContext) -> List[Row]:
+    """What lowered weights cost each class, against its sizes alone, and how to leave them, JSON-
+    ready; ratios."""
+    bounds, found = context.view.utilization_bounds, []
+    for name, cut in bounds.class_cuts.items() if bounds is not None else ():
+        held = [osd for osd in context.snapshot.osds.values()
+                if osd.share < 1.0 and osd.device_class == name and osd.is_for_data]
+        bound, proven = bounds.classes[name], bounds.cuts[cut].least_utilization
+        if not held or bound - proven < NEAR:
+            continue
+        reweights = [f"'ceph osd reweight {osd.id} 1'" for osd in held if osd.reweight < 1.0] + [
+            f"'ceph osd crush reweight osd.{osd.id} {_full_weight(osd)}'" for osd in held
+            if osd.held_by != BY_REWEIGHT]
+        helps = codes.action(codes.REWEIGHT, {"reweights": ", ".join(reweights)})
+        found.append({
+            "code": codes.REWEIGHT, "sentence": f"the lowered weights of"
+            f" {plural(len(held), 'OSD')} lead to {format_percent(bound)}% on the fullest of class"
+            f" {name}, its sizes alone to {format_percent(proven)}%; if the weights are from"
+            f" another time, {helps}", "figures": {
+                "device_class": name, "bound_ratio": bound, "proven_ratio": proven,
+                "held_osds": [osd.id for osd in held], "reweights": reweights}})
+    return found
+
+
+def _full_weight(osd: Osd) -> str:
+    """The CRUSH weight of its whole size."""
+    return f"{osd.device_size / (1 << 40):.5f}"
 
 
 def excluding_option(settings: Settings) -> str:

@@ -35,7 +35,7 @@ from ..cluster.cluster_tables import best_free, held_json, held_sentences
 from ..operations import drain_sentence, is_blocked, stuck_action
 from .advice import (
     ExplainContext, find_outage, help_for, numbers_of, osd_outage, pool_counts, state_action,
-    unused_hosts)
+    unused_hosts, weights_advice)
 
 
 #: JSON-ready facts, and the same as sentences.
@@ -207,13 +207,13 @@ def _osds(numbers: Sequence[int]) -> str:
 
 def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     """One sentence: a set's lowest possible highest utilization, and what keeps it there."""
-    binding = osd_set.binding
+    binding, held = osd_set.binding, sum(snapshot.osds[osd].share < 1.0 for osd in osd_set.osds)
+    kept = f" while the lowered weights of {plural(held, 'OSD')} are kept" if held else ""
     at_bound = _osds_or_hosts(binding.osds, osd_set.osds, snapshot)
     pools = _listed("pool", [snapshot.pools[pool].name for pool in binding.pools])
     if binding.kind == FIXED:
         cause = f"so much is on {at_bound} and cannot go elsewhere"
     elif not binding.pools:
-        held = any(snapshot.osds[osd].share < 1.0 for osd in osd_set.osds)
         cause = "every OSD would be equally full" + (
             " for the share of its size that it is held to" if held else "")
     elif binding.kind == CAPACITY:
@@ -223,7 +223,7 @@ def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
                  f" {at_bound} must hold the rest")
     return (f"{_listed('class', osd_set.device_class.split(','), 'classes')} under"
             f" {named(osd_set.takes, _NAMES_SHOWN)} cannot be below"
-            f" {format_percent(osd_set.bound)}%: {cause}")
+            f" {format_percent(osd_set.bound)}%{kept}: {cause}")
 
 
 def _osds_or_hosts(osds: Sequence[int], among: Sequence[int], snapshot: Snapshot) -> str:
@@ -266,6 +266,7 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     osd = osd_id(what or "")
     if not what:
         reason, (data, sentences) = cluster_reason(context), _cluster_facts(context, stopped)
+        reason = reason._replace(advice=[*reason.advice, *weights_advice(context)])
     elif osd in snapshot.osds and (
             pool is None or pool.name != what or what.startswith("osd.")):
         reason = osd_reason(snapshot.osds[osd], set_of(osd, view), context)
@@ -319,8 +320,9 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
                          above_bound=most - osd_set.bound, soon_fullest_osd=-soon_first, soon_max=soon_most))
         # as status counts it
         moves = "" if abs(soon_most - most) < SAME else " once all that moves has arrived"
-        distance = (f"{100.0 * (soon_most - osd_set.bound):.1f} points above that"
-                    if soon_most - osd_set.bound >= SAME else "as low as can be")
+        above = soon_most - osd_set.bound
+        distance = "as low as can be" if abs(above) < SAME else (
+            f"{100.0 * abs(above):.1f} points {'above' if above > 0.0 else 'below'} that")
         sentences += [describe_bound(osd_set, snapshot),
                       f"osd.{-soon_first}, the fullest there{moves}, is at"
                       f" {format_percent(soon_most)}%, {distance}"]

@@ -17,7 +17,7 @@ from .under_way import Outgoing
 
 #: Of an OSD's size: what has been copied is told in whole objects.
 _TRANSIT_SLACK = 0.01
-#: What an OSD that has too many PG shards already may get to, of those at which it refuses more.
+#: What an OSD may get to, of the PG shards from which on it withholds PGs.
 _HARD_SHARE = 0.8
 #: An OSD is silent after this long; it is looked at at least so often while a plan is under way.
 _SILENT_SECONDS, _LOOKS_SECONDS = 120.0, 600.0
@@ -68,10 +68,11 @@ def s15_items(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 
 def s16_shards(moment: Moment, move: Outgoing) -> Iterator[str]:
-    limit, hard = moment.session.module.gateway.max_pg_shards()
-    for osd in move.gains if limit else ():
+    config = moment.session.simulation.config
+    most = int(_HARD_SHARE * float(config.core("osd", "mon_max_pg_per_osd"))
+               * float(config.core("osd", "osd_max_pg_per_osd_hard_ratio")))
+    for osd in move.gains:
         here = moment.pg_shards[osd]
-        most = int(_HARD_SHARE * hard) if here > limit and hard else limit
         coming = sum(1 for other in moment.ours.moves.values()
                      if other.entry.returncode is None and osd in other.gains)
         if here + coming > most:

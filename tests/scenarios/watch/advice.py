@@ -20,7 +20,7 @@ _QUOTED = re.compile(r"'(ceph [^']+)'")
 _BLANK = re.compile(r"\b(NAME|PGID|RULE|OSDS|FLAG|POOL|NUMBER|RATIO|OPTION|TYPE)\b")
 #: What only a person can do begins so.
 _BY_HAND = ("add ", "start ", "move host ", "delete data", "make room on ", "bring ", "restart ",
-            "set begin_time and end_time ", "give ", "ask ", "raise mon_max_pg_per_osd ")
+            "set begin_time and end_time ", "give ", "ask ", "raise osd_max_pg_per_osd_hard_ratio ")
 _NOTHING = "nothing"
 #: Where to read on; it changes nothing.
 _READING = ("ceph equilibrium explain", "ceph equilibrium status")

@@ -76,12 +76,11 @@ def plan_of(session: Session, rejected: FrozenSet[str], drained: FrozenSet[int])
     snapshot = gateway.snapshot()
     scope = OsdFilter(settings.from_buckets, settings.to_buckets,
                       settings.not_buckets).scope(snapshot.crush)
-    soft, hard = gateway.max_pg_shards()
     return make_plan(snapshot, PlanOptions(
         pool_ids=settings.pool_ids, device_classes=settings.device_classes,
         fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
         respect_weights=settings.respect_weights, max_upmap_items=settings.max_upmap_items,
-        max_pg_shards_per_osd=soft, max_pg_shards_hard=hard,
+        max_pg_shards_per_osd=gateway.max_pg_shards()[1],
         sources=scope.sources, targets=scope.targets))
 
 

@@ -1,0 +1,37 @@
+"""An OSD with too many PGs withholds others, as seen on 16.2.15 and 20.2.4."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from mgr_stub.cluster import pg_reports
+from mgr_stub.console.session import Session
+from tests.support.clusters import stub_states as clusters
+
+
+def num_pgs(session: Session, osd: int) -> int:
+    return int(session.cluster.usage[osd].dump()["num_pgs"])
+
+
+def state(session: Session, pgid: str) -> str:
+    return pg_reports.state_of(session.cluster, session.cluster.pgs[pgid])
+
+
+def test_a_withheld_pg_stays_inactive_until_its_item_is_gone(
+        make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state(
+        [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])]))
+    here = num_pgs(session, 4)
+    for line in (f"config set osd mon_max_pg_per_osd {here + 1}",
+                 "config set osd osd_max_pg_per_osd_hard_ratio 1", "sim run 1s",
+                 "osd pg-upmap-items 2.0 2 4", "sim run 1h", "osd pg-upmap-items 2.1 3 4",
+                 "sim run 1h"):
+        assert session.command(line)[0] == 0
+    assert state(session, "2.0") == "active+clean" and num_pgs(session, 4) == here + 1
+    assert state(session, "2.1") == "activating+remapped"
+    # room again does not help
+    session.command("osd rm-pg-upmap-items 2.0")
+    session.command("sim run 1h")
+    assert num_pgs(session, 4) == here and state(session, "2.1") == "activating+remapped"
+    session.command("osd rm-pg-upmap-items 2.1")
+    session.command("sim run 1m")
+    assert state(session, "2.1") == "active+clean" and num_pgs(session, 4) == here
