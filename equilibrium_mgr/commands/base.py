@@ -222,4 +222,4 @@ def with_figures(plan: Plan, view: ClusterView) -> Plan:
     return plan._replace(
         before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds,
         topology=topology_of(snapshot.crush_version, snapshot.osds),
-        pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
+        pool_pgs=pool_pgs(snapshot, pools))

@@ -15,7 +15,6 @@ from typing import (
 from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs
 from ..execution.execution import Execution, ExecutionUpdate
-from ..execution.guards import full_osds
 from ..execution.throttle import OsdTraffic, predicted_utilization
 from ..execution.verdict import Verdict
 from ..gateway.cluster_summary import Fullness
@@ -59,7 +58,6 @@ class ClusterMark(NamedTuple):
 
     options: PlanOptions                     # that it is asked for with
     min_gain: float                          # a ratio, as the option
-    excluded_pools: FrozenSet[int]           # that it leaves alone
     full_ratios: Tuple[float, float, float]  # full, backfillfull, nearfull
     osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed, class, place in the tree
     pools: Mapping[int, Tuple[Any, ...]]     # pg_num, size, rule, why immovable
@@ -92,17 +90,16 @@ class ClusterMark(NamedTuple):
 
 
 def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
-            excluded_pools: FrozenSet[int] = frozenset(), placed: ShardCounts = {},
-            noise: float = 0.0) -> ClusterMark:
+            placed: ShardCounts = {}, noise: float = 0.0) -> ClusterMark:
     """The mark of a snapshot for a plan with these options."""
     places = snapshot.crush.places()
     return ClusterMark(
-        options, min_gain, excluded_pools,
+        options, min_gain,
         full_ratios=(snapshot.full_ratio, snapshot.backfillfull_ratio, snapshot.nearfull_ratio),
         osds={o.id: (o.is_in, o.reweight, o.destroyed, o.device_class, places.get(o.id))
               for o in snapshot.osds.values()},
         # pg_num changes step by step; that it is changing is enough to know until it is through
-        pools={pool.id: (0 if pool.immovable == reasons.PG_NUM_CHANGING else pool.pg_num, pool.size,
+        pools={pool.id: (0 if pool.touched else pool.pg_num, pool.size,
                          snapshot.crush.rules.get(pool.rule_id), pool.immovable)
                for pool in snapshot.pools.values()},
         drained_osds=snapshot.drained_osds, placed=placed,
@@ -117,8 +114,7 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
 
 
 def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
-    """The change that makes other placements legal than before, as a clause, or None. Pools that
-    the plan of `then` leaves alone do not count."""
+    """The change that makes other placements legal than before, as a clause, or None."""
     if then.full_ratios != now.full_ratios:
         return "a full ratio has changed"
     for osd in sorted(then.osds.keys() | now.osds.keys()):
@@ -132,8 +128,7 @@ def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
             return f"osd.{osd} has another {what}"
     for osd in sorted(then.drained_osds ^ now.drained_osds):
         return f"osd.{osd} is {'' if osd in now.drained_osds else 'no longer '}being drained"
-    if any(then.pools.get(pool) != now.pools.get(pool)
-           for pool in (then.pools.keys() | now.pools.keys()) - then.excluded_pools):
+    if then.pools != now.pools:
         return "the pools have changed"
     return None
 
@@ -146,8 +141,6 @@ def change_of(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     if any(new > old for new, old in zip(now.fullness, then.fullness)) or _newly_nearfull(
             then, now.utilization, now.full_ratios[2]):
         return "another OSD is too full"   # no plan has tried to help it
-    if then.excluded_pools != now.excluded_pools:
-        return "other pools are left alone"
     return topology_change(then, now)
 
 
@@ -388,15 +381,8 @@ class AutoPlanner:
             idle = self._idle_after(ready, generation)
         if drain_has_work and ready is None and not self._is_paced(FULL_PACE_SECONDS):
             idle = None
-        # while pools are left alone until they have settled
-        settling = NextStep(Verdict(
-            codes.PG_NUM_CHANGING, f"{min(excluded.pools.items())[1]}; it and the pools on its OSDs"
-            " are planned for when that is done", state=WAITING)) if excluded.pools else None
         if idle is not None and self._stays_idle(idle, mark):
-            return settling or NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
-        if settling is not None and frozenset(snapshot.pools) <= frozenset(excluded.pools):
-            if not full_osds(snapshot):
-                return settling
+            return NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         return self._plan(snapshot, mark, excluded, generation, settings.max_plan_seconds)
 
     def _valid(self, ready: _MadePlan, now: ClusterMark,
@@ -405,8 +391,7 @@ class AutoPlanner:
         and not what a change of the topology touches."""
         age = self._clock() - ready.made_at
         if not (0.0 <= age <= max(PACE_SECONDS, 2.0 * sleep_interval)
-                and ready.mark.is_same_request(now.options)
-                and ready.mark.excluded_pools == now.excluded_pools):
+                and ready.mark.is_same_request(now.options)):
             return None
         if not topology_change(ready.mark, now):
             return ready
@@ -483,12 +468,11 @@ class AutoPlanner:
                  placed: ShardCounts = {}, noise: float = 0.0) -> ClusterMark:
         """Returns the mark of a newer snapshot; begins the settling time where its topology is
         another one."""
-        rejected, pools = (excluded.rejected, excluded.pools) if excluded is not None else (
-            frozenset(), ())
+        rejected = excluded.rejected if excluded is not None else frozenset()
         mark, now = mark_of(
             snapshot, automatic_options(
                 settings, snapshot, rejected, self._max_pg_shards(), drain_only),
-            settings.min_gain, frozenset(pools), placed, noise), self._clock()
+            settings.min_gain, placed, noise), self._clock()
         if mark.unsettled != self._topology:
             if self._topology is not None:
                 if self._changing.seconds_left(now) <= 0.0:   # the first in a while

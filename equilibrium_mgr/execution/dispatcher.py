@@ -12,14 +12,13 @@ from ..plan.model import UNDO, PgChange, moves_nothing, takes_back, topology_of
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
-from ..snapshot.immovable_reasons import PG_NUM_CHANGING
-from ..snapshot.model import Pool, Snapshot, pool_of
+from ..snapshot.model import Pool, Snapshot, pg_number, pool_of
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED
 from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, still_rejected, with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
-from .guards import InactivePools, PoolGuard, blocked_pools, cluster_guard, unsettled_pools
+from .guards import InactivePools, blocked_pools, cluster_guard
 from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
@@ -118,10 +117,6 @@ class UpmapDispatcher:
                max_misplaced_ratio: float) -> Decision:
         """Decides what of the execution may go now; changes nothing of it."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
-        if not execution.name:
-            blocked.update((pool, PoolGuard(reason, False, unsettled=True))
-                           for pool, reason in unsettled_pools(snapshot).items()
-                           if pool not in blocked)
         limits = ThrottleLimits(
             settings, max_misplaced_ratio,
             snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot),
@@ -313,10 +308,11 @@ def _is_disturbed(before: Snapshot, now: Snapshot) -> bool:
 
 
 def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
-    """True where the change's pool and OSDs are what they were, and CRUSH still allows it."""
-    number = pool_of(change.pgid)
+    """True where the change's pool and OSDs are what they were, no step of pg_num is to touch its
+    PG, and CRUSH still allows it."""
+    number, ps = pool_of(change.pgid), pg_number(change.pgid)
     then, pool = before.pools[number], now.pools.get(number)
-    if pool is None or _shape(pool) != _shape(then):
+    if pool is None or _shape(pool) != _shape(then) or ps >= pool.pg_num or ps in pool.touched:
         return False
     if any(_state(before, osd) is None or _state(before, osd) != _state(now, osd)
            for osd in change.up_after):
@@ -342,9 +338,8 @@ def _is_placed_alike(number: int, before: Snapshot, now: Snapshot) -> bool:
 def _shape(pool: Optional[Pool]) -> Optional[Tuple[int, int, int, Optional[str]]]:
     if pool is None:
         return None
-    # of a pg_num that changes step by step nothing is sent anyway
-    changing = pool.immovable == PG_NUM_CHANGING
-    return 0 if changing else pool.pg_num, pool.size, pool.rule_id, pool.immovable
+    # that pg_num changes step by step is known; what it touches is asked of each change
+    return 0 if pool.touched else pool.pg_num, pool.size, pool.rule_id, pool.immovable
 
 
 def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]]:

@@ -8,7 +8,7 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Union
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..runtime.formatting import plural
-from ..snapshot import immovable_reasons as reasons, reason_codes as codes
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .verdict import Verdict
 
@@ -63,7 +63,6 @@ class PoolGuard(NamedTuple):
     reason: str
     inactive: bool   # PGs are inactive, not only degraded
     transient: bool = False   # it has only just begun, and most likely ends within seconds
-    unsettled: bool = False   # for a pg_num that changes, and not for PGs that are in trouble
 
 
 def blocked_pools(snapshot: Snapshot,
@@ -88,14 +87,6 @@ def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
     return {pool_id: block.reason for pool_id, block in blocked_pools(snapshot).items()}
 
 
-def unsettled_pools(snapshot: Snapshot) -> Dict[int, str]:
-    """Pool id → why automatic balancing leaves it alone: its pg_num is changing, or that of a pool
-    on its OSDs. A plan made meanwhile would be void once the change is complete."""
-    own = {pool.id: PoolGuard(f"pg_num of pool '{pool.name}' is changing", False)
-           for pool in snapshot.pools.values() if pool.immovable == reasons.PG_NUM_CHANGING}
-    return {pool_id: guard.reason for pool_id, guard in _with_sharing(snapshot, own).items()}
-
-
 def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
     """OSDs above backfillfull, and those that a backfill waits for because they are too full."""
     full = {osd.id for osd in snapshot.osds.values()
@@ -115,8 +106,7 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
 def changing_pg_nums(snapshot: Snapshot) -> List[str]:
     """Names of the pools whose pg_num the mgr changes, for which it needs a part of the misplaced
     budget."""
-    return sorted(pool.name for pool in snapshot.pools.values()
-                  if pool.immovable == reasons.PG_NUM_CHANGING)
+    return sorted(pool.name for pool in snapshot.pools.values() if pool.touched)
 
 
 def _with_sharing(snapshot: Snapshot, own: Dict[int, PoolGuard]) -> Dict[int, PoolGuard]:

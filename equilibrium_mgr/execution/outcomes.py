@@ -16,7 +16,6 @@ from ..plan.model import PgChange
 from ..snapshot import reason_codes
 from ..snapshot.model import Snapshot
 from ..snapshot.reason_codes import NEXT_BATCH, REASONS
-from .guards import full_osds, unsettled_pools
 from .verdict import Verdict, WaitingChange
 
 #: Figures of a verdict that are the limit itself.
@@ -200,7 +199,6 @@ class ExcludedPgs(NamedTuple):
     rejected: FrozenSet[str]   # the monitor did not keep their upmap items
     cooling: FrozenSet[str]    # moved a short while ago
     seconds: float             # until the last of those cooldowns is over
-    pools: Mapping[int, str] = {}   # pool → why it has to settle first; its PGs are in `cooling`
     codes: Mapping[str, str] = {}   # PG of `cooling` → its reason, of snapshot/reason_codes.py
     seconds_left: Mapping[str, float] = {}   # PG → until its cooldown, or max_wait, is over
 
@@ -215,12 +213,8 @@ def excluded_pgs(snapshot: Snapshot, cooling: Mapping[str, float], given_up: Map
     code_of: Dict[str, str] = dict.fromkeys(left, reason_codes.COOLDOWN)
     code_of.update(dict.fromkeys(given_up, reason_codes.GIVEN_UP))
     left.update(given_up)
-    unsettled = unsettled_pools(snapshot)
-    full = full_osds(snapshot) if unsettled else frozenset()
-    for pg in snapshot.pgs.values() if unsettled or stopped else ():
+    for pg in snapshot.pgs.values() if stopped else ():
         if pg.pool in stopped:
             code_of[pg.pgid] = reason_codes.MISPREDICTED
-        elif pg.pool in unsettled and full.isdisjoint(pg.up):
-            code_of[pg.pgid] = reason_codes.PG_NUM_CHANGING
-    return ExcludedPgs(rejected, frozenset(code_of), max(left.values(), default=0.0), unsettled,
-                       code_of, left)
+    return ExcludedPgs(rejected, frozenset(code_of), max(left.values(), default=0.0), code_of,
+                       left)

@@ -32,11 +32,13 @@ from ..runtime.formatting import format_deadline, format_percent
 from ..runtime.time_slice import piecewise
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
-from ..snapshot.immovable_reasons import OF_MOTION, OF_RULE, TRANSIENT, untrusted_state
-from ..snapshot.model import Osd, Pg, SizedShards, Snapshot, shard_changes
+from ..snapshot.immovable_reasons import (
+    OF_MOTION, OF_RULE, TO_MERGE, TRANSIENT, untrusted_state)
+from ..snapshot.model import Osd, Pg, Pool, SizedShards, Snapshot, shard_changes
 from ..snapshot.operator_weights import held_sentence
+from ..snapshot.pools import merge_target
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
-from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, full_osds
+from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, changing_pg_nums, full_osds
 from .outcomes import DroppedChange
 from .pending_moves import PendingMove
 from .verdict import Verdict, WaitingChange
@@ -240,6 +242,8 @@ class ThrottleState:
         self.share_bytes = share_limits(snapshot)
         self.upmap_pairs = sum(map(len, snapshot.upmap_items.values()))
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
+        #: OSD → the changing pool whose next steps need it
+        self.needed_by_steps = _needed_by_steps(snapshot, limits.in_flight)
 
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
         """The change with its PG, as the checks read it. What was on its way when it was to be
@@ -323,6 +327,23 @@ class ThrottleState:
                    self.snapshot.osds[osd].pg_shards + self.traffic.of(osd).shards_in)
 
 
+def _needed_by_steps(snapshot: Snapshot, ours: Collection[str]) -> Dict[int, Pool]:
+    """OSD → the pool whose pg_num changes that needs it next: it has a PG of the pair that is
+    merged next, for which all later ones wait, or a PG is on its way there or from there, but for
+    `ours`."""
+    found: Dict[int, Pool] = {}
+    for pool in snapshot.pools.values():
+        last = pool.pg_num - 1
+        for ps in (last, merge_target(last)) if pool.touched.get(last) == TO_MERGE else ():
+            pg = snapshot.pgs.get(f"{pool.id}.{ps:x}")
+            if pg is not None:
+                found.update(dict.fromkeys((*pg.up, *pg.raw, *pg.holders), pool))
+    for pg in snapshot.in_flight().values():
+        if snapshot.pools[pg.pool].touched and pg.pgid not in ours:
+            found.update(dict.fromkeys(chain(*snapshot.transfers(pg)), snapshot.pools[pg.pool]))
+    return found
+
+
 def _count_shards(snapshot: Snapshot) -> Counter[int]:
     counts: Counter[int] = Counter(chain.from_iterable(
         [pg.up for pg in snapshot.pgs.values()]))
@@ -338,12 +359,12 @@ _BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap
 
 
 def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """Pools with inactive or degraded PGs, or a changing pg_num, and those on the same OSDs, wait
+    """Pools with inactive or degraded PGs, and those on the same OSDs, wait
     (guards.blocked_pools); relief of full OSDs is let through (relieve_while_degraded)."""
     guard = state.blocked.get(candidate.pg.pool)
     if guard is None or _is_relief(state, guard, candidate):
         return None
-    return Verdict(codes.PG_NUM_CHANGING if guard.unsettled else codes.DEGRADED, guard.reason,
+    return Verdict(codes.DEGRADED, guard.reason,
                    {"pool_id": candidate.pg.pool},
                    seconds=TRANSIENT_RECHECK_SECONDS if guard.transient else None)
 
@@ -419,6 +440,16 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
         return None
     return Verdict(codes.NEARFULL_FIRST,
                    numbers={"osd": reserved.first if first is None else first})
+
+
+def osd_is_needed_by_steps(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
+    """An OSD that steps of pg_num need next, but for urgent relief: backfills take turns there."""
+    osd = next((osd for osd in candidate.gains + candidate.losses
+                if osd in state.needed_by_steps), None)
+    if osd is None or candidate.relieves is not None:
+        return None
+    return Verdict(codes.PG_NUM_CHANGING, f"osd.{osd} is needed as pg_num of pool"
+                   f" '{state.needed_by_steps[osd].name}' changes")
 
 
 def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
@@ -538,9 +569,10 @@ def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optio
 #: In the order in which they run.
 CHECKS: Tuple[Check, ...] = (
     pool_is_blocked, pg_is_immovable, pg_is_in_flight, target_cannot_take, osd_is_silent,
-    pg_is_busy, pg_is_cooling, is_reserved_for_relief, target_is_full, moves_of_round_are_used_up,
-    misplaced_budget_is_used_up, backfills_of_osd_are_used_up, traffic_of_osd_is_used_up,
-    target_would_be_fullest, upmap_items_are_used_up, target_has_too_many_pgs)
+    pg_is_busy, pg_is_cooling, is_reserved_for_relief, osd_is_needed_by_steps, target_is_full,
+    moves_of_round_are_used_up, misplaced_budget_is_used_up, backfills_of_osd_are_used_up,
+    traffic_of_osd_is_used_up, target_would_be_fullest, upmap_items_are_used_up,
+    target_has_too_many_pgs)
 
 
 #: A change that moves nothing waits for what tells where the PG's data is, and for nothing else:
@@ -648,6 +680,14 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
                 change.pgid not in limits.cooling):
             state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
                                candidate.copies)
+    changing = changing_pg_nums(snapshot)
+    few = [change for change in found.send if change.pgid not in urgent] if changing else []
+    # each map makes PGs peer, for which steps of pg_num wait: fewer maps, of more items each
+    if len(few) == len(found.send) < len(limits.in_flight) and kind not in MOTIONLESS:
+        found.send[:] = []
+        found.waiting[:0] = [(change, Verdict(
+            codes.PG_NUM_CHANGING, f"as pg_num of pool '{changing[0]}' changes, more is sent when"
+            " half of what is on its way has arrived")) for change in few]
     return found
 
 

@@ -32,8 +32,7 @@ _MOST_OUTSIDE = 20
 #: does where it is wanted now break its rule, as pins lead to where that allows it.
 _NO_OBSTACLES = reasons.OF_RULE | frozenset((
     None, reasons.NO_STATISTICS, reasons.OSD_NOT_REPORTED, reasons.OMAP_UNMEASURED,
-    reasons.INCONSISTENT, reasons.OMAP_ON_SMALL_OSD, reasons.CACHE_TIER,
-    reasons.NO_DATA_SHARDS))
+    reasons.INCONSISTENT, reasons.OMAP_ON_SMALL_OSD, reasons.NO_DATA_SHARDS))
 #: Obstacles of an OSD that do not keep it from being wanted for what it holds.
 _HOLDS_ALL_THE_SAME = (None, "without statistics")
 

@@ -21,7 +21,6 @@ from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
 from ..plan.model import is_same_placement
 from ..runtime.formatting import format_bytes
-from ..snapshot.immovable_reasons import PG_NUM_CHANGING
 from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
 
 
@@ -167,7 +166,7 @@ class _Origins:
             return PLAN if ours else UPMAP
         # it moves to an OSD of the raw mapping: that has changed, or an item has been removed
         pool = self._pools[pg.pool]
-        if pool.immovable == PG_NUM_CHANGING:
+        if pool.touched:
             return PG_NUM
         earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
         if earlier is not None:

@@ -245,7 +245,7 @@ def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:
         troubles = set()
         for state, count in pool.states.items():
             parts = state.split("+")
-            if count and "active" not in parts:
+            if count and "active" not in parts and "premerge" not in parts:
                 troubles.add("inactive")
             troubles.update(part for part in parts if count and part in _TROUBLES)
         if troubles:

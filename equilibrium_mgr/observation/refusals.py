@@ -173,9 +173,10 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
             else codes.GRANULARITY if idle.code == codes.BALANCED else idle.code)
     refusals = counted(code)
     refused = refusals.sentence() if refusals is not None else ""
-    return Verdict(refusals.code if refusals is not None else code,
-                   f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
-                   " 'ceph equilibrium explain' tells why", state=STUCK, refusals=refusals)
+    code = refusals.code if refusals is not None else code
+    return Verdict(code, f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
+                   " 'ceph equilibrium explain' tells why", refusals=refusals,
+                   state=WAITING if code == codes.PG_NUM_CHANGING else STUCK)
 
 
 def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Placement:

@@ -15,7 +15,7 @@ from typing import (
     get_type_hints)
 
 from ..crush.placement import NO_OSD
-from ..snapshot.model import Pg, UpmapItems
+from ..snapshot.model import Pg, Snapshot, UpmapItems
 
 
 BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN = (
@@ -335,6 +335,8 @@ def topology_of(crush_version: int, osds: Mapping[int, Any]) -> str:
     return f"{crush_version}:{zlib.crc32(repr(weights).encode()):08x}"
 
 
-def pool_pgs(pg_nums: Iterable[Tuple[int, int]]) -> Dict[str, int]:
-    """Pool id, as JSON has it, → PGs."""
-    return {str(pool): count for pool, count in sorted(pg_nums)}
+def pool_pgs(snapshot: Snapshot, pools: Iterable[int]) -> Dict[str, int]:
+    """Pool id, as JSON has it, → PGs; without pools whose pg_num changes: a plan for these is for
+    PGs that stay as they are."""
+    return {str(pool): snapshot.pools[pool].pg_num for pool in sorted(pools)
+            if not snapshot.pools[pool].touched}

@@ -336,7 +336,7 @@ class PlanService:
         return plan._replace(
             limited_to=options.limited_to,
             topology=topology_of(snapshot.crush_version, snapshot.osds),
-            pool_pgs=pool_pgs((pool, snapshot.pools[pool].pg_num) for pool in pools))
+            pool_pgs=pool_pgs(snapshot, pools))
 
     def _settled(self, snapshot: Optional[Snapshot]) -> Snapshot:
         """The snapshot, or a newer one where none was given or the osdmap is another.

@@ -102,7 +102,8 @@ class SnapshotBuilder:
             if placed is None or placed.up != up or placed.items != items:
                 placed = check_placement(pool, tuple(up), items, look.is_out)
             placements[pgid] = placed
-            immovable = look.pinned.get(pgid) or pool.immovable or unknown or placed.immovable
+            immovable = (pool.touched.get(pg_number(pgid)) if pool.touched else None) or (
+                look.pinned.get(pgid)) or pool.immovable or unknown or placed.immovable
             if not immovable and not awaited.isdisjoint(up):
                 immovable = reasons.OSD_NOT_REPORTED
             immovable = immovable or reasons.untrusted_state(record.state)

@@ -44,14 +44,15 @@ STALE = Immovable(
 OMAP_ON_SMALL_OSD = Immovable(
     "its omap cannot be told from RocksDB's own files on OSDs smaller than min_omap_osd_size",
     f"'{SET}/min_omap_osd_size 0' moves it unmeasured")
-PG_NUM_CHANGING = Immovable(
-    "pg_num of the pool is changing", "nothing; it ends by itself when pg_num has its new value",
-    codes.PG_NUM_CHANGING)
+TO_MERGE, TO_SPLIT, TO_PLACE = [Immovable(
+    sentence, "nothing; it ends by itself when that is done", codes.PG_NUM_CHANGING)
+                                for sentence in (
+    "it is to be merged, as pg_num of the pool is changing",
+    "it is to be split, as pg_num of the pool is changing",
+    "CRUSH is to place it anew, as pgp_num of the pool is changing")]
 DEGRADED_STRETCH = Immovable(
     "the cluster is in degraded stretch mode",
     "nothing; it ends by itself when the lost site is back", codes.DEGRADED)
-CACHE_TIER = Immovable(
-    "the pool is a cache tier", "nothing; what is in a cache tier is never moved")
 NO_DATA_SHARDS = Immovable(
     "the pool's erasure-code profile has no k", "give the pool's erasure-code profile a k")
 NO_RULE = Immovable(
@@ -93,8 +94,7 @@ def untrusted_state(state: str) -> Optional[Immovable]:
 
 #: Reasons that forbid copying a PG's shards and say nothing against its placement: they do not
 #: bind a change that copies none.
-OF_MOTION = frozenset((OSD_NOT_REPORTED, OMAP_UNMEASURED, INCONSISTENT, OMAP_ON_SMALL_OSD,
-                       CACHE_TIER))
+OF_MOTION = frozenset((OSD_NOT_REPORTED, OMAP_UNMEASURED, INCONSISTENT, OMAP_ON_SMALL_OSD))
 
 #: Reasons that a plan of kind REPAIR or FREEZE ends: it leads to a legal placement.
 OF_RULE = frozenset((MONITOR_REJECTS, MONITOR_REJECTS_CRUSH, BREAKS_RULE))
@@ -102,10 +102,13 @@ OF_RULE = frozenset((MONITOR_REJECTS, MONITOR_REJECTS_CRUSH, BREAKS_RULE))
 #: Reasons for which the size of a PG, or the use of its OSDs, is not known.
 UNKNOWN = (NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED)
 
-#: Reasons that an operator may end for single PGs, by a repair, a command or an option: then a new
-#: plan may gain something.
-LIFTED = (INCONSISTENT, FULL_UPMAP, UPMAP_PRIMARY, OMAP_ON_SMALL_OSD)
+#: Of PGs that a step of the mgr will merge, split or place anew.
+OF_PG_NUM = (TO_MERGE, TO_SPLIT, TO_PLACE)
+
+#: Reasons that end for single PGs, by a repair, a command, an option or a step of pg_num: then a
+#: new plan may gain something.
+LIFTED = (INCONSISTENT, FULL_UPMAP, UPMAP_PRIMARY, OMAP_ON_SMALL_OSD, *OF_PG_NUM)
 
 #: Reasons that are likely to pass soon: a move waits for these, and is dropped for the others.
 TRANSIENT = frozenset((NO_OSD_FOR_SHARD, NO_STATISTICS, OSD_NOT_REPORTED, OMAP_UNMEASURED,
-                       INCONSISTENT, STALE, PG_NUM_CHANGING, DEGRADED_STRETCH))
+                       INCONSISTENT, STALE, *OF_PG_NUM, DEGRADED_STRETCH))

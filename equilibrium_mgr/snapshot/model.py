@@ -159,6 +159,8 @@ class Pool(NamedTuple):
     #: OSD id → bytes of its shards there, as a ratio of what the OSD's size_factor says
     osd_ratios: Mapping[int, float] = {}
     min_size: int = 1   # shards without which a PG serves no client
+    #: number of a PG → what a step of pg_num or pgp_num will do to it; empty where none changes
+    touched: Mapping[int, Immovable] = {}
 
     @property
     def is_uniform(self) -> bool:

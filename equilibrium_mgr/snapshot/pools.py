@@ -7,11 +7,13 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
 from ..crush.rule import UnsupportedRule
+from ..runtime.time_slice import piecewise
 from . import immovable_reasons as reasons
 from .immovable_reasons import Immovable
 from .model import PgStateCounts, Pool, Reading
 
 _ERASURE = 3
+_PGS_A_PIECE = 500   # before it gives way again: less than a millisecond
 
 
 def nonprimary_shards(pool: Mapping[str, Any]) -> FrozenSet[int]:
@@ -45,7 +47,8 @@ class PoolReader:
                 data_shards=data_shards, erasure=erasure, rule_id=dump["crush_rule"],
                 pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
                 max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule,
-                immovable=_in_transition(dump, reading.osd_map) or reason or rule_reason,
+                immovable=_in_stretch(reading.osd_map) or reason or rule_reason,
+                touched=touched_pgs(dump),
                 is_optimized=erasure and (
                     "ec_optimizations" in str(dump.get("flags_names", ""))
                     or bool(nonprimary_shards(dump))),
@@ -78,14 +81,48 @@ def _data_shards(dump: Mapping[str, Any],
         return 1, reasons.NO_DATA_SHARDS
 
 
-def _in_transition(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Optional[Immovable]:
-    """Returns why no PG of a pool may move (a transition, or the kind of pool), or None."""
+def touched_pgs(dump: Mapping[str, Any]) -> Dict[int, Immovable]:
+    """Number of a PG → what the mgr's steps of pg_num and pgp_num will do to it; empty where both
+    have their values. A pgp_num below pg_num that is to stay so is no change."""
     pg_num = dump["pg_num"]
-    if any(dump.get(key, pg_num) != pg_num for key in (
-            "pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")):
-        return reasons.PG_NUM_CHANGING
-    if dump.get("tier_of", -1) >= 0:
-        return reasons.CACHE_TIER
+    target, pending, pgp_num = [dump.get(key, pg_num) for key in (
+        "pg_num_target", "pg_num_pending", "pg_placement_num")]
+    last, last_pgp = min(target, pending), min(target, dump.get("pg_placement_num_target", pgp_num))
+    if pg_num == target == pending and pgp_num == last_pgp:
+        return {}
+    found: Dict[int, Immovable] = {}
+    for ps in piecewise(range(pg_num), _PGS_A_PIECE):
+        if ps >= last or _next_child(ps, last) < pg_num:
+            found[ps] = reasons.TO_MERGE
+        elif _next_child(ps, pg_num) < target:
+            found[ps] = reasons.TO_SPLIT
+        elif _placed_as(ps, pgp_num) != _placed_as(ps, last_pgp):
+            found[ps] = reasons.TO_PLACE
+    return found
+
+
+def merge_target(ps: int) -> int:
+    """The number of the PG that one is merged into, and was split from."""
+    return ps & ~(1 << ps.bit_length() - 1) if ps else 0
+
+
+def _next_child(ps: int, least: int) -> int:
+    """The lowest number, and no less than `least`, of a PG that is merged into one."""
+    bit = 1 << ps.bit_length()
+    while ps + bit < least:
+        bit <<= 1
+    return ps + bit
+
+
+def _placed_as(ps: int, pgp_num: int) -> int:
+    """The number by which CRUSH places a PG."""
+    while ps and ps >= pgp_num:
+        ps = merge_target(ps)
+    return ps
+
+
+def _in_stretch(osd_map: Mapping[str, Any]) -> Optional[Immovable]:
+    """Returns why no PG of any pool may move, or None."""
     stretch = osd_map.get("stretch_mode", {})
     if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
         return reasons.DEGRADED_STRETCH
@@ -101,7 +138,7 @@ def corrected_states(pg_status: Mapping[str, Any], lacking: Mapping[int, int],
         inactive = degraded = 0
         for entry in pool.get("pg_state_counts", []):
             names: List[str] = entry["state_name"].split("+")
-            if "active" not in names:
+            if "active" not in names and "premerge" not in names:   # which takes seconds
                 inactive += entry["count"]
             elif "degraded" in names or "undersized" in names:
                 degraded += entry["count"]

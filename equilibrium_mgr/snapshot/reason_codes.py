@@ -264,8 +264,8 @@ REASONS: Mapping[str, Reason] = {
         ("nothing; it ends by itself when recovery has ended ('ceph pg dump_stuck degraded')",)),
     PG_NUM_CHANGING: Reason(
         ("nothing; it ends by itself when pg_num has its new value ('ceph osd pool ls detail')",),
-        counted="pg_num of the pool, or of one on its OSDs, is changing",
-        clause="wait, as pg_num is changing"),
+        LIMIT, waits_for="for the mgr to change a pg_num, which goes first",
+        counted="a step of pg_num is to touch the PG", clause="wait, as pg_num is changing"),
     SETTLING: Reason(
         ("nothing; it ends by itself at {until}", "nothing; it ends by itself within minutes"),
         UNDECIDED),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from ..crush.hashes import NONE
+from ..osdmap.osd_map import is_merging
 from .cluster import Cluster, Peering
 from .peering import blockers_of
 from .pg import Pg
@@ -12,6 +13,8 @@ from .pg_state import Counts, peered_counts, peered_state
 
 #: State of a PG that is neither moving nor in trouble.
 CLEAN = "active+clean"
+#: State of the PGs of a pair that is about to be merged; they serve no clients.
+PREMERGE = "clean+premerge+peered"
 
 #: State of a PG, and its misplaced and degraded object copies.
 Report = Tuple[str, Counts]
@@ -27,7 +30,7 @@ def refresh(cluster: Cluster, pg: Pg) -> None:
     is_clean = not pg.movable or (
         not pg.transfers and pg.held == up and pg.pgid not in cluster.peering
         and pg.pgid not in cluster.map.pg_temp and len(up) == cluster.size_of(pg)
-        and NONE not in up and pg.scrub_until <= cluster.clock.now and not pg.inconsistent)
+        and NONE not in up and not _is_merging(cluster, pg) and pg.scrub_until <= cluster.clock.now and not pg.inconsistent)
     if is_clean:
         cluster.unclean.pop(pg.pgid, None)
     else:
@@ -80,8 +83,15 @@ def compute_report(cluster: Cluster, pg: Pg) -> Report:
         return "activating+remapped", counts
     state = peered_state(pg, up, acting, cluster.size_of(pg), cluster.min_size_of(pg),
                          cluster.map.is_up, counts)
+    if state == CLEAN and _is_merging(cluster, pg):
+        return PREMERGE, counts
     state += "+inconsistent" if pg.inconsistent else ""
     return state + "+scrubbing" if pg.scrub_until > cluster.clock.now else state, counts
+
+
+def _is_merging(cluster: Cluster, pg: Pg) -> bool:
+    pool = cluster.map.pools.get(pg.pool_id)
+    return pool is not None and is_merging(pool, pg.order[1])
 
 
 def _peering_state(cluster: Cluster, pg: Pg, peering: Peering) -> str:

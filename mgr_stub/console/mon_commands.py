@@ -109,9 +109,9 @@ def _crush_move(simulation: Simulation, name: str, place: str) -> None:
 
 
 def _pool_set(simulation: Simulation, name: str, variable: str, count: int) -> None:
-    if variable != "pg_num":
-        raise invalid("the simulation sets pg_num alone")
-    pool_events.set_pg_num(simulation, name, count)
+    if variable not in ("pg_num", "pgp_num"):
+        raise invalid("the simulation sets pg_num and pgp_num alone")
+    pool_events.set_pg_num(simulation, name, count, variable)
 
 
 def _osd_tree(mgr: Mgr, words: List[str], wanted_json: bool) -> Answer:

@@ -126,9 +126,9 @@ def remove_pool(simulation: Simulation, name: str) -> None:
     _command(simulation, {"prefix": "osd pool rm", "pool": name})
 
 
-def set_pg_num(simulation: Simulation, name: str, pg_num: int) -> None:
-    """As `ceph osd pool set NAME pg_num N`: sets the target of the mgr's steps."""
-    _command(simulation, {"prefix": "osd pool set", "pool": name, "var": "pg_num",
+def set_pg_num(simulation: Simulation, name: str, pg_num: int, variable: str = "pg_num") -> None:
+    """As `ceph osd pool set NAME pg_num N`, or pgp_num: sets the target of the mgr's steps."""
+    _command(simulation, {"prefix": "osd pool set", "pool": name, "var": variable,
                           "val": str(pg_num)})
 
 

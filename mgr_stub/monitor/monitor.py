@@ -345,6 +345,8 @@ class Monitor:
         pool = {**pool, **pg_nums(pool)}
         if variable == "pg_num_actual" and int(text) < pool["pg_num"]:
             keys = ("pg_num_pending",)  # the PGs get ready to merge first
+        if variable == "pg_num" and pool["pg_placement_num_target"] != pool["pg_num_target"]:
+            keys = ("pg_num_target",)   # a pgp_num that was set for good stays
         change.pools[pool_id] = {**pool, **dict.fromkeys(keys, int(text))}
         return f"set pool {pool_id} {variable} to {text}"
 

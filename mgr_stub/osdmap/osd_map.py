@@ -280,8 +280,10 @@ def pg_nums(pool: Dict[str, Any]) -> Dict[str, int]:
 
 
 def in_transition(pool: Dict[str, Any]) -> bool:
-    """True if pg_num or pgp_num has not reached its target."""
-    return len(set(pg_nums(pool).values())) > 1
+    """True if pg_num or pgp_num has not reached its target; a pgp_num may be lower for good."""
+    now = pg_nums(pool)
+    return not now["pg_num"] == now["pg_num_target"] == now["pg_num_pending"] or (
+        now["pg_placement_num"] != min(now["pg_num"], now["pg_placement_num_target"]))
 
 
 def share_of(position: int, pg_num: int) -> int:
@@ -299,8 +301,7 @@ def is_merging(pool: Dict[str, Any], position: int) -> bool:
     """True for a PG that is about to be merged into another, or to take one in."""
     counts = pg_nums(pool)
     sources = range(counts["pg_num_pending"], counts["pg_num"])
-    return position >= counts["pg_num_pending"] or any(
-        parent_of(source) == position for source in sources)
+    return position in sources or any(parent_of(source) == position for source in sources)
 
 
 @dataclass

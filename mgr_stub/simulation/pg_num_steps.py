@@ -12,6 +12,7 @@ import json
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from ..cluster import pg_reports
+from ..cluster.pg_reports import CLEAN, PREMERGE
 from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
 from ..cluster.shard_copies import discard_copies, update_num_pgs
@@ -19,7 +20,8 @@ from ..cluster.usage import NOTHING, ShardBytes
 from ..crush.hashes import stable_mod
 from ..monitor.config import Config
 from ..monitor.monitor import Monitor
-from ..osdmap.osd_map import in_transition, is_erasure, parent_of, pg_nums, share_of
+from ..osdmap.osd_map import (
+    in_transition, is_erasure, is_merging, parent_of, pg_nums, share_of)
 from . import statistics
 from .deletion import Timer
 
@@ -116,14 +118,21 @@ def _part(shard: ShardBytes, share: int, total: int) -> ShardBytes:
     return ShardBytes(*(amount * share // total for amount in shard))
 
 
-def can_merge(cluster: Cluster, pool_id: int, position: int) -> bool:
-    """True if a PG and the one it is merged into are clean and on the same OSDs."""
+def merging_pgs(cluster: Cluster, before: Dict[str, Any], after: Dict[str, Any]) -> List[Pg]:
+    """PGs that peer as they begin, or give up, to get ready for a merge."""
+    if before.get("pg_num_pending") == after.get("pg_num_pending"):
+        return []
+    return [pg for pg in cluster.pgs_of(int(after["pool"]))
+            if is_merging(before, pg.order[1]) != is_merging(after, pg.order[1])]
+
+
+def can_merge(cluster: Cluster, pool_id: int, position: int, state: str = CLEAN) -> bool:
+    """True if a PG and the one it is merged into are in a state and on the same OSDs."""
     source = cluster.pgs.get(f"{pool_id}.{position:x}")
     target = cluster.pgs.get(f"{pool_id}.{parent_of(position):x}")
     if source is None or target is None or source.held != target.held:
         return False
-    return all(pg_reports.state_of(cluster, pg).startswith("active+clean")
-               for pg in (source, target))
+    return all(pg_reports.state_of(cluster, pg).startswith(state) for pg in (source, target))
 
 
 def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
@@ -149,6 +158,9 @@ STEP_SECONDS = 5.0
 
 #: Largest number of PGs in creation at once (mon_osd_max_creating_pgs).
 _MAX_CREATING = 1024
+
+#: Largest difference between pg_num and pgp_num of a pool (mgr_max_pg_num_change).
+_MAX_AHEAD = 128
 
 #: Seconds without a step after which the pool counts as stuck, and the simulation as idle.
 _STUCK_SECONDS = 600.0
@@ -199,9 +211,10 @@ class PgNumSteps(Timer):
 
     def _adjust(self, pool_id: int, pool: Dict[str, Any], now: Dict[str, int]) -> None:
         if now["pg_num_target"] > now["pg_num"]:
-            if self._all_active(pool_id):
-                self._set(pool, "pg_num_actual", min(now["pg_num_target"],
-                                                     now["pg_num"] + _MAX_CREATING))
+            most = min(now["pg_num_target"], now["pg_num"] + _MAX_CREATING,
+                       now["pg_placement_num"] + _MAX_AHEAD)
+            if most > now["pg_num"] and self._all_active(pool_id):
+                self._set(pool, "pg_num_actual", most)
         elif now["pg_num_target"] < now["pg_num"]:
             if self._merge_step(pool_id, pool, now):
                 return
@@ -213,9 +226,10 @@ class PgNumSteps(Timer):
         source = now["pg_num"] - 1
         if now["pg_num_pending"] < now["pg_num"]:
             # both PGs have stopped serving clients and can be merged
-            if can_merge(cluster, pool_id, source):
+            if can_merge(cluster, pool_id, source, PREMERGE):
                 self._set(pool, "pg_num_merged", source)
-            else:
+            elif not any(pg.pool_id == pool_id and is_merging(pool, pg.order[1])
+                         for pg in map(cluster.pgs.__getitem__, cluster.peering)):
                 self._set(pool, "pg_num_actual", now["pg_num"])
             return True
         if now["pg_num"] <= now["pg_placement_num"]:
@@ -249,7 +263,7 @@ class PgNumSteps(Timer):
         if target > pgp_num and objects <= target:
             step = target  # an empty pool has nothing to move
         next_pgp_num = max(pgp_num - step, min(pgp_num + step, target))
-        if target < pgp_num and now["pg_num_target"] < now["pg_num"]:
+        if target < pgp_num and now["pg_placement_num_target"] == now["pg_num_target"]:
             # not far ahead of the merges, as in Ceph, so that PGs do not pile up
             next_pgp_num = max(next_pgp_num, now["pg_num"] - max(8, int(now["pg_num"] * limit)))
         if next_pgp_num != pgp_num:

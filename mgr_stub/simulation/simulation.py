@@ -14,7 +14,7 @@ from ..osdmap.osd_map import MapChange
 from .backfill import Backfill
 from .client_load import ClientLoad, report_by_scrub
 from .read_balancer import OsdAutoOut, ReadBalancer
-from .pg_num_steps import PgNumSteps, change_pg_num
+from .pg_num_steps import PgNumSteps, change_pg_num, merging_pgs
 from .reports import Reports
 from .deletion import Schedule, Timer
 
@@ -87,7 +87,9 @@ class Simulation:
         pools = self.cluster.map.pools
         counts = {pool_id: int(pools[pool_id]["pg_num"]) if pool_id in pools else 0
                   for pool_id in change.pools}
-        touched = map_update.prepare(self.cluster, change)
+        pairs = {pg.pgid for pool_id, pool in change.pools.items() if pool_id in pools
+                 for pg in merging_pgs(self.cluster, pools[pool_id], pool)}
+        touched = map_update.prepare(self.cluster, change) | pairs
         for pool_id, before in counts.items():
             after = int(self.cluster.map.pools[pool_id]["pg_num"])
             if after != before:

@@ -10,7 +10,6 @@ from equilibrium_mgr.execution.guards import (
     blocked_pools,
     cluster_guard,
     full_osds,
-    unsettled_pools,
     upmap_refused,
 )
 from equilibrium_mgr.snapshot import reason_codes as codes
@@ -104,11 +103,12 @@ def test_inactive_for_a_moment_is_told_from_trouble() -> None:
     assert passing[1].transient and passing[3].transient and passing[1].inactive
 
 
-def test_pools_wait_for_a_pg_num_that_changes_on_their_osds() -> None:
-    small = two_classes().pool(3, size=2, pg_num=2, pg_num_target=4, name="split")
-    assert unsettled_pools(two_classes().snapshot()) == {}
-    assert unsettled_pools(small.snapshot()) == {
-        pool: "pg_num of pool 'split' is changing" for pool in (1, 3)}
+def test_pgs_that_merge_do_not_block_their_pool() -> None:
+    """They serve no clients for some seconds, and lack nothing."""
+    small = two_classes()
+    small.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": "clean+premerge+peered", "count": 2}]}]}
+    assert blocked_pools(small.snapshot()) == {}
 
 
 def test_full_osds() -> None:

@@ -6,7 +6,7 @@ from typing import Tuple
 
 from .mutation import (
     AUTO_PLANNER, BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
-    JOURNAL, POOLS, THROTTLE, TOO_FULL, Edit, Mutation)
+    JOURNAL, POOLS, SNAPSHOT_BUILDER, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
@@ -245,20 +245,40 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "               if False]\n"),),
         ("scenario:relief_of_toofull",)),
     Mutation(
-        "no-pg-num-guard",
-        "nothing of a pool whose pg_num changes, nor on its OSDs", (
-            Edit(GUARDS,
-                 "           for pool in snapshot.pools.values() if pool.immovable == "
-                 "reasons.PG_NUM_CHANGING}\n",
-                 "           for pool in ()}\n"),),
-        ("scenario:guard_pg_num", "execution/test_guards.py",)),
+        "steps-of-pg-num-are-not-waited-for",
+        "PGs that steps of pg_num will merge, split or place anew stay", (
+            Edit(SNAPSHOT_BUILDER,
+                 "(pool.touched.get(pg_number(pgid)) if pool.touched else None) or (\n",
+                 "(\n"),),
+        ("scenario:guard_pg_num", "snapshot/test_immovable_pgs.py",)),
     Mutation(
-        "pg-num-is-no-transition",
-        "a pool whose pg_num changes is not moved, by name either", (
+        "only-the-next-merge-is-waited-for",
+        "what later steps of pg_num will touch stays, too", (
             Edit(POOLS,
-                 "        return reasons.PG_NUM_CHANGING\n",
-                 "        return None\n"),),
-        ("scenario:guard_pg_num scenario:guard_execute",)),
+                 "    last, last_pgp = min(target, pending), ",
+                 "    last, last_pgp = pending, "),),
+        ("scenario:pg_num_merge", "snapshot/test_immovable_pgs.py",)),
+    Mutation(
+        "the-newest-map-is-not-asked-for-steps",
+        "a PG that the newest map says is to be merged stays", (
+            Edit(DISPATCHER,
+                 " or ps >= pool.pg_num or ps in pool.touched:\n",
+                 ":\n"),),
+        ("execution/test_pg_num_steps.py",)),
+    Mutation(
+        "osds-that-steps-need-are-not-spared",
+        "nothing goes to or from OSDs that the next pair of a merge needs", (
+            Edit(THROTTLE,
+                 "                if osd in state.needed_by_steps), None)\n",
+                 "                if osd in ()), None)\n"),),
+        ("execution/test_pg_num_steps.py",)),
+    Mutation(
+        "a-map-a-move-while-pg-num-changes",
+        "while a pg_num changes, what is sent is no less than is under way", (
+            Edit(THROTTLE,
+                 "    if len(few) == len(found.send) < len(limits.in_flight) and kind",
+                 "    if False and kind"),),
+        ("execution/test_pg_num_steps.py",)),
     Mutation(
         "no-immovable-guard",
         "what cannot be judged is not moved", (

@@ -183,13 +183,6 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    for entry in ():\n"),),
         ("snapshot/test_immovable_pgs.py",)),
     Mutation(
-        "cache-tiers-are-moved",
-        "nothing of a cache tier is moved", (
-            Edit(POOLS,
-                 "        return reasons.CACHE_TIER\n",
-                 "        return None\n"),),
-        ("scenario:cache_tier",)),
-    Mutation(
         "stretch-mode-is-not-asked",
         "nothing while a site of a stretched cluster is gone or coming back", (
             Edit(POOLS,

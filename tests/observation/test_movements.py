@@ -1,7 +1,7 @@
 """Every shard in flight: from where to where, how much is left, its state, and who moves it."""
 from __future__ import annotations
 
-from typing import Container, List, Optional, Sequence, Tuple
+from typing import Container, List, Mapping, Optional, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
@@ -12,7 +12,7 @@ from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.observation.movements import (
     CRUSH, PG_NUM, PLAN, RECOVERY, UPMAP, Movement, MovingTotals)
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
-from equilibrium_mgr.snapshot.immovable_reasons import PG_NUM_CHANGING
+from equilibrium_mgr.snapshot.immovable_reasons import TO_MERGE, Immovable
 from equilibrium_mgr.snapshot.model import Snapshot
 
 FILLING = "active+remapped+backfilling"
@@ -98,13 +98,13 @@ def test_an_upmap_item_that_somebody_has_removed(up: List[int]) -> None:
 
 
 def test_pg_num_changes_until_the_last_shard_has_arrived() -> None:
-    def moving(immovable: Optional[str]) -> Snapshot:
+    def moving(touched: Mapping[int, Immovable]) -> Snapshot:
         snapshot = pool_of_two().pg("1.0", [3, 1], acting=[0, 1], state=WAITING).snapshot()
-        pool = snapshot.pools[1]._replace(immovable=immovable)
+        pool = snapshot.pools[1]._replace(touched=touched)
         return snapshot._replace(pools={1: pool})
-    during = view_of(moving(PG_NUM_CHANGING))
+    during = view_of(moving({0: TO_MERGE}))
     assert routes(during.movements) == [(0, 3, PG_NUM)]
-    after = view_of(moving(None), before=during)
+    after = view_of(moving({}), before=during)
     assert routes(after.movements) == [(0, 3, PG_NUM)]
 
 

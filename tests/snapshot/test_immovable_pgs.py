@@ -1,9 +1,12 @@
 """What stays where it is, each with its reason, counted."""
 from __future__ import annotations
 
-from typing import Any, Dict
+import random
+from typing import Any, Dict, List, Set
 
 import pytest
+from mgr_stub.crush.hashes import stable_mod
+from mgr_stub.osdmap.osd_map import parent_of
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import HOST_RULE
@@ -11,6 +14,7 @@ from tests.support.units import GIB, MIB
 
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.immovable_reasons import OMAP_ON_SMALL_OSD
+from equilibrium_mgr.snapshot.pools import touched_pgs
 
 
 def one_pg(size: int = 2, count: int = 4, **pool: Any) -> Cluster:
@@ -51,16 +55,73 @@ def test_pg_upmap_primary_where_the_rule_gives_each_position_its_osds() -> None:
     assert reasons(cluster) == {**before, "its primary is set by pg-upmap-primary": 1}
 
 
-@pytest.mark.parametrize("field", ["pg_num_target", "pg_num_pending", "pg_placement_num",
-                                   "pg_placement_num_target"])
-def test_pool_in_transition(field: str) -> None:
-    cluster = one_pg(**{field: 7}).pg("1.0", [0, 1])
-    assert reasons(cluster) == {"pg_num of the pool is changing": 1}
+def reasons_of_eight(**pool: int) -> Dict[str, List[int]]:
+    """Reason → numbers of the PGs, of a pool of eight."""
+    cluster = one_pg(**{"pg_num": 8, **pool})
+    for ps in range(8):
+        cluster.pg(f"1.{ps}", [0, 1])
+    found: Dict[str, List[int]] = {}
+    for pg in cluster.snapshot().pgs.values():
+        if pg.immovable:
+            found.setdefault(pg.immovable.partition(",")[0], []).append(int(pg.pgid[2:]))
+    return found
 
 
-def test_cache_tier() -> None:
+@pytest.mark.parametrize("pool, found", [
+    (dict(pg_num_target=6, pg_placement_num_target=6), {"it is to be merged": [2, 3, 6, 7]}),
+    (dict(pg_num_pending=7), {"it is to be merged": [3, 7]}),
+    (dict(pg_num_target=10, pg_placement_num_target=10), {"it is to be split": [0, 1]}),
+    (dict(pg_placement_num_target=5), {"CRUSH is to place it anew": [5, 6, 7]}),
+    (dict(pg_placement_num=5, pg_placement_num_target=8), {"CRUSH is to place it anew": [5, 6, 7]}),
+    (dict(pg_placement_num=5, pg_placement_num_target=5), {}),   # for good
+    (dict(pg_placement_num=5, pg_placement_num_target=5, pg_num_target=10),
+     {"it is to be split": [0, 1]})])
+def test_pgs_that_steps_of_pg_num_will_touch(pool: Dict[str, int],
+                                             found: Dict[str, List[int]]) -> None:
+    assert reasons_of_eight(**pool) == found
+
+
+def test_pgs_that_no_step_of_pg_num_touches() -> None:
+    """Step by step, in any order, nothing is merged, split or placed anew but what was told."""
+    rng = random.Random(5)
+    for _ in range(300):
+        pool = {"pg_num": rng.randint(1, 70), "pg_num_target": rng.randint(1, 70)}
+        pool["pg_num_pending"] = pool["pg_num"] - rng.randint(0, int(
+            pool["pg_num"] > max(1, pool["pg_num_target"])))
+        pool["pg_placement_num"] = rng.randint(1, pool["pg_num_pending"])
+        pool["pg_placement_num_target"] = rng.randint(1, pool["pg_num_target"])
+        told = touched_pgs(pool)
+        assert told.keys() == seen_touched(pool, rng), pool
+
+
+def seen_touched(pool: Dict[str, int], rng: random.Random) -> Set[int]:
+    """PGs that are touched while pg_num and pgp_num go to their targets one by one."""
+    now, pgp, seen = pool["pg_num"], pool["pg_placement_num"], set()
+    origin = {ps: ps for ps in range(now)}   # PG → the one of the beginning that it was split from
+    if pool["pg_num_pending"] < now:
+        seen.update((now - 1, parent_of(now - 1)))
+    while (now, pgp) != (pool["pg_num_target"], pool["pg_placement_num_target"]):
+        if rng.random() < 0.5 and now != pool["pg_num_target"]:
+            if now < pool["pg_num_target"]:
+                origin[now] = origin[parent_of(now)]
+                seen.add(origin[now])
+                now += 1
+            elif pgp < now:
+                now -= 1
+                seen.update((origin[now], origin[parent_of(now)]))
+        elif rng.random() < 0.5 and pgp != pool["pg_placement_num_target"]:
+            after = pgp + (1 if pgp < pool["pg_placement_num_target"] else -1)
+            if after <= now:
+                seen.update(origin[ps] for ps in range(now)
+                            if stable_mod(ps, pgp) != stable_mod(ps, after)
+                            and origin[ps] == ps)
+                pgp = after
+    return seen
+
+
+def test_the_pgs_of_a_cache_tier_move_as_others_do() -> None:
     cluster = one_pg(tier_of=2).pg("1.0", [0, 1]).pool(2, size=2, tiers=[1]).pg("2.0", [0, 1])
-    assert reasons(cluster) == {"the pool is a cache tier": 1}
+    assert reasons(cluster) == {}
 
 
 @pytest.mark.parametrize("field", ["degraded_stretch_mode", "recovering_stretch_mode"])

@@ -344,7 +344,8 @@ def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
     if options.pool_ids is not None and pg.pool not in options.pool_ids:
         return codes.POOL_EXCLUDED
     if pg.immovable is not None:
-        return codes.IMMOVABLE
+        return (codes.PG_NUM_CHANGING if pg.immovable.code == codes.PG_NUM_CHANGING
+                else codes.IMMOVABLE)
     return codes.REJECTED if pg.pgid in options.rejected_pgs else None
 
 

@@ -27,7 +27,7 @@ from ...runtime.formatting import (
     format_bytes, format_deadline, format_duration, format_percent, named, plural, wrap)
 from ...runtime.time_slice import piecewise
 from ...snapshot import reason_codes as codes
-from ...snapshot.immovable_reasons import OF_RULE, PG_NUM_CHANGING
+from ...snapshot.immovable_reasons import OF_RULE
 from ...snapshot.model import Osd, Pg, Pool, Snapshot, pool_of
 from ...snapshot.operator_weights import held_sentence
 from ..answer import CommandAnswer, Row
@@ -578,8 +578,7 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
     if now.limiting_osd is not None:
         what += f"; full first: {_filled(snapshot.osds[now.limiting_osd], context)}"
     if pool.immovable:
-        code = (codes.RULE_UNKNOWN if pool.rule is None else codes.PG_NUM_CHANGING
-                if pool.immovable == PG_NUM_CHANGING else codes.IMMOVABLE)
+        code = codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE
         return Explanation(what, code, pool.immovable.action("PGID", pool.name),
                            f"none of its PGs can be moved: {pool.immovable}")
     if pool.id in context.status.mispredicted:

@@ -54,8 +54,8 @@ def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
     pool = move.pg.pool_id
-    if moment.pg_num_changes(pool):
-        yield "goes although the pg_num of its pool is changing"
+    if moment.is_to_be_touched(move.pg):
+        yield "goes although a step of pg_num is to merge, split or place it anew"
     if move.moves_nothing:
         return
     inactive = moment.sharing(pool, moment.inactive)
@@ -64,11 +64,6 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
     degraded = moment.sharing(pool, moment.degraded)
     if degraded and not _is_relief(moment, move):
         yield f"goes although PGs of pool {min(degraded)}, which shares OSDs, are degraded"
-    if int(moment.cluster.map.pools[pool].get("tier_of", -1)) >= 0:
-        yield "goes although its pool is a cache tier, which is filled and emptied all the time"
-    splitting = moment.sharing(pool, moment.splitting) if moment.automatic else set()
-    if splitting and not _is_relief(moment, move):
-        yield f"goes although the pg_num of pool {min(splitting)}, which shares OSDs, is changing"
     if "inconsistent" in moment.states.get(move.pgid, ""):
         yield "goes although its copies differ, and nobody knows which are good"
     if "scrubbing" in moment.states.get(move.pgid, ""):

@@ -8,12 +8,12 @@ from typing import Any, Dict, FrozenSet, Optional, Set
 from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
-from mgr_stub.crush.hashes import NONE
+from mgr_stub.cluster.pg import Pg
+from mgr_stub.crush.hashes import NONE, stable_mod
+from mgr_stub.osdmap.osd_map import in_transition, parent_of, pg_nums
 
 from ..watch import cluster_view
 from .under_way import UnderWay
-
-_PG_NUMS = ("pg_num_target", "pg_num_pending", "pg_placement_num", "pg_placement_num_target")
 
 
 def is_lacking(state: str) -> bool:
@@ -73,7 +73,7 @@ class Moment:
         for pool in status["pgs_by_pool_state"]:
             for words in (set(entry["state_name"].split("+"))
                           for entry in pool["pg_state_counts"]):
-                if "active" not in words:
+                if not words & {"active", "premerge"}:
                     self.inactive.add(pool["pool_id"])
                 elif words & {"degraded", "undersized"}:
                     self.degraded.add(pool["pool_id"])
@@ -132,11 +132,18 @@ class Moment:
     @property
     def splitting(self) -> Set[int]:
         """Pools whose pg_num changes."""
-        return {pool for pool in self.cluster.map.pools if self.pg_num_changes(pool)}
+        return {number for number, pool in self.cluster.map.pools.items() if in_transition(pool)}
 
-    def pg_num_changes(self, pool: int) -> bool:
-        entry = self.cluster.map.pools[pool]
-        return any(entry.get(key, entry["pg_num"]) != entry["pg_num"] for key in _PG_NUMS)
+    def is_to_be_touched(self, pg: Pg) -> bool:
+        """Whether a step of its pool's pg_num or pgp_num will merge, split or place the PG anew."""
+        now, ps = pg_nums(self.cluster.map.pools[pg.pool_id]), pg.order[1]
+        last = min(now["pg_num_target"], now["pg_num_pending"])
+        last_pgp = min(now["pg_num_target"], now["pg_placement_num_target"])
+        merged = {parent_of(source) for source in range(last, now["pg_num"])}
+        split = {stable_mod(child, now["pg_num"])
+                 for child in range(now["pg_num"], now["pg_num_target"])}
+        return (ps >= last or ps in merged | split
+                or stable_mod(ps, now["pg_placement_num"]) != stable_mod(ps, last_pgp))
 
     def is_full(self, osd: int, ratio: float) -> bool:
         """Is the OSD above a ratio, as far as reports with their noise can tell?"""

@@ -1,0 +1,78 @@
+"""While the mgr changes a pg_num: what its steps touch stays, the OSDs that they need are spared, and
+maps are few. Asked again of the newest map."""
+from __future__ import annotations
+
+from equilibrium_mgr.execution.dispatcher import _is_allowed
+from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch
+from tests.execution.limits import FREE, limited, why
+from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
+from tests.support.units import GIB
+
+
+def merging(**fields: int) -> Cluster:
+    """Eight PGs, of which 1.6 and 1.7 are to be merged into 1.2 and 1.3; the last pair is on osd.6
+    and osd.7."""
+    pool = {"pg_num": 8, "pg_num_target": 6, "pg_placement_num_target": 6, **fields}
+    cluster = Cluster(hosts(10)).pool(1, size=2, **pool)
+    for ps in range(8):
+        cluster.pg(f"1.{ps}", [6, 7] if ps in (3, 7) else [0, 1], num_bytes=GIB, objects=10)
+    return cluster
+
+
+def batch(cluster: Cluster, *targets: int, limits: ThrottleLimits = FREE) -> Decision:
+    """1.0, 1.1, 1.4, 1.5 leave osd.0, each for its target."""
+    return next_batch(cluster.snapshot(), [
+        change_of(f"1.{ps}", (0, 1), (osd, 1)) for ps, osd in zip((0, 1, 4, 5), targets)],
+        limits, {})
+
+
+def sent(decision: Decision) -> int:
+    return len(decision.send)
+
+
+def test_pgs_that_are_to_be_merged_wait() -> None:
+    decision = next_batch(merging().snapshot(), [
+        change_of("1.2", (0, 1), (2, 1)), change_of("1.4", (0, 1), (2, 1))], FREE, {})
+    assert [change.pgid for change in decision.send] == ["1.4"]
+    assert why(decision) == "it is to be merged, as pg_num of the pool is changing"
+
+
+def test_osds_of_the_next_pair_are_spared() -> None:
+    decision = batch(merging(), 2, 7, 3)
+    assert sent(decision) == 2
+    assert why(decision) == "osd.7 is needed as pg_num of pool 'pool1' changes"
+    # but for relief of an OSD above nearfull
+    full = merging().osd(0, size=10 * GIB, used=int(8.7 * GIB))
+    assert sent(batch(full, 7)) == 1
+    # the pair has been merged: 1.6 and 1.2 are next
+    assert sent(batch(merging(pg_num=7), 7)) == 0 and sent(batch(merging(pg_num=6), 7)) == 1
+
+
+def test_osds_that_the_change_copies_to_or_from_are_spared() -> None:
+    cluster = merging(pg_placement_num=6).pg("1.6", [8, 1], acting=[0, 1], objects=10,
+                                             state="active+remapped+backfilling")
+    assert sent(batch(cluster, 8)) == 0
+    cluster = merging().pg("1.5", [8, 1], acting=[0, 1], objects=10,
+                           state="active+remapped+backfilling")
+    assert sent(batch(cluster, 2, 8, limits=limited(in_flight=("1.5",)))) == 2   # that is ours
+
+
+def test_few_maps_with_many_items_each() -> None:
+    busy = limited(in_flight=("2.0", "2.1", "2.2"))
+    decision = batch(merging(), 2, 3, limits=busy)
+    assert not sent(decision) and decision.holds_up
+    assert why(decision) == ("as pg_num of pool 'pool1' changes, more is sent when half of what is"
+                             " on its way has arrived")
+    assert sent(batch(merging(), 2, 3, 4, limits=busy)) == 3
+    assert sent(batch(merging(pg_num_target=8, pg_placement_num_target=8), 2, limits=busy)) == 1
+    full = merging().osd(0, size=10 * GIB, used=int(8.7 * GIB))
+    assert sent(batch(full, 2, limits=busy)) == 1   # urgent relief does not wait
+
+
+def test_a_batch_is_asked_of_the_newest_map() -> None:
+    """Steps of pg_num go on meanwhile, and an operator may have changed the target."""
+    before, change = merging().snapshot(), change_of("1.1", (0, 1), (2, 1))
+    for fields, allowed in (({"pg_num": 7}, True), ({"pg_num_target": 5}, False),
+                            ({"pg_num": 1, "pg_num_target": 2}, False),
+                            ({"pg_num_target": 8, "pg_placement_num_target": 8}, False)):
+        assert _is_allowed(change, before, merging(**fields).snapshot()) == allowed, fields
