@@ -29,13 +29,14 @@ class Lacking:
         self.now: Set[str] = set()
 
     def observe(self, cluster: Cluster) -> None:
-        """Notes of each that looks so whether as many OSDs as it wants have all of it."""
-        self.now = {pg.pgid for pg in cluster.unclean.values()
-                    if is_lacking(pg_reports.state_of(cluster, pg))}
+        """Notes of each that looks so whether as many OSDs as it wants have all of it: those that
+        hold it, or it is undersized alone, as one that is to serve it has just been filled."""
+        states = {pg.pgid: pg_reports.state_of(cluster, pg) for pg in cluster.unclean.values()}
+        self.now = {pgid for pgid, state in states.items() if is_lacking(state)}
         for pgid in self.now:
             pg = cluster.pgs[pgid]
             holders = sum(1 for osd in pg.holders() if cluster.map.is_up(osd))
-            self._whole[pgid] = holders >= cluster.size_of(pg)
+            self._whole[pgid] = holders >= cluster.size_of(pg) or "degraded" not in states[pgid]
 
     def was_whole(self, pgid: str) -> bool:
         """Did it only look so, as far as anybody has seen?"""
