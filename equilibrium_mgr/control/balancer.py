@@ -9,7 +9,7 @@ import logging
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional
+from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional, Sequence
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
@@ -26,7 +26,7 @@ from ..observation.refusals import COUNTED, count_refusals, idle_state
 from ..observation.observer import ClusterObserver
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
-from ..plan.model import DRAIN, Plan, command_of
+from ..plan.model import BALANCE, DRAIN, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import format_deadline, plural
@@ -36,6 +36,7 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
+from ..undo.undo_plan import cancel_plan
 from .auto_planner import AutoPlanner, NextStep
 from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
@@ -414,7 +415,7 @@ class Balancer:
             return False
         if self._is_early():
             return False
-        if self.dispatcher.corrections.has_unconfirmed_excess:
+        if self.dispatcher.corrections.has_unconfirmed_excess or self.dispatcher.activating:
             return True
         if state == WAITING and self.execution is None and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
@@ -457,7 +458,13 @@ class Balancer:
             if guard is not None:
                 self._stop_for(guard, execution)
                 return guard
-            if execution is not None and not execution.name:
+            back = self._withheld_back(snapshot)
+            if back:
+                execution = execution or Execution("", (), self._clock(),
+                                                   BALANCE if settings.active else DRAIN)
+                self._slot.start(execution, self._stop_count)
+                execution.want_first(back)
+            elif execution is not None and not execution.name:
                 why = self._automatic.why_not_on(snapshot, settings, execution,
                                                  self.dispatcher.osd_traffic(snapshot),
                                                  drains_only)
@@ -490,6 +497,12 @@ class Balancer:
                 self._finish(execution, snapshot, settings))
             if outcome is not None:
                 return outcome
+
+    def _withheld_back(self, snapshot: Snapshot) -> Sequence[PgChange]:
+        """Takes back what an OSD withholds: each PG stays where its data is."""
+        withheld = self.dispatcher.withheld(snapshot)
+        return () if not withheld else cancel_plan(snapshot, self._journal.changes.rows(),
+                                        lambda row: row.pgid in withheld).plan.changes
 
     def _record(self, execution: Execution, why: str) -> None:
         """Counts the execution in an episode, once, unless a command has ended it meanwhile."""

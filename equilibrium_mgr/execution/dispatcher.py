@@ -4,10 +4,11 @@ from __future__ import annotations
 import logging
 from math import inf
 from typing import (
-    Any, Callable, ContextManager, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
+from ..plan.options import HARD_SHARE
 from ..plan.model import UNDO, PgChange, moves_nothing, takes_back, topology_of
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
@@ -31,6 +32,8 @@ _MOST_MAPS = 3
 #: Of all object copies: by how much more may be misplaced at sending than at the look, as clients
 #: write to PGs that move.
 _MISPLACED_GROWTH = 0.0001
+#: Seconds for which a PG is activating that an OSD withholds: others take a moment.
+_WITHHELD_SECONDS = 60.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 #: For so long after a failover it is believed of a PG that the last mgr has sent that its data is
 #: where its upmap items say, although it counts as degraded.
@@ -60,6 +63,10 @@ class UpmapDispatcher:
         self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
+        #: PG of ours → since when it is seen to activate, in seconds since the epoch
+        self.activating: Mapping[str, float] = {}
+        #: PG that was withheld → (OSD that did so, PG shards that it may have by that)
+        self._withheld: Dict[str, Tuple[int, int]] = {}
         self._inactive = InactivePools()
         #: pgid → when the last mgr sent it, and the osdmap's epoch before that; None after a look
         self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
@@ -89,16 +96,28 @@ class UpmapDispatcher:
         if self._clock() - self._restored_at > _BELIEVED_SECONDS:
             self._gateway.sent_before = frozenset()
         self.pending.remove_arrived(snapshot)
+        self.activating = {
+            pgid: min(self.activating.get(pgid, snapshot.taken_at), snapshot.taken_at)
+            for pgid, pg in snapshot.in_flight().items() if "activating" in pg.state
+            and (pgid in self.pending.entries or pgid in self.cooldown.moved)}
         for waits in (self.cooldown, self.given_up):
             waits.observe(self._clock())
         self.rejected = still_rejected(
             self.rejected, topology_of(snapshot.crush_version, snapshot.osds), snapshot.pgs,
             self._clock())
+        self._withheld = {pgid: most for pgid, most in self._withheld.items()
+                          if pgid in self.rejected}
         # pools whose shards took more than predicted are stopped; snapshots use what was measured
         findings = self.corrections.observe(snapshot, self.pending.entries)
         self._gateway.measured = self.corrections.bytes_per_object
         for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
+
+    def withheld(self, snapshot: Snapshot) -> FrozenSet[str]:
+        """PGs of ours that an OSD withholds, as it has too many (osd_max_pg_per_osd_hard_ratio by
+        its own value): they are inactive until their upmap items are taken back."""
+        return frozenset(pgid for pgid, since in self.activating.items()
+                         if snapshot.taken_at - since >= _WITHHELD_SECONDS)
 
     # -- choosing ------------------------------------------------------------------------------
 
@@ -124,7 +143,7 @@ class UpmapDispatcher:
             # who asks for an undo wants what has just been moved back
             {} if execution.kind == UNDO else self.cooldown.seconds_left(
                 self._clock(), settings.pg_cooldown),
-            self._gateway.max_pg_shards()[1])
+            self._gateway.max_pg_shards()[1], dict(self._withheld.values()))
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
                           execution.kind)
 
@@ -250,7 +269,7 @@ class UpmapDispatcher:
         batch moves data; a move that the rest takes back is pending no more."""
         self.pending.confirm(moved, snapshot.epoch)
         wanted = {change.pgid for change in execution.wanted} if result.unanswered else ()
-        added = {change.pgid for change in moved}
+        added, withheld = {change.pgid for change in moved}, []
         for change in result.unanswered:
             if change.pgid in added and change.pgid not in wanted:  # given up
                 self.pending.entries.pop(change.pgid, None)
@@ -258,6 +277,8 @@ class UpmapDispatcher:
             pg = before.pgs[change.pgid]
             if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
                 self.pending.entries.pop(change.pgid, None)
+                if change.pgid in self.activating:
+                    withheld.append(self._note_withheld(change, before))
         for dropped in result.rejected:
             if dropped.change.pgid in added and _is_as_before(
                     dropped.change.pgid, before, snapshot):
@@ -266,7 +287,17 @@ class UpmapDispatcher:
         kept = {change.pgid for change in result.sent}
         self.rejected = with_rejected(
             {pgid: item for pgid, item in self.rejected.items() if pgid not in kept},
-            result.rejected, topology_of(snapshot.crush_version, snapshot.osds), self._clock())
+            [*result.rejected, *withheld], topology_of(snapshot.crush_version, snapshot.osds), self._clock())
+
+    def _note_withheld(self, change: PgChange, before: Snapshot) -> DroppedChange:
+        """Of the OSDs that the PG was to go to, that with the most PGs is believed to withhold it;
+        it gets no other until the PG may be tried again."""
+        osd = max(set(change.up_before) - set(change.up_after),
+                  key=lambda one: before.osds[one].pg_shards)
+        has = before.osds[osd].pg_shards
+        self._withheld[change.pgid] = osd, int(HARD_SHARE * has)
+        return DroppedChange(change, f"osd.{osd}, which has {has} PGs, did not let it become"
+                             " active, and it was taken back", is_withheld=True)
 
     def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
                      sent_at: float) -> None:

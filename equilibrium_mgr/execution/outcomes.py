@@ -28,6 +28,7 @@ class DroppedChange(NamedTuple):
     change: PgChange
     reason: str
     is_refused: bool = False   # the monitor answered with an error
+    is_withheld: bool = False   # by an OSD: the monitor has kept it
 
 
 class WaitingGroup(NamedTuple):
@@ -123,6 +124,7 @@ class Rejection(NamedTuple):
     mark: str        # of the map that it holds for, by `topology_of`
     at: float        # seconds since the epoch
     is_refused: bool = False   # by an error; else the monitor dropped what it had taken
+    is_withheld: bool = False   # by an OSD that has too many PGs
 
     def seconds_left(self, now: float) -> float:
         """Seconds until it is tried again while the map stays the same; infinite for never."""
@@ -139,7 +141,8 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
     for dropped in rejected:
         grown.pop(dropped.change.pgid, None)  # the order tells which is the newest
         grown[dropped.change.pgid] = Rejection(dropped.reason[:_LONGEST_REASON], mark,
-                                               float(int(now)), dropped.is_refused)
+                                               float(int(now)), dropped.is_refused,
+                                               dropped.is_withheld)
     return dict(list(grown.items())[-MOST_ITEMS:])
 
 

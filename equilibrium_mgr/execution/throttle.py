@@ -198,6 +198,7 @@ class ThrottleLimits(NamedTuple):
     in_flight: Collection[str]    # PGs that we have sent and not seen arrive
     cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
     max_pg_shards: int = 0   # the most that an OSD may get; 0: no limit
+    withheld_at: Mapping[int, int] = {}   # the same of OSDs that have withheld a PG
 
 
 class Candidate(NamedTuple):
@@ -557,12 +558,13 @@ def upmap_items_are_used_up(state: ThrottleState, candidate: Candidate) -> Optio
 def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """HARD_SHARE (a ratio) of the PG shards from which on an OSD withholds PGs, which would stay
     inactive: mon_max_pg_per_osd times osd_max_pg_per_osd_hard_ratio."""
-    most = state.limits.max_pg_shards
-    for osd in candidate.gains if most else ():
-        count = state.pg_shards(osd)
+    limits = state.limits
+    for osd in candidate.gains if limits.max_pg_shards else ():
+        count, most = state.pg_shards(osd), limits.withheld_at.get(osd, limits.max_pg_shards)
         if count + 1 > most:
-            return Verdict(codes.PG_COUNT, numbers={
-                "osd": osd, "shards": count, "max_shards": most})
+            return Verdict(codes.PG_COUNT, f"osd.{osd} has withheld a PG as it has too many"
+                           if osd in limits.withheld_at else "", {
+                               "osd": osd, "shards": count, "max_shards": most})
     return None
 
 

@@ -56,18 +56,22 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              " predicted; they are not moved any more", len(stopped),
              [sentence(why, names.get(pool, str(pool))) for pool, why in sorted(stopped.items())],
              codes.action(codes.MISPREDICTED, {}))
-    rejected: Dict[str, List[str]] = {}   # reason → PGs
+    rejected: Dict[bool, Dict[str, List[str]]] = {}   # whether withheld → reason → PGs
     for pgid, item in recent(status.rejected, now).items() if (
             active or status.progress is not None) else ():
-        rejected.setdefault(item.reason, []).append(pgid)
-    if rejected:
-        count = sum(map(len, rejected.values()))
-        warn("MGR_EQUILIBRIUM_APPLY_FAILED",
-             f"{plural(count, 'upmap')} not kept by the monitor", count,
+        rejected.setdefault(item.is_withheld, {}).setdefault(item.reason, []).append(pgid)
+    for is_withheld, found in rejected.items():
+        count = sum(map(len, found.values()))
+        code, what, cause = (
+            ("MGR_EQUILIBRIUM_WITHHELD",
+             "withheld by OSDs that have too many PGs, and taken back", codes.PG_COUNT)
+            if is_withheld else
+            ("MGR_EQUILIBRIUM_APPLY_FAILED", "not kept by the monitor", codes.REJECTED))
+        warn(code, f"{plural(count, 'upmap')} {what}", count,
              [f"{plural(len(pgids), 'upmap')}: {reason} (pg {named(sorted(pgids), _NAMED)})"
-              for reason, pgids in sorted(rejected.items(),
+              for reason, pgids in sorted(found.items(),
                                           key=lambda group: (-len(group[1]), group[0]))],
-             codes.action(codes.REJECTED, {}))
+             codes.action(cause, {}))
     if not (active or status.progress is not None or status.drains.drains.is_running):
         return checks   # nothing is to be moved
     if status.builtin_active:

@@ -233,14 +233,20 @@ MUTATIONS: Tuple[Mutation, ...] = (
         ("scenario:limit_of_items",)),
     Mutation(
         "no-shard-bound",
-        "mon_max_pg_per_osd", (
+        "osd_max_pg_per_osd_hard_ratio", (
             Edit(THROTTLE,
                  "        if count + 1 > most:\n",
                  "        if False:\n"),),
         ("scenario:items_execute",)),
     Mutation(
+        "withheld-pgs-stay",
+        "what an OSD withholds is taken back", (
+            Edit(DISPATCHER,
+                 "if snapshot.taken_at - since >= _WITHHELD_SECONDS)", "if False)"),),
+        ("scenario:withheld_pgs", "control/test_withheld_pgs.py")),
+    Mutation(
         "no-shard-bound-anywhere",
-        "mon_max_pg_per_osd, in plans and before sending", (
+        "osd_max_pg_per_osd_hard_ratio, in plans and before sending", (
             Edit(THROTTLE,
                  "        if count + 1 > most:\n",
                  "        if False:\n"),

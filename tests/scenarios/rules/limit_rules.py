@@ -69,8 +69,8 @@ def s15_items(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s16_shards(moment: Moment, move: Outgoing) -> Iterator[str]:
     config = moment.session.simulation.config
-    most = int(_HARD_SHARE * float(config.core("osd", "mon_max_pg_per_osd"))
-               * float(config.core("osd", "osd_max_pg_per_osd_hard_ratio")))
+    most = int(_HARD_SHARE * float(config.core("mgr", "mon_max_pg_per_osd"))
+               * float(config.core("mgr", "osd_max_pg_per_osd_hard_ratio")))
     for osd in move.gains:
         here = moment.pg_shards[osd]
         coming = sum(1 for other in moment.ours.moves.values()
