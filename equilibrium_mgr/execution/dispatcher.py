@@ -32,8 +32,9 @@ _MOST_MAPS = 3
 #: Of all object copies: by how much more may be misplaced at sending than at the look, as clients
 #: write to PGs that move.
 _MISPLACED_GROWTH = 0.0001
-#: Seconds for which a PG is activating that an OSD withholds: others take a moment.
-_WITHHELD_SECONDS = 60.0
+#: Seconds for which a PG is activating that an OSD withholds: others take a moment. Where that OSD
+#: is its new primary nobody reports it at all; after this longer time silent OSDs are known.
+_WITHHELD_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 #: For so long after a failover it is believed of a PG that the last mgr has sent that its data is
 #: where its upmap items say, although it counts as degraded.
@@ -98,8 +99,9 @@ class UpmapDispatcher:
         self.pending.remove_arrived(snapshot)
         self.activating = {
             pgid: min(self.activating.get(pgid, snapshot.taken_at), snapshot.taken_at)
-            for pgid, pg in snapshot.in_flight().items() if "activating" in pg.state
-            and (pgid in self.pending.entries or pgid in self.cooldown.moved)}
+            for pgid, pg in snapshot.in_flight().items()
+            if "activating" in pg.state and pgid in self.cooldown.moved
+            or self.pending.is_unreported(pg, snapshot)}
         for waits in (self.cooldown, self.given_up):
             waits.observe(self._clock())
         self.rejected = still_rejected(
@@ -117,7 +119,9 @@ class UpmapDispatcher:
         """PGs of ours that an OSD withholds, as it has too many (osd_max_pg_per_osd_hard_ratio by
         its own value): they are inactive until their upmap items are taken back."""
         return frozenset(pgid for pgid, since in self.activating.items()
-                         if snapshot.taken_at - since >= _WITHHELD_SECONDS)
+                         if snapshot.taken_at - since >= (
+                             _UNREPORTED_SECONDS if "clean" in snapshot.pgs[pgid].state
+                             else _WITHHELD_SECONDS))
 
     # -- choosing ------------------------------------------------------------------------------
 

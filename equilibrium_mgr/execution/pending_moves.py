@@ -9,7 +9,7 @@ import math
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
-from ..snapshot.model import SizedShards, Snapshot, shard_changes
+from ..snapshot.model import Pg, SizedShards, Snapshot, shard_changes
 
 #: Seconds after which a PG that looks settled counts as arrived although it has not reported at a
 #: newer epoch.
@@ -147,6 +147,13 @@ class PendingMoves:
         """
         return sum(entry.copies for pgid, entry in list(self.entries.items())
                    if not _is_counted(snapshot, pgid, entry, as_degraded))
+
+    def is_unreported(self, pg: Pg, snapshot: Snapshot) -> bool:
+        """True of a PG of which nobody has reported that it moves, and whose new primary does
+        report: it does not know of the PG, or withholds it."""
+        entry = self.entries.get(pg.pgid)
+        return entry is not None and pg.reported_epoch < entry.epoch and (
+            pg.up[0] in entry.targets and pg.up[0] not in snapshot.stale_osds)
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""

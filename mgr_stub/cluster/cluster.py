@@ -101,6 +101,10 @@ class Cluster:
         """PGs of a pool in the order of their ids."""
         return [pg for pg in self.pgs.values() if pg.pool_id == pool_id]
 
+    def withholds(self, osd: int) -> bool:
+        """True if the OSD has so many PGs that it takes no other."""
+        return int(self.usage[osd].dump().get("num_pgs", 0)) >= self.pgs_withheld_from
+
     def size_of(self, pg: Pg) -> int:
         """`size` of the PG's pool."""
         return int(self.map.pools[pg.pool_id]["size"])

@@ -157,6 +157,7 @@ class Pg(PgHistory):
         self.toofull = False
         #: Targets that have withheld it, as they have too many PGs: it stays activating, also when
         #: they have room again, until it peers anew (OSD.cc, maybe_wait_for_max_pg, consume_map).
+        #: Where one of them is its primary it does not peer, and waits for room.
         self.withheld_by: FrozenSet[int] = frozenset()
         #: Moment at which a target that was too full is asked again.
         self.retry_at = 0.0

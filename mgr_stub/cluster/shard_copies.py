@@ -52,10 +52,10 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
         _drop_partial(cluster, pg, place, transfer)
     _purge_strays(cluster, pg)
     pg.transfers = transfers
-    pg.withheld_by = frozenset([   # those in the acting set wait for room instead
+    pg.withheld_by = frozenset([
         transfer.target for transfer in transfers.values() if not transfer.serves
         and (transfer.is_new or transfer.target in pg.withheld_by)
-        and cluster.usage[transfer.target].dump()["num_pgs"] >= cluster.pgs_withheld_from])
+        and cluster.withholds(transfer.target)])
     pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
     pg.backfilling = pg.toofull = False
     pg.queued_at = cluster.clock.now

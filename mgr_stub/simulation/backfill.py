@@ -9,13 +9,15 @@ exceed the backfillfull ratio refuses, and is asked again later.
 """
 from __future__ import annotations
 
+import math
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from ..cluster import peering, pg_reports
 from ..cluster.cluster import Cluster, Peering
 from ..cluster.pg import Pg, Transfer, pg_order
 from ..cluster.pg_state import priority_of
-from ..cluster.shard_copies import DONE_BYTES, account_copied, finish, retarget
+from ..cluster.shard_copies import (
+    DONE_BYTES, account_copied, finish, retarget, update_num_pgs)
 from ..crush.hashes import NONE
 from ..osdmap.upmap import Mapping
 
@@ -178,6 +180,13 @@ class Backfill:
         """Removes the PGs that have peered by now; the pg_temp entry that each asks for."""
         now = self.cluster.clock.now
         peering = self.cluster.peering
+        for pgid in [pgid for pgid, entry in peering.items() if entry.due == math.inf]:
+            pg, (_, _, temp, last) = self.cluster.pgs[pgid], peering[pgid]
+            if not any(self.cluster.withholds(osd) for osd in pg.withheld_by):
+                before = self.cluster.members(pg)
+                pg.withheld_by = frozenset()   # what its primary has withheld goes on by itself
+                update_num_pgs(self.cluster, before, self.cluster.members(pg))
+                peering[pgid] = Peering(now, now + self.peering_seconds, temp, last)
         due = [pgid for pgid, entry in peering.items() if entry.due <= now]
         if any(pgid in self._moving for pgid in due):
             self._plan_is_stale = True
@@ -249,7 +258,10 @@ class Backfill:
         now = cluster.clock.now
         temp = peering.wanted_temp(cluster, pg)
         self._requests.pop(pg.pgid, None)
-        cluster.peering[pg.pgid] = Peering(now, now + self.peering_seconds, temp, last)
+        waits = cluster.map.up_primary(pg.pgid) in pg.withheld_by   # and nobody reports it
+        cluster.peering[pg.pgid] = Peering(
+            math.inf if waits else now, math.inf if waits else now + self.peering_seconds, temp,
+            last)
         pg_reports.refresh(cluster, pg)
 
     # -- the copying --------------------------------------------------------------------------

@@ -57,6 +57,7 @@ def test_growth_under_way_makes_a_new_plan_every_ten_minutes_at_most() -> None:
         harness.jobs.run()
         if planner.call_count > calls:
             made.append(harness.now)
+        harness.gateway.arrive()
         harness.gateway.cluster.osd(2, used=5 * grown * GIB)
     assert len(made) == 1 and harness.gateway.sent
     execution = harness.balancer.execution

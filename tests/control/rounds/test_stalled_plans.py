@@ -118,4 +118,5 @@ def test_a_cooldown_longer_than_max_wait_gives_nothing_up() -> None:
     assert harness.balancer.execution is not None and not harness.balancer.execution.dropped
     for _ in range(100):
         harness.round(300)
+        harness.gateway.arrive()
     assert len(harness.gateway.sent) == 4

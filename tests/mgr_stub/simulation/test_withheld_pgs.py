@@ -35,3 +35,22 @@ def test_a_withheld_pg_stays_inactive_until_its_item_is_gone(
     session.command("osd rm-pg-upmap-items 2.1")
     session.command("sim run 1m")
     assert state(session, "2.1") == "active+clean" and num_pgs(session, 4) == here
+
+
+def test_what_its_new_primary_withholds_is_not_reported_and_waits_for_room(
+        make_session: Callable[..., Any]) -> None:
+    session = make_session(clusters.state(
+        [clusters.pg("2.0", [0, 1, 2]), clusters.pg("2.1", [1, 0, 3])]))
+    here, epoch = num_pgs(session, 4), session.cluster.pgs["2.1"].reported_epoch
+    for line in (f"config set osd mon_max_pg_per_osd {here + 1}",
+                 "config set osd osd_max_pg_per_osd_hard_ratio 1", "sim run 1s",
+                 "osd pg-upmap-items 2.0 2 4", "sim run 1h", "osd pg-upmap-items 2.1 1 4",
+                 "sim run 1h"):
+        assert session.command(line)[0] == 0
+    assert session.cluster.map.acting("2.1") == (4, 0, 3)
+    assert session.cluster.pgs["2.1"].reported_epoch == epoch
+    assert state(session, "2.1") == "active+clean" and num_pgs(session, 4) == here + 1
+    session.command("osd rm-pg-upmap-items 2.0")
+    session.command("sim run 1h")
+    assert session.cluster.pgs["2.1"].reported_epoch > epoch
+    assert session.cluster.pgs["2.1"].held == (4, 0, 3) and num_pgs(session, 4) == here + 1

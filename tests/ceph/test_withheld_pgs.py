@@ -1,0 +1,59 @@
+"""An OSD that has too many PGs by options of its own withholds what comes: it is taken back."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict, Set
+
+import pytest
+
+from .cluster import DaemonCluster
+from .daemons import wait_for
+from .harness import workload
+from .harness.commands import equilibrium, ready_plan, status
+
+pytestmark = pytest.mark.releases(16, 20)
+
+TAKEN_BACK_SECONDS = 240.0
+
+
+def state(cluster: DaemonCluster, pgid: str) -> str:
+    stats = cluster.mgr_json("pg dump", dumpcontents=["pgs_brief"])["pg_stats"]
+    return str(next(stat["state"] for stat in stats if stat["pgid"] == pgid))
+
+
+def num_pgs(cluster: DaemonCluster, osd: int) -> int:
+    reports = cluster.mgr_json("pg dump", dumpcontents=["osds"])["osd_stats"]
+    return int(next(one["num_pgs"] for one in reports if one["osd"] == osd))
+
+
+@pytest.mark.parametrize("as_primary", [False, True])
+def test_what_an_osd_withholds_is_taken_back(
+        as_primary: bool, cluster: DaemonCluster, unbalanced: workload.Usage,
+        figure: Callable[[str], None]) -> None:
+    """Where it would be the new primary nobody reports the PG."""
+    plan = ready_plan(cluster, "withheld")
+    move: Dict[str, Any] = next(one for one in plan["moves"] if as_primary == (
+        plan["predicted_up"][one["pgid"]][0] == one["to"]))
+    osd, limit = move["to"], num_pgs(cluster, move["to"]) // 3
+    # osd_max_pg_per_osd_hard_ratio is 3, and the mgr does not know of this
+    assert cluster.ceph(f"tell osd.{osd} config set mon_max_pg_per_osd {limit}").rc == 0
+    seen: Set[str] = set()
+    try:
+        assert equilibrium(cluster, "execute", plan="withheld").rc == 0
+        begun = time.monotonic()
+
+        def is_back() -> bool:
+            seen.add(state(cluster, move["pgid"]))
+            return any(status(cluster)["rejected"]) and all(
+                target != osd for pairs in workload.upmap_items(cluster).values()
+                for _, target in pairs)
+        wait_for("nothing is to go there", is_back, TAKEN_BACK_SECONDS, pause=0.5)
+        figure(f"pg {move['pgid']} withheld by osd.{osd} at {3 * limit} PGs"
+               f" ({', '.join(sorted(seen))}): back after {time.monotonic() - begun:.0f} s")
+        equilibrium(cluster, "off")
+        workload.wait_clean(cluster)   # with the limit as it is
+    finally:
+        cluster.ceph(f"tell osd.{osd} config unset mon_max_pg_per_osd")
+        equilibrium(cluster, "off")
+        workload.clear_upmaps(cluster)
