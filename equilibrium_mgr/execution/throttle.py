@@ -244,7 +244,7 @@ class ThrottleState:
         self.upmap_pairs = sum(map(len, snapshot.upmap_items.values()))
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
         #: OSD → the changing pool whose next steps need it
-        self.needed_by_steps = _needed_by_steps(snapshot, limits.in_flight)
+        self.needed_by_steps = _needed_by_steps(snapshot)
 
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
         """The change with its PG, as the checks read it. What was on its way when it was to be
@@ -328,10 +328,9 @@ class ThrottleState:
                    self.snapshot.osds[osd].pg_shards + self.traffic.of(osd).shards_in)
 
 
-def _needed_by_steps(snapshot: Snapshot, ours: Collection[str]) -> Dict[int, Pool]:
-    """OSD → the pool whose pg_num changes that needs it next: it has a PG of the pair that is
-    merged next, for which all later ones wait, or a PG is on its way there or from there, but for
-    `ours`."""
+def _needed_by_steps(snapshot: Snapshot) -> Dict[int, Pool]:
+    """OSD → the pool whose pg_num changes that needs it next: it has, or gets, a PG of the pair
+    that is merged next, for which all later ones wait."""
     found: Dict[int, Pool] = {}
     for pool in snapshot.pools.values():
         last = pool.pg_num - 1
@@ -339,9 +338,6 @@ def _needed_by_steps(snapshot: Snapshot, ours: Collection[str]) -> Dict[int, Poo
             pg = snapshot.pgs.get(f"{pool.id}.{ps:x}")
             if pg is not None:
                 found.update(dict.fromkeys((*pg.up, *pg.raw, *pg.holders), pool))
-    for pg in snapshot.in_flight().values():
-        if snapshot.pools[pg.pool].touched and pg.pgid not in ours:
-            found.update(dict.fromkeys(chain(*snapshot.transfers(pg)), snapshot.pools[pg.pool]))
     return found
 
 

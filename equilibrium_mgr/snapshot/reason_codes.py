@@ -265,7 +265,8 @@ REASONS: Mapping[str, Reason] = {
     PG_NUM_CHANGING: Reason(
         ("nothing; it ends by itself when pg_num has its new value ('ceph osd pool ls detail')",),
         LIMIT, waits_for="for the mgr to change a pg_num, which goes first",
-        counted="a step of pg_num is to touch the PG", clause="wait, as pg_num is changing"),
+        counted="a step of pg_num is to touch the PG", clause="wait, as pg_num is changing",
+        stuck="their PGs are to be merged, split or placed anew first"),
     SETTLING: Reason(
         ("nothing; it ends by itself at {until}", "nothing; it ends by itself within minutes"),
         UNDECIDED),

@@ -210,7 +210,7 @@ def _pool_rm(stream: Stream) -> List[str]:
 def _pg_num(stream: Stream) -> List[str]:
     name = stream.rng.choice(stream.pools)
     now = stream.pg_nums[name]
-    wanted = now * 2 if now <= 64 and stream.rng.random() < 0.6 else max(4, now // 2)
+    wanted = now * 2 if now <= 64 and stream.rng.random() < 0.6 else max(4, 3 * now // 4)
     stream.pg_nums[name] = wanted
     return [f"sim pool pg_num {name} {wanted}"]
 

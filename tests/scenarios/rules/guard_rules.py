@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from typing import Callable, Dict, Iterator
 
+from tests.support.pg_num import is_to_be_touched
+
 from .moment import Moment
 from .under_way import Outgoing
 
@@ -54,7 +56,7 @@ def s8_cluster(moment: Moment, move: Outgoing) -> Iterator[str]:
 
 def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
     pool = move.pg.pool_id
-    if moment.is_to_be_touched(move.pg):
+    if is_to_be_touched(moment.cluster.map.pools[pool], move.pg.order[1]):
         yield "goes although a step of pg_num is to merge, split or place it anew"
     if move.moves_nothing:
         return

@@ -8,9 +8,8 @@ from typing import Any, Dict, FrozenSet, Optional, Set
 from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.console.session import Session
-from mgr_stub.cluster.pg import Pg
-from mgr_stub.crush.hashes import NONE, stable_mod
-from mgr_stub.osdmap.osd_map import in_transition, parent_of, pg_nums
+from mgr_stub.crush.hashes import NONE
+from mgr_stub.osdmap.osd_map import in_transition
 
 from ..watch import cluster_view
 from .under_way import UnderWay
@@ -134,17 +133,6 @@ class Moment:
     def splitting(self) -> Set[int]:
         """Pools whose pg_num changes."""
         return {number for number, pool in self.cluster.map.pools.items() if in_transition(pool)}
-
-    def is_to_be_touched(self, pg: Pg) -> bool:
-        """Whether a step of its pool's pg_num or pgp_num will merge, split or place the PG anew."""
-        now, ps = pg_nums(self.cluster.map.pools[pg.pool_id]), pg.order[1]
-        last = min(now["pg_num_target"], now["pg_num_pending"])
-        last_pgp = min(now["pg_num_target"], now["pg_placement_num_target"])
-        merged = {parent_of(source) for source in range(last, now["pg_num"])}
-        split = {stable_mod(child, now["pg_num"])
-                 for child in range(now["pg_num"], now["pg_num_target"])}
-        return (ps >= last or ps in merged | split
-                or stable_mod(ps, now["pg_placement_num"]) != stable_mod(ps, last_pgp))
 
     def is_full(self, osd: int, ratio: float) -> bool:
         """Is the OSD above a ratio, as far as reports with their noise can tell?"""
