@@ -459,7 +459,7 @@ class Balancer:
                 self._stop_for(guard, execution)
                 return guard
             back = self._withheld_back(snapshot)
-            if back:
+            if back:   # inactive PGs go first, in whatever is executed
                 execution = execution or Execution("", (), self._clock(),
                                                    BALANCE if settings.active else DRAIN)
                 self._slot.start(execution, self._stop_count)
@@ -501,8 +501,8 @@ class Balancer:
     def _withheld_back(self, snapshot: Snapshot) -> Sequence[PgChange]:
         """Takes back what an OSD withholds: each PG stays where its data is."""
         withheld = self.dispatcher.withheld(snapshot)
-        return () if not withheld else cancel_plan(snapshot, self._journal.changes.rows(),
-                                        lambda row: row.pgid in withheld).plan.changes
+        return () if not withheld else cancel_plan(
+            snapshot, self._journal.changes.rows(), lambda row: row.pgid in withheld).plan.changes
 
     def _record(self, execution: Execution, why: str) -> None:
         """Counts the execution in an episode, once, unless a command has ended it meanwhile."""

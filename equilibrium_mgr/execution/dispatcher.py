@@ -1,10 +1,12 @@
-"""Chooses and sends batches, verifies them against the map, and accounts for what is in flight."""
+"""Carries a batch through: has it chosen (throttle.py), sends it, has it verified (execution.py), and
+keeps pending moves, rejections and cooldowns."""
 from __future__ import annotations
 
 import logging
 from math import inf
 from typing import (
-    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -36,8 +38,8 @@ _MISPLACED_GROWTH = 0.0001
 #: is its new primary nobody reports it at all; after this longer time silent OSDs are known.
 _WITHHELD_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
-#: For so long after a failover it is believed of a PG that the last mgr has sent that its data is
-#: where its upmap items say, although it counts as degraded.
+#: For so long after a failover, upmap items are believed to tell where the data of what the last mgr
+#: sent is, even where its PG counts as degraded.
 _BELIEVED_SECONDS = 3600.0
 
 
@@ -291,7 +293,8 @@ class UpmapDispatcher:
         kept = {change.pgid for change in result.sent}
         self.rejected = with_rejected(
             {pgid: item for pgid, item in self.rejected.items() if pgid not in kept},
-            [*result.rejected, *withheld], topology_of(snapshot.crush_version, snapshot.osds), self._clock())
+            [*result.rejected, *withheld], topology_of(snapshot.crush_version, snapshot.osds),
+            self._clock())
 
     def _note_withheld(self, change: PgChange, before: Snapshot) -> DroppedChange:
         """Of the OSDs that the PG was to go to, that with the most PGs is believed to withhold it;

@@ -5,10 +5,8 @@ least beyond what its shards take (`Osd.least_residual_bytes`: what comes, goes 
 explains itself). Where that has become clearly more since shards were sent there, the belief is
 wrong: their pools are stopped, and what was measured is added to the size of their shards.
 
-Corrections of shard sizes that moves have shown: pools that are stopped, and bytes to add.
-
-They survive the mgr. `on` lets stopped pools go on with the sizes that were measured, and `execute`
-those of its plan.
+What that comes to, pools that are stopped and bytes to add (`SizeCorrections`), survives the mgr.
+`on` lets stopped pools go on with the sizes that were measured, and `execute` those of its plan.
 """
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class Plan(NamedTuple):
     min_compat_client: str       # as it was required; kept for readers of stored plans
     aim: str                     # one of AIMS
     bounds: Dict[str, float]     # device class → lowest highest utilization that the rules allow
-    topology: str = ""           # plan/model.py; set when it is kept
+    topology: str = ""           # `topology_of` its snapshot
     pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
     stuck: Tuple[StuckShards, ...] = ()   # of drained OSDs, once the plan is done
     kind: str = BALANCE          # one of KINDS

@@ -355,7 +355,8 @@ class Reading(NamedTuple):
     #: PGs with omap on smaller OSDs are immovable: there RocksDB's own files outweigh the gain
     min_omap_osd_bytes: int = 0
     drained: FrozenSet[int] = frozenset()   # OSDs that an operator wants emptied
-    sent: FrozenSet[str] = frozenset()     # PGs that the last mgr had moved and seen not arrive
+    #: PGs that the last mgr sent within the hour before this one took over; empty an hour later
+    sent: FrozenSet[str] = frozenset()
     changed_at: Optional[float] = None     # of the osdmap's epoch, seconds since the epoch
     pool_statfs: Sequence[PoolStatfs] = ()   # get('osd_stats')['pool_statfs']
 

@@ -242,7 +242,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "withheld-pgs-stay",
         "what an OSD withholds is taken back", (
             Edit(DISPATCHER,
-                 "if snapshot.taken_at - since >= _WITHHELD_SECONDS)", "if False)"),),
+                 "        return frozenset(pgid for pgid, since in self.activating.items()\n",
+                 "        return frozenset(pgid for pgid, since in ()\n"),),
         ("scenario:withheld_pgs", "control/test_withheld_pgs.py")),
     Mutation(
         "no-shard-bound-anywhere",

@@ -317,7 +317,8 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
             for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
                 (osd, snapshot.osds[osd].target_utilization or 0.0) for osd in osd_set.osds]))
         sets.append(dict(set_json(osd_set, snapshot), fullest_osd=-first, max=most,
-                         above_bound=most - osd_set.bound, soon_fullest_osd=-soon_first, soon_max=soon_most))
+                         above_bound=most - osd_set.bound, soon_fullest_osd=-soon_first,
+                         soon_max=soon_most))
         # as status counts it
         moves = "" if abs(soon_most - most) < SAME else " once all that moves has arrived"
         above = soon_most - osd_set.bound
