@@ -144,7 +144,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing goes where an OSD went down since the look", (
             Edit(DISPATCHER,
                  "            or any(osd.up and not (number",
-                 "            or any(False and not (number"),),
+                 "            or any(False and not (number"),
+            Edit(DISPATCHER,
+                 "    return old == pool.rule.osds() and all(\n",
+                 "    return old == pool.rule.osds() or all(\n"),),
         ("scenarios/test_between_look_and_send.py -k few",)),
     Mutation(
         "second-look-without-pools",

@@ -22,7 +22,7 @@ _RANDOM = "random", 6
 _FULL = "erasure", 2
 _SEEN_BY = CALLS["map"]
 #: Of each event so many calls are tried without `--full`.
-_FEW = 5
+_FEW = 8
 #: What others do to the plan's target, its host, its pool and the cluster.
 _AIMED = (
     "sim osd down {osd}", "sim osd out {osd}", "sim osd reweight {osd} 0.5", "sim osd lose {osd}",
@@ -30,7 +30,8 @@ _AIMED = (
     "sim pool pg_num {pool} {pg_num}", "sim osd full-ratios 0.05 0.9 0.95",
     "sim osd full-ratios 0.05 0.06 0.95", "sim flag set norebalance", "sim flag set pause",
     "sim balancer on", "equilibrium off",
-    "config set mgr mgr/equilibrium/max_moves_per_round 1")
+    "config set mgr mgr/equilibrium/max_moves_per_round 1",
+    "osd pg-upmap-items {pgid} {source} {spare}")
 #: What only reports of PGs tell, which are as of the look; what ends the mgr; what looks itself.
 _NOT_OF_MAPS = (random_events._scrub, random_events._write, random_events._delete,
                 random_events._grow, random_events._failover, random_events._mgr_fail,
@@ -111,8 +112,13 @@ def ready(request: pytest.FixtureRequest,
     change = plan.changes[0]
     target = next(osd for osd in change.up_after if osd not in change.up_before)
     pool = session.cluster.map.pools[int(change.pgid.partition(".")[0])]
-    names = {"osd": target, "host": session.cluster.crush.host_of(target),
-             "pool": pool["pool_name"], "pg_num": 2 * int(pool["pg_num"])}
+    host_of = session.cluster.crush.host_of
+    source = next(osd for osd in change.up_before if osd not in change.up_after)
+    names = {"osd": target, "host": host_of(target), "pgid": change.pgid,
+             "pool": pool["pool_name"], "pg_num": 2 * int(pool["pg_num"]),
+             "source": source, "spare": next(
+                 osd for osd in sorted(session.cluster.usage) if host_of(osd) == host_of(source)
+                 and osd not in (*change.up_before, *change.up_after))}
     made = Ready(request.param, folder / "state.json", kept, names, ())
     session.close()
     session = opened(made)
