@@ -142,12 +142,12 @@ class OsdSetState:
         self._initial_used_bytes = [placement.used_bytes[i] for i in self.osds]
         self.needs_tightening = True
         lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in self.osds}
-        highest = self.max_utilization(placement)
-        #: weights that are kept may ask for more on some OSDs than there is on any: that of the
-        #: others then
-        self.bound = max([level for level in lowest.values()
-                          if level <= highest + _LEAST_GOAL]
-                         or [osd_set.bound])
+        self.bound = osd_set.bound
+        if any(placement.capacity_bytes[i] < placement.size_bytes[i] for i in self.osds):
+            # weights that are kept may ask for more on some OSDs than is on any: that of the others
+            highest = self.max_utilization(placement) + _LEAST_GOAL
+            self.bound = max([level for level in lowest.values() if level <= highest],
+                             default=osd_set.bound)
         self.size_bytes = sum(placement.size_bytes[i] for i in self.osds)
         #: bytes that pools can use per 1.0 that the highest utilization is lowered
         self.usable_bytes = sum(lowest[i] * placement.size_bytes[i] for i in self.osds) / max(

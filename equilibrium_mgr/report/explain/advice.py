@@ -453,9 +453,10 @@ def weights_advice(context: ExplainContext) -> List[Row]:
     for name, cut in bounds.class_cuts.items() if bounds is not None else ():
         held = [osd for osd in context.snapshot.osds.values()
                 if osd.share < 1.0 and osd.device_class == name and osd.is_for_data]
-        bound, proven = bounds.classes[name], bounds.cuts[cut].least_utilization
-        if not held or bound - proven < NEAR:
+        bound, proof = bounds.classes[name], bounds.cuts.get(cut)
+        if not held or proof is None or bound - proof.least_utilization < NEAR:
             continue
+        proven = proof.least_utilization
         reweights = [f"'ceph osd reweight {osd.id} 1'" for osd in held if osd.reweight < 1.0] + [
             f"'ceph osd crush reweight osd.{osd.id} {_full_weight(osd)}'" for osd in held
             if osd.held_by != BY_REWEIGHT]
