@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Set
 
 import pytest
 
@@ -79,3 +79,60 @@ def test_pool_statfs_follows(make_session: MakeSession) -> None:
     run(session, "sim write rbd 10G")
     grown = sum(r["allocated"] for r in session.mgr.get("osd_stats")["pool_statfs"])
     assert grown - sum(r["statfs"]["allocated"] for r in before.values()) == 30 * GIB
+
+
+def items_of(session: Any) -> Set[str]:
+    return set(session.cluster.map.upmap_items)
+
+
+def pinned(session: Any, *pgids: str) -> None:
+    """Gives each of the PGs an upmap item of its first OSD."""
+    for pgid in pgids:
+        up = session.cluster.map.up[pgid]
+        hosts = {osd // 2 for osd in up}   # two OSDs a host
+        target = next(osd for osd in range(12) if osd // 2 not in hosts)
+        run(session, f"osd pg-upmap-items {pgid} {up[0]} {target}")
+    run(session, "sim run 4h")
+    assert items_of(session) >= set(pgids)
+
+
+def test_a_merge_takes_items_of_its_pairs_alone(session: Any) -> None:
+    """Each pair in its turn gets ready, for which it serves no clients for some seconds."""
+    pinned(session, "1.0", "1.8", "1.f", "1.18", "1.1f")
+    run(session, "sim pool pg_num rbd 24")
+    seen: Dict[str, int] = {}
+    while pool(session, "rbd")["pg_num"] > 24:
+        run(session, "sim run 4s")
+        seen.update(states(session))
+    now = pool(session, "rbd")
+    assert {now["pg_num"], now["pg_placement_num"], now["pg_num_pending"]} == {24}
+    assert items_of(session) == {"1.0"} and seen["clean+premerge+peered"] == 2
+    assert raw_of(session.cluster) == recompute_raw(session.cluster)
+    check_accounts(session)
+
+
+def test_children_of_a_split_inherit_no_items(session: Any) -> None:
+    pinned(session, "1.0", "1.f")
+    before = session.cluster.map.up["1.f"]
+    run(session, "sim pool pg_num rbd 64", "sim run 10s")
+    assert items_of(session) == {"1.0", "1.f"}
+    assert session.cluster.map.up["1.2f"] == session.cluster.pgs["1.f"].raw != before
+    run(session, "sim run 48h")
+    assert pool(session, "rbd")["pg_placement_num"] == 64 and items_of(session) == {"1.0", "1.f"}
+    assert raw_of(session.cluster) == recompute_raw(session.cluster)
+
+
+def test_a_split_is_never_far_ahead_of_pgp_num(session: Any) -> None:
+    run(session, "sim pool pg_num rbd 512", "sim run 10s")
+    now = pool(session, "rbd")
+    assert now["pg_num"] - now["pg_placement_num"] <= 128 and now["pg_num"] >= 160
+
+
+def test_a_pgp_num_that_is_lower_for_good_stays_when_pg_num_changes(session: Any) -> None:
+    run(session, "osd pool set rbd pgp_num 16", "sim run 24h")
+    before = session.cluster.map.epoch
+    run(session, "sim run 1h", "sim pool pg_num rbd 48", "sim run 1h")
+    now = pool(session, "rbd")
+    assert (now["pg_num"], now["pg_placement_num"]) == (48, 16)
+    assert session.cluster.map.epoch <= before + 4
+    assert raw_of(session.cluster) == recompute_raw(session.cluster)
