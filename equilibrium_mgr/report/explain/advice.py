@@ -422,7 +422,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     elif code in (codes.BOUND_CAPACITY, codes.BOUND_DOMAIN):
         osd_set = fullest_osds(view, settings.device_classes)[0].osd_set
         if osd_set.bound >= snapshot.nearfull_ratio:   # the class where OSDs have to be nearfull
-            numbers["full_class"] = osd_set.device_class
+            numbers["full_class"] = osd_set.name
     elif code in (codes.COOLDOWN, codes.GIVEN_UP):
         left = context.excluded.seconds
         numbers.update(option="pg_cooldown", limit=settings.pg_cooldown, until=format_deadline(
