@@ -54,6 +54,7 @@ class PlacementBlock:
             (d.type_name, d.bucket_of, d.shards_per_bucket) for d in self.domains]
         #: OSD → CRUSH weight, only OSDs that the block can choose
         self.weights: Dict[int, float] = weights
+        self.osds = frozenset(weights)
 
     def members(self, up: Sequence[int]) -> Sequence[int]:
         """The part of an up set that the block places."""

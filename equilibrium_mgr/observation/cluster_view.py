@@ -227,8 +227,8 @@ class ClusterView(NamedTuple):
 
     @property
     def bounds(self) -> Dict[str, float]:
-        """Device class → the lowest highest utilization that the rules allow, a ratio."""
-        return (self.utilization_bounds.classes if self.utilization_bounds is not None
+        """OSD set → the lowest highest utilization that the rules allow, a ratio."""
+        return (self.utilization_bounds.highest if self.utilization_bounds is not None
                 else {})
 
 

@@ -95,7 +95,7 @@ NOTHING_LEFT = "no move improves the placement"
 
 
 class BoundGap(NamedTuple):
-    """The gap between the fullest OSD of a class and the class's bound; sorts by the excess."""
+    """The gap between the fullest OSD of a set and the set's bound; sorts by the excess."""
 
     excess: float   # utilization above what whole shards explain; 0 or less where they explain it
     above: float    # utilization above the bound
@@ -114,14 +114,16 @@ class BoundGap(NamedTuple):
 
 def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
               device_classes: Optional[FrozenSet[str]]) -> List[BoundGap]:
-    """One for each class that is balanced (None: all) and whose bound is known.
+    """One for each set whose bound is known, where the class of its fullest OSD is balanced (None:
+    all are).
 
     The bound is computed as if shards could be split, so the bytes of one shard above it are to be
     expected.
     """
-    bound_of = bounds.classes if bounds is not None else {}
+    bound_of, osds = bounds.highest if bounds is not None else {}, view.snapshot.osds
     fullest = {usage.fullest_osd: name for name, usage in view.classes_soon.items()
-               if name in bound_of and (device_classes is None or name in device_classes)}
+               if name in bound_of and (device_classes is None or osds[
+                   usage.fullest_osd].device_class in device_classes)}
     shards: Dict[int, List[int]] = {osd: [] for osd in fullest}
     for pg in piecewise(view.snapshot.pgs.values(), _PGS_A_PIECE):
         for osd in shards.keys() & pg.up:
@@ -130,7 +132,7 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
     for osd, name in fullest.items():
         above = view.classes_soon[name].max - bound_of[name]
         mean_shard = sum(shards[osd]) / max(1, len(shards[osd]))
-        allowed = max(_NEAR, mean_shard / view.snapshot.osds[osd].size_bytes)
+        allowed = max(_NEAR, mean_shard / osds[osd].size_bytes)
         found.append(BoundGap(above - allowed, above, osd, name))
     return found
 

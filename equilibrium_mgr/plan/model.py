@@ -156,7 +156,7 @@ class PgChange(NamedTuple):
 
 
 class ClassUsage(NamedTuple):
-    """Utilization of the OSDs of one device class; ratios of OSD size."""
+    """Utilization of the OSDs of one set; ratios of OSD size."""
 
     osds: int
     size_bytes: int
@@ -188,7 +188,7 @@ class Room(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """The figures of a placement, by device class and by pool name."""
+    """The figures of a placement, by OSD set and by pool name."""
 
     classes: Dict[str, ClassUsage]
     pools: Dict[str, PoolSpace]
@@ -217,7 +217,7 @@ class Plan(NamedTuple):
     skipped: Dict[str, int]      # reason → how often something could not be moved for it
     min_compat_client: str       # as it was required; kept for readers of stored plans
     aim: str                     # one of AIMS
-    bounds: Dict[str, float]     # device class → lowest highest utilization that the rules allow
+    bounds: Dict[str, float]     # OSD set → lowest highest utilization that the rules allow
     topology: str = ""           # `topology_of` its snapshot
     pool_pgs: Dict[str, int] = {}   # pool id → PGs, of the pools whose PGs it moves
     stuck: Tuple[StuckShards, ...] = ()   # of drained OSDs, once the plan is done

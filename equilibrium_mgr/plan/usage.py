@@ -1,4 +1,4 @@
-"""Utilization of a placement per device class, free space per pool, and the bytes that an OSD may
+"""Utilization of a placement per OSD set, free space per pool, and the bytes that an OSD may
 hold whose operator's weights hold it to a share of its size.
 
 Peers of such an OSD are those that the same takes of rules may use. With S the sum of their used
@@ -123,14 +123,14 @@ def _growth_on(pool: Pool, weight: float, osd: int, osds: Sequence[int]) -> floa
 
 def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
                 with_drained: bool = False) -> Dict[str, ClassUsage]:
-    """Per device class; OSDs that are out or without statistics do not count. OSDs that are being
+    """Per OSD set; OSDs that are out or without statistics do not count. OSDs that are being
     drained do where the figures are of now (`with_drained`), as `ceph osd df` has them: what is
     to be is asked of those that take data. The fullest is one that is up, where any is: nothing
     can be moved off the others."""
     members: Dict[str, List[Tuple[float, int]]] = {}
     for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE):
         if osd.has_statistics and (osd.is_for_data or with_drained and osd.is_in):
-            members.setdefault(osd.device_class, []).append(
+            members.setdefault(snapshot.set_of(osd.id), []).append(
                 (used_bytes[osd.id] / osd.size_bytes, osd.id))
     usage: Dict[str, ClassUsage] = {}
     for name in sorted(members):

@@ -27,7 +27,7 @@ from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS, ScoreWeights, Weights
 from .search.evacuation import stuck_shards
 from .search.relief import OverfullOsd, Relief
 from .search.search import Search
-from .state.constraints import OsdSetState, SearchConstraints
+from .state.constraints import OsdSetState
 from .state.placement_state import PlacementState, ShardMove
 
 #: Before it gives way again, a few milliseconds: PGs counted, changes written down.
@@ -122,7 +122,7 @@ class PlannedChanges:
         return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(self.moves),
                     changes=tuple(self.changes), before=before, after=after,
                     skipped=skipped(snapshot), min_compat_client=snapshot.min_compat_client,
-                    aim=options.aim, bounds=bounds.classes)
+                    aim=options.aim, bounds=bounds.highest)
 
 
 def skipped(snapshot: Snapshot) -> Dict[str, int]:
@@ -259,7 +259,7 @@ class LimitedSearch:
         self.sets: List[OsdSetState] = search.sets
         self.data_groups = search.data_groups
         self.near_free_bytes = search.near_free_bytes()
-        self._limits = SearchConstraints(placement, search.data_groups)
+        self._limits = search.limits()
         self._relief: Relief = search.relief(self._limits)
         self._targets = search.targets
         self._shard_index = search.shard_index
@@ -338,7 +338,7 @@ class LimitedSearch:
             if not found:   # a joint move, a swap or a chain
                 wanted = (placement.used_bytes[osd]
                           - self._excess(osd, utilization)) / placement.size_bytes[osd]
-                relief = self._relief.find(osd, OverfullOsd(osd_set.osds, wanted, 0.0))
+                relief = self._relief.find(osd, OverfullOsd(osd_set.helpers, wanted, 0.0))
                 if relief is None:
                     return False
                 found = relief.steps

@@ -18,7 +18,7 @@ from .model import (
     Look, Pg, PgRecord, PlacementRules, Pool, Reading, Snapshot, SnapshotPgs, UpmapItems, pg_number,
     pool_of, transfers)
 from .operator_weights import with_base_bytes, with_shares
-from .osds import full_ratios, read_osds
+from .osds import full_ratios, name_sets, read_osds
 from .pools import PoolReader, corrected_states
 from .sizes.omap import MUCH_OMAP_RATIO
 from .sizes.size_model import SizeModel
@@ -147,6 +147,9 @@ class SnapshotBuilder:
         skipped = Counter([pg.immovable for pg in piecewise(pgs.values(), _PGS_A_PIECE)
                            if pg.immovable])
         # object copies in flight that Ceph does not count, as no OSD has reported their PGs
+        pool_bytes: Counter[int] = Counter()
+        for pg in piecewise(pgs.values(), _PGS_A_PIECE):
+            pool_bytes[pg.pool] += pg.shard_bytes
         silent = sum(pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0])
                      for pg in pgs.moving.values() if look.record(pg.pgid).is_unknown)
         return Snapshot(
@@ -168,6 +171,7 @@ class SnapshotBuilder:
             stale_osds=reading.stale_osds.intersection(
                 osd.id for osd in osds.values() if osd.up and osd.is_in),
             unsettled_seconds=self._tracker.unsettled_seconds,
+            set_names=name_sets(osds, look.placement.crush, pools, pool_bytes),
             primaries={entry["pgid"]: int(entry["primary_osd"])
                        for entry in osd_map.get("pg_upmap_primaries", ())})
 

@@ -251,6 +251,12 @@ class Snapshot(NamedTuple):
     unsettled_seconds: float = 0.0
     primaries: Mapping[str, int] = {}     # pgid → OSD, of PGs that have a pg-upmap-primary
     osd_release: str = ""                 # require_osd_release; empty where it is not known
+    #: OSD id → name of its set (snapshot/osds.py), where that is not its device class
+    set_names: Mapping[int, str] = {}
+
+    def set_of(self, osd: int) -> str:
+        """The name of the set of OSDs that limit each other."""
+        return self.set_names.get(osd) or self.osds[osd].device_class
 
     @property
     def drained_osds(self) -> FrozenSet[int]:

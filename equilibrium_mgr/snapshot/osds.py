@@ -7,15 +7,20 @@ reports of an OSD that is out, which therefore does not count as silent.
 """
 from __future__ import annotations
 
+from math import inf
 from typing import (
-    Any, Container, Dict, FrozenSet, Iterable, Mapping, Optional, Sequence, Tuple)
+    Any, Container, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple)
 
 from ..crush.hierarchy import CrushHierarchy
 from ..runtime.time_slice import piecewise
-from .model import NO_CLASS, Osd
+from .model import NO_CLASS, Osd, Pool
 
 
 _OSDS_A_PIECE = 300   # before it gives way again: about a millisecond
+
+#: Bytes that more than one set may hold tie these where they are more than this ratio of all, or of
+#: the size of one of them: a tie that no utilization shows is none (.mgr is often on all OSDs).
+_TIE = 0.01
 
 
 def full_ratios(osd_map: Mapping[str, Any]) -> Tuple[float, float, float]:
@@ -50,6 +55,47 @@ def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
             drained=osd in drained, uuid=str(dump.get("uuid", "")),
             pg_shards=pg_shards)
     return osds
+
+
+def name_sets(osds: Mapping[int, Osd], crush: CrushHierarchy,
+              pools: Mapping[int, Pool], pool_bytes: Mapping[int, int]) -> Dict[int, str]:
+    """OSD id → the name of the OSD set that it belongs to, where that is not its device class.
+
+    OSDs are in one set where pools may place the same bytes on either. `pool_bytes`: pool id →
+    bytes of one shard of each PG. A set is called by its
+    device classes, and by the narrowest take of a rule that reaches most of it where several sets
+    are of these classes.
+    """
+    tied: Dict[FrozenSet[int], Tuple[int, str]] = {}   # what a take reaches → bytes, its name
+    for pool in pools.values():
+        for block in pool.rule.blocks if pool.rule is not None else ():
+            count, name = tied.get(block.osds, (0, "~"))
+            tied[block.osds] = (
+                count + block.positions * pool_bytes.get(pool.id, 0),
+                min(name, f"osd.{block.take}" if block.take >= 0
+                    else crush.buckets[block.take].name.split("~")[0]))
+    sets: List[Set[int]] = []
+    for reached, (count, _) in piecewise(sorted(tied.items(), key=lambda entry: (
+            -entry[1][0], entry[1][1])), 1):
+        parts = [found for found in sets if not found.isdisjoint(reached)]
+        sets = [found for found in sets if found.isdisjoint(reached)]
+        rest = (reached & osds.keys()).difference(*parts)   # that no pool of more bytes may use
+        parts += [{osd for osd in rest if osds[osd].device_class == title}
+                  for title in sorted({osds[osd].device_class for osd in rest})]
+        sets += [set().union(*parts)] if count > _TIE * min(
+            sum([amount for amount, _ in tied.values()]), *filter(None, [
+                sum([osds[osd].size_bytes for osd in part]) for part in parts]), inf) else parts
+    classes = [",".join(sorted({osds[osd].device_class for osd in found})) for found in sets]
+    shared = {one for title in classes if "," in title or classes.count(title) > 1
+              for one in title.split(",")}
+    names = {number: f"{osd.device_class} (no pool)" for number, osd in osds.items()
+             if osd.device_class in shared}
+    for found, title in zip(sets, classes):
+        if classes.count(title) > 1:
+            title += " ({})".format(min([(-len(reached & found), len(reached), name)
+                                         for reached, (_, name) in tied.items()])[-1])
+        names.update(dict.fromkeys(found, title))
+    return {osd: name for osd, name in names.items() if name != osds[osd].device_class}
 
 
 def _size_and_used(stats: Mapping[str, Any]) -> Tuple[int, int]:

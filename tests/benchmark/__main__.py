@@ -113,7 +113,7 @@ def measure_cluster(name: str, folder: str, aim: str, limit: float) -> Result:
         columns["osdmaptool"] = built_in(snapshot, osdmap, limit)
     bounds = cluster_bounds(snapshot)
     free = [bounds.pool_space.get(pool) for pool in data_pools(snapshot)]
-    columns["bound"] = {"highest": bounds.classes, "free_data_bytes": None if None in free else sum(
+    columns["bound"] = {"highest": bounds.highest, "free_data_bytes": None if None in free else sum(
         space.free_bytes for space in free if space is not None)}
     return {"name": name, **_counts(snapshot), "stopped": plan.stop_reason, "columns": columns}
 

@@ -58,17 +58,16 @@ def check(state: Any, answer: Any, plan: Any) -> str:
         assert abs(move["bytes"] - (s := pgs[move["pgid"]][2])) <= 0.03 * s + 6e7, "bytes of a move"
         later[move["from"]] -= move["bytes"]
         later[move["to"]] += move["bytes"]
-    class_of = {d["id"]: d.get("class", "none") for d in state["crush_dump"]["devices"]}
-    proven = {c["device_class"] for c in proof["classes"]} | {c["id"] for c in proof["pools"]}
-    for p, o in {(p, o) for p, up, shard in pgs.values() for o in up if shard and o in size}:
-        assert {p, class_of[o]} <= proven, "a class or pool with data is missing"
+    proven = [o for c in proof["classes"] for o in c["osds"]] + [~c["id"] for c in proof["pools"]]
+    assert all(proven.count(o) == 1 == proven.count(~p) for p, up, shard in pgs.values()
+               for o in up if shard and o in size), "a set or pool with data is missing"
     for c in proof["classes"]:
-        cut, t = proof["cuts"][c["cut"]], c["planned_max_utilization"]
-        mine = {o for o in size if class_of[o] == c["device_class"]}
-        assert set(cut["osds"]) <= mine, "OSDs of another class"
-        rest = (cut["used_bytes"] - cut["can_leave_bytes"]) / cut["size_bytes"]
-        assert abs(c["bound_utilization"] - rest) <= 1e-9, "bound of a class"
-        assert abs(t - max(later[o] / size[o] for o in mine)) <= 1e-9, "planned maximum"
+        mine = size.keys() & c["osds"]
+        cut, t = proof["cuts"][c["cut"]], max(later[o] / size[o] for o in mine)
+        assert set(cut["osds"]) <= mine, "OSDs of another set"
+        assert abs(c["bound_utilization"] - (cut["used_bytes"] - cut["can_leave_bytes"])
+                   / cut["size_bytes"]) <= 1e-9, "bound of a set"
+        assert abs(c["planned_max_utilization"] - t) <= 1e-9, "planned maximum"
         least = sum(max(0, used[o] - t * size[o]) for o in mine)
         assert c["least_moved_bytes"] <= least + 1, "least_moved_bytes"
     for c, cut in [(c, proof["cuts"][c["cut"]]) for c in proof["pools"]]:

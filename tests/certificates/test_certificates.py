@@ -22,6 +22,7 @@ from tests.benchmark.made.shapes import SHAPES, make_cluster
 from tests.certificates import check_certificate
 from tests.certificates.check_certificate import check
 from tests.commands.asking import ask, optimize
+from tests.support.clusters.bound_clusters import mixed_classes
 from tests.support.clusters.unit_cluster import plan_of
 from tests.support.few import few
 
@@ -42,7 +43,8 @@ def read(path: Path) -> Json:
 def made(name: str, folder: Path) -> Path:
     """The state file of a made cluster."""
     path = folder / "state.json"
-    path.write_text(json.dumps(state_of(make_cluster(name))))
+    path.write_text(json.dumps(state_of(
+        mixed_classes() if name == "mixed" else make_cluster(name))))
     return path
 
 
@@ -74,7 +76,7 @@ def demo_answers() -> Tuple[Json, Json]:
     return found
 
 
-@pytest.mark.parametrize("name", few(["demo", *SHAPES], 3))
+@pytest.mark.parametrize("name", few(["demo", "mixed", *SHAPES], 4))
 def test_certificates_of_answers_are_accepted(name: str, tmp_path: Path) -> None:
     if name == "demo":
         path, answers = Path(DEMO_STATE), demo_answers()
@@ -149,9 +151,9 @@ MISQUOTED = "limits of a pool, or a pool that has nothing there"
 #: class), how it is changed, and what the checker has to say to it.
 CHANGES: Dict[str, Tuple[Tuple[Any, ...], Callable[[Any], Any], str]] = {
     "bound too high": (("classes", 0, "bound_utilization"), lambda old: old + 0.0001,
-                       "bound of a class"),
+                       "bound of a set"),
     "bound is no number": (("classes", 0, "bound_utilization"), lambda old: float("nan"),
-                           "bound of a class"),
+                           "bound of a set"),
     "less can leave": (("cut", "can_leave_bytes"), lambda old: old - (1 << 40), "more can leave"),
     "bytes overstated": (("cut", "used_bytes"), lambda old: old + old // 100, "sums of a cut"),
     "sizes understated": (("cut", "size_bytes"), lambda old: old - old // 100, "sums of a cut"),
@@ -173,8 +175,8 @@ CHANGES: Dict[str, Tuple[Tuple[Any, ...], Callable[[Any], Any], str]] = {
     "space understated": (("pools", 0, "split_bytes"), lambda old: old - old // 1000,
                           "split_bytes"),
     "more shards kept": (("pools", 0, "kept_shards"), lambda old: old + 1, "kept_shards"),
-    "pool removed": (("pools",), lambda old: old[:-1], "a class or pool with data is missing"),
-    "class removed": (("classes",), lambda old: old[:-1], "a class or pool with data is missing"),
+    "pool removed": (("pools",), lambda old: old[:-1], "a set or pool with data is missing"),
+    "class removed": (("classes",), lambda old: old[:-1], "a set or pool with data is missing"),
     # of the demo cluster, and of its plan
     "more has to be moved": (("demo", "classes", 0, "least_moved_bytes"),
                              lambda old: old + old // 100, "least_moved_bytes"),

@@ -35,7 +35,8 @@ def usable(snapshot: Snapshot, end: Replay) -> float:
     """Bytes that the fullest OSDs leave usable, summed up over the classes."""
     sizes: Dict[str, int] = {}
     for osd in snapshot.osds.values():
-        sizes[osd.device_class] = sizes.get(osd.device_class, 0) + osd.size_bytes
+        name = snapshot.set_of(osd.id)
+        sizes[name] = sizes.get(name, 0) + osd.size_bytes
     return sum(size * (1.0 - end.highest(name)) for name, size in sizes.items())
 
 

@@ -21,5 +21,5 @@ def test_a_class_without_statistics_waits(seed: int, silent: List[int]) -> None:
     assert {osd for move in plan.moves for osd in (move.source, move.target)}.isdisjoint(silent)
     assert plan.skipped["PG: " + reasons.OSD_NOT_REPORTED] > 0
     assert bool(plan.moves) == (len(silent) < len(HDDS + SSDS))   # the other class does not wait
-    assert set(utilization_bounds(snapshot).classes) == {
+    assert set(utilization_bounds(snapshot).highest) == {
         name for name, osds in (("hdd", HDDS), ("ssd", SSDS)) if not set(osds) <= set(silent)}

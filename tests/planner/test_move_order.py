@@ -7,7 +7,7 @@ import pytest
 from tests.support.clusters.made_clusters import NAMES, TWO_CLASSES, plan_of_cluster, snapshot_of
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.few import few
-from tests.support.replay import Replay, by_change, class_of, classes_of
+from tests.support.replay import Replay, by_change, sets_of
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
 
@@ -35,7 +35,7 @@ def skimmed(levels: List[Tuple[int, int]], amount: int) -> float:
 def cut(snapshot: Snapshot, plan: Plan, device_class: str, share: float) -> Tuple[Replay, int]:
     """The placement after the first changes that together stay within a share of a class's
     bytes, and how many bytes of the class these are."""
-    groups = [(moves, sum(m.bytes for m in moves if class_of(snapshot, m.source) == device_class))
+    groups = [(moves, sum(m.bytes for m in moves if snapshot.set_of(m.source) == device_class))
               for _, moves in by_change(plan)]
     total, done = sum(amount for _, amount in groups), 0
     replay = Replay(snapshot)
@@ -50,7 +50,7 @@ def cut(snapshot: Snapshot, plan: Plan, device_class: str, share: float) -> Tupl
 
 def largest_shard(snapshot: Snapshot, device_class: str) -> int:
     return max(pg.shard_bytes for pg in snapshot.pgs.values() for osd in pg.up
-               if class_of(snapshot, osd) == device_class)
+               if snapshot.set_of(osd) == device_class)
 
 
 @pytest.mark.parametrize("share", [0.10, 0.25, 0.50, 0.75])
@@ -60,8 +60,8 @@ def test_a_cut_plan_lowers_the_maximum_nearly_as_far_as_its_bytes_can(name: str,
     """At least 80 % of what skimming the fullest OSDs would give, but for one shard."""
     snapshot, plan = snapshot_of(name), plan_of_cluster(name)
     start = Replay(snapshot)
-    assert classes_of(snapshot, plan)
-    for device_class in classes_of(snapshot, plan):
+    assert sets_of(snapshot, plan)
+    for device_class in sets_of(snapshot, plan):
         levels = start.utilizations(device_class)
         fullest = max(levels, key=lambda osd: levels[osd])
         now, moved = cut(snapshot, plan, device_class, share)
@@ -77,11 +77,11 @@ def test_a_cut_plan_lowers_the_maximum_nearly_as_far_as_its_bytes_can(name: str,
 def test_classes_take_turns(name: str) -> None:
     """At no time is one class much further than the other: a sixth, and two large changes."""
     snapshot, plan = snapshot_of(name), plan_of_cluster(name)
-    assert len(classes_of(snapshot, plan)) == 2
+    assert len(sets_of(snapshot, plan)) == 2
     amounts: List[Dict[str, int]] = []
     for _, moves in by_change(plan):
-        amounts.append({name: sum(m.bytes for m in moves if class_of(snapshot, m.source) == name)
-                        for name in classes_of(snapshot, plan)})
+        amounts.append({name: sum(m.bytes for m in moves if snapshot.set_of(m.source) == name)
+                        for name in sets_of(snapshot, plan)})
     total = {name: sum(a[name] for a in amounts) for name in amounts[0]}
     largest = max(a[name] / total[name] for a in amounts for name in total)
     through = dict.fromkeys(total, 0)

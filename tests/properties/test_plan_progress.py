@@ -153,16 +153,16 @@ def test_l5_no_byte_is_moved_twice(case: Planned) -> None:
 
 
 def test_l8_the_highest_utilization_never_rises_on_the_way(case: Planned) -> None:
-    """Per device class, after every change of the emitted order. Where an OSD gives what it holds
+    """Per OSD set, after every change of the emitted order. Where an OSD gives what it holds
     beyond its share, the others may rise to what the plan ends with, and a shard more."""
     now = Replay(case.snapshot)
     end = Replay(case.snapshot, case.plan.moves)
-    draining = {case.snapshot.osds[osd].device_class for osd in bytes_beyond_share(case.snapshot)}
+    draining = {case.snapshot.set_of(osd) for osd in bytes_beyond_share(case.snapshot)}
     highest: Dict[str, float] = {name: now.highest(name) for name in case.plan.after.classes}
     for change, moves in by_change(case.plan):
         for move in moves:
             now.move(move)
-        for name in {case.snapshot.osds[move.target].device_class for move in moves}:
+        for name in {case.snapshot.set_of(move.target) for move in moves}:
             most = highest[name]
             if name in draining:
                 most = max(most, end.highest(name) + max(

@@ -12,7 +12,7 @@ from tests.support.replay import Replay
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.usage import bytes_beyond_share
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.model import Snapshot, without_shares
 
 _SAME = 1e-9
 _ENOUGH = 100
@@ -23,7 +23,7 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
     """Collected here, judged below; no class ends below its bound or above its start."""
     plan = case.plan
     end = Replay(case.snapshot, plan.moves)
-    bounds = utilization_bounds(movable_part(case.snapshot)).classes
+    bounds = utilization_bounds(movable_part(case.snapshot)).highest
     # what leaves by an operator's weights may fill the other OSDs
     drains = bytes_beyond_share(case.snapshot)
     needed = 0
@@ -41,6 +41,17 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
                 case.seed, name, start, usage.max, bounds[name],
                 largest_shard(case.snapshot, end, usage.fullest_osd)))
     corpus.clusters.append(ClusterFigures(case.options.aim, plan.bytes, needed))
+
+
+def test_the_bound_of_a_set_is_between_its_mean_and_its_maximum(case: Planned) -> None:
+    """Where no OSD is held to a share; all of it counts that is up and takes data."""
+    bounds, shares = utilization_bounds(case.snapshot), without_shares(case.snapshot)
+    for name, bound in bounds.highest.items() if shares is case.snapshot else ():
+        osds = [osd for osd in case.snapshot.osds.values()
+                if case.snapshot.set_of(osd.id) == name and osd.unusable_reason() is None]
+        size = sum(osd.size_bytes for osd in osds)
+        assert sum(osd.target_bytes for osd in osds) <= (bound + _SAME) * max(size, 1), name
+        assert bound <= max((osd.target_utilization or 0.0 for osd in osds), default=1.0) + _SAME
 
 
 def movable_part(snapshot: Snapshot) -> Snapshot:

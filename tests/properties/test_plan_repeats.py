@@ -96,10 +96,10 @@ def doubled(snapshot: Snapshot) -> Snapshot:
         pgid: pg._replace(shard_bytes=2 * pg.shard_bytes) for pgid, pg in snapshot.pgs.items()})
 
 
-def one_shard(case: Planned, device_class: str) -> float:
+def one_shard(case: Planned, name: str) -> float:
     """What the largest shard of a class adds to a mean OSD of it, a ratio."""
     osds = [osd for osd in case.snapshot.osds.values()
-            if osd.device_class == device_class and osd.has_statistics]
+            if case.snapshot.set_of(osd.id) == name and osd.has_statistics]
     known = {osd.id for osd in osds}
     largest = max((pg.shard_bytes for pg in case.snapshot.pgs.values()
                    if known.intersection(pg.up)), default=0)

@@ -29,17 +29,17 @@ class Replay:
     def utilization(self, osd: int) -> float:
         return self.used[osd] / self.snapshot.osds[osd].size_bytes
 
-    def utilizations(self, device_class: str) -> Dict[int, float]:
-        """Utilizations of the OSDs of a class that count: in, with statistics."""
+    def utilizations(self, name: str) -> Dict[int, float]:
+        """Utilizations of the OSDs of a set that count: in, with statistics."""
         return {o.id: self.utilization(o.id) for o in self.snapshot.osds.values()
-                if o.device_class == device_class and o.has_statistics and (
+                if self.snapshot.set_of(o.id) == name and o.has_statistics and (
                     o.is_in and not o.drained)}
 
-    def highest(self, device_class: str) -> float:
-        return max(self.utilizations(device_class).values())
+    def highest(self, name: str) -> float:
+        return max(self.utilizations(name).values())
 
-    def stddev(self, device_class: str) -> float:
-        ratios = list(self.utilizations(device_class).values())
+    def stddev(self, name: str) -> float:
+        ratios = list(self.utilizations(name).values())
         mean = sum(ratios) / len(ratios)
         return float((sum((u - mean) ** 2 for u in ratios) / len(ratios)) ** 0.5)
 
@@ -50,13 +50,9 @@ def largest_shard_on(replay: Replay, osd: int) -> int:
                 if osd in up), default=0)
 
 
-def class_of(snapshot: Snapshot, osd: int) -> str:
-    return snapshot.osds[osd].device_class
-
-
-def classes_of(snapshot: Snapshot, plan: Plan) -> List[str]:
-    """The device classes that a plan takes bytes from."""
-    return sorted({class_of(snapshot, move.source) for move in plan.moves})
+def sets_of(snapshot: Snapshot, plan: Plan) -> List[str]:
+    """The OSD sets that a plan takes bytes from."""
+    return sorted({snapshot.set_of(move.source) for move in plan.moves})
 
 
 def by_change(plan: Plan) -> List[Tuple[PgChange, List[Move]]]:
@@ -104,10 +100,10 @@ def follow_up(snapshot: Snapshot, changes: Sequence[PgChange]) -> Snapshot:
     return snapshot._replace(pgs=pgs, upmap_items=items, osds=osds)
 
 
-def typical_shard(snapshot: Snapshot, device_class: str) -> float:
-    """Half of the bytes of a class are in shards of at most this size."""
+def typical_shard(snapshot: Snapshot, name: str) -> float:
+    """Half of the bytes of an OSD set are in shards of at most this size."""
     sizes = sorted(pg.shard_bytes for pg in snapshot.pgs.values() for osd in pg.up
-                   if osd in snapshot.osds and class_of(snapshot, osd) == device_class)
+                   if osd in snapshot.osds and snapshot.set_of(osd) == name)
     passed = 0
     for size in sizes:
         passed += size
@@ -116,7 +112,7 @@ def typical_shard(snapshot: Snapshot, device_class: str) -> float:
     return 0.0
 
 
-def median_size(snapshot: Snapshot, device_class: str) -> int:
+def median_size(snapshot: Snapshot, name: str) -> int:
     sizes = sorted(osd.size_bytes for osd in snapshot.osds.values()
-                   if osd.device_class == device_class and osd.has_statistics)
+                   if snapshot.set_of(osd.id) == name and osd.has_statistics)
     return sizes[len(sizes) // 2]

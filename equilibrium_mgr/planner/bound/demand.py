@@ -6,7 +6,8 @@ of one shard of each PG; on one OSD at most T. Nothing is lost against splitting
 each PG can be given the proportions of its pool.
 
 PGs that cannot be moved at the moment count as movable. Shards on OSDs where the pool's rule places
-none stay where they are in the bounds of utilization; what proves a bound lets them leave. Shards
+none, and the few bytes that any of several OSD sets may hold (snapshot/osds.py), stay where they
+are in the bounds of utilization; what proves a bound lets them leave. Shards
 on OSDs that are being drained have to be placed on the others, as far as the failure domains let
 them.
 
@@ -40,9 +41,13 @@ OSDS_AT_ONCE = 1000
 class Reach:
     """The OSDs that may hold what a take block places, and the failure domains that bind there."""
 
-    def __init__(self, block: PlacementBlock, osds: FrozenSet[int]) -> None:
+    def __init__(self, block: PlacementBlock, osds: FrozenSet[int],
+                 set_names: FrozenSet[str]) -> None:
         self.block = block
         self.osds = osds
+        #: name of the OSD set that has them all; None where it takes so little of several that they
+        #: are not tied by it
+        self.set_name = min(set_names) if len(set_names) == 1 else None
         self.domains = binding_domains(block)
         #: OSD → the buckets that keep shards apart, from the outermost to the OSD's own
         self.paths: Dict[int, Tuple[int, ...]] = {
@@ -115,7 +120,8 @@ class MovableBytes(NamedTuple):
     demands: List[Demand]     # those with bytes, in an order that depends on the cluster only
     on_osd: Dict[int, int]    # usable OSD → bytes on it that belong to a demand
     pools: Dict[int, List[PoolDemand]]   # pool id → its parts, one for each take
-    outside: Dict[int, int]   # usable OSD → bytes on it where the pool's rule places none
+    #: usable OSD → bytes on it where the pool's rule places none, or few that any set may hold
+    outside: Dict[int, int]
 
 
 def binding_domains(block: PlacementBlock) -> List[FailureDomain]:
@@ -135,7 +141,8 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
         for block in (() if pool.rule is None or pool.id in fixed_pools else pool.rule.blocks):
             if block not in reaches:
                 give_way()
-                reaches[block] = Reach(block, usable.intersection(block.weights))
+                reaches[block] = Reach(block, usable & block.osds, frozenset(
+                    map(snapshot.set_of, usable & block.osds)))
             demands.setdefault(pool.id, []).append(PoolDemand(pool.id, reaches[block]))
     split = {pool.id for pool in snapshot.pools.values() if pool.pg_num & (pool.pg_num - 1)}
     on_osd = dict.fromkeys(sorted(usable), 0)
@@ -146,6 +153,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
         uniform = pool.is_uniform
         for demand in demands.get(pool.id, ()):
             block, osds = demand.reach.block, demand.reach.osds
+            counted = on_osd if demand.reach.set_name is not None else outside
             members = block.members(up)
             placed = placed_bytes = 0
             placed_ratio = 0.0
@@ -157,7 +165,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
                     most = max(most, size)
                     highest = max(highest, ratio)
                 if osd in osds:
-                    on_osd[osd] += size
+                    counted[osd] = counted.get(osd, 0) + size
                     placed += 1
                     placed_bytes += size
                     placed_ratio += ratio
@@ -177,7 +185,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
             demand.single_weight += excess * weight * highest
     merged: Dict[Tuple[object, ...], Demand] = {}
     for part in [part for number in sorted(demands) for part in demands[number]]:
-        if part.all_bytes > 0:
+        if part.all_bytes > 0 and part.reach.set_name is not None:
             shape = part.reach.shape(part.all_bytes, part.single_bytes)
             if shape not in merged:
                 merged[shape] = Demand(part.reach, shape)

@@ -1,21 +1,20 @@
 """The lower bound of the highest utilization of OSDs and what sets it.
 
 Shards are treated as if they could be split at will (see `demand`), which no placement of whole
-shards can beat. Which bytes can be on which OSDs is a flow network (`components` of
+shards can beat. Which bytes can be on which OSDs is a flow network (`build_network` of
 `max_min_levels.py`).
 """
 from __future__ import annotations
 
 from typing import (
-    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
+    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple)
 
 from ...plan.usage import share_utilizations
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Osd, Snapshot, without_shares
-from .demand import OSDS_AT_ONCE, Cut, MovableBytes, cuts_of, movable_bytes
+from .demand import OSDS_AT_ONCE, Cut, Demand, MovableBytes, cuts_of, movable_bytes
 from .max_min_levels import (
-    CapacityNetwork, Component, SinkPart, UtilizationTier, build_network, components,
-    max_min_levels)
+    CapacityNetwork, Component, SinkPart, UtilizationTier, build_network, max_min_levels)
 from .pool_space import PoolSpaceBound, pool_space_bounds
 
 
@@ -26,8 +25,6 @@ FIXED = "fixed bytes"
 
 #: Utilizations that differ by a smaller ratio are equal.
 _SAME = 1e-9
-#: Factor of the size of OSDs that are to take anything.
-_WITHOUT_LIMIT = 1 << 40
 
 
 class BindingConstraint(NamedTuple):
@@ -46,7 +43,7 @@ class BindingConstraint(NamedTuple):
 class OsdSet(NamedTuple):
     """OSDs connected by pools that may use them: what leaves one can end on another."""
 
-    device_class: str         # where mixed, names joined with ","
+    name: str                 # unique
     takes: Tuple[str, ...]    # names of what the rules take, with "~class"
     osds: Tuple[int, ...]
     bound: float              # lowest possible highest utilization, a ratio
@@ -57,18 +54,17 @@ class UtilizationBounds(NamedTuple):
     """Utilizations are ratios of a device's size. That of an OSD which an operator's weights hold
     to a share is this share of what OSDs of the same takes have.
 
-    Those of a set with several classes are no bounds of a class, which could be emptier if others
-    were fuller. `classes` has the bound of each class by itself, whatever the others hold then.
+    `highest` and `at_bound` have all sets, those on which no pool places data too, by name.
     """
 
     sets: Tuple[OsdSet, ...]
     utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
-    classes: Dict[str, float]        # device class → its bound; of OSDs that are up and in
-    class_cuts: Mapping[str, FrozenSet[int]] = {}   # device class → its OSDs at that bound
+    highest: Dict[str, float]        # OSD set → its bound; of OSDs that are up and in
+    at_bound: Mapping[str, FrozenSet[int]] = {}   # OSD set → its OSDs at that bound
     # by cluster_bounds alone
     epoch: int = 0                                  # of the osdmap
     pool_space: Mapping[int, PoolSpaceBound] = {}   # pool id → its bound
-    cuts: Mapping[FrozenSet[int], Cut] = {}         # what proves the bounds of classes and pools
+    cuts: Mapping[FrozenSet[int], Cut] = {}         # what proves the bounds of sets and pools
 
 
 def utilization_bounds(snapshot: Snapshot,
@@ -82,18 +78,18 @@ def cluster_bounds(snapshot: Snapshot,
                    fixed_pools: FrozenSet[int] = frozenset()) -> UtilizationBounds:
     """As utilization_bounds, with those of the pools' free space, and what proves them all.
 
-    That OSDs are held to a share is an operator's wish, which proves nothing: the class cuts are
-    those of the sizes alone.
+    That OSDs are held to a share is an operator's wish, which proves nothing: `at_bound` is by the
+    sizes alone.
     """
     movable = movable_bytes(snapshot, fixed_pools)
     bounds = _utilization_bounds(snapshot, movable)
     give_way()
     by_size = without_shares(snapshot)
-    class_cuts = bounds.class_cuts if by_size is snapshot else _utilization_bounds(
-        by_size, movable).class_cuts
+    at_bound = bounds.at_bound if by_size is snapshot else _utilization_bounds(
+        by_size, movable).at_bound
     pool_space = pool_space_bounds(snapshot, movable)
-    proofs = [*class_cuts.values(), *[bound.osds for bound in pool_space.values()]]
-    return bounds._replace(epoch=snapshot.epoch, class_cuts=class_cuts, pool_space=pool_space,
+    proofs = [*at_bound.values(), *[bound.osds for bound in pool_space.values()]]
+    return bounds._replace(epoch=snapshot.epoch, at_bound=at_bound, pool_space=pool_space,
                            cuts=cuts_of(snapshot, movable, proofs))
 
 
@@ -110,8 +106,11 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
     give_way()
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
-    of_class = dict(utilizations)   # OSD → what cannot be less while its own class is to be even
-    for component in components(movable.demands):
+    demands: Dict[str, List[Demand]] = {}
+    for demand in movable.demands:
+        demands.setdefault(demand.reach.set_name or "", []).append(demand)
+    for name, tied in demands.items():
+        component = Component(tied, set().union(*[demand.reach.osds for demand in tied]))
         network, tiers, fair = _solved(snapshot, component, parts)
         above = {osd: shares[osd] / fair[osd] for osd in component.osds
                  if osd in shares and fair[osd] > shares[osd] > parts[osd].fixed_utilization}
@@ -122,36 +121,35 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
             network, tiers, fair = _solved(snapshot, component, parts)
         for osd, utilization in piecewise(fair.items(), OSDS_AT_ONCE):
             utilizations[osd] = _of_size(snapshot.osds[osd], parts[osd], utilization)
-        of_class.update(_levels_by_class(snapshot, component, parts, fair))
         give_way()
         bound = max(utilizations[osd] for osd in component.osds)
         at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
         sets.append(OsdSet(
-            ",".join(sorted({snapshot.osds[osd].device_class for osd in component.osds})),
+            name,
             tuple(sorted({_name(snapshot, demand.reach.block.take)
                           for demand in component.demands})),
             tuple(sorted(component.osds)), bound,
             _binding(snapshot, component, network, tiers, at_bound, bound)))
     give_way()
-    members: Dict[str, Dict[int, float]] = {}
-    for osd, utilization in piecewise(of_class.items(), OSDS_AT_ONCE):
-        entry = snapshot.osds[osd]
-        if entry.is_for_data and entry.up:
-            members.setdefault(entry.device_class, {})[osd] = utilization
-    classes = {name: max(members[name].values()) for name in sorted(members)}
+    known = [osd for osd in piecewise(utilizations, OSDS_AT_ONCE)
+             if snapshot.osds[osd].is_for_data and snapshot.osds[osd].up]
+    members: Dict[str, Iterable[int]] = {
+        name: [osd for osd in known if snapshot.set_of(osd) == name]
+        for name in set(map(snapshot.set_of, known))}
+    members.update({osd_set.name: osd_set.osds for osd_set in sets})
+    highest = {name: max([utilizations[osd] for osd in members[name]]) for name in sorted(members)}
     return UtilizationBounds(
-        tuple(sorted(sets, key=lambda s: s.osds)), utilizations, classes,
-        {name: frozenset(osd for osd, utilization in members[name].items()
-                         if utilization >= bound * (1.0 - _SAME))
-         for name, bound in classes.items()})
+        tuple(sorted(sets, key=lambda s: s.osds)), utilizations, highest,
+        {name: frozenset([osd for osd in members[name]
+                          if utilizations[osd] >= bound * (1.0 - _SAME)])
+         for name, bound in highest.items()})
 
 
-def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
-            limited: Optional[Iterable[int]] = None
+def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart]
             ) -> Tuple[CapacityNetwork, List[UtilizationTier], Dict[int, float]]:
     """The network, its tiers, and OSD → its utilization in the fairest placement, a ratio of its
-    capacity. `limited`: the OSDs whose utilization counts; None for all."""
-    osds = [snapshot.osds[osd] for osd in (component.osds if limited is None else limited)]
+    capacity."""
+    osds = [snapshot.osds[osd] for osd in component.osds]
     ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
     drained_bytes = sum(osd.target_bytes for osd in snapshot.osds.values() if osd.drained)
     if drained_bytes:   # all of it may have to go to one OSD
@@ -165,27 +163,6 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
             for osd in network.osds_of.get(node, ()):
                 fair[osd] = max(tier.utilization, parts[osd].fixed_utilization)
     return network, tiers, fair
-
-
-def _levels_by_class(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart],
-                     fair: Mapping[int, float]) -> Dict[int, float]:
-    """OSD → utilization, a ratio of its size, the highest of each class being its bound.
-
-    In a component of several classes each is made even by itself, while OSDs of the others take
-    whatever their rules let them.
-    """
-    members: Dict[str, List[int]] = {}
-    for osd in sorted(component.osds):
-        members.setdefault(snapshot.osds[osd].device_class, []).append(osd)
-    levels = dict(fair)
-    for osds in members.values() if len(members) > 1 else ():
-        own = frozenset(osds)
-        sinks = {osd: parts[osd] if osd in own else SinkPart(
-            0, parts[osd].size_bytes * _WITHOUT_LIMIT) for osd in component.osds}
-        _, _, even = _solved(snapshot, component, sinks, osds)
-        levels.update({osd: even[osd] for osd in osds})
-    return {osd: _of_size(snapshot.osds[osd], parts[osd], level)
-            for osd, level in piecewise(levels.items(), OSDS_AT_ONCE)}
 
 
 def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:

@@ -118,11 +118,12 @@ class JointMoves:
         for pg, source, target in steps:
             size, initial = placement.size_on(pg, source), placement.initial_up[pg]
             group = placement.group_of(pg, source)
-            change = (source in initial) - (target in initial)
+            left, returned = source in initial, target in initial
             gain += (costs.utilization_gain(source, target, size)
                      + costs.count_gain_on_leave(group, source)
                      - costs.count_loss_on_enter(group, target)
-                     - change * (price * size + costs.move_cost[source]))
+                     - (left - returned) * price * size
+                     - left * costs.move_cost[source] + returned * costs.move_cost[target])
         return gain
 
 

@@ -92,7 +92,7 @@ class MoveReduction:
         """The price of displacing a shard, where it returns by the move; 0 where it does not."""
         if target not in self._placement.initial_up[pg]:
             return 0.0
-        return self._price * self._placement.size_on(pg, source) + self._costs.move_cost[source]
+        return self._price * self._placement.size_on(pg, source) + self._costs.move_cost[target]
 
     def drop_pins(self) -> int:
         """Tries each displaced shard once, the largest first; returns how many have returned so

@@ -94,8 +94,9 @@ class Relief:
     def _displacement_cost(self, pg: int, source: int, target: int, size: int) -> float:
         """The price of displacing a shard; negative where it returns to its initial OSD."""
         initial = self._placement.initial_up[pg]
-        change = (source in initial) - (target in initial)
-        return change * (self._price * size + self._costs.move_cost[source]) if change else 0.0
+        left, returned = source in initial, target in initial
+        return ((left - returned) * self._price * size + left * self._costs.move_cost[source]
+                - returned * self._costs.move_cost[target])
 
     # -- moves ---------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
 from ..objective import PRESSURE, Weights, holds_data
-from ..state.constraints import OsdSetState, SearchConstraints
+from ..state.constraints import SearchConstraints, states_of
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
 from ..state.target_index import ShardIndex, TargetIndex
@@ -46,8 +46,8 @@ class Search:
                  weights: Weights) -> None:
         self._placement = placement
         self.weights = weights
-        self.sets = [OsdSetState(placement, osd_set, bounds)
-                     for osd_set in piecewise(bounds.sets, 1)]
+        self.sets = [state for osd_set in piecewise(bounds.sets, 1)
+                     for state in states_of(placement, osd_set, bounds, weights)]
         give_way()
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
         give_way()
@@ -106,6 +106,14 @@ class Search:
                     reduction.drop_pins()
         return not told_to_end()
 
+    def limits(self) -> SearchConstraints:
+        """Builds limits that the placement keeps."""
+        limits = SearchConstraints(self._placement, self.data_groups)
+        for osd_set in self.sets:
+            limits.set_max_utilization(
+                osd_set.osds, max(osd_set.may_reach, osd_set.max_utilization(self._placement)))
+        return limits
+
     def relief(self, limits: SearchConstraints) -> Relief:
         """Builds what finds operations of relief within the limits."""
         return Relief(self.costs, self.targets, self.shard_index, self._joint_moves, limits,
@@ -136,9 +144,7 @@ class Search:
 
     def _tighten(self) -> SearchConstraints:
         """Tightens the limits in turn; returns them as they are in the end."""
-        limits = SearchConstraints(self._placement, self.data_groups)
-        for osd_set in self.sets:
-            limits.set_max_utilization(osd_set.osds, osd_set.max_utilization(self._placement))
+        limits = self.limits()
         tightening = Tightening(self._placement, self.relief(limits), limits,
                                 self.weights.tightening_price)
         self._enforce_shares(tightening, limits)
@@ -156,7 +162,9 @@ class Search:
                     if osd_set.needs_tightening:
                         step = max(_LEAST_STEP, self.weights.step_shards * osd_set.typical_shard)
                         tightening.lower_max_utilization(
-                            osd_set.osds, osd_set.bound + osd_set.goal_above_bound(self.weights),
+                            osd_set.osds, osd_set.helpers, osd_set.goal_above_bound(self.weights)
+                            + min(osd_set.bound, osd_set.mean(self._placement)
+                                  if osd_set.may_reach else osd_set.bound),
                             osd_set.value_of_lowering(self.weights), step,
                             self.weights.fixed_cost_steps * self.weights.tightening_price * step)
         limits.tighten_to_current(0.0)
@@ -175,7 +183,7 @@ class Search:
             limits.set_max_utilization(
                 osd_set.osds, max(highest, osd_set.bound + osd_set.typical_shard))
             for i in held:
-                tightening.lower_osd_to(i, self._placement.share_limit_bytes[i], osd_set.osds)
+                tightening.lower_osd_to(i, self._placement.share_limit_bytes[i], osd_set.helpers)
             limits.set_max_utilization(
                 osd_set.osds, max(highest, osd_set.max_utilization(self._placement)))
 

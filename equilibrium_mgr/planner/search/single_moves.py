@@ -173,7 +173,7 @@ class Descent:
                     continue
                 floor = best.gain if best else NOISE
                 gain = (costs.utilization_gain(source, initial, size) + price * size
-                        + costs.move_cost[source] + count_gain)
+                        + costs.move_cost[initial] + count_gain)
                 if gain <= floor:
                     continue
                 gain -= costs.count_loss_on_enter(group, initial)

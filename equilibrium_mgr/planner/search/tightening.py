@@ -63,10 +63,11 @@ class Tightening:
         #: OSD set → length of the change log when nothing more could be lowered there
         self._exhausted_at: Dict[Tuple[int, ...], int] = {}
 
-    def lower_max_utilization(self, osds: Tuple[int, ...], goal: float,
+    def lower_max_utilization(self, osds: Tuple[int, ...], helpers: Tuple[int, ...], goal: float,
                               value: Callable[[float, float], float], step: float,
                               fixed_cost: float) -> None:
-        """Lowers the highest utilization of a set of OSDs to `goal`, a ratio, or as far as it pays.
+        """Lowers the highest utilization of OSDs to `goal`, a ratio, or as far as it pays; shards
+        may go to the `helpers`.
 
         `value(high, low)` is the value of lowering it from `high` to `low` in bytes moved, `step`
         the first step (a ratio), `fixed_cost` the cost of an operation beside its bytes, per byte
@@ -89,7 +90,7 @@ class Tightening:
             if not above:   # OSDs of some bytes
                 break
             if not self._apply_step(
-                    OverfullOsd(osds, goal, fixed_cost * size[members[0]]), above,
+                    OverfullOsd(helpers, goal, fixed_cost * size[members[0]]), above,
                     placement.utilization, highest, wanted, value, float("inf")):
                 failed += 1
                 step = min(step, highest - goal) / 2.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from heapq import nlargest
 from math import inf
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Sequence, Tuple
 
 from ...runtime.time_slice import give_way
 from ..bound.lower_bound import OsdSet, UtilizationBounds
@@ -133,21 +133,25 @@ _FAR_LEAST = 0.004
 
 
 class OsdSetState:
-    """One set of OSDs in a placement, with its bound and its initial bytes."""
+    """The OSDs of one device class of a set in a placement, with their bound and initial bytes."""
 
-    def __init__(self, placement: PlacementState, osd_set: OsdSet,
+    def __init__(self, placement: PlacementState, osds: Iterable[int], osd_set: OsdSet,
                  bounds: UtilizationBounds) -> None:
-        self.osds = tuple(placement.index_of[osd] for osd in osd_set.osds)
+        self.osds = tuple(placement.index_of[osd] for osd in osds)
+        #: all OSDs of the set: what leaves these can end there
+        self.helpers = self.osds if len(self.osds) == len(osd_set.osds) else tuple(
+            placement.index_of[osd] for osd in osd_set.osds)
         self.members = frozenset(self.osds)
         self._initial_used_bytes = [placement.used_bytes[i] for i in self.osds]
         self.needs_tightening = True
+        self.may_reach = 0.0   # utilization that others may fill them to
         lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in self.osds}
-        self.bound = osd_set.bound
+        self.bound = max(lowest.values())
         if any(placement.capacity_bytes[i] < placement.size_bytes[i] for i in self.osds):
             # weights that are kept may ask for more on some OSDs than is on any: that of the others
             highest = self.max_utilization(placement) + _LEAST_GOAL
             self.bound = max([level for level in lowest.values() if level <= highest],
-                             default=osd_set.bound)
+                             default=self.bound)
         self.size_bytes = sum(placement.size_bytes[i] for i in self.osds)
         #: bytes that pools can use per 1.0 that the highest utilization is lowered
         self.usable_bytes = sum(lowest[i] * placement.size_bytes[i] for i in self.osds) / max(
@@ -191,6 +195,10 @@ class OsdSetState:
         """F of the objective: the utilization above which the fullest OSD is far from the bound."""
         return self.bound + max(_FAR_LEAST, weights.far_shards * self.typical_shard)
 
+    def mean(self, placement: PlacementState) -> float:
+        """Used bytes ÷ size, a ratio."""
+        return sum([placement.used_bytes[i] for i in self.osds]) / self.size_bytes
+
     def goal_above_bound(self, weights: Weights) -> float:
         """How near to the bound the highest utilization is to come (a ratio of an OSD)."""
         return min(_MOST_GOAL, max(_LEAST_GOAL, weights.goal_shards * self.typical_shard))
@@ -205,3 +213,26 @@ class OsdSetState:
             return self.usable_bytes * (
                 weights.usable_value * near + weights.far_usable_value * (high - low - near))
         return value
+
+
+def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBounds,
+              weights: Weights) -> List[OsdSetState]:
+    """The states of a set's classes, the fullest first: each is to be lowered as far as it goes
+    while those before it are at their bounds, and filled from them no further than they need."""
+    classes: Dict[str, List[int]] = {}
+    for osd in osd_set.osds:
+        classes.setdefault(placement.snapshot.osds[osd].device_class, []).append(osd)
+    states = sorted([OsdSetState(placement, osds, osd_set, bounds) for osds in classes.values()],
+                    key=lambda state: (-state.bound, -state.size_bytes))
+    spare = 0.0   # bytes that those before it can take more than in the most even placement
+    for state in states:
+        if state is not states[0]:
+            state.may_reach = min(states[0].bound, state.max_utilization(placement))
+            state.bound = min(state.bound, state.may_reach, max(
+                state.bound - spare / state.size_bytes, state.mean(placement)))
+        spare += sum(max(0.0, (state.bound + state.goal_above_bound(weights)
+                               - bounds.utilizations[placement.osd_ids[i]])
+                         * placement.size_bytes[i]) for i in state.osds)
+    # pools that may use several are limited by the fullest
+    states[0].usable_bytes = sum([state.usable_bytes for state in states])
+    return states

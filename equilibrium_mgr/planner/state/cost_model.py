@@ -100,6 +100,7 @@ class CostModel:
         self.placement = placement
         self.weights = weights
         self.bound_utilization = bound_utilization
+        #: of a shard whose initial OSD it is: what its return saves, wherever it comes from
         self.move_cost: List[float] = [weights.move_cost * t for t in typical]
         #: group → weight of its pool, 0 to 1
         totals: Dict[int, int] = {}

@@ -189,7 +189,8 @@ def _with_histograms(view: ClusterView, classes: Sequence[Row],
     rows: List[Row] = []
     for row in classes:
         osds = [osd for osd in view.snapshot.osds.values()
-                if osd.has_statistics and osd.is_in and osd.device_class == row["device_class"]]
+                if osd.has_statistics and osd.is_in
+                and view.snapshot.set_of(osd.id) == row["device_class"]]
         ratios = [view.used_now[osd.id] / osd.size_bytes for osd in osds]
         later_ratios = [] if later is None else [
             later[osd.id] / osd.size_bytes for osd in osds if osd.is_for_data]
@@ -346,10 +347,11 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
     """Of all classes, and of all data pools, whose bounds are known, JSON-ready; `usage`: the
     figures of the planned placement.
 
-    Of classes, utilizations are ratios: `bound_` keeps the operator's weights, `proven_`, that of
-    the class's certificate, counts the OSDs' sizes alone. `moved_bytes`: by what is left of the
-    plan, off OSDs of the class; `least_moved_bytes`: that any plan with this maximum moves.
-    `held_osds`: OSDs that the operator's weights hold to a share. Of pools, client bytes.
+    Of OSD sets, utilizations are ratios: `bound_` keeps the operator's weights, `proven_`, that of
+    the set's certificate, counts the OSDs' sizes alone. `moved_bytes`: by what is left of the
+    plan, off OSDs of the set; `least_moved_bytes`: that any plan with this maximum moves.
+    `osd_ids`: of the set, those that take data; `held_osds`: OSDs that the operator's weights hold
+    to a share. Of pools, client bytes.
     """
     bounds, osds = view.utilization_bounds, view.snapshot.osds
     # a plan that does not search for a better placement is not measured by the best one
@@ -361,23 +363,25 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
     moved: Counter[str] = Counter()
     for change in planned.changes.values():
         for osd in osds.keys() & set(change.up_before) - set(change.up_after):
-            moved[osds[osd].device_class] += change.bytes_on(osd)
+            moved[view.snapshot.set_of(osd)] += change.bytes_on(osd)
     classes: List[Row] = []
     for name, figures in class_usage(view.snapshot, planned.used).items():
-        if bounds.class_cuts.get(name) not in bounds.cuts:
+        if bounds.at_bound.get(name) not in bounds.cuts:
             continue
         fullest = figures.fullest_osd
         sizes = {osd.id: osd.size_bytes for osd in osds.values()
-                 if osd.has_statistics and osd.is_for_data and osd.device_class == name}
+                 if osd.has_statistics and osd.is_for_data
+                 and view.snapshot.set_of(osd.id) == name}
         shards = {pool: planned.shards[pool].get(fullest, 0.0) for pool in data}
         held = sum(shards[pool] * data[pool].shard_bytes for pool in data)
-        gap, typical = figures.max - bounds.classes[name], held / (sum(shards.values()) or 1.0)
+        gap, typical = figures.max - bounds.highest[name], held / (sum(shards.values()) or 1.0)
         ratio, largest = max([(data[pool].shard_bytes / sizes[fullest], pool)
                               for pool in data if shards[pool]], default=(0.0, -1))
         classes.append({
             "device_class": name, "planned_max_utilization": figures.max,
-            "bound_utilization": bounds.classes[name],
-            "proven_utilization": bounds.cuts[bounds.class_cuts[name]].least_utilization,
+            "bound_utilization": bounds.highest[name],
+            "proven_utilization": bounds.cuts[bounds.at_bound[name]].least_utilization,
+            "osd_ids": sorted(sizes),
             "held_osds": sum(osds[osd].share < 1.0 for osd in sizes), "moved_bytes": moved[name],
             "least_moved_bytes": least_moved_bytes(view.used_soon, sizes, figures.max),
             **_cause(plan, gap <= max(_NEAR_UTILIZATION, typical / sizes[fullest] / 2.0),
@@ -426,8 +430,8 @@ def certificates_json(bounds: UtilizationBounds, classes: Sequence[Row]) -> Row:
                 "most_elsewhere": entry.most_elsewhere, "kept_bytes": entry.kept_bytes}
                 for entry in cut.kept]} for cut in bounds.cuts.values()],
         "classes": [{
-            "device_class": row["device_class"],
-            "cut": number_of[bounds.class_cuts[row["device_class"]]],
+            "device_class": row["device_class"], "osds": row["osd_ids"],
+            "cut": number_of[bounds.at_bound[row["device_class"]]],
             "bound_utilization": row["proven_utilization"],
             "planned_max_utilization": row["planned_max_utilization"],
             "least_moved_bytes": row["least_moved_bytes"]} for row in classes],

@@ -423,7 +423,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     elif code in (codes.BOUND_CAPACITY, codes.BOUND_DOMAIN):
         osd_set = fullest_osds(view, settings.device_classes)[0].osd_set
         if osd_set.bound >= snapshot.nearfull_ratio:   # the class where OSDs have to be nearfull
-            numbers["full_class"] = osd_set.device_class
+            numbers["full_class"] = osd_set.name
     elif code in (codes.COOLDOWN, codes.GIVEN_UP):
         left = context.excluded.seconds
         numbers.update(option="pg_cooldown", limit=settings.pg_cooldown, until=format_deadline(
@@ -447,13 +447,13 @@ def numbers_of(code: str, found: Optional[RefusalCount],
 
 
 def weights_advice(context: ExplainContext) -> List[Row]:
-    """What lowered weights cost each class, against its sizes alone, and how to leave them, JSON-
+    """What lowered weights cost each OSD set, against its sizes alone, and how to leave them, JSON-
     ready; ratios."""
     bounds, found = context.view.utilization_bounds, []
-    for name, cut in bounds.class_cuts.items() if bounds is not None else ():
+    for name, cut in bounds.at_bound.items() if bounds is not None else ():
         held = [osd for osd in context.snapshot.osds.values()
-                if osd.share < 1.0 and osd.device_class == name and osd.is_for_data]
-        bound, proof = bounds.classes[name], bounds.cuts.get(cut)
+                if osd.share < 1.0 and context.snapshot.set_of(osd.id) == name and osd.is_for_data]
+        bound, proof = bounds.highest[name], bounds.cuts.get(cut)
         if not held or proof is None or bound - proof.least_utilization < NEAR:
             continue
         proven = proof.least_utilization

@@ -103,7 +103,7 @@ def utilization_now(osd: int, view: ClusterView) -> float:
 def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
     """A set of OSDs with its bound, JSON-ready."""
     binding = osd_set.binding
-    return {"device_class": osd_set.device_class, "takes": list(osd_set.takes),
+    return {"device_class": osd_set.name, "takes": list(osd_set.takes),
             "osds": list(osd_set.osds), "bound": osd_set.bound,
             "description": describe_bound(osd_set, snapshot),
             "binding": {"kind": binding.kind, "osds": list(binding.osds),
@@ -221,7 +221,7 @@ def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     else:
         cause = (f"{pools} may have no more shards on {named(binding.buckets, _NAMES_SHOWN)}, so"
                  f" {at_bound} must hold the rest")
-    return (f"{_listed('class', osd_set.device_class.split(','), 'classes')} under"
+    return (f"{_listed('class', osd_set.name.split(' (')[0].split(','), 'classes')} under"
             f" {named(osd_set.takes, _NAMES_SHOWN)} cannot be below"
             f" {format_percent(osd_set.bound)}%{kept}: {cause}")
 
@@ -428,7 +428,7 @@ def cluster_reason(context: ExplainContext) -> Explanation:
              else "no OSD of the device classes that are balanced holds data that could be placed"
                   " otherwise")
     for osd_set, osd, _ in fullest[:1]:
-        where = (f"class {osd_set.device_class} under {', '.join(osd_set.takes[:3])}:"
+        where = (f"class {osd_set.name} under {', '.join(osd_set.takes[:3])}:"
                  f" {_filled(osd, context)}, bound {format_percent(osd_set.bound)}%")
     what = f"{status.state}: {where}"
     helps = state_action(status, view, context.settings, context.now)
@@ -653,7 +653,7 @@ def pg_num_advice(census: Census, osd_set: OsdSet, context: ExplainContext) -> L
         if times > 1 and now - then >= _WORTH:
             return [{
                 "code": codes.GRANULARITY, "sentence": f"pg_num {pool.pg_num * times} of pool"
-                f" {pool.name} would lower the fullest OSD of class {osd_set.device_class} from"
+                f" {pool.name} would lower the fullest OSD of class {osd_set.name} from"
                 f" {format_percent(now)}% to about {format_percent(then)}%",
                 "figures": {"pool": pool.name, "pg_num": pool.pg_num * times, "now_ratio": now,
                             "then_ratio": then}}]

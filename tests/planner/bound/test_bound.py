@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.clusters.bound_clusters import confined, fill, giant, only_set
+from tests.support.clusters.bound_clusters import (
+    confined, fill, giant, mixed_classes, only_set)
 from tests.support.clusters.random_clusters import random_cluster
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.giving_way import Asked
@@ -17,7 +18,7 @@ def test_a_giant_host_takes_one_copy_of_everything_and_no_more() -> None:
     result = utilization_bounds(giant().snapshot())
     assert [result.utilizations[osd] for osd in range(4)] == pytest.approx(
         [0.2, 0.2, 0.2, 60 / 900])
-    assert result.classes == {"hdd": pytest.approx(0.2)}
+    assert result.highest == {"hdd": pytest.approx(0.2)}
     binding = result.sets[0].binding
     assert binding == ("failure domain", (0, 1, 2), ("h3",), (1,))
 
@@ -37,9 +38,9 @@ def test_takes_of_a_hybrid_rule_do_not_connect_their_osds() -> None:
     cluster = Cluster(hosts(3, 2), {0: rule}, classes={0: "ssd", 2: "ssd", 4: "ssd"})
     fill(cluster.pool(1, size=3), 1, [[0, 3, 5]] * 30)
     result = utilization_bounds(cluster.snapshot())
-    assert [(s.device_class, s.takes, s.osds) for s in result.sets] == [
+    assert [(s.name, s.takes, s.osds) for s in result.sets] == [
         ("ssd", ("default~ssd",), (0, 2, 4)), ("hdd", ("default~hdd",), (1, 3, 5))]
-    assert result.classes == {"hdd": pytest.approx(0.2), "ssd": pytest.approx(0.1)}
+    assert result.highest == {"hdd": pytest.approx(0.2), "ssd": pytest.approx(0.1)}
     assert all(s.binding.kind == "capacity" for s in result.sets)
 
 
@@ -51,7 +52,7 @@ def test_osds_that_no_pool_may_use_keep_what_they_have() -> None:
     assert [s.osds for s in result.sets] == [(1, 3)]
     assert result.utilizations == {0: pytest.approx(0.07), 1: pytest.approx(0.1), 2: 0.0,
                              3: pytest.approx(0.1)}
-    assert result.classes == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.07)}
+    assert result.highest == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.07)}
 
 
 def test_pool_confined_to_a_part_of_the_set() -> None:
@@ -65,7 +66,7 @@ def test_fixed_pools_stay_where_they_are() -> None:
     fill(cluster, 1, [[0]] * 30)
     fill(cluster, 2, [[0]] * 10)
     snapshot = cluster.snapshot()
-    assert utilization_bounds(snapshot).classes["hdd"] == pytest.approx(0.2)
+    assert utilization_bounds(snapshot).highest["hdd"] == pytest.approx(0.2)
     result = utilization_bounds(snapshot, frozenset((1,)))
     assert result.utilizations == {0: pytest.approx(0.3), 1: pytest.approx(0.1)}
     assert result.sets[0].binding == ("fixed bytes", (0,), (), ())
@@ -96,19 +97,31 @@ def test_it_gives_way() -> None:
     assert len(asked) > 3
 
 
-def mixed_classes() -> Cluster:
-    """Two hosts with an hdd and an ssd each; the first pool may use both classes, and its shards
-    are on the ssds, the second one hdds alone."""
-    rules = {0: "take default; chooseleaf firstn 0 host; emit",
-             1: "take default~hdd; chooseleaf firstn 0 host; emit"}
-    cluster = Cluster(hosts(2, 2), rules, classes={0: "hdd", 1: "ssd", 2: "hdd", 3: "ssd"})
-    fill(cluster.pool(1, size=2, rule=0), 1, [[1, 3]] * 20)
-    return fill(cluster.pool(2, size=2, rule=1), 2, [[0, 2]] * 10)
+def test_classes_that_a_pool_mixes_have_one_bound() -> None:
+    result = utilization_bounds(mixed_classes().snapshot())
+    assert [osd_set.name for osd_set in result.sets] == ["hdd,ssd"]
+    assert result.highest == {"hdd,ssd": pytest.approx(0.15)}
 
 
-def test_bound_of_a_class_is_that_of_the_class_where_pools_mix_classes() -> None:
-    """The mixed pool could be on either class altogether, so that it bounds neither."""
-    snapshot = mixed_classes().snapshot()
-    result = utilization_bounds(snapshot)
-    assert len(result.sets) == 1 and result.sets[0].bound == pytest.approx(0.15)
-    assert result.classes == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.0, abs=1e-6)}
+def test_few_bytes_that_may_be_anywhere_tie_nothing() -> None:
+    """As those of .mgr: each class keeps its row, and its bound is not below its mean."""
+    cluster = mixed_classes()
+    for ps in range(20):
+        cluster.pg(f"1.{ps:x}", [1, 3], 1 << 20)
+    fill(cluster.pool(3, size=2, rule=2), 3, [[1, 3]] * 5)
+    result = utilization_bounds(cluster.snapshot())
+    assert result.highest == {"hdd": pytest.approx(0.1), "ssd": pytest.approx(0.05, rel=0.01)}
+    assert result.highest["ssd"] >= 0.05
+
+
+def test_roots_of_one_class_have_a_bound_each() -> None:
+    """What no pool may use is neither."""
+    tree = {"root a": {"host h0": [0], "host h1": [1]}, "root b": {"host h2": [2], "host h3": [3]},
+            "root c": {"host h4": [4]}}
+    cluster = Cluster(tree, {0: "take a; chooseleaf firstn 0 host; emit",
+                             1: "take b; chooseleaf firstn 0 host; emit"})
+    fill(cluster.pool(1, size=1), 1, [[0]] * 30)
+    fill(cluster.pool(2, size=1, rule=1), 2, [[2]] * 10)
+    result = utilization_bounds(cluster.snapshot())
+    assert result.highest == {"hdd (a)": pytest.approx(0.15), "hdd (b)": pytest.approx(0.05),
+                              "hdd (no pool)": 0.0}

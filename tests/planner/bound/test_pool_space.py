@@ -100,7 +100,7 @@ def test_shards_outside_of_their_rule_prove_nothing() -> None:
     cluster = Cluster(hosts(3), {0: OSD_RULE, 1: "take h0; choose firstn 0 osd; emit"})
     fill(cluster.pool(1, size=1).pool(2, size=1, rule=1), 2, [[1]] * 40)
     bounds = cluster_bounds(fill(cluster, 1, [[2]] * 8).snapshot())
-    (cut,) = [bounds.cuts[osds] for osds in bounds.class_cuts.values()]
+    (cut,) = [bounds.cuts[osds] for osds in bounds.at_bound.values()]
     assert (cut.osds, cut.can_leave_bytes, cut.least_utilization) == ((1,), 40 * GIB, 0.0)
     assert gib(bounds.pool_space[1]) >= 3 * 95 - 8 - 40
 

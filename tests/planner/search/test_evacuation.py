@@ -124,12 +124,12 @@ def test_the_bound_has_what_is_to_leave_on_the_others() -> None:
     """60 GiB on two of three OSDs of 100 GiB."""
     snapshot = single_copies([20, 20], [20], []).drain(0).snapshot()
     bounds = utilization_bounds(snapshot)
-    assert bounds.classes == {"hdd": pytest.approx(0.3)}
+    assert bounds.highest == {"hdd": pytest.approx(0.3)}
 
 
 def test_the_bound_leaves_out_what_has_no_other_place() -> None:
     cluster = Cluster(hosts(3)).pool(1, size=3).pg("1.0", [0, 1, 2], 10 * GIB).drain(0)
-    assert utilization_bounds(cluster.snapshot()).classes == {"hdd": pytest.approx(0.1)}
+    assert utilization_bounds(cluster.snapshot()).highest == {"hdd": pytest.approx(0.1)}
 
 
 def test_an_option_that_holds_shards_is_the_reason() -> None:

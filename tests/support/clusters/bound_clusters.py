@@ -36,3 +36,14 @@ def confined() -> Cluster:
     cluster = Cluster(tree, {0: HOST_RULE, 1: "take r0; chooseleaf firstn 0 host; emit"})
     fill(cluster.pool(1, size=1), 1, [[2]] * 30)
     return fill(cluster.pool(2, size=1, rule=1, name="near"), 2, [[0]] * 80)
+
+
+def mixed_classes() -> Cluster:
+    """Two hosts with an hdd and an ssd each; the first pool may use both classes, and its shards
+    are on the ssds, the second one hdds alone."""
+    rules = {0: "take default; chooseleaf firstn 0 host; emit",
+             1: "take default~hdd; chooseleaf firstn 0 host; emit",
+             2: "take default~ssd; chooseleaf firstn 0 host; emit"}
+    cluster = Cluster(hosts(2, 2), rules, classes={0: "hdd", 1: "ssd", 2: "hdd", 3: "ssd"})
+    fill(cluster.pool(1, size=2, rule=0), 1, [[1, 3]] * 20)
+    return fill(cluster.pool(2, size=2, rule=1), 2, [[0, 2]] * 10)
