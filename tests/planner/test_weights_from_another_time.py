@@ -23,7 +23,7 @@ def weighted() -> Cluster:
 def test_each_aim_lowers_what_is_fuller_than_its_own_bound() -> None:
     snapshot = weighted().snapshot()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
-    bound = utilization_bounds(snapshot).classes["hdd"]
+    bound = utilization_bounds(snapshot).highest["hdd"]
     assert bound * snapshot.osds[8].size_bytes > max(used.values())
     for aim in AIMS:
         plan = make_plan(snapshot, PlanOptions(aim=aim))
