@@ -4,12 +4,13 @@ from __future__ import annotations
 import logging
 from math import inf
 from typing import (
-    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.options import HARD_SHARE
 from ..plan.model import UNDO, PgChange, moves_nothing, takes_back, topology_of
+from ..plan.options import HARD_SHARE
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
@@ -278,7 +279,8 @@ class UpmapDispatcher:
         batch moves data; a move that the rest takes back is pending no more."""
         self.pending.confirm(moved, snapshot.epoch)
         wanted = {change.pgid for change in execution.wanted} if result.unanswered else ()
-        added, withheld = {change.pgid for change in moved}, []
+        added = {change.pgid for change in moved}
+        withheld: List[DroppedChange] = []
         for change in result.unanswered:
             if change.pgid in added and change.pgid not in wanted:  # given up
                 self.pending.entries.pop(change.pgid, None)
@@ -296,7 +298,8 @@ class UpmapDispatcher:
         kept = {change.pgid for change in result.sent}
         self.rejected = with_rejected(
             {pgid: item for pgid, item in self.rejected.items() if pgid not in kept},
-            [*result.rejected, *withheld], topology_of(snapshot.crush_version, snapshot.osds), self._clock())
+            [*result.rejected, *withheld], topology_of(snapshot.crush_version, snapshot.osds),
+            self._clock())
 
     def _note_withheld(self, change: PgChange, before: Snapshot) -> DroppedChange:
         """Of the OSDs that the PG was to go to, that with the most PGs is believed to withhold it;
