@@ -10,8 +10,8 @@ from typing import (
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.options import HARD_SHARE
 from ..plan.model import UNDO, PgChange, moves_nothing, takes_back, topology_of
+from ..plan.options import HARD_SHARE
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
@@ -275,7 +275,8 @@ class UpmapDispatcher:
         batch moves data; a move that the rest takes back is pending no more."""
         self.pending.confirm(moved, snapshot.epoch)
         wanted = {change.pgid for change in execution.wanted} if result.unanswered else ()
-        added, withheld = {change.pgid for change in moved}, []
+        added = {change.pgid for change in moved}
+        withheld: List[DroppedChange] = []
         for change in result.unanswered:
             if change.pgid in added and change.pgid not in wanted:  # given up
                 self.pending.entries.pop(change.pgid, None)

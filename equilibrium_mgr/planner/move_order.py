@@ -15,7 +15,6 @@ The changes of a placement: for each PG the moves of its shards since planning b
 from __future__ import annotations
 
 import heapq
-from math import inf
 from typing import (
     Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple)
 

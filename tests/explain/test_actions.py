@@ -76,7 +76,8 @@ def test_commands_and_options_exist() -> None:
     named = 0
     for template in templates():
         for option in re.findall(r"mgr/equilibrium/([a-z_]+)|raise ([a-z_]+)", template):
-            assert (option[0] or option[1]) in OPTION_NAMES | {"osd_max_pg_per_osd_hard_ratio"}, template
+            assert (option[0] or option[1]) in (
+                OPTION_NAMES | {"osd_max_pg_per_osd_hard_ratio"}), template
         for command in re.findall(r"'ceph ([^']+)'", template):
             named += 1
             if command.startswith("equilibrium "):

@@ -1,4 +1,4 @@
-"""Lowered weights that ask for a fuller OSD than there is do not keep others from being balanced."""
+"""Lowered weights that ask for a fuller OSD than there is keep no others from being balanced."""
 from __future__ import annotations
 
 from tests.support.clusters.unit_cluster import Cluster, hosts

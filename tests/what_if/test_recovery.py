@@ -1,7 +1,7 @@
 """The cluster once it has recovered: bytes, full targets, PGs without a place, lost PGs."""
 from __future__ import annotations
 
-from typing import Dict, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 import pytest
 from tests.support.clusters.unit_cluster import NONE, OSD_BYTES, Cluster, change_of, hosts
@@ -124,7 +124,8 @@ def test_where_time_is_short_those_with_the_most_data_are_computed() -> None:
     cluster = Cluster(hosts(8), {0: HOST_RULE}).pool(1, size=2)
     for osd in range(7):
         cluster.pg(f"1.{osd:x}", [osd, osd + 1], (osd + 1) * GIB)
-    asked, heard = [], []
+    asked: List[int] = []
+    heard: List[int] = []
 
     def mapped(osds: Sequence[int], pgids: Sequence[str]) -> Mapping[str, Tuple[int, ...]]:
         asked.append(osds[0])

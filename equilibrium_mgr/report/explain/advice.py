@@ -449,7 +449,8 @@ def numbers_of(code: str, found: Optional[RefusalCount],
 def weights_advice(context: ExplainContext) -> List[Row]:
     """What lowered weights cost each OSD set, against its sizes alone, and how to leave them, JSON-
     ready; ratios."""
-    bounds, found = context.view.utilization_bounds, []
+    bounds = context.view.utilization_bounds
+    found: List[Row] = []
     for name, cut in bounds.at_bound.items() if bounds is not None else ():
         held = [osd for osd in context.snapshot.osds.values()
                 if osd.share < 1.0 and context.snapshot.set_of(osd.id) == name and osd.is_for_data]
