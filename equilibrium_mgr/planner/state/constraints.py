@@ -128,6 +128,9 @@ _NEAR_MOST = 0.015
 _LEAST_GOAL = 0.0005
 _MOST_GOAL = 0.0018
 
+#: Lowest utilizations that differ by less are equal (a ratio of an OSD).
+_LEVEL = 1e-6
+
 #: A fullest OSD this far above the bound is not far from it, however small shards are (a ratio).
 _FAR_LEAST = 0.004
 
@@ -218,21 +221,22 @@ class OsdSetState:
 def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBounds,
               weights: Weights) -> List[OsdSetState]:
     """The states of a set's classes, the fullest first: each is to be lowered as far as it goes
-    while those before it are at their bounds, and filled from them no further than they need."""
+    while those before it are at their bounds, and is not filled above its maximum for them."""
     classes: Dict[str, List[int]] = {}
     for osd in osd_set.osds:
         classes.setdefault(placement.snapshot.osds[osd].device_class, []).append(osd)
     states = sorted([OsdSetState(placement, osds, osd_set, bounds) for osds in classes.values()],
                     key=lambda state: (-state.bound, -state.size_bytes))
-    spare = 0.0   # bytes that those before it can take more than in the most even placement
-    for state in states:
-        if state is not states[0]:
+    for number, state in enumerate(states):
+        # bytes that those before it, where they have it level with these, can take more than that
+        spare = sum([(before.bound + before.goal_above_bound(weights) - state.bound)
+                     * placement.size_bytes[i] for before in states[:number] for i in before.osds
+                     if abs(bounds.utilizations[placement.osd_ids[i]] - state.bound) < _LEVEL])
+        if number:
             state.may_reach = min(states[0].bound, state.max_utilization(placement))
-            state.bound = min(state.bound, state.may_reach, max(
+            # at first they take what comes from those before, and give it back if these are level
+            state.bound = state.may_reach if not spare else min(state.may_reach, max(
                 state.bound - spare / state.size_bytes, state.mean(placement)))
-        spare += sum(max(0.0, (state.bound + state.goal_above_bound(weights)
-                               - bounds.utilizations[placement.osd_ids[i]])
-                         * placement.size_bytes[i]) for i in state.osds)
     # pools that may use several are limited by the fullest
     states[0].usable_bytes = sum([state.usable_bytes for state in states])
     return states
