@@ -22,15 +22,32 @@ from .target_index import SortedOsds
 #: Shards per free byte of a group that may have none: more than nothing, to divide by.
 _NEXT_TO_NONE = 1e-300
 
+#: What a pool may lose of the free space that it has before the first move (ratio), unless its free
+#: space stays so many times as large, by its data, as what is free for all pools alike.
+_MOST_LOST = 0.02
+_PLENTY = 3.0
+
 
 class SearchConstraints:
-    """Maximum used bytes per OSD, and maximum pressure per group of a pool that holds data."""
+    """Maximum used bytes per OSD, and maximum pressure per group of a pool that holds data.
 
-    def __init__(self, placement: PlacementState, data_groups: Sequence[int]) -> None:
+    Made before the first move: no device class may become fuller than it is, and no pool lose what
+    it has. `room` is what all pools can grow by (ratio); with 0 both may.
+    """
+
+    def __init__(self, placement: PlacementState, data_groups: Sequence[int],
+                 room: float = inf) -> None:
         self._placement = placement
         full = placement.snapshot.full_ratio
         self.usable_bytes: List[float] = [full * size for size in placement.size_bytes]
-        self.max_used_bytes: List[float] = [float(most) for most in placement.fill_limit_bytes]
+        self.class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
+        highest = dict.fromkeys(self.class_of, 0.0 if room else inf)
+        for i, name in enumerate(self.class_of):
+            highest[name] = max(highest[name], placement.utilization(i))
+        self._most_bytes = [
+            min(float(limit), highest[name] * size) for limit, name, size in zip(
+                placement.fill_limit_bytes, self.class_of, placement.size_bytes)]
+        self.max_used_bytes: List[float] = list(self._most_bytes)
         used, most = placement.used_bytes, self.max_used_bytes
         self._by_room = SortedOsds(
             placement, range(len(most)), lambda osd: used[osd] - most[osd])
@@ -46,7 +63,17 @@ class SearchConstraints:
             give_way()
             for i in placement.groups[group].osds:
                 self._data_groups[i].append(group)
-            self.set_max_pressure(group, self._highest_pressure(group), 0.0)
+        self._groups = [placement.groups[group] for group in data_groups]
+        total: Dict[int, int] = {}   # pool → bytes
+        for of_pool in self._groups:
+            total[of_pool.pool.id] = total.get(of_pool.pool.id, 0) + of_pool.total_bytes
+        #: group → the pressure at which its pool has lost as much free space as it may
+        self._pressure_limits = {group: max(
+            pressure / (1.0 - _MOST_LOST), pool.pg_num * pool.size / (
+                placement.groups[group].size_ratio * max(1e-9, _PLENTY * room * total[pool.id])))
+            for group, pressure in self._highest_pressures().items()
+            for pool in (placement.groups[group].pool,)}
+        self.max_pressure.update(self._pressure_limits)
 
     def shards_per_free_byte(self, group: int, osd: int) -> float:
         """The pressure of a group on an OSD; infinite where it has shards and nothing is free."""
@@ -61,27 +88,36 @@ class SearchConstraints:
         return SortedOsds(self._placement, osds,
                           lambda osd: -self.shards_per_free_byte(group, osd))
 
-    def _highest_pressure(self, group: int) -> float:
-        return max([self.shards_per_free_byte(group, osd)
-                    for osd in self._placement.groups[group].osds], default=0.0)
+    def _highest_pressures(self) -> Dict[int, float]:
+        """Data group → its pressure on the OSD that limits its pool, whichever of the pool's groups
+        that holds, and whether anything can leave it or not."""
+        highest: Dict[int, float] = {}   # pool → as of shards of the mean size
+        for group in self._groups:
+            give_way()
+            highest[group.pool.id] = max([highest.get(group.pool.id, 0.0)] + [
+                group.size_ratio * self.shards_per_free_byte(group.index, osd)
+                for osd, count in enumerate(group.counts) if count])
+        return {group.index: highest[group.pool.id] / group.size_ratio for group in self._groups}
 
     def set_max_pressure(self, group: int, pressure: float, slack: float = 0.0) -> None:
-        """Allows the group this many shards per free byte, and `slack` (a ratio) more."""
-        self.max_pressure[group] = pressure * (1 + 1e-9 + slack)
+        """Allows the group this many shards per free byte, and `slack` (a ratio) more, but not that
+        its pool loses free space."""
+        least = pressure * (1 + 1e-9)
+        self.max_pressure[group] = max(least, min(
+            pressure * (1 + 1e-9 + slack), self._pressure_limits[group]))
         if group != self._tightened:
             self._tightened, self._needs = group, {}
 
     def tighten_to_current(self, slack: float) -> None:
         """Allows each data group its present highest pressure, and `slack` (a ratio) more."""
-        for group in self.max_pressure:
-            give_way()
-            self.set_max_pressure(group, self._highest_pressure(group), slack)
+        for group, pressure in self._highest_pressures().items():
+            self.set_max_pressure(group, pressure, slack)
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
-        """Allows these OSDs this utilization (a ratio of size), at most their fill limit."""
+        """Allows these OSDs this utilization (a ratio of size), at most what they ever may have."""
         give_way()
         for i in osds:
-            self.max_used_bytes[i] = min(float(self._placement.fill_limit_bytes[i]),
+            self.max_used_bytes[i] = min(self._most_bytes[i],
                                          utilization * self._placement.size_bytes[i])
         self._by_room.limits_changed()
 
@@ -100,6 +136,8 @@ class SearchConstraints:
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for pressure alone; a group that only loses a shard always fits."""
+        if plus == minus:
+            plus = minus = -1
         counts, limits, last = self._counts, self.max_pressure, self._tightened
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
         changes, needs = self._needs.get(osd, (-1, []))
@@ -113,9 +151,7 @@ class SearchConstraints:
         if last not in (-1, minus) and counts[last][osd] > max(0.0, free) * limits[last]:
             return False
         most = limits.get(plus)
-        if most is None or plus == minus:
-            return True
-        return counts[plus][osd] + 1 <= most * free
+        return most is None or counts[plus][osd] + 1 <= most * free
 
 
 #: A set is left as it is if single moves move less than this (a ratio of its bytes) and its fullest
