@@ -143,8 +143,8 @@ class MoveReduction:
             for other in others:
                 placement.candidates_examined += 1
                 more, saved = worth(initial, other)
-                if limits.fits(initial, more, group, group) and (
-                        limits.fits(osd, -more, group, group)):
+                # counts stay, and no group's pressure may rise
+                if limits.fits(initial, more, -1, -1) and limits.fits(osd, -more, -1, -1):
                     gain = self._costs.utilization_gain(osd, initial, more) + saved
                     if gain > least and placement.is_legal(other, initial, osd):
                         best, least = ((pg, osd, initial), (other, initial, osd)), gain

@@ -79,6 +79,7 @@ class Search:
         self.limits = SearchConstraints(placement, kept, 0.0 if any(
             placement.used_bytes[i] > limit for i, limit in placement.share_limit_bytes.items()
         ) else full / max([1e-9, *lowest]) - 1.0)
+        self.limits.tightened = frozenset(self.data_groups)
 
     def near_free_bytes(self) -> Dict[int, float]:
         """Data pool's id → the free space, in client bytes, below which it is far from what it can
@@ -108,7 +109,7 @@ class Search:
 
     def reduce(self) -> None:
         """Takes moves back as far as no maximum and no pool of the placement is the worse for it."""
-        self.limits.tighten_to_current(0.0)
+        self.limits.tighten_to_current(0.0, of_pools=True)
         # each class as it is, with what nothing can leave: below that nothing is gained
         for osd_set in self.sets:
             self.limits.set_max_utilization(

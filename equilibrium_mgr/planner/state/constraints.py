@@ -54,7 +54,7 @@ class SearchConstraints:
         self._counts = [group.counts for group in placement.groups]
         #: the group whose limit was set last; for OSDs that were asked about since: (their changes,
         #: the two largest (free bytes that another group needs, group))
-        self._tightened = -1
+        self._limited = -1
         self._needs: Dict[int, Tuple[int, List[Tuple[float, int]]]] = {}
         #: group → shards per free byte
         self.max_pressure: Dict[int, float] = {}
@@ -64,6 +64,7 @@ class SearchConstraints:
             for i in placement.groups[group].osds:
                 self._data_groups[i].append(group)
         self._groups = [placement.groups[group] for group in data_groups]
+        self.tightened = frozenset(data_groups)
         total: Dict[int, int] = {}   # pool → bytes
         for of_pool in self._groups:
             total[of_pool.pool.id] = total.get(of_pool.pool.id, 0) + of_pool.total_bytes
@@ -71,7 +72,7 @@ class SearchConstraints:
         self._pressure_limits = {group: max(
             pressure / (1.0 - _MOST_LOST), pool.pg_num * pool.size / (
                 placement.groups[group].size_ratio * max(1e-9, _PLENTY * room * total[pool.id])))
-            for group, pressure in self._highest_pressures().items()
+            for group, pressure in self._highest_pressures(True).items()
             for pool in (placement.groups[group].pool,)}
         self.max_pressure.update(self._pressure_limits)
 
@@ -88,9 +89,13 @@ class SearchConstraints:
         return SortedOsds(self._placement, osds,
                           lambda osd: -self.shards_per_free_byte(group, osd))
 
-    def _highest_pressures(self) -> Dict[int, float]:
-        """Data group → its pressure on the OSD that limits its pool, whichever of the pool's groups
-        that holds, and whether anything can leave it or not."""
+    def _highest_pressures(self, of_pools: bool) -> Dict[int, float]:
+        """Data group → its highest pressure; `of_pools`: that of the OSD that limits its pool,
+        whichever of the pool's groups that holds, and whether anything can leave it or not."""
+        if not of_pools:
+            return {group.index: max([self.shards_per_free_byte(group.index, osd)
+                                      for osd in group.osds], default=0.0)
+                    for group in self._groups}
         highest: Dict[int, float] = {}   # pool → as of shards of the mean size
         for group in self._groups:
             give_way()
@@ -105,13 +110,14 @@ class SearchConstraints:
         least = pressure * (1 + 1e-9)
         self.max_pressure[group] = max(least, min(
             pressure * (1 + 1e-9 + slack), self._pressure_limits[group]))
-        if group != self._tightened:
-            self._tightened, self._needs = group, {}
+        if group != self._limited:
+            self._limited, self._needs = group, {}
 
-    def tighten_to_current(self, slack: float) -> None:
-        """Allows each data group its present highest pressure, and `slack` (a ratio) more."""
-        for group, pressure in self._highest_pressures().items():
-            self.set_max_pressure(group, pressure, slack)
+    def tighten_to_current(self, slack: float, of_pools: bool = False) -> None:
+        """Allows each data group its present highest pressure, and `slack` (a ratio) more; those of
+        smaller pools all that they may have."""
+        for group, pressure in self._highest_pressures(of_pools).items():
+            self.set_max_pressure(group, pressure, slack if group in self.tightened else inf)
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
         """Allows these OSDs this utilization (a ratio of size), at most what they ever may have."""
@@ -136,9 +142,7 @@ class SearchConstraints:
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for pressure alone; a group that only loses a shard always fits."""
-        if plus == minus:
-            plus = minus = -1
-        counts, limits, last = self._counts, self.max_pressure, self._tightened
+        counts, limits, last = self._counts, self.max_pressure, self._limited
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
         changes, needs = self._needs.get(osd, (-1, []))
         if changes != self._placement.change_counts[osd]:   # with a hundred pools it takes long
@@ -151,7 +155,9 @@ class SearchConstraints:
         if last not in (-1, minus) and counts[last][osd] > max(0.0, free) * limits[last]:
             return False
         most = limits.get(plus)
-        return most is None or counts[plus][osd] + 1 <= most * free
+        if most is None or plus == minus:
+            return True
+        return counts[plus][osd] + 1 <= most * free
 
 
 #: A set is left as it is if single moves move less than this (a ratio of its bytes) and its fullest
