@@ -51,8 +51,8 @@ SITUATIONS = (
     Situation("ten pairs of upmap items", "max_upmap_items", (
         "option max_misplaced_ratio 0.3", "option max_upmap_items 10", "equilibrium on",
         "sim run 6h"), "6h", cluster=("random", 6)),
-    Situation("OSDs may have 25 PGs", "pg_count", (
-        "option max_misplaced_ratio 0.3", "config set global mon_max_pg_per_osd 25",
+    Situation("OSDs may have 23 PGs", "pg_count", (
+        "option max_misplaced_ratio 0.3", "config set global mon_max_pg_per_osd 23",
         "config set global osd_max_pg_per_osd_hard_ratio 1.25",
         "equilibrium on", "sim run 6h"), "6h"),
     Situation("one small pool is balanced", "pool_excluded", (

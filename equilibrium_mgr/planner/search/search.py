@@ -110,10 +110,14 @@ class Search:
     def reduce(self) -> None:
         """Takes moves back as far as no maximum and no pool of the placement is the worse for it."""
         self.limits.tighten_to_current(0.0, of_pools=True)
-        # each class as it is, with what nothing can leave: below that nothing is gained
+        # each class as it is, with what nothing can leave: below that nothing is gained, but on
+        # OSDs that alone may give, as an operator wants it
+        is_source = self._placement.is_source
         for osd_set in self.sets:
-            self.limits.set_max_utilization(
-                osd_set.osds, osd_set.max_utilization(self._placement))
+            for may_give in (False, True):
+                osds = [i for i in osd_set.osds if is_source[i] is may_give]
+                self.limits.set_max_utilization(osds, max(
+                    map(self._placement.utilization, osds), default=0.0))
         if self.weights.return_value:
             reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves,
                                       self.limits, self.weights.return_value)
