@@ -71,8 +71,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
 
 def _ordered(placement: PlacementState, bounds: UtilizationBounds,
              options: PlanOptions) -> List[ChangeGroup]:
-    """The changes of a whole plan in order. Where some have no order in which they may be made, what
-    was to help them is taken back as well."""
+    """The changes of a whole plan in order. Where some have no order in which they may be made,
+    what was to help them is taken back as well."""
     wanted = wanted_changes(placement)
     groups = order_changes(placement, wanted)
     if sum(map(len, groups)) == len(wanted) or options.drain_only:

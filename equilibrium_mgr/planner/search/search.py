@@ -108,7 +108,7 @@ class Search:
         return not told_to_end()
 
     def reduce(self) -> None:
-        """Takes moves back as far as no maximum and no pool of the placement is the worse for it."""
+        """Takes moves back as far as no maximum and no pool is the worse for it."""
         self.limits.tighten_to_current(0.0, of_pools=True)
         # each class as it is, with what nothing can leave: below that nothing is gained, but on
         # OSDs that alone may give, as an operator wants it
