@@ -149,10 +149,10 @@ class PendingMoves:
                    if not _is_counted(snapshot, pgid, entry, as_degraded))
 
     def is_unreported(self, pg: Pg, snapshot: Snapshot) -> bool:
-        """True of a PG of which nobody has reported that it moves, and whose new primary does
+        """True of a PG whose last report is from before it was to move, and whose new primary does
         report: it does not know of the PG, or withholds it."""
         entry = self.entries.get(pg.pgid)
-        return entry is not None and pg.reported_epoch < entry.epoch and (
+        return entry is not None and pg.reported_epoch < entry.epoch and "clean" in pg.state and (
             pg.up[0] in entry.targets and pg.up[0] not in snapshot.stale_osds)
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
