@@ -76,9 +76,13 @@ class Search:
         # what operators' weights want to leave an OSD may cost pools space
         kept = [group.index for group in placement.groups if group.shard_count
                 and keeps_space(self.costs.pool_weights[group.index])]
+        levels = [0.0] * len(lowest)
+        for osd_set in self.sets:
+            for i in osd_set.osds:
+                levels[i] = osd_set.may_reach or osd_set.bound + osd_set.goal_above_bound(weights)
         self.limits = SearchConstraints(placement, kept, 0.0 if any(
             placement.used_bytes[i] > limit for i, limit in placement.share_limit_bytes.items()
-        ) else full / max([1e-9, *lowest]) - 1.0)
+        ) else full / max([1e-9, *lowest]) - 1.0, levels)
         self.limits.tightened = frozenset(self.data_groups)
 
     def near_free_bytes(self) -> Dict[int, float]:

@@ -31,12 +31,13 @@ _PLENTY = 3.0
 class SearchConstraints:
     """Maximum used bytes per OSD, and maximum pressure per group of a pool that holds data.
 
-    Made before the first move: no device class may become fuller than it is, and no pool lose what
-    it has. `room` is what all pools can grow by (ratio); with 0 both may.
+    Made before the first move: no device class may become fuller than it is, but up to `levels`
+    (utilization by OSD), and no pool lose what it has. `room` is what all pools can grow by (ratio);
+    with 0 both may.
     """
 
     def __init__(self, placement: PlacementState, data_groups: Sequence[int],
-                 room: float = inf) -> None:
+                 room: float = inf, levels: Sequence[float] = ()) -> None:
         self._placement = placement
         full = placement.snapshot.full_ratio
         self.usable_bytes: List[float] = [full * size for size in placement.size_bytes]
@@ -45,8 +46,9 @@ class SearchConstraints:
         for i, name in enumerate(self.class_of):
             highest[name] = max(highest[name], placement.utilization(i))
         self._most_bytes = [
-            min(float(limit), highest[name] * size) for limit, name, size in zip(
-                placement.fill_limit_bytes, self.class_of, placement.size_bytes)]
+            min(float(limit), max(highest[name], level) * size) for limit, name, level, size in zip(
+                placement.fill_limit_bytes, self.class_of, levels or [0.0] * len(self.class_of),
+                placement.size_bytes)]
         self.max_used_bytes: List[float] = list(self._most_bytes)
         used, most = placement.used_bytes, self.max_used_bytes
         self._by_room = SortedOsds(
@@ -263,7 +265,8 @@ class OsdSetState:
 def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBounds,
               weights: Weights) -> List[OsdSetState]:
     """The states of a set's classes, the fullest first: each is to be lowered as far as it goes
-    while those before it are at their bounds, and is not filled above its maximum for them."""
+    while those before it are at their bounds, and is filled above its maximum only if these cannot
+    be there otherwise."""
     classes: Dict[str, List[int]] = {}
     for osd in osd_set.osds:
         classes.setdefault(placement.snapshot.osds[osd].device_class, []).append(osd)
@@ -275,10 +278,11 @@ def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBou
                      * placement.size_bytes[i] for before in states[:number] for i in before.osds
                      if abs(bounds.utilizations[placement.osd_ids[i]] - state.bound) < _LEVEL])
         if number:
-            state.may_reach = min(states[0].bound, state.max_utilization(placement))
+            level = max(state.bound - spare / state.size_bytes, state.mean(placement))
+            state.may_reach = max(
+                level, min(states[0].bound, state.max_utilization(placement)))
             # at first they take what comes from those before, and give it back if these are level
-            state.bound = state.may_reach if not spare else min(state.may_reach, max(
-                state.bound - spare / state.size_bytes, state.mean(placement)))
+            state.bound = state.may_reach if not spare else min(state.may_reach, level)
     # pools that may use several are limited by the fullest
     states[0].usable_bytes = sum([state.usable_bytes for state in states])
     return states
