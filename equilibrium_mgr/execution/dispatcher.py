@@ -284,7 +284,8 @@ class UpmapDispatcher:
             pg = before.pgs[change.pgid]
             if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
                 self.pending.entries.pop(change.pgid, None)
-                if change.pgid in self.activating:
+                if change.pgid in self.withheld(before) and (
+                        set(change.up_before) - set(change.up_after)):
                     withheld.append(self._note_withheld(change, before))
         for dropped in result.rejected:
             if dropped.change.pgid in added and _is_as_before(

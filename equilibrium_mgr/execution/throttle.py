@@ -25,7 +25,8 @@ from typing import (
 
 from ..crush.placement import NO_OSD
 from ..plan.model import (
-    BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, PgChange, is_same_placement, moves_nothing)
+    BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, PgChange, is_same_placement, moves_nothing,
+    takes_back)
 from ..plan.options import effective_fill_limit, raised_nearfull_ratio, upmap_pairs_left
 from ..plan.usage import share_limits
 from ..runtime.formatting import format_deadline, format_percent
@@ -34,7 +35,7 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.immovable_reasons import (
     OF_MOTION, OF_RULE, TO_MERGE, TRANSIENT, untrusted_state)
-from ..snapshot.model import Osd, Pg, Pool, SizedShards, Snapshot, shard_changes
+from ..snapshot.model import Osd, Pg, Pool, SizedShards, Snapshot, pool_of, shard_changes
 from ..snapshot.operator_weights import held_sentence
 from ..snapshot.pools import merge_target
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
@@ -679,7 +680,9 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
             state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
                                candidate.copies)
     changing = changing_pg_nums(snapshot)
-    few = [change for change in found.send if change.pgid not in urgent] if changing else []
+    few = [change for change in found.send if change.pgid not in urgent and not takes_back(
+        snapshot.pgs[change.pgid], change.up_after, snapshot.pools[pool_of(change.pgid)].erasure)
+           ] if changing else []
     # each map makes PGs peer, for which steps of pg_num wait: fewer maps, of more items each
     if len(few) == len(found.send) < len(limits.in_flight) and kind not in MOTIONLESS:
         found.send[:] = []

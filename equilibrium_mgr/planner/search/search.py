@@ -78,8 +78,11 @@ class Search:
                 and keeps_space(self.costs.pool_weights[group.index])]
         levels = [0.0] * len(lowest)
         for osd_set in self.sets:
+            level = osd_set.may_reach or osd_set.bound
+            if level > osd_set.max_utilization(placement):   # shards are whole
+                level += osd_set.typical_shard
             for i in osd_set.osds:
-                levels[i] = osd_set.may_reach or osd_set.bound + osd_set.goal_above_bound(weights)
+                levels[i] = level
         self.limits = SearchConstraints(placement, kept, 0.0 if any(
             placement.used_bytes[i] > limit for i, limit in placement.share_limit_bytes.items()
         ) else full / max([1e-9, *lowest]) - 1.0, levels)

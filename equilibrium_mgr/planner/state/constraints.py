@@ -278,7 +278,8 @@ def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBou
                      * placement.size_bytes[i] for before in states[:number] for i in before.osds
                      if abs(bounds.utilizations[placement.osd_ids[i]] - state.bound) < _LEVEL])
         if number:
-            level = max(state.bound - spare / state.size_bytes, state.mean(placement))
+            level = min(state.bound, max(
+                state.bound - spare / state.size_bytes, state.mean(placement)))
             state.may_reach = max(
                 level, min(states[0].bound, state.max_utilization(placement)))
             # at first they take what comes from those before, and give it back if these are level
