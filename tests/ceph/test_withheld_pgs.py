@@ -14,7 +14,7 @@ from .harness.commands import equilibrium, ready_plan, shards_in_flight, status
 
 pytestmark = pytest.mark.releases(16, 20)
 
-TAKEN_BACK_SECONDS = 240.0
+TAKEN_BACK_SECONDS = 480.0
 
 
 def state(cluster: DaemonCluster, pgid: str) -> str:
