@@ -150,11 +150,6 @@ class OsdSetState:
         self.may_reach = 0.0   # utilization that others may fill them to
         lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in self.osds}
         self.bound = max(lowest.values())
-        if any(placement.capacity_bytes[i] < placement.size_bytes[i] for i in self.osds):
-            # weights that are kept may ask for more on some OSDs than is on any: that of the others
-            highest = self.max_utilization(placement) + _LEAST_GOAL
-            self.bound = max([level for level in lowest.values() if level <= highest],
-                             default=self.bound)
         self.size_bytes = sum(placement.size_bytes[i] for i in self.osds)
         #: bytes that pools can use per 1.0 that the highest utilization is lowered
         self.usable_bytes = sum(lowest[i] * placement.size_bytes[i] for i in self.osds) / max(
