@@ -12,7 +12,7 @@ from .daemons import wait_for
 from .harness import workload
 from .harness.commands import equilibrium, ready_plan, shards_in_flight, status
 
-pytestmark = pytest.mark.releases(16, 20)
+pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
 
 TAKEN_BACK_SECONDS = 480.0
 
