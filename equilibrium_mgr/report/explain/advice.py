@@ -451,7 +451,9 @@ def weights_advice(context: ExplainContext) -> List[Row]:
     ready; ratios."""
     bounds = context.view.utilization_bounds
     found: List[Row] = []
-    for name, cut in bounds.at_bound.items() if bounds is not None else ():
+    if bounds is None:
+        return found
+    for name, cut in bounds.at_bound.items():
         held = [osd for osd in context.snapshot.osds.values()
                 if osd.share < 1.0 and context.snapshot.set_of(osd.id) == name and osd.is_for_data]
         bound, proof = bounds.highest[name], bounds.cuts.get(cut)
