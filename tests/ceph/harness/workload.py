@@ -110,14 +110,17 @@ def usage_of(cluster: DaemonCluster) -> Usage:
     return Usage({node["id"]: node["kb_used"] / node["kb"] for node in nodes if node["kb"]})
 
 
-def settled_usage(cluster: DaemonCluster, seconds: float = 90.0, quiet: int = 8) -> Usage:
+def settled_usage(cluster: DaemonCluster, seconds: float = 180.0, quiet: int = 8) -> Usage:
     """Usage once no OSD holds a PG that it has to delete, and none's has changed for `quiet`
     seconds: BlueStore frees space with a delay, OSDs report every 5 s, and a busy machine deletes
-    late."""
+    late. ClusterError says what was not settled."""
     seen: List[Usage] = []
+    held = placed = 0
 
     def settled() -> bool:
-        if _pgs_held(cluster) > sum(len(held) for held in _holders(cluster)):
+        nonlocal held, placed
+        held, placed = _pgs_held(cluster), sum(len(osds) for osds in _holders(cluster))
+        if held > placed:
             seen.clear()
             return False
         seen.append(usage_of(cluster))
@@ -125,7 +128,11 @@ def settled_usage(cluster: DaemonCluster, seconds: float = 90.0, quiet: int = 8)
         return len(last) == quiet and all(
             abs(a - b) < 1e-4 for one in last
             for a, b in zip(one.utilization.values(), last[-1].utilization.values()))
-    wait_for("settled statistics", settled, seconds, pause=1.0)
+    try:
+        wait_for("settled statistics", settled, seconds, pause=1.0)
+    except ClusterError as error:
+        raise ClusterError(f"{error}; OSDs hold {held} PGs of {placed}, "
+                           f"usage {[usage.utilization for usage in seen[-3:]]}") from None
     return seen[-1]
 
 
