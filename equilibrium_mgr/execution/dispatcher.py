@@ -1,5 +1,5 @@
-"""Carries a batch through: has it chosen (throttle.py), sends it, has it verified (execution.py), and
-keeps pending moves, rejections and cooldowns."""
+"""Carries a batch through: has it chosen (throttle.py), sends it, has it verified (execution.py),
+and keeps pending moves, rejections and cooldowns."""
 from __future__ import annotations
 
 import logging
@@ -38,8 +38,8 @@ _MISPLACED_GROWTH = 0.0001
 #: is its new primary nobody reports it at all; after this longer time silent OSDs are known.
 _WITHHELD_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
-#: For so long after a failover, upmap items are believed to tell where the data of what the last mgr
-#: sent is, even where its PG counts as degraded.
+#: For so long after a failover, upmap items are believed to tell where the data of what the last
+#: mgr sent is, even where its PG counts as degraded.
 _BELIEVED_SECONDS = 3600.0
 
 

@@ -102,7 +102,7 @@ class Weights(NamedTuple):
     max_rise: float = 0.0059          # how far above the bound U may rise to lower pressure (ratio)
     pressure_slack: float = 0.01      # how far pressure may rise again to lower U (ratio of it)
     fixed_cost_steps: float = 0.5     # cost of an operation beside its bytes: p × step × OSD bytes
-    return_value: float = 0.02        # p at which moves are reverted in the end; 0: none is
+    return_value: float = 2.0         # p at which moves are reverted in the end; 0: none is
 
 
 class ScoreWeights(NamedTuple):
@@ -122,7 +122,7 @@ _EVEN = Weights(
     tightening_price=0.002, return_value=0.0, near_space=0.0)
 _LEAST_MOTION = Weights(
     prices=(0.30, 0.10, 0.05), tightening_price=0.05, usable_value=0.5, far_usable_value=0.5,
-    count_move_budget=0.0, pool_space_budget=0.03, return_value=0.1, near_space=0.0)
+    count_move_budget=0.0, pool_space_budget=0.03, near_space=0.0)
 
 #: Per aim the weights of each search; all searches are tried where they are cheap, and scored. The
 #: further ones differ in what tightening weighs: which ends best cannot be told beforehand.
@@ -169,3 +169,8 @@ def pool_weight(share: float) -> float:
 def holds_data(weight: float) -> bool:
     """True for the weight of a pool whose pressure is lowered for more free space."""
     return weight >= 0.5 * _DATA_WEIGHT
+
+
+def keeps_space(weight: float) -> bool:
+    """True for the weight of a pool that no plan may take free space from."""
+    return weight >= pool_weight(DATA_SHARE / 2.0)

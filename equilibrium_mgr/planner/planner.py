@@ -50,7 +50,7 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
              else frozenset(snapshot.pools) - options.pool_ids)
     bounds = utilization_bounds(snapshot, fixed)
     placement, finished = multi_start_search(snapshot, options, bounds)
-    groups = order_changes(placement, wanted_changes(placement))
+    groups = _ordered(placement, bounds, options)
     stop_reason, kept = _within_limits(groups, options)
     beginning = [change for group in kept for change in group]
     # what is to leave goes first, whatever else would gain more
@@ -67,6 +67,23 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
                         [(osds[a], osds[b]) for a, b in change.moves])
     return changes.plan(stop_reason if finished else INTERRUPTED, options, bounds)._replace(
         stuck=stuck_shards(placement, options), kind=DRAIN if options.drain_only else BALANCE)
+
+
+def _ordered(placement: PlacementState, bounds: UtilizationBounds,
+             options: PlanOptions) -> List[ChangeGroup]:
+    """The changes of a whole plan in order. Where some have no order in which they may be made,
+    what was to help them is taken back as well."""
+    wanted = wanted_changes(placement)
+    groups = order_changes(placement, wanted)
+    if sum(map(len, groups)) == len(wanted) or options.drain_only:
+        return groups
+    made = {change.pg for group in groups for change in group}
+    for change in wanted:
+        for source, target in change.moves if change.pg not in made else ():
+            placement.move(change.pg, target, source)
+    Search(placement, bounds, AIM_WEIGHTS[options.aim][0]).reduce()
+    placement.observers.clear()
+    return order_changes(placement, wanted_changes(placement))
 
 
 def _within_limits(groups: List[ChangeGroup],
@@ -259,7 +276,8 @@ class LimitedSearch:
         self.sets: List[OsdSetState] = search.sets
         self.data_groups = search.data_groups
         self.near_free_bytes = search.near_free_bytes()
-        self._limits = search.limits()
+        self._limits = search.limits
+        self._limits.tighten_to_current(0.0)
         self._relief: Relief = search.relief(self._limits)
         self._targets = search.targets
         self._shard_index = search.shard_index

@@ -30,7 +30,8 @@ def refresh(cluster: Cluster, pg: Pg) -> None:
     is_clean = not pg.movable or (
         not pg.transfers and pg.held == up and pg.pgid not in cluster.peering
         and pg.pgid not in cluster.map.pg_temp and len(up) == cluster.size_of(pg)
-        and NONE not in up and not _is_merging(cluster, pg) and pg.scrub_until <= cluster.clock.now and not pg.inconsistent)
+        and NONE not in up and not _is_merging(cluster, pg)
+        and pg.scrub_until <= cluster.clock.now and not pg.inconsistent)
     if is_clean:
         cluster.unclean.pop(pg.pgid, None)
     else:

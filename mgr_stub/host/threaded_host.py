@@ -177,8 +177,8 @@ class _JobCount:
         self.is_over = False                 # the module shuts down
 
     def all_wait(self, now: float) -> bool:
-        """True where no job runs until somebody lets it, or time passes: one does at a time, so that
-        those behind one that waits do, too."""
+        """True where no job runs until somebody lets it, or time passes: one does at a time, so
+        that those behind one that waits do, too."""
         waits = not self.is_over and any(moment > now for moment in self.waits_until)
         return not self.unfinished or self.held > 0 or waits
 

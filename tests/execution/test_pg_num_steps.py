@@ -1,5 +1,5 @@
-"""While the mgr changes a pg_num: what its steps touch stays, the OSDs that they need are spared, and
-maps are few. Asked again of the newest map."""
+"""While the mgr changes a pg_num: what its steps touch stays, the OSDs that they need are spared,
+and maps are few. Asked again of the newest map."""
 from __future__ import annotations
 
 from equilibrium_mgr.execution.dispatcher import _is_allowed

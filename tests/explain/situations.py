@@ -25,7 +25,7 @@ SITUATIONS = (
     Situation("an OSD is lost", "degraded", (
         _SLOW, "equilibrium on", "sim run 5m", "sim osd lose 9", "sim run 15m"), "12h"),
     Situation("pg_num grows", "pg_num_changing", (
-        _SLOW, "sim run 1m", "sim pool pg_num fs 16", "equilibrium on", "sim run 15m"), "20h"),
+        _SLOW, "sim run 1m", "sim pool pg_num fs 64", "equilibrium on", "sim run 15m"), "20h"),
     Situation("CRUSH has just changed", "settling", (
         "equilibrium on", "sim run 10h", "sim host add spare 1 500G", "sim run 61s"), "10m"),
     Situation("a PG was moved a short while ago", "cooldown", (
@@ -51,8 +51,8 @@ SITUATIONS = (
     Situation("ten pairs of upmap items", "max_upmap_items", (
         "option max_misplaced_ratio 0.3", "option max_upmap_items 10", "equilibrium on",
         "sim run 6h"), "6h", cluster=("random", 6)),
-    Situation("OSDs may have 25 PGs", "pg_count", (
-        "option max_misplaced_ratio 0.3", "config set global mon_max_pg_per_osd 25",
+    Situation("OSDs may have 23 PGs", "pg_count", (
+        "option max_misplaced_ratio 0.3", "config set global mon_max_pg_per_osd 23",
         "config set global osd_max_pg_per_osd_hard_ratio 1.25",
         "equilibrium on", "sim run 6h"), "6h"),
     Situation("one small pool is balanced", "pool_excluded", (

@@ -93,3 +93,17 @@ def test_no_target_gets_more_pg_shards_than_it_may_have(seed: int) -> None:
         counts[move.source] -= 1
         counts[move.target] += 1
         assert counts[move.target] <= most, move
+
+
+@pytest.mark.parametrize("emptier, fuller", [(0, 8), (8, 6), (6, 9)], ids=[
+    "a new class gets data", "each takes from the other", "an overfull class gives"])
+def test_a_class_may_end_fuller_where_others_cannot_be_emptier_otherwise(
+        emptier: int, fuller: int) -> None:
+    """One pool on two classes: SSDs with few or many shards of 8 GiB beside level HDDs."""
+    cluster = Cluster(hosts(1, 6), {0: OSD_RULE}, {osd: "ssd" if osd > 3 else "hdd"
+                                                   for osd in range(6)}).pool(1, size=1)
+    on = [0, 1, 2, 3] * fuller + [4, 5] * emptier
+    for ps, osd in enumerate(on):
+        cluster.pg(f"1.{ps:x}", [osd], num_bytes=8 * GIB)
+    after = make_plan(cluster.snapshot(), PlanOptions()).after
+    assert max(row.max for row in after.classes.values()) <= 0.08 * (len(on) / 6.0 + 1.0)

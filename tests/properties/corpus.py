@@ -1,7 +1,7 @@
 """What is said of all random clusters together, and printed when the tests are through."""
 from __future__ import annotations
 
-from typing import Iterator, List, NamedTuple
+from typing import Iterator, List, NamedTuple, Tuple
 
 #: Clusters named one by one.
 _SHOWN = 10
@@ -43,6 +43,7 @@ class Corpus:
     def __init__(self) -> None:
         self.classes: List[ClassFigures] = []
         self.clusters: List[ClusterFigures] = []
+        self.returnable: List[Tuple[int, int]] = []   # bytes of those that a plan moved
 
     def realized(self) -> float:
         """The share of all utilization that could be taken off the fullest OSDs."""
@@ -70,3 +71,7 @@ class Corpus:
             yield "bytes efficiency: " + ", ".join(
                 f"{aim} {self.bytes_efficiency(aim):.2f}"
                 for aim in sorted({f.aim for f in self.clusters}))
+        if self.returnable:
+            yield (f"moved for nothing: {sum(b for b, _ in self.returnable)} of"
+                   f" {sum(b for _, b in self.returnable)} bytes, "
+                   f"{sum(b > 0.03 * m for b, m in self.returnable)} plans")

@@ -1,7 +1,8 @@
-"""L6, L7, L12: how near plans come to what could be had, and at what price."""
+"""L6, L7, L12-L14: how near plans come to what could be had, and at what price."""
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from math import inf
+from typing import Dict, Mapping, Sequence, Tuple
 
 import pytest
 from tests.properties.corpus import ClassFigures, ClusterFigures, Corpus
@@ -164,3 +165,83 @@ def assert_no_worse(case: Planned, free: Plan, bound: Plan) -> None:
         osd = usage.fullest_osd
         shard = largest_shard(case.snapshot, Replay(case.snapshot, case.plan.moves), osd)
         assert usage.max <= bound.after.classes[name].max + shard + _SAME, name
+
+
+#: A pool with a smaller ratio of all bytes may lose space, and what others may lose of theirs.
+_DATA, _MOST_LOST = 0.005, 0.02
+_PLENTY = 3.0
+#: Of the bytes that a plan moves (ratio).
+_WASTED = 0.03
+
+
+def free_bytes(end: Replay) -> Dict[int, float]:
+    """Pool id → client bytes that fit before its first OSD is full; of a rule that is known."""
+    counts: Dict[Tuple[int, int], int] = {}
+    for pgid, up in end.up.items():
+        for osd in up:
+            key = end.snapshot.pgs[pgid].pool, osd
+            counts[key] = counts.get(key, 0) + 1
+    free: Dict[int, float] = {}
+    for (number, osd), count in counts.items():
+        pool, of_osd = end.snapshot.pools[number], end.snapshot.osds.get(osd)
+        if pool.rule is not None and of_osd is not None and of_osd.has_statistics:
+            unused = end.snapshot.full_ratio * of_osd.size_bytes - end.used[osd]
+            free[number] = min(free.get(number, inf),
+                               max(0.0, unused) * pool.pg_num * pool.data_shards / count)
+    return free
+
+
+def test_l13_no_pool_loses_free_space(case: Planned) -> None:
+    """Whatever the aim, unless it keeps three times what all pools together have by their data. To
+    empty an OSD, as an operator wants it, may cost pools space."""
+    plan = case.plan
+    if bytes_beyond_share(case.snapshot):
+        return
+    before = free_bytes(Replay(case.snapshot))
+    after = free_bytes(Replay(case.snapshot, plan.moves))
+    stored: Dict[int, int] = {}
+    for pg in case.snapshot.pgs.values():
+        stored[pg.pool] = stored.get(pg.pool, 0) + pg.shard_bytes * len(pg.up)
+    assert plan.after.room is not None
+    room = plan.after.room.bytes / max(1, sum(
+        pool.stored_bytes for pool in case.snapshot.pools.values()))
+    for pool, data in stored.items():
+        sizes = case.snapshot.pools[pool].size / case.snapshot.pools[pool].data_shards
+        if data >= _DATA * sum(stored.values()) and pool in before:
+            assert after[pool] >= (1.0 - _MOST_LOST) * before[pool] - 1 or (
+                after[pool] * sizes >= _PLENTY * room * data), pool
+
+
+def test_l14_returnable_bytes(case: Planned, corpus: Corpus) -> None:
+    """Collected here, judged below: put back one by one, the largest first, what leaves every
+    maximum and every pool as they are. Evenness for its own sake is what one aim moves bytes
+    for."""
+    plan, snapshot = case.plan, case.snapshot
+    if case.options.aim == "even" or bytes_beyond_share(snapshot):
+        return
+    end = Replay(snapshot, plan.moves)
+    returned = 0
+    for move in sorted(plan.moves, key=lambda move: -move.bytes):
+        before, free = {name: end.highest(name) for name in plan.after.classes}, free_bytes(end)
+        rule, up = snapshot.pools[snapshot.pgs[move.pgid].pool].rule, end.up[move.pgid]
+        wanted = [move.source if osd == move.target else osd for osd in up]
+        if (move.target not in up or move.source in up or rule is None or rule.violation(wanted)
+                or rule.upmap_rejection(wanted)
+                or snapshot.osds[move.source].unusable_reason() is not None):
+            continue
+        back = move._replace(source=move.target, target=move.source)
+        end.move(back)
+        if any(end.highest(name) > highest for name, highest in before.items()) or any(
+                now < free[pool] for pool, now in free_bytes(end).items()):
+            end.move(move)
+        else:
+            returned += move.bytes
+    corpus.returnable.append((returned, plan.bytes))
+
+
+def test_l14_little_that_was_moved_could_have_stayed(corpus: Corpus) -> None:
+    skip_where_few(corpus)
+    assert sum(returned for returned, _ in corpus.returnable) <= _WASTED * sum(
+        moved for _, moved in corpus.returnable)
+    assert sum(returned > _WASTED * moved for returned, moved in corpus.returnable) <= (
+        0.08 * len(corpus.returnable))

@@ -1,4 +1,4 @@
-"""Which PGs the mgr's steps of pg_num and pgp_num will touch, apart from how the module tells it."""
+"""Which PGs the mgr's steps of pg_num and pgp_num touch, apart from how the module tells it."""
 from __future__ import annotations
 
 from typing import Any, Mapping

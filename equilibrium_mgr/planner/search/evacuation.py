@@ -17,6 +17,7 @@ from ...plan.model import StuckShards
 from ...plan.options import PlanOptions
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot import reason_codes as codes
+from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState, pg_refusal
 from ..state.target_index import TargetIndex
@@ -45,9 +46,9 @@ def drained_osds(placement: PlacementState) -> List[int]:
 
 
 def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
-             relief: Relief) -> None:
-    """Moves shards off the drained OSDs as far as it can, or until it is told to end. `relief` is
-    within no limits but those of the OSDs."""
+             relief: Relief, limits: SearchConstraints) -> None:
+    """Moves shards off the drained OSDs as far as it can, or until it is told to end. `limits`,
+    which `relief` has as well, are no others than those of the OSDs."""
     placement = costs.placement
     drained = drained_osds(placement)
     for is_return in (True, False):
@@ -61,7 +62,7 @@ def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
     goal = OverfullOsd(tuple(i for i, takes in enumerate(placement.is_target) if takes), 0.0, 0.0)
     for source in drained:
         while placement.shards[source] and give_way(placement.moves_made):
-            found = (joint_moves.best(source, 0.0, -inf)
+            found = (joint_moves.best(source, 0.0, limits, -inf)
                      or relief.ejection_chain(source, goal))
             if found is None:
                 break

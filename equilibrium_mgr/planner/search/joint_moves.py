@@ -11,6 +11,7 @@ from bisect import bisect_left
 from itertools import islice
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..state.constraints import SearchConstraints
 from ..state.cost_model import NOISE, CostModel
 from ..state.placement_state import ShardMove
 from ..state.shard_groups import ShardGroup
@@ -41,16 +42,17 @@ class JointMoves:
         self._targets = targets
         self._shard_index = shard_index
 
-    def best(self, source: int, price: float, least: float = NOISE) -> Optional[JointMove]:
-        """Returns the best joint move that an OSD takes part in, or None where none gains more
-        than `least`."""
+    def best(self, source: int, price: float, limits: SearchConstraints,
+             least: float = NOISE) -> Optional[JointMove]:
+        """Returns the best joint move that an OSD takes part in within the limits, or None where
+        none gains more than `least`."""
         placement = self._placement
         best: Optional[JointMove] = None
         for steps in self.candidates(source):
             placement.candidates_examined += 1
             gain = self.gain(steps, price)
             if gain > (best.gain if best else least) and all(
-                    placement.has_room(target, placement.size_on(pg, a))
+                    limits.fits(target, placement.size_on(pg, a), placement.group_of(pg, a), -1)
                     for pg, a, target in steps) and placement.is_legal_joint(steps):
                 best = JointMove(gain, steps)
         return best

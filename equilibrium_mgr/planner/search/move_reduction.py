@@ -42,9 +42,10 @@ class MoveReduction:
         self._limits = limits
         self._price = price
 
-    def revert_unneeded(self) -> None:
-        """Returns displaced shards to where they were where all limits hold and little is lost."""
+    def revert_unneeded(self) -> int:
+        """Returns displaced shards to where they were where all limits hold; how many have."""
         placement = self._placement
+        returned = 0
         for negative, pg, source, group in self._shard_index.all_displaced():
             if not give_way():
                 break
@@ -54,6 +55,7 @@ class MoveReduction:
                 step = pg, source, initial
                 if self._pays((step,), -negative, group) and placement.is_legal(*step):
                     placement.move(*step)
+                    returned += 1
                     break
             else:
                 together = self._joint_moves.return_moves(pg, source, placement.groups[group])
@@ -61,6 +63,8 @@ class MoveReduction:
                         placement.is_legal_joint(together)):
                     for step in together:
                         placement.move(*step)
+                        returned += 1
+        return returned
 
     def _pays(self, steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
         return (self._joint_moves.gain(steps, self._price) > 0.0
@@ -139,8 +143,8 @@ class MoveReduction:
             for other in others:
                 placement.candidates_examined += 1
                 more, saved = worth(initial, other)
-                if limits.fits(initial, more, group, group) and (
-                        limits.fits(osd, -more, group, group)):
+                # counts stay, and no group's pressure may rise
+                if limits.fits(initial, more, -1, -1) and limits.fits(osd, -more, -1, -1):
                     gain = self._costs.utilization_gain(osd, initial, more) + saved
                     if gain > least and placement.is_legal(other, initial, osd):
                         best, least = ((pg, osd, initial), (other, initial, osd)), gain

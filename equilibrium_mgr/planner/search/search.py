@@ -12,12 +12,13 @@ A search that is asked to end leaves a placement that is better than the initial
 """
 from __future__ import annotations
 
+from math import inf
 from typing import Dict, List
 
 from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
-from ..objective import PRESSURE, Weights, holds_data
+from ..objective import PRESSURE, Weights, holds_data, keeps_space
 from ..state.constraints import SearchConstraints, states_of
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
@@ -32,8 +33,8 @@ from .tightening import Tightening
 #: No step of tightening is smaller, whatever a shard's size: a ratio of an OSD.
 _LEAST_STEP = 0.001
 
-#: A detour that is shortened may reveal another one; later passes find little, as measured.
-_DETOUR_PASSES = 3
+#: What returns may leave a place to others; later passes find little, as measured.
+_REDUCTION_PASSES = 3
 
 #: The last prices only refine; skipped if nothing has moved and all sets are near their bound.
 _FINE_PRICES = 2
@@ -72,6 +73,20 @@ class Search:
         self.data_groups = [
             group.index for group in placement.groups
             if group.shard_count and holds_data(self.costs.pool_weights[group.index])]
+        # what operators' weights want to leave an OSD may cost pools space
+        kept = [group.index for group in placement.groups if group.shard_count
+                and keeps_space(self.costs.pool_weights[group.index])]
+        levels = [0.0] * len(lowest)
+        for osd_set in self.sets:
+            level = osd_set.may_reach or osd_set.bound
+            if level > osd_set.max_utilization(placement):   # shards are whole
+                level += osd_set.typical_shard
+            for i in osd_set.osds:
+                levels[i] = level
+        self.limits = SearchConstraints(placement, kept, 0.0 if any(
+            placement.used_bytes[i] > limit for i, limit in placement.share_limit_bytes.items()
+        ) else full / max([1e-9, *lowest]) - 1.0, levels)
+        self.limits.tightened = frozenset(self.data_groups)
 
     def near_free_bytes(self) -> Dict[int, float]:
         """Data pool's id → the free space, in client bytes, below which it is far from what it can
@@ -87,32 +102,37 @@ class Search:
         """Searches to the end; False where it was told to end before. `drain_only`: nothing
         but the evacuation."""
         if drained_osds(self._placement):
-            evacuate(self.costs, self.targets, self._joint_moves,
-                     self.relief(SearchConstraints(self._placement, ())))
+            within = SearchConstraints(self._placement, (), 0.0)
+            evacuate(self.costs, self.targets, self._joint_moves, self.relief(within), within)
+            self.limits.tighten_to_current(inf)
         if drain_only:
             return not told_to_end()
         if give_way():
             self._descend()
         if not told_to_end():
-            limits = self._tighten()
-            if self.weights.return_value:
-                reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves, limits,
-                                          self.weights.return_value)
-                reduction.revert_unneeded()
-                for _ in range(_DETOUR_PASSES):
-                    if not reduction.shorten_detours():
-                        break
-                if self._placement.pinned:
-                    reduction.drop_pins()
+            self._tighten(self.limits)
+            self.reduce()
         return not told_to_end()
 
-    def limits(self) -> SearchConstraints:
-        """Builds limits that the placement keeps."""
-        limits = SearchConstraints(self._placement, self.data_groups)
+    def reduce(self) -> None:
+        """Takes moves back as far as no maximum and no pool is the worse for it."""
+        self.limits.tighten_to_current(0.0, of_pools=True)
+        # each class as it is, with what nothing can leave: below that nothing is gained, but on
+        # OSDs that alone may give, as an operator wants it
+        is_source = self._placement.is_source
         for osd_set in self.sets:
-            limits.set_max_utilization(
-                osd_set.osds, max(osd_set.may_reach, osd_set.max_utilization(self._placement)))
-        return limits
+            for may_give in (False, True):
+                osds = [i for i in osd_set.osds if is_source[i] is may_give]
+                self.limits.set_max_utilization(osds, max(
+                    map(self._placement.utilization, osds), default=0.0))
+        if self.weights.return_value:
+            reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves,
+                                      self.limits, self.weights.return_value)
+            for _ in range(_REDUCTION_PASSES):
+                if not reduction.revert_unneeded() + reduction.shorten_detours():
+                    break
+            if self._placement.pinned:
+                reduction.drop_pins()
 
     def relief(self, limits: SearchConstraints) -> Relief:
         """Builds what finds operations of relief within the limits."""
@@ -128,8 +148,8 @@ class Search:
         for number, osd_set in enumerate(self.sets):
             for i in osd_set.osds:
                 budget_of[i] = number
-        descent = Descent(self.costs, self.targets, self.shard_index, self._joint_moves, budgets,
-                          budget_of)
+        descent = Descent(self.costs, self.targets, self.shard_index, self._joint_moves,
+                          self.limits, budgets, budget_of)
         prices = self.weights.prices
         for number, price in enumerate(prices):
             if (number >= len(prices) - _FINE_PRICES and not self._placement.change_log
@@ -142,9 +162,12 @@ class Search:
 
     # -- tightening ----------------------------------------------------------------------------
 
-    def _tighten(self) -> SearchConstraints:
-        """Tightens the limits in turn; returns them as they are in the end."""
-        limits = self.limits()
+    def _tighten(self, limits: SearchConstraints) -> None:
+        """Tightens the limits in turn."""
+        limits.tighten_to_current(0.0)
+        for osd_set in self.sets:
+            limits.set_max_utilization(
+                osd_set.osds, max(osd_set.may_reach, osd_set.max_utilization(self._placement)))
         tightening = Tightening(self._placement, self.relief(limits), limits,
                                 self.weights.tightening_price)
         self._enforce_shares(tightening, limits)
@@ -167,8 +190,6 @@ class Search:
                                   if osd_set.may_reach else osd_set.bound),
                             osd_set.value_of_lowering(self.weights), step,
                             self.weights.fixed_cost_steps * self.weights.tightening_price * step)
-        limits.tighten_to_current(0.0)
-        return limits
 
     def _enforce_shares(self, tightening: Tightening, limits: SearchConstraints) -> None:
         """Moves what is still beyond an OSD's share off it at any cost: an operator wants it.

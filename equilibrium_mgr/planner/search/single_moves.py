@@ -12,6 +12,7 @@ from bisect import bisect_left
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
+from ..state.constraints import SearchConstraints
 from ..state.cost_model import NOISE, CostModel
 from ..state.target_index import ShardIndex, Shards, ShardsByGroup, TargetEntry, TargetIndex
 from .joint_moves import JointMoves
@@ -65,12 +66,14 @@ class Descent:
     """
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
-                 joint_moves: JointMoves, budgets: List[float], budget_of: Sequence[int]) -> None:
+                 joint_moves: JointMoves, limits: SearchConstraints, budgets: List[float],
+                 budget_of: Sequence[int]) -> None:
         self._costs = costs
         self._placement = costs.placement
         self._targets = targets
         self._shard_index = shard_index
         self._joint_moves = joint_moves
+        self._limits = limits
         self._budgets = budgets
         self._budget_of = budget_of
         #: OSD → its change count, and its groups then
@@ -108,7 +111,7 @@ class Descent:
         """Makes the move that gains most per shard; returns the OSDs it touched, none if none."""
         budget = self._budget_of[source]
         single = self._best(source, price, self._budgets[budget] <= 0.0)
-        joint = self._joint_moves.best(source, price)
+        joint = self._joint_moves.best(source, price, self._limits)
         if joint is not None and (single is None
                                   or joint.gain > len(joint.steps) * single.gain):
             for step in joint.steps:
@@ -152,10 +155,10 @@ class Descent:
             up, size = placement.up[pg], placement.pg_bytes[pg]
             if source not in up or target in up or source not in placement.initial_up[pg]:
                 continue
-            if not placement.has_room(target, size):
+            group = placement.group_of(pg, source)
+            if not self._limits.fits(target, size, group, -1):
                 continue
             gain = costs.utilization_gain(source, target, size) - price * size
-            group = placement.group_of(pg, source)
             counts = (costs.count_gain_on_leave(group, source)
                       - costs.count_loss_on_enter(group, target))
             whole = gain + counts - costs.move_cost[source]
@@ -169,7 +172,7 @@ class Descent:
         placement, costs = self._placement, self._costs
         for size, pg in displaced:
             for initial in placement.initial_osds(pg, source, group):
-                if not placement.has_room(initial, size):
+                if not self._limits.fits(initial, size, group, -1):
                     continue
                 floor = best.gain if best else NOISE
                 gain = (costs.utilization_gain(source, initial, size) + price * size
@@ -209,7 +212,7 @@ class Descent:
             if target == source or not members.may_reach(source, target):
                 continue
             counts = count_gain - self._costs.count_loss_on_enter(group, target)
-            best, gains = self._to(source, target, lists, price, counts, strict, best)
+            best, gains = self._to(source, target, group, lists, price, counts, strict, best)
             tried += 1
             if tried >= self._targets.patience and not gains or tried >= _TARGETS and best:
                 break
@@ -298,7 +301,7 @@ class Descent:
                         self._placement.groups[group].may_reach(source, target)):
                     continue
                 best, any_improves = self._to(
-                    source, target, grouped[group], price, counts,
+                    source, target, group, grouped[group], price, counts,
                     strict and group not in far, best)
                 improved = improved or any_improves
             tried += 1
@@ -325,8 +328,8 @@ class Descent:
 
     # -- one target --------------------------------------------------------------------------------
 
-    def _to(self, source: int, target: int, lists: Tuple[Shards, Shards], price: float,
-            counts: float, strict: bool,
+    def _to(self, source: int, target: int, group: int, lists: Tuple[Shards, Shards],
+            price: float, counts: float, strict: bool,
             best: Optional[Candidate]) -> Tuple[Optional[Candidate], bool]:
         """The best shard for one target if it is better than `best`, and True if any shard, legal
         or not, gains."""
@@ -353,7 +356,8 @@ class Descent:
                 any_improves = True
                 if best and gain <= best.gain:
                     break
-                if placement.has_room(target, size) and placement.is_legal(pg, source, target):
+                if self._limits.fits(target, size, group, -1) and (
+                        placement.is_legal(pg, source, target)):
                     best = Candidate(gain, gain - counts, pg, target)
                     break
         placement.candidates_examined += examined

@@ -22,22 +22,41 @@ from .target_index import SortedOsds
 #: Shards per free byte of a group that may have none: more than nothing, to divide by.
 _NEXT_TO_NONE = 1e-300
 
+#: What a pool may lose of the free space that it has before the first move (ratio), unless its free
+#: space stays so many times as large, by its data, as what is free for all pools alike.
+_MOST_LOST = 0.02
+_PLENTY = 3.0
+
 
 class SearchConstraints:
-    """Maximum used bytes per OSD, and maximum pressure per group of a pool that holds data."""
+    """Maximum used bytes per OSD, and maximum pressure per group of a pool that holds data.
 
-    def __init__(self, placement: PlacementState, data_groups: Sequence[int]) -> None:
+    Made before the first move: no device class may become fuller than it is, but up to `levels`
+    (utilization by OSD), and no pool lose what it has. `room` is what all pools can grow by (ratio);
+    with 0 both may.
+    """
+
+    def __init__(self, placement: PlacementState, data_groups: Sequence[int],
+                 room: float = inf, levels: Sequence[float] = ()) -> None:
         self._placement = placement
         full = placement.snapshot.full_ratio
         self.usable_bytes: List[float] = [full * size for size in placement.size_bytes]
-        self.max_used_bytes: List[float] = [float(most) for most in placement.fill_limit_bytes]
+        self.class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
+        highest = dict.fromkeys(self.class_of, 0.0 if room else inf)
+        for i, name in enumerate(self.class_of):
+            highest[name] = max(highest[name], placement.utilization(i))
+        self._most_bytes = [
+            min(float(limit), max(highest[name], level) * size) for limit, name, level, size in zip(
+                placement.fill_limit_bytes, self.class_of, levels or [0.0] * len(self.class_of),
+                placement.size_bytes)]
+        self.max_used_bytes: List[float] = list(self._most_bytes)
         used, most = placement.used_bytes, self.max_used_bytes
         self._by_room = SortedOsds(
             placement, range(len(most)), lambda osd: used[osd] - most[osd])
         self._counts = [group.counts for group in placement.groups]
         #: the group whose limit was set last; for OSDs that were asked about since: (their changes,
         #: the two largest (free bytes that another group needs, group))
-        self._tightened = -1
+        self._limited = -1
         self._needs: Dict[int, Tuple[int, List[Tuple[float, int]]]] = {}
         #: group → shards per free byte
         self.max_pressure: Dict[int, float] = {}
@@ -46,7 +65,18 @@ class SearchConstraints:
             give_way()
             for i in placement.groups[group].osds:
                 self._data_groups[i].append(group)
-            self.set_max_pressure(group, self._highest_pressure(group), 0.0)
+        self._groups = [placement.groups[group] for group in data_groups]
+        self.tightened = frozenset(data_groups)
+        total: Dict[int, int] = {}   # pool → bytes
+        for of_pool in self._groups:
+            total[of_pool.pool.id] = total.get(of_pool.pool.id, 0) + of_pool.total_bytes
+        #: group → the pressure at which its pool has lost as much free space as it may
+        self._pressure_limits = {group: max(
+            pressure / (1.0 - _MOST_LOST), pool.pg_num * pool.size / (
+                placement.groups[group].size_ratio * max(1e-9, _PLENTY * room * total[pool.id])))
+            for group, pressure in self._highest_pressures(True).items()
+            for pool in (placement.groups[group].pool,)}
+        self.max_pressure.update(self._pressure_limits)
 
     def shards_per_free_byte(self, group: int, osd: int) -> float:
         """The pressure of a group on an OSD; infinite where it has shards and nothing is free."""
@@ -61,27 +91,41 @@ class SearchConstraints:
         return SortedOsds(self._placement, osds,
                           lambda osd: -self.shards_per_free_byte(group, osd))
 
-    def _highest_pressure(self, group: int) -> float:
-        return max([self.shards_per_free_byte(group, osd)
-                    for osd in self._placement.groups[group].osds], default=0.0)
+    def _highest_pressures(self, of_pools: bool) -> Dict[int, float]:
+        """Data group → its highest pressure; `of_pools`: that of the OSD that limits its pool,
+        whichever of the pool's groups that holds, and whether anything can leave it or not."""
+        if not of_pools:
+            return {group.index: max([self.shards_per_free_byte(group.index, osd)
+                                      for osd in group.osds], default=0.0)
+                    for group in self._groups}
+        highest: Dict[int, float] = {}   # pool → as of shards of the mean size
+        for group in self._groups:
+            give_way()
+            highest[group.pool.id] = max([highest.get(group.pool.id, 0.0)] + [
+                group.size_ratio * self.shards_per_free_byte(group.index, osd)
+                for osd, count in enumerate(group.counts) if count])
+        return {group.index: highest[group.pool.id] / group.size_ratio for group in self._groups}
 
     def set_max_pressure(self, group: int, pressure: float, slack: float = 0.0) -> None:
-        """Allows the group this many shards per free byte, and `slack` (a ratio) more."""
-        self.max_pressure[group] = pressure * (1 + 1e-9 + slack)
-        if group != self._tightened:
-            self._tightened, self._needs = group, {}
+        """Allows the group this many shards per free byte, and `slack` (a ratio) more, but not that
+        its pool loses free space."""
+        least = pressure * (1 + 1e-9)
+        self.max_pressure[group] = max(least, min(
+            pressure * (1 + 1e-9 + slack), self._pressure_limits[group]))
+        if group != self._limited:
+            self._limited, self._needs = group, {}
 
-    def tighten_to_current(self, slack: float) -> None:
-        """Allows each data group its present highest pressure, and `slack` (a ratio) more."""
-        for group in self.max_pressure:
-            give_way()
-            self.set_max_pressure(group, self._highest_pressure(group), slack)
+    def tighten_to_current(self, slack: float, of_pools: bool = False) -> None:
+        """Allows each data group its present highest pressure, and `slack` (a ratio) more; those of
+        smaller pools all that they may have."""
+        for group, pressure in self._highest_pressures(of_pools).items():
+            self.set_max_pressure(group, pressure, slack if group in self.tightened else inf)
 
     def set_max_utilization(self, osds: Sequence[int], utilization: float) -> None:
-        """Allows these OSDs this utilization (a ratio of size), at most their fill limit."""
+        """Allows these OSDs this utilization (a ratio of size), at most what they ever may have."""
         give_way()
         for i in osds:
-            self.max_used_bytes[i] = min(float(self._placement.fill_limit_bytes[i]),
+            self.max_used_bytes[i] = min(self._most_bytes[i],
                                          utilization * self._placement.size_bytes[i])
         self._by_room.limits_changed()
 
@@ -100,7 +144,7 @@ class SearchConstraints:
 
     def fits_pressure(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """The same for pressure alone; a group that only loses a shard always fits."""
-        counts, limits, last = self._counts, self.max_pressure, self._tightened
+        counts, limits, last = self._counts, self.max_pressure, self._limited
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
         changes, needs = self._needs.get(osd, (-1, []))
         if changes != self._placement.change_counts[osd]:   # with a hundred pools it takes long
@@ -216,7 +260,8 @@ class OsdSetState:
 def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBounds,
               weights: Weights) -> List[OsdSetState]:
     """The states of a set's classes, the fullest first: each is to be lowered as far as it goes
-    while those before it are at their bounds, and is not filled above its maximum for them."""
+    while those before it are at their bounds, and is filled above its maximum only if these cannot
+    be there otherwise."""
     classes: Dict[str, List[int]] = {}
     for osd in osd_set.osds:
         classes.setdefault(placement.snapshot.osds[osd].device_class, []).append(osd)
@@ -228,10 +273,12 @@ def states_of(placement: PlacementState, osd_set: OsdSet, bounds: UtilizationBou
                      * placement.size_bytes[i] for before in states[:number] for i in before.osds
                      if abs(bounds.utilizations[placement.osd_ids[i]] - state.bound) < _LEVEL])
         if number:
-            state.may_reach = min(states[0].bound, state.max_utilization(placement))
-            # at first they take what comes from those before, and give it back if these are level
-            state.bound = state.may_reach if not spare else min(state.may_reach, max(
+            level = min(state.bound, max(
                 state.bound - spare / state.size_bytes, state.mean(placement)))
+            state.may_reach = max(
+                level, min(states[0].bound, state.max_utilization(placement)))
+            # at first they take what comes from those before, and give it back if these are level
+            state.bound = state.may_reach if not spare else min(state.may_reach, level)
     # pools that may use several are limited by the fullest
     states[0].usable_bytes = sum([state.usable_bytes for state in states])
     return states

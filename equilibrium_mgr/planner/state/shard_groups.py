@@ -117,8 +117,8 @@ class BlockLayout:
     def _zone(self, positional: bool) -> Optional[List[int]]:
         """OSD index → the innermost bucket that a single shard cannot leave.
 
-        Where every bucket of a type is in use, or shards come in fixed groups, one shard alone has
-        nowhere to go outside its bucket.
+        Where every bucket of a type is in use, or shards come in fixed groups or in full ones, one
+        shard alone has nowhere to go outside its bucket.
         """
         zone: Optional[List[int]] = None
         if self.block.is_msr:   # a stride may use several buckets, so each shard may go by itself
@@ -128,10 +128,9 @@ class BlockLayout:
             buckets = self._buckets(domain)
             full = all(len(children) <= domain.buckets_per_parent
                        for children in _by_parent(buckets, parents).values())
-            if not (full or (positional and domain.shards_per_bucket > 1)):
-                break
-            if not full and self.block.positions % domain.shards_per_bucket == 1:
-                break  # the last group is a single shard, which may go
+            rest = self.block.positions % domain.shards_per_bucket
+            if not full and (domain.shards_per_bucket == 1 or rest == 1 or rest and not positional):
+                break  # a single shard may go, and in a replicated pool one of a group as well
             zone = [buckets.get(i, 0) for i in range(len(self._osd_ids))]
             parents = buckets
         return zone

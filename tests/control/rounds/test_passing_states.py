@@ -1,7 +1,6 @@
 """What passes within seconds is looked at again within seconds, and is no trouble at once."""
 from __future__ import annotations
 
-import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
