@@ -25,7 +25,7 @@ SITUATIONS = (
     Situation("an OSD is lost", "degraded", (
         _SLOW, "equilibrium on", "sim run 5m", "sim osd lose 9", "sim run 15m"), "12h"),
     Situation("pg_num grows", "pg_num_changing", (
-        _SLOW, "sim run 1m", "sim pool pg_num fs 64", "equilibrium on", "sim run 15m"), "20h"),
+        _SLOW, "sim run 1m", "sim pool pg_num fs 16", "equilibrium on", "sim run 15m"), "20h"),
     Situation("CRUSH has just changed", "settling", (
         "equilibrium on", "sim run 10h", "sim host add spare 1 500G", "sim run 61s"), "10m"),
     Situation("a PG was moved a short while ago", "cooldown", (
@@ -35,7 +35,8 @@ SITUATIONS = (
     Situation("one backfill per OSD", "max_backfills", (
         _SLOW, *_NO_LIMITS, "option max_backfills_per_osd 1", *_RUN), "12h"),
     Situation("little transit", "max_transit", (
-        _SLOW, *_NO_LIMITS, "option max_transit_ratio 0.01", *_RUN), "12h"),
+        _SLOW, *_NO_LIMITS, "option max_transit_ratio 0.01",
+        "equilibrium on", "sim run 5m"), "12h"),
     Situation("misplaced limit", "misplaced_limit", (
         _SLOW, *_NO_LIMITS, "option max_misplaced_ratio 0.02", *_RUN), "12h"),
     Situation("misplaced limit below one PG", "misplaced_one_pg", (
