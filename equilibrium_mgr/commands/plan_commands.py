@@ -5,18 +5,16 @@ from __future__ import annotations
 import errno
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence
 
-from ..control.balancing_scope import osd_filter
+from ..control.balancing_scope import osd_filter, plan_options
 from ..control.journal import COMPLETED, outcome_code
 from ..execution.guards import CURE_BUILTIN
-from ..gateway.gateway import Gateway
 from ..plan.model import BALANCE, MOTIONLESS, Plan
-from ..plan.options import AIMS, OsdFilter, PlanOptions
+from ..plan.options import AIMS, OsdFilter
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.answer import CommandAnswer, CommandError, render_table
 from ..runtime.formatting import (
     format_bytes, format_percent, format_time, parse_size, plural, wrap)
-from ..settings import Settings
 from ..snapshot.model import pool_of
 from .base import ModuleParts
 
@@ -60,7 +58,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
         raise CommandError(errno.EINVAL,
                            f"--aim '{aim}' is not known; use one of {', '.join(AIMS)}")
     classes = settings.device_classes if device_class is None else frozenset((device_class,))
-    options = present_options(settings, gateway)._replace(
+    options = plan_options(settings, gateway.crush())._replace(
         sources=scope.sources, targets=scope.targets, pool_ids=pool_ids, limited_to=chosen.words(
             [names.get(pool, str(pool)) for pool in sorted(pool_ids or ())], classes),
         device_classes=classes,
@@ -72,16 +70,6 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
     return CommandAnswer({"plan": name, "state": "planning", "aim": options.aim},
                          f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                          " made")
-
-
-def present_options(settings: Settings, gateway: Gateway) -> PlanOptions:
-    """The limits of a plan that is made without arguments, and without an aim."""
-    scope = osd_filter(settings).scope(gateway.crush())
-    return PlanOptions(
-        pool_ids=settings.pool_ids, device_classes=settings.device_classes,
-        sources=scope.sources, targets=scope.targets,
-        fill_limit=settings.fill_limit, respect_weights=settings.respect_weights,
-        max_upmap_items=settings.max_upmap_items)
 
 
 def _refuse_name(parts: ModuleParts, name: str, replace: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Optional
 
+from ..control.balancing_scope import plan_options
 from ..observation.refusals import planned_usage
 from ..plan.model import BALANCE
 from ..plan_service.plan_service import FailureAnswer, FailureQuestion
@@ -27,7 +28,6 @@ from ..report.status import options_json, report_status
 from ..runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ..what_if.failure import find_failure
 from .base import ModuleParts
-from .plan_commands import present_options
 
 
 _KIB = 1 << 10
@@ -209,7 +209,7 @@ def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
     plan, settings = parts.plan(name), parts.settings()
     head, look = parts.plan_store.heads().get(name), parts.look(plan)
     comparison = None if not aims or plan.kind != BALANCE else parts.plan_service.compare(
-        name, present_options(settings, parts.gateway), settings.max_plan_seconds)
+        name, plan_options(settings, parts.gateway.crush()), settings.max_plan_seconds)
     created = head.created_at if head is not None else None
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,

@@ -38,7 +38,6 @@ from .balancing_scope import automatic_options
 SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 60.0, 300.0
 #: Seconds after which a plan that was not taken up, or of which nothing was sent, is made again.
 PACE_SECONDS = 600.0
-_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 #: An OSD's utilization must differ by this much: more than twice the measurement noise of a full
 #: OSD.
 _UTILIZATION = 0.03
@@ -60,7 +59,7 @@ class ClusterMark(NamedTuple):
     min_gain: float                          # a ratio, as the option
     full_ratios: Tuple[float, float, float]  # full, backfillfull, nearfull
     osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed, class, place in the tree
-    pools: Mapping[int, Tuple[Any, ...]]     # pg_num, size, rule, why immovable
+    pools: Mapping[int, Tuple[Any, ...]]     # Pool.shape, and the rule itself
     drained_osds: FrozenSet[int]             # nothing may go to these
     placed: ShardCounts                      # by the up sets; empty where it does not matter
     down_osds: FrozenSet[int]
@@ -98,9 +97,7 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         full_ratios=(snapshot.full_ratio, snapshot.backfillfull_ratio, snapshot.nearfull_ratio),
         osds={o.id: (o.is_in, o.reweight, o.destroyed, o.device_class, places.get(o.id))
               for o in snapshot.osds.values()},
-        # pg_num changes step by step; that it is changing is enough to know until it is through
-        pools={pool.id: (0 if pool.touched else pool.pg_num, pool.size,
-                         snapshot.crush.rules.get(pool.rule_id), pool.immovable)
+        pools={pool.id: (*pool.shape, snapshot.crush.rules.get(pool.rule_id))
                for pool in snapshot.pools.values()},
         drained_osds=snapshot.drained_osds, placed=placed,
         down_osds=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
@@ -325,7 +322,7 @@ class AutoPlanner:
         self._changing, self._settling = WaitTimer(), WaitTimer()
         self._planned_at: Optional[float] = None
         self._is_doubtful = False   # whether the idle state's cluster has changed
-        self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
+        self._backoff = Backoff()
         self._submitted = False
         #: what the last plan that was free to drain has found no other place for
         self.stuck = StuckDrains()

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional, Sequence
+from typing import Callable, FrozenSet, Iterator, Optional, Sequence
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
@@ -647,19 +647,15 @@ class Balancer:
         self.observer.is_required = True
         return outcome._replace(seconds=seconds)
 
-    def _under_way(self) -> AbstractSet[str]:
-        """PGs of our own moves that have not arrived."""
-        return self.observer.own_pgids.union(self.dispatcher.pending.entries)
-
     def _throttled(self, snapshot: Snapshot) -> str:
         """The state where what is left of a plan waits for a limit: arrivals end that."""
         return MOVING if any(_may_arrive(snapshot, pgid, _HELD_STATES)
-                             for pgid in self._under_way()) else THROTTLED
+                             for pgid in self.observer.own_pgids) else THROTTLED
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
         """The state while moves of our own are in flight and nothing else is to be done; None where
         none are. What the last mgr sent is not pending with this one: the view knows of it."""
-        count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
+        count = sum(_may_arrive(snapshot, pgid) for pgid in self.observer.own_pgids)
         if not count:
             return None
         self.observer.is_awaiting = snapshot.misplaced_copies > 0

@@ -181,9 +181,8 @@ class Gateway:
     def min_compat_client(self) -> str:
         """The osdmap's require_min_compat_client now."""
         told = self._settings_of_map(self.epoch())
-        if told is not None:
-            return told[1]
-        return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
+        return told[1] if told is not None else str(
+            self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
     def have_mon_connection(self) -> bool:
         """False while the mgr has lost the monitors."""
@@ -465,8 +464,8 @@ class Gateway:
 def _command(change: PgChange) -> Dict[str, Any]:
     if not change.items:
         return {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": change.pgid}
-    flat: List[int] = [osd for pair in change.items for osd in pair]
-    return {"prefix": "osd pg-upmap-items", "format": "json", "pgid": change.pgid, "id": flat}
+    return {"prefix": "osd pg-upmap-items", "format": "json", "pgid": change.pgid,
+            "id": [osd for pair in change.items for osd in pair]}
 
 
 def read_osd_map(osdmap: OSDMap) -> OsdMapReading:

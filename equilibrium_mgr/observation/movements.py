@@ -302,7 +302,10 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     if not measured:
         return None
     typical = _typical(rates.by_osd.values())
-    longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
+    # that with the most to come is seldom without a shard that is being copied, and so gets more
+    # than the median, but less and less to its end
+    longest = max((TimeLeft(left[osd] / (
+        (typical + max(typical, measured.get(osd, 0.0))) / 2.0), osd)
                    for osd in sorted(ours)), default=TimeLeft(0.0, None),
                   key=lambda estimate: estimate.seconds)
     rate = rates.ours.per_second
@@ -338,16 +341,10 @@ def _typical(rates: Iterable[Rate]) -> float:
     return next(rate.per_second for rate, count in zip(slowest_first, so_far) if count >= half)
 
 
-def _expected(typical: float, own: float) -> float:
-    """The rate that an OSD is expected to get: that with the most to come is seldom without a shard
-    that is being copied, and so gets more than the median, but less and less to its end."""
-    return (typical + max(typical, own)) / 2.0
-
-
 def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> int:
     """Bytes of a shard that have arrived; 0 where it was sent elsewhere meanwhile."""
     if now is not None:
         return max(0, before.left_bytes - now.left_bytes)
     pg = snapshot.pgs.get(before.pgid)
-    is_there = pg is not None and (before.target is None or before.target in pg.up)
-    return before.left_bytes if is_there else 0
+    return before.left_bytes if pg is not None and (
+        before.target is None or before.target in pg.up) else 0

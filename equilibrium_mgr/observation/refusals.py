@@ -77,9 +77,10 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
         return None
     census = RefusalCensus(view.snapshot, options, bounds, excluded.codes).of_osd(
         fullest[0].osd.id, MOST_PAIRS)
-    code = (bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
-            else settled_code(census, rest_code))
-    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds)
+    return Refusals(
+        bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
+        else settled_code(census, rest_code),
+        rest_code, fullest[0].osd.id, census, excluded.seconds)
 
 
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
@@ -132,8 +133,8 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
     for osd, name in fullest.items():
         above = view.classes_soon[name].max - bound_of[name]
         mean_shard = sum(shards[osd]) / max(1, len(shards[osd]))
-        allowed = max(_NEAR, mean_shard / osds[osd].size_bytes)
-        found.append(BoundGap(above - allowed, above, osd, name))
+        found.append(BoundGap(above - max(_NEAR, mean_shard / osds[osd].size_bytes), above, osd,
+                              name))
     return found
 
 

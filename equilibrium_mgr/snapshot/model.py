@@ -163,6 +163,12 @@ class Pool(NamedTuple):
     touched: Mapping[int, Immovable] = {}
 
     @property
+    def shape(self) -> Tuple[Any, ...]:
+        """What the legality of placements depends on. That pg_num changes step by step is known:
+        what a step touches is asked of each PG."""
+        return 0 if self.touched else self.pg_num, self.size, self.rule_id, self.immovable
+
+    @property
     def is_uniform(self) -> bool:
         """True where all shards of a PG have the same size."""
         return not self.position_ratios and not self.osd_ratios

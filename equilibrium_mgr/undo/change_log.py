@@ -137,8 +137,8 @@ def _key(number: int) -> str:
 
 def _packed(rows: Sequence[ChangeRow]) -> str:
     """A text for the key-value store."""
-    text = json.dumps(rows, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode())).decode()
+    return base64.b64encode(zlib.compress(
+        json.dumps(rows, separators=(",", ":")).encode())).decode()
 
 
 def _unpacked(packed: str) -> List[ChangeRow]:

@@ -62,18 +62,18 @@ def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> 
     `rows`: all of the log, the oldest first. What has not begun to move comes first in the plan,
     then what is being copied, then what has arrived, the newest first.
     """
-    goals = {pgid: _before_all(snapshot, of_pg, chosen) for pgid, of_pg in piecewise(
-        rows_by_pg(rows).items(), _PGS_A_PIECE)}
-    return _plan(snapshot, goals, UNDO, rows)
+    return _plan(snapshot, {
+        pgid: _before_all(snapshot, of_pg, chosen)
+        for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)}, UNDO, rows)
 
 
 def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
     """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
     stays where its data is."""
-    goals = {pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
-             for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)
-             if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}
-    return _plan(snapshot, goals, CANCEL, rows)
+    return _plan(snapshot, {
+        pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
+        for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)
+        if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}, CANCEL, rows)
 
 
 def has_not_begun(pg: Pg) -> bool:
@@ -174,9 +174,8 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
 def _turn(snapshot: Snapshot, change: PgChange) -> int:
     """0 for what has not begun to move, 1 for what is being copied, 2 for what has arrived."""
     pg = snapshot.pgs[change.pgid]
-    if not takes_back(pg, change.up_after, snapshot.pools[pg.pool].erasure):
-        return 2
-    return 0 if has_not_begun(pg) else 1
+    return 2 if not takes_back(pg, change.up_after, snapshot.pools[pg.pool].erasure) else (
+        0 if has_not_begun(pg) else 1)
 
 
 def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Obstacle]:

@@ -153,8 +153,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "second-look-without-pools",
         "nothing goes where a pool was made or changed since the look", (
             Edit(DISPATCHER,
-                 "            or any(_shape(before.pools.get(number)) !=",
-                 "            or any(False and _shape(before.pools.get(number)) !="),),
+                 "            or {number: pool.shape for number, pool in before.pools.items()}\n",
+                 "            or {}\n"),
+            Edit(DISPATCHER,
+                 "            != {number: pool.shape for number, pool in now.pools.items()})\n",
+                 "            != {})\n"),),
         ("scenarios/test_between_look_and_send.py -k few",)),
     Mutation(
         "second-look-once",
