@@ -155,9 +155,9 @@ class ModuleParts(NamedTuple):
         try:
             return self.plan_store.get(name)
         except KeyError:
-            sentence = (f"plan '{name}' could not be made ({failure})" if failure
-                        else f"no plan is named '{name}'")
-            raise CommandError(errno.ENOENT, sentence) from None
+            raise CommandError(
+                errno.ENOENT, f"plan '{name}' could not be made ({failure})" if failure
+                else f"no plan is named '{name}'") from None
         except BadPlan as bad:
             raise CommandError(
                 errno.EIO, f"{bad}; remove it with 'ceph equilibrium rm {name}'") from None

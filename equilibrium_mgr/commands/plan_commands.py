@@ -8,7 +8,7 @@ from typing import Any, Dict, FrozenSet, List, Optional, Sequence
 from ..control.balancing_scope import osd_filter, plan_options
 from ..control.journal import COMPLETED, outcome_code
 from ..execution.guards import CURE_BUILTIN
-from ..plan.model import BALANCE, MOTIONLESS, Plan
+from ..plan.model import BALANCE, MOTIONLESS, Plan, usage_to_dict
 from ..plan.options import AIMS, OsdFilter
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
@@ -108,7 +108,6 @@ def show(parts: ModuleParts, name: str) -> CommandAnswer:
 def dump(parts: ModuleParts, name: str) -> CommandAnswer:
     """Everything that the plan holds as JSON, its moves as a table."""
     plan = parts.plan(name)
-    usages = plan.to_dict()
     table = render_table("PG<|FROM|TO|SIZE|FROM %USE|TO %USE", [
         [m.pgid, f"osd.{m.source}", f"osd.{m.target}", format_bytes(m.bytes),
          f"{format_percent(m.source_before)} -> {format_percent(m.source_after)}",
@@ -122,7 +121,7 @@ def dump(parts: ModuleParts, name: str) -> CommandAnswer:
         "raw": {c.pgid: list(c.raw) for c in plan.changes},
         "up_before": {c.pgid: list(c.up_before) for c in plan.changes},
         "predicted_up": {c.pgid: list(c.up_after) for c in plan.changes},
-        "before": usages["before"], "after": usages["after"],
+        "before": usage_to_dict(plan.before), "after": usage_to_dict(plan.after),
         "skipped": plan.skipped}
     return CommandAnswer(data, "\n".join([*_comment(name, plan), table]))
 

@@ -20,7 +20,7 @@ from ..execution.verdict import Verdict
 from ..gateway.cluster_summary import Fullness
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
-from ..observation.cluster_view import PLANNING, WAITING
+from ..observation.cluster_view import PLANNING
 from ..plan.model import PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import ShardCounts, bytes_beyond_share
@@ -32,6 +32,7 @@ from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Pool, Snapshot, pool_of
 from ..snapshot.operator_weights import held_sentence
 from .balancing_scope import automatic_options
+from .cluster_guards import wait_until
 
 #: Seconds for which a topology has to stay the same before it is planned for, as OSDs flap; and at
 #: most, of changes that are no further apart.
@@ -125,9 +126,7 @@ def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
             return f"osd.{osd} has another {what}"
     for osd in sorted(then.drained_osds ^ now.drained_osds):
         return f"osd.{osd} is {'' if osd in now.drained_osds else 'no longer '}being drained"
-    if then.pools != now.pools:
-        return "the pools have changed"
-    return None
+    return "the pools have changed" if then.pools != now.pools else None
 
 
 def change_of(then: ClusterMark, now: ClusterMark) -> Optional[str]:
@@ -485,10 +484,8 @@ class AutoPlanner:
             _LONGEST_SETTLE_SECONDS - self._changing.seconds_left(now)))
         if self._is_restless() and self._planned_at is not None:
             left = PACE_SECONDS - max(0.0, now - self._planned_at)
-        at = format_deadline(now + left)
-        return None if left <= 0.0 else Verdict(
-            codes.SETTLING, f"{change}; if that lasts there is a new plan at {at}", {"until": at},
-            WAITING, left)
+        return wait_until(codes.SETTLING, f"{change}; if that lasts there is a new plan at", now,
+                          left)
 
     def _stays_idle(self, idle: _IdleState, now: ClusterMark) -> bool:
         if self._retry.seconds_left(self._clock()) <= 0.0 or change_of(idle.mark, now):

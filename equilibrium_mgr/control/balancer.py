@@ -29,7 +29,7 @@ from ..observation.cluster_view import (
 from ..plan.model import BALANCE, DRAIN, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
-from ..runtime.formatting import format_deadline, plural
+from ..runtime.formatting import plural
 from ..runtime.kv_store import KeyValueStore
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
@@ -40,7 +40,7 @@ from ..undo.undo_plan import cancel_plan
 from .auto_planner import AutoPlanner, NextStep
 from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
-from .cluster_guards import ClusterGuards
+from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
     SUPERSEDED, SWITCHED_OFF, Journal, Totals)
@@ -585,13 +585,11 @@ class Balancer:
                           {"what_moves": "no data"} if execution.is_motionless else {}, MOVING,
                           waiting=decision.waiting)
         now = self._clock()
-        left = self.dispatcher.backoff.seconds_left(now)
-        if left > 0.0:
-            at = format_deadline(now + left)
-            return Verdict(
-                codes.MONITOR_BACKOFF,
-                f"the monitor took nothing of the last batch; the next goes at {at}",
-                {"until": at}, WAITING, left)
+        wait = wait_until(
+            codes.MONITOR_BACKOFF, "the monitor took nothing of the last batch; the next goes at",
+            now, self.dispatcher.backoff.seconds_left(now))
+        if wait is not None:
+            return wait
         if self.dispatcher.corrections.has_unconfirmed_excess and not execution.is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))

@@ -29,9 +29,8 @@ class OsdSummary(NamedTuple):
     @property
     def utilization(self) -> Optional[float]:
         """Used bytes as a ratio of the size; None while the OSD has not reported."""
-        if self.size_bytes is None or self.used_bytes is None or self.size_bytes <= 0:
-            return None
-        return self.used_bytes / self.size_bytes
+        return self.used_bytes / self.size_bytes if self.size_bytes and (
+            self.used_bytes is not None) else None
 
 
 class PoolSummary(NamedTuple):

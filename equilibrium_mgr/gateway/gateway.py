@@ -218,9 +218,8 @@ class Gateway:
         """
         reply, = self._ask({"prefix": "osd ok-to-stop", "format": "json",
                             "ids": [str(osd) for osd in sorted(osds)]})
-        if reply is None or reply.r not in (0, -errno.EBUSY):
-            return None
-        return StopCheck(reply.r == 0, "" if reply.r == 0 else reply.outs)
+        return None if reply is None or reply.r not in (0, -errno.EBUSY) else (
+            StopCheck(reply.r == 0, "" if reply.r == 0 else reply.outs))
 
     def set_option(self, name: str, value: str) -> None:
         """Sets one of equilibrium's own options; waits for a commit of the monitors."""

@@ -209,11 +209,9 @@ def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
 
 def share_limits(snapshot: Snapshot) -> Dict[int, int]:
     """Held OSD → used bytes that no move of ours may take it beyond."""
-    limits: Dict[int, int] = {}
-    for number, utilization in share_utilizations(snapshot).items():
-        osd = snapshot.osds[number]
-        limits[number] = int(utilization * osd.capacity_bytes) + osd.spared_bytes
-    return limits
+    return {number: int(utilization * snapshot.osds[number].capacity_bytes)
+            + snapshot.osds[number].spared_bytes
+            for number, utilization in share_utilizations(snapshot).items()}
 
 
 def share_limits_within(snapshot: Snapshot,

@@ -46,9 +46,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """
     if not options.respect_weights:
         snapshot = without_shares(snapshot)
-    fixed = (frozenset() if options.pool_ids is None
-             else frozenset(snapshot.pools) - options.pool_ids)
-    bounds = utilization_bounds(snapshot, fixed)
+    bounds = utilization_bounds(snapshot, frozenset() if options.pool_ids is None
+                                else frozenset(snapshot.pools) - options.pool_ids)
     placement, finished = multi_start_search(snapshot, options, bounds)
     groups = _ordered(placement, bounds, options)
     stop_reason, kept = _within_limits(groups, options)
@@ -145,10 +144,9 @@ class PlannedChanges:
 def skipped(snapshot: Snapshot) -> Dict[str, int]:
     """Reason → how many PGs or OSDs are left out of the plan for it."""
     found = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
-    for osd in piecewise(snapshot.osds.values(), 10 * _CHANGES_A_PIECE):
-        reason = osd.unusable_reason()
-        if reason:
-            found[f"OSD: {reason}"] += 1
+    found.update([f"OSD: {reason}" for reason in (
+        osd.unusable_reason() for osd in piecewise(snapshot.osds.values(), 10 * _CHANGES_A_PIECE))
+                  if reason])
     return dict(sorted(found.items()))
 
 

@@ -33,8 +33,8 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it",
              "SHARDS, SENT: what upmaps were sent for; of what is stopped less may arrive"]
     if len(shown) < len(found):
-        earlier = plural(len(found) - len(shown), "earlier episode")
-        lines.append(f"... {earlier}; --limit {len(found)} shows all")
+        lines.append(f"... {plural(len(found) - len(shown), 'earlier episode')};"
+                     f" --limit {len(found)} shows all")
     rows = [_rows(entry) for entry in shown]
     table = render_table("STARTED (UTC)|TOOK|SHARDS|SENT|CLASS<|%MAX|OUTCOME<",
                          [row for block in rows for row in block]).split("\n")

@@ -182,8 +182,8 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
     added = sum(len(change.items) - len(snapshot.upmap_items.get(change.pgid, ()))
                 for change in changes)
     copies = max(1, snapshot.object_copies)
-    pinned = {osd for change in changes for osd in change.up_after if osd not in change.up_before}
-    again = sorted(pinned & draining)
+    again = sorted(draining.intersection(
+        osd for change in changes for osd in change.up_after if osd not in change.up_before))
     groups: Dict[str, Dict[str, Any]] = {}   # what goes on moving, by reason
     for left in found.unpinned:
         group = groups.setdefault(left.obstacle, {

@@ -277,9 +277,8 @@ def _left_out(status: Mapping[str, Any], plan: Optional[Plan], snapshot: Snapsho
     rows += [[sentence, ""] for sentence in (
         *status["left_out"], *[entry["reason"] for entry in status["mispredicted"]],
         *held_sentences(snapshot))]
-    if not rows:
-        return paragraph("Nothing: every PG may be moved, and every OSD may take shards.")
-    return table("WHY<|COUNT", rows, "ceph equilibrium explain")
+    return table("WHY<|COUNT", rows, "ceph equilibrium explain") if rows else paragraph(
+        "Nothing: every PG may be moved, and every OSD may take shards.")
 
 
 def _moves(plan: Optional[Plan], name: str, to_make: Sequence[PgChange]) -> List[Markup]:
@@ -295,10 +294,10 @@ def _moves(plan: Optional[Plan], name: str, to_make: Sequence[PgChange]) -> List
             for change in to_make]
     size = format_bytes(sum(move.bytes for change in to_make for move in moves.get(
         change.pgid, ())))
-    summary = f"{plural(len(rows), 'PG')}, {size}"
     moves_table = table("PG<|SHARDS<|COMMAND<|SIZE", rows, f"ceph equilibrium show {name}")
-    return [section("Moves", Markup(f"<details><summary>{escaped(summary)}</summary>\n"
-                                    f"{moves_table}</details>"))]
+    return [section("Moves", Markup(
+        f"<details><summary>{escaped(plural(len(rows), 'PG'))}, {size}</summary>\n"
+        f"{moves_table}</details>"))]
 
 
 # -- the picture: OSDs of each device class by utilization -----------------------------------------

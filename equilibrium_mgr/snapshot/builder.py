@@ -180,9 +180,9 @@ def check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
                     is_out: Callable[[int], bool]) -> CheckedPlacement:
     """Recovers what CRUSH alone gives a PG, and checks its placement by the pool's rule."""
     raw = invert_items(up, items, is_out) if items else up
-    if raw is not None and pool.rule is not None and pool.rule.blocks_overlap:
-        if any(source in raw and target in raw for source, target in items):
-            raw = None  # CRUSH may have chosen one OSD twice
+    if raw is not None and pool.rule is not None and pool.rule.blocks_overlap and any(
+            source in raw and target in raw for source, target in items):
+        raw = None  # CRUSH may have chosen one OSD twice
     return CheckedPlacement(up, items, raw or up, _fault(pool, up, raw))
 
 
@@ -196,9 +196,7 @@ def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> O
     broken = pool.rule.violation(up)
     if (broken or pool.rule.needs_full_check) and pool.rule.upmap_rejection(up):
         return reasons.MONITOR_REJECTS_CRUSH if raw == up else reasons.MONITOR_REJECTS
-    if broken:
-        return reasons.BREAKS_RULE
-    return None
+    return reasons.BREAKS_RULE if broken else None
 
 
 def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]

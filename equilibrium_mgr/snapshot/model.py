@@ -126,9 +126,7 @@ class Osd(NamedTuple):
             return "down"
         if not self.is_in or self.reweight <= 0.0:
             return "out"
-        if not self.has_statistics or self.size_bytes <= 0:
-            return "without statistics"
-        return None
+        return "without statistics" if not self.has_statistics or self.size_bytes <= 0 else None
 
 
 def without_shares(snapshot: Snapshot) -> Snapshot:
@@ -276,9 +274,8 @@ class Snapshot(NamedTuple):
 
     def in_flight(self) -> Mapping[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""
-        if isinstance(self.pgs, SnapshotPgs):
-            return self.pgs.moving
-        return {pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
+        return self.pgs.moving if isinstance(self.pgs, SnapshotPgs) else {
+            pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
 
     def shard_bytes(self, pg: Pg, osd: int, osds: Sequence[int]) -> int:
         """Bytes of the shard that a PG has, or is to have, on an OSD; `osds`: by position."""

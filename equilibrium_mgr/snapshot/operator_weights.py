@@ -95,9 +95,9 @@ def held_sentence(osd: Osd) -> str:
 
 def _cause(by_reweight: float, by_crush: float) -> str:
     """The weight that would be clear by itself, or both."""
-    causes = [cause for cause, share in ((BY_REWEIGHT, by_reweight), (BY_CRUSH_WEIGHT, by_crush))
-              if share < 1.0 - _CLEAR_DIFFERENCE / 2.0]
-    return " and its ".join(causes)
+    return " and its ".join([
+        cause for cause, share in ((BY_REWEIGHT, by_reweight), (BY_CRUSH_WEIGHT, by_crush))
+        if share < 1.0 - _CLEAR_DIFFERENCE / 2.0])
 
 
 def _classes(devices: Mapping[int, Osd],

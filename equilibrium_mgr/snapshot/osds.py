@@ -140,13 +140,10 @@ class OsdReports:
     def oldest(self, osds: Container[int]) -> Optional[float]:
         """When the oldest of the last reports of these OSDs was first seen, in seconds since the
         epoch; None where nothing is known of them, or no report has ever changed."""
-        if not self._any_change:
-            return None
-        return min([since for osd, (_, since) in self._last.items() if osd in osds], default=None)
+        return min([since for osd, (_, since) in self._last.items() if osd in osds],
+                   default=None) if self._any_change else None
 
     def silent(self, seconds: float) -> FrozenSet[int]:
         """OSDs without a new report for so long, as of the last reading."""
-        if not self._any_change:
-            return frozenset()
         return frozenset(osd for osd, (_, since) in list(self._last.items())
-                         if self._read_at - since > seconds)
+                         if self._any_change and self._read_at - since > seconds)

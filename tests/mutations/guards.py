@@ -68,16 +68,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-start-delay",
         "nothing within start_delay of a failover", (
             Edit(CLUSTER_GUARDS,
-                 "        left = settings.start_delay - (now - self._active_since)\n",
-                 "        left = 0.0\n"),),
+                 "            \" before\", now, settings.start_delay - (now - self._active_since))\n",
+                 "            \" before\", now, 0.0)\n"),),
         ("scenario:guard_start",)),
     Mutation(
         "no-hold",
         "nothing while the built-in balancer may be finishing", (
             Edit(CLUSTER_GUARDS,
-                 "        left = 0.0 if is_motionless else"
-                 " self._builtin_grace.seconds_left(now)\n",
-                 "        left = 0.0\n"),),
+                 "            now, self._builtin_grace.seconds_left(now))\n",
+                 "            now, 0.0)\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
         "hold-after-on-alone",

@@ -70,8 +70,7 @@ class UtilizationBounds(NamedTuple):
 def utilization_bounds(snapshot: Snapshot,
                        fixed_pools: FrozenSet[int] = frozenset()) -> UtilizationBounds:
     """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are."""
-    movable = movable_bytes(snapshot, fixed_pools)
-    return _utilization_bounds(snapshot, movable)
+    return _utilization_bounds(snapshot, movable_bytes(snapshot, fixed_pools))
 
 
 def cluster_bounds(snapshot: Snapshot,
@@ -167,9 +166,8 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
 
 def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
     """A utilization of the part as a ratio of the OSD's size."""
-    if osd.share >= 1.0:
-        return utilization
-    return (utilization * part.size_bytes + osd.spared_bytes) / osd.size_bytes
+    return utilization if osd.share >= 1.0 else (
+        utilization * part.size_bytes + osd.spared_bytes) / osd.size_bytes
 
 
 def _binding(snapshot: Snapshot, component: Component, network: CapacityNetwork,
@@ -195,8 +193,8 @@ def _binding(snapshot: Snapshot, component: Component, network: CapacityNetwork,
     if all(osd in at_bound or snapshot.osds[osd].share < 1.0 for osd in component.osds):
         return BindingConstraint(CAPACITY, osds, (), ())
     confined = [network.demand_of[node] for node in tier.nodes if node in network.demand_of]
-    pools = tuple(sorted({pool for demand in confined for pool in demand.pools}))
-    return BindingConstraint(CAPACITY, osds, (), pools)
+    return BindingConstraint(CAPACITY, osds, (), tuple(sorted(
+        {pool for demand in confined for pool in demand.pools})))
 
 
 def _name(snapshot: Snapshot, item: int) -> str:

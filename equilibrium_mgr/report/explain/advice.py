@@ -89,9 +89,7 @@ class ExplainContext(NamedTuple):
         """Counts refusals with the options with which automatic balancing would plan now; None
         where the bounds are not known."""
         bounds = self.view.utilization_bounds
-        if bounds is None:
-            return None
-        return RefusalCensus(self.snapshot, automatic_options(
+        return None if bounds is None else RefusalCensus(self.snapshot, automatic_options(
             self.settings, self.snapshot, frozenset(self.rejected), self.max_pg_shards), bounds,
             self.excluded.codes)
 
