@@ -11,7 +11,6 @@ from ..execution.guards import upmap_refused
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.cluster_view import FULL, ClusterView, with_figures_of_now
-from ..observation.refusals import planned_usage
 from ..plan.model import BadPlan, Plan, resting_on, topology_of
 from ..plan.store import MAX_PLANS, PlanStore
 from ..plan_service.plan_service import PlanService
@@ -217,4 +216,4 @@ class ModuleParts(NamedTuple):
 def with_figures(plan: Plan, view: ClusterView) -> Plan:
     """The plan with the usage that the view has and the plan leads to, and what it rests on."""
     return resting_on(view.snapshot, plan)._replace(
-        before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds)
+        before=view.usage, after=view.planned(plan.changes).usage(), bounds=view.bounds)

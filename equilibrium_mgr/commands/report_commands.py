@@ -9,7 +9,6 @@ import errno
 from typing import Optional
 
 from ..control.balancing_scope import plan_options
-from ..observation.refusals import planned_usage
 from ..plan.model import BALANCE
 from ..plan_service.plan_service import FailureAnswer, FailureQuestion
 from ..report.answer import (
@@ -116,7 +115,7 @@ def df(parts: ModuleParts, plan: Optional[str], sort: Optional[str],
     """The free space of pools: now, and with a kept plan or the one that is executed."""
     look = parts.look(parts.plan(plan) if plan is not None else None)
     now, planned = look.view.usage_now(), (
-        None if look.wanted is None else planned_usage(look.view, look.wanted))
+        None if look.wanted is None else look.view.planned(look.wanted).usage())
     rows = pool_rows(look.view, look.space, now, planned)
     rows = rows if sort is None else sorted_rows(rows, sort, POOL_SORT_KEYS)
     shown, later = limited_rows(rows, limit), planned.room if planned is not None else None

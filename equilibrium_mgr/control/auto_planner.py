@@ -13,10 +13,9 @@ from typing import (
     Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..drain.status import StuckDrains
-from ..execution.outcomes import DroppedChange, ExcludedPgs
+from ..execution.outcomes import DroppedChange, ExcludedPgs, Verdict
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.throttle import OsdTraffic, predicted_utilization
-from ..execution.verdict import Verdict
 from ..gateway.cluster_summary import Fullness
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds

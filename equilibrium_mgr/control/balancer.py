@@ -14,12 +14,11 @@ from typing import Callable, FrozenSet, Iterator, Optional, Sequence
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
 from ..execution.throttle import Decision
-from ..execution.outcomes import DroppedChange, ExcludedPgs
+from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import (
     Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
 from ..execution.guards import TRANSIENT_RECHECK_SECONDS
-from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.refusals import COUNTED, count_refusals, idle_state

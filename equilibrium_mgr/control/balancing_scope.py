@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from ..execution.verdict import Verdict
+from ..execution.outcomes import Verdict
 from ..observation.cluster_view import STUCK
 from ..plan.options import OsdFilter, PlanOptions
 from ..runtime.formatting import named

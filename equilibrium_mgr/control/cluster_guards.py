@@ -16,7 +16,7 @@ from typing import Callable, Optional, Union
 
 from ..execution.execution import Execution
 from ..execution.guards import cluster_guard
-from ..execution.verdict import Verdict
+from ..execution.outcomes import Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.cluster_view import BLOCKED, WAITING

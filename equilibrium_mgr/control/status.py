@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
-from ..execution.outcomes import Items, WaitingGroup, waiting_groups
+from ..execution.outcomes import (
+    Items, Refusals, Verdict, WaitingChange, WaitingGroup, waiting_groups)
 from ..execution.execution import Execution, ExecutionProgress
 from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
-from ..execution.verdict import Refusals, Verdict, WaitingChange
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.observer import limits
 from ..observation.cluster_view import (

@@ -40,9 +40,8 @@ from ..snapshot.operator_weights import held_sentence
 from ..snapshot.pools import merge_target
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
 from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, changing_pg_nums, full_osds
-from .outcomes import DroppedChange
+from .outcomes import DroppedChange, Verdict, WaitingChange
 from .pending_moves import PendingMove
-from .verdict import Verdict, WaitingChange
 
 
 class TrafficLoad(NamedTuple):

@@ -9,12 +9,13 @@ import re
 from collections import Counter
 from functools import lru_cache, partial
 from typing import (
-    Any, Callable, Container, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
+    Sequence, Tuple)
 
 from ..execution.pending_moves import PendingMoves
 from ..execution.throttle import unseen
 from ..gateway.cluster_summary import ClusterSummary
-from ..plan.model import ClassUsage, Usage
+from ..plan.model import ClassUsage, PgChange, Usage
 from ..plan.usage import (
     ShardCounts, class_usage, counted_usage, growth_bytes, recount, shard_counts)
 from ..planner.bound.lower_bound import UtilizationBounds
@@ -22,6 +23,7 @@ from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Pg, Snapshot, pg_number
+from ..what_if.failure import Placement, placement
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
 
@@ -206,6 +208,10 @@ class ClusterView(NamedTuple):
         Computed when it is asked for: that is a pass over all pools and OSDs."""
         return counted_usage(self.snapshot, self.used_now, self.counts.now,
                              self.growth_now(), self.classes_now or None)
+
+    def planned(self, changes: Iterable[PgChange]) -> Placement:
+        """When everything in flight has arrived and the changes have been made."""
+        return placement(self.snapshot, changes, self.used_soon, self.counts.soon)
 
     @property
     def misplaced_ratio(self) -> float:

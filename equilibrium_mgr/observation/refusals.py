@@ -1,23 +1,18 @@
 """Why nothing is sent at rest: gaps between device classes and their bounds, what refuses the moves
-that would lower the fullest OSD, and the idle state that follows; and the placement that changes
-lead to which are still to be sent.
+that would lower the fullest OSD, and the idle state that follows.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional
+from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional
 
-from ..execution.outcomes import ExcludedPgs
-from ..execution.verdict import Refusals, Verdict
-from ..plan.model import PgChange, Usage
+from ..execution.outcomes import ExcludedPgs, Refusals, Verdict
 from ..plan.options import PlanOptions
-from ..plan.usage import counted_usage
 from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet, UtilizationBounds
 from ..planner.refusal_census import Census, RefusalCensus
 from ..runtime.formatting import format_time, named
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Osd
-from ..what_if.failure import Placement, placement
 from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
 
 
@@ -180,14 +175,3 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     return Verdict(code, f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
                    " 'ceph equilibrium explain' tells why", refusals=refusals,
                    state=WAITING if code == codes.PG_NUM_CHANGING else STUCK)
-
-
-def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Placement:
-    """When everything in flight has arrived and the changes have been made."""
-    return placement(view.snapshot, changes, view.used_soon, view.counts.soon)
-
-
-def planned_usage(view: ClusterView, changes: Iterable[PgChange]) -> Usage:
-    """The figures of that placement."""
-    planned = planned_placement(view, changes)
-    return counted_usage(view.snapshot, planned.used, planned.shards)

@@ -13,7 +13,6 @@ from ..execution.guards import changing_pg_nums
 from ..execution.outcomes import LIFTED_BY, RETRY_SECONDS
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
-from ..observation.refusals import planned_placement
 from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import (
@@ -205,7 +204,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     view = view if view is not None else status.view
     snapshot = None if view is None else view.snapshot
     classes = [] if view is None else class_rows(view, None if status.progress is None else (
-        planned_placement(view, status.wanted).used))
+        view.planned(status.wanted).used))
     names = {} if snapshot is None else {p.id: p.name for p in snapshot.pools.values()}
     rejected: Dict[str, List[str]] = {}   # reason → PGs
     for pgid, item in sorted(status.rejected.items()):

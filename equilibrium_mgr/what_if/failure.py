@@ -155,6 +155,10 @@ class Placement(NamedTuple):
     used: Mapping[int, int]           # OSD id → used bytes
     shards: ShardCounts               # pool id → OSD id → shards
 
+    def usage(self) -> Usage:
+        """The figures: of what is to be, so that OSDs that are being drained do not count."""
+        return counted_usage(self.snapshot, self.used, self.shards)
+
     def up(self, pg: Pg) -> Osds:
         """The up set of a PG."""
         change = self.changes.get(pg.pgid)

@@ -12,7 +12,6 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import RUNNING_STATES
-from ...observation.refusals import planned_placement
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...plan.options import osd_id
 from ...plan.usage import class_usage, share_limits
@@ -35,7 +34,7 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
     the `wanted` changes have been made too; None without `wanted`. `best_`: in the most even
     placement that the rules allow. `moving_`: shards in flight, `waiting_`: of wanted changes.
     """
-    planned = planned_placement(view, wanted).used if wanted is not None else {}
+    planned = view.planned(wanted).used if wanted is not None else {}
     best = view.utilization_bounds.utilizations if view.utilization_bounds is not None else {}
     moving_in = Counter(move.target for move in view.movements)
     moving_out = Counter(move.source for move in view.movements)
