@@ -4,8 +4,9 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..plan.model import (
-    CANCEL, UNDO, Move, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
+    CANCEL, UNDO, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
 from ..plan.options import AIMS
+from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
 from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
@@ -162,11 +163,15 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
             not_restored.append((pgid, found))
     changes.sort(key=lambda change: _turn(snapshot, change))
     turns = [_turn(snapshot, change) for change in changes]
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    moves = [move for change in changes if change.shards for move in _moves(snapshot, change, used)]
+    planned = PlannedChanges(snapshot)
+    for change in changes:
+        if change.shards:
+            pg = snapshot.pgs[change.pgid]
+            gains, losses = shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)
+            planned.add_moves(pg, change.up_after, zip(losses, gains))
     plan = Plan(   # `before` and `after` are filled in by who has the figures
-        epoch=snapshot.epoch, stop_reason="converged", moves=tuple(moves), changes=tuple(changes),
-        before=Usage({}, {}), after=Usage({}, {}), skipped={},
+        epoch=snapshot.epoch, stop_reason=CONVERGED, moves=tuple(planned.moves),
+        changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}), skipped={},
         min_compat_client=snapshot.min_compat_client, aim=AIMS[0], bounds={}, kind=kind)
     return UndoResult(plan, not_restored, turns.count(0), turns.count(1))
 
@@ -204,22 +209,3 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
         gains = ()
     return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,
                     snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
-
-
-def _moves(snapshot: Snapshot, change: PgChange, used: Dict[int, int]) -> List[Move]:
-    """The shards that a change moves; updates `used`, the used bytes per OSD id."""
-    pg = snapshot.pgs[change.pgid]
-    gains, losses = shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)
-    found = []
-    for source, target in zip(losses, gains):
-        before = [used.get(osd, 0) for osd in (source, target)]
-        leaves = snapshot.shard_bytes(pg, source, pg.up)
-        comes = snapshot.shard_bytes(pg, target, change.up_after)
-        used[source], used[target] = before[0] - leaves, before[1] + comes
-        sizes = [max(1, snapshot.osds[osd].size_bytes) if osd in snapshot.osds else 1
-                 for osd in (source, target)]
-        found.append(Move(
-            change.pgid, source, target, comes, pg.objects,
-            before[0] / sizes[0], used[source] / sizes[0],
-            before[1] / sizes[1], used[target] / sizes[1]))
-    return found
