@@ -108,9 +108,9 @@ def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[Waiting
         return ()
     holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED, MOVING) and (
         outcome.code != codes.MOVING)
-    code = outcome.code if holds_up else codes.NEXT_BATCH
-    return waiting_groups(execution.wanted, outcome.waiting, code,
-                          outcome.reason if holds_up else "")
+    return waiting_groups(
+        execution.wanted, outcome.waiting, outcome.code if holds_up else codes.NEXT_BATCH,
+        outcome.reason if holds_up else "")
 
 
 def execution_progress(execution: Execution, episode: Optional[Episode],

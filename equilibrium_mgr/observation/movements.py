@@ -275,10 +275,10 @@ def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: 
             ours += count
         if shard.target is not None:
             by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
-    is_ours = any(shard.origin == PLAN for shard in earlier)
     return TransferRates(
         {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
-        before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
+        before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(
+            ours, seconds if any(shard.origin == PLAN for shard in earlier) else 0.0),
         before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
         before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
         snapshot.taken_at if ours else before.moved_at)

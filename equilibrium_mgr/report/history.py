@@ -91,9 +91,9 @@ def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:
     for figures in entry["classes"] or [{}]:
         before, after = (format_percent(figures.get(key)) or "?"
                          for key in ("max_before", "max_after"))
-        maxima = "" if not figures else before if entry["outcome"] == UNDER_WAY else (
-            f"{before} -> {after}")
-        of_class = figures.get("device_class", ""), maxima
+        of_class = figures.get("device_class", ""), (
+            "" if not figures else before if entry["outcome"] == UNDER_WAY
+            else f"{before} -> {after}")
         started, shards, size = (entry[key] for key in ("started_at", "shards", "bytes"))
         rows.append(("", "", "", "", *of_class, "") if rows else (
             "" if started is None else format_time(started),

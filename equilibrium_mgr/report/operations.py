@@ -6,7 +6,7 @@ What `undo` and `cancel` answer: what it costs, and what is not restored.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..control.status import BalancerStatus
 from ..drain.drain_list import DrainList
@@ -16,6 +16,7 @@ from ..observation.cluster_view import BLOCKED, WAITING
 from ..plan.model import CANCEL, StuckShards
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, named, plural, wrap)
+from ..runtime.time_slice import grouped
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -117,11 +118,8 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
     lines += [*wrap("", "'ceph osd purge' takes the CRUSH weight away as well, which moves data"
                     " again. For a purge that moves nothing run these at first, and wait until it"
                     " is safe to stop here again:", 0), *commands] if commands else []
-    stuck_by_code: Dict[str, List[Dict[str, Any]]] = {}
-    for row in rows:
-        for one in row["stuck"]:
-            stuck_by_code.setdefault(one["code"], []).append(one)
-    for _, found in sorted(stuck_by_code.items()):
+    by_code = grouped((one["code"], one) for row in rows for one in row["stuck"])
+    for _, found in sorted(by_code.items()):
         shards, size = (sum(one[key] for one in found) for key in ("shards", "bytes"))
         lines += wrap("", f"{plural(shards, 'shard')} ({format_bytes(size)}) cannot leave:"
                       f" {found[0]['reason']}, such as pg {found[0]['example_pg']};"
@@ -306,9 +304,8 @@ def _parts(kind: str, result: UndoResult) -> str:
 
 def _not_restored(result: UndoResult, drains: DrainList) -> List[str]:
     """The PGs that are left as they are, by the reason, with the command that lets each group."""
-    groups: Dict[Tuple[str, str], List[Tuple[str, Obstacle]]] = {}
-    for pgid, reason in result.not_restored:
-        groups.setdefault((reason, reason.command), []).append((pgid, reason))
+    groups = grouped(((reason, reason.command), (pgid, reason))
+                     for pgid, reason in result.not_restored)
     lines = [f"not restored: {plural(len(result.not_restored), 'PG')}"] if groups else []
     for (text, _), rows in sorted(groups.items(), key=lambda group: -len(group[1])):
         osds = sorted({why.osd for _, why in rows if why.osd is not None})

@@ -10,9 +10,9 @@ from typing import (
     Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple)
 
 from ...plan.usage import share_utilizations
-from ...runtime.time_slice import give_way, piecewise
+from ...runtime.time_slice import give_way, grouped, piecewise
 from ...snapshot.model import Osd, Snapshot, without_shares
-from .demand import OSDS_AT_ONCE, Cut, Demand, MovableBytes, cuts_of, movable_bytes
+from .demand import OSDS_AT_ONCE, Cut, MovableBytes, cuts_of, movable_bytes
 from .max_min_levels import (
     CapacityNetwork, Component, SinkPart, UtilizationTier, build_network, max_min_levels)
 from .pool_space import PoolSpaceBound, pool_space_bounds
@@ -87,9 +87,10 @@ def cluster_bounds(snapshot: Snapshot,
     at_bound = bounds.at_bound if by_size is snapshot else _utilization_bounds(
         by_size, movable).at_bound
     pool_space = pool_space_bounds(snapshot, movable)
-    proofs = [*at_bound.values(), *[bound.osds for bound in pool_space.values()]]
-    return bounds._replace(epoch=snapshot.epoch, at_bound=at_bound, pool_space=pool_space,
-                           cuts=cuts_of(snapshot, movable, proofs))
+    return bounds._replace(
+        epoch=snapshot.epoch, at_bound=at_bound, pool_space=pool_space, cuts=cuts_of(
+            snapshot, movable,
+            [*at_bound.values(), *[bound.osds for bound in pool_space.values()]]))
 
 
 def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBounds:
@@ -105,9 +106,7 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
     give_way()
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
-    demands: Dict[str, List[Demand]] = {}
-    for demand in movable.demands:
-        demands.setdefault(demand.reach.set_name or "", []).append(demand)
+    demands = grouped((demand.reach.set_name or "", demand) for demand in movable.demands)
     for name, tied in demands.items():
         component = Component(tied, set().union(*[demand.reach.osds for demand in tied]))
         network, tiers, fair = _solved(snapshot, component, parts)

@@ -24,6 +24,7 @@ from ...plan.options import (
 from ...planner.refusal_census import RefusalCensus, RefusalCount
 from ...runtime.formatting import (
     format_deadline, format_percent, format_time, named, plural)
+from ...runtime.time_slice import grouped
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
@@ -252,9 +253,7 @@ def _seen(view: ClusterView, what: str, *osds: Osd) -> str:
 
 def _places(osds: Iterable[Osd], snapshot: Snapshot) -> str:
     """Hosts of which all OSDs are meant, then single OSDs; the first few, and a count."""
-    by_host: Dict[str, List[int]] = {}
-    for osd in osds:
-        by_host.setdefault(osd.host, []).append(osd.id)
+    by_host = grouped((osd.host, osd.id) for osd in osds)
     sizes = {host: sum(osd.host == host for osd in snapshot.osds.values()) for host in by_host}
     whole = [f"all of host {host}" for host, found in by_host.items()
              if host and len(found) == sizes[host] > 1]

@@ -273,8 +273,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         data, sentences = explain_osd(osd, view)
     elif pool is not None:
         soon, now = view.usage.pools[pool.name], view.usage_now().pools[pool.name]
-        osd_set = None if soon.limiting_osd is None else set_of(soon.limiting_osd, view)
-        reason = pool_reason(pool, now, soon, osd_set, context)
+        reason = pool_reason(pool, now, soon, None if soon.limiting_osd is None
+                             else set_of(soon.limiting_osd, view), context)
         data, sentences = explain_pool(pool, view, now, context.settings.pool_ids,
                                        stopped.get(pool.id))
     elif what.lower() in snapshot.pgs:
