@@ -21,7 +21,7 @@ from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
 from ..plan.model import PgChange, Plan
-from ..plan.options import PlanOptions
+from ..plan.options import PgShardLimits, PlanOptions
 from ..plan.usage import ShardCounts, bytes_beyond_share
 from ..plan_service.plan_service import PlanService
 from ..runtime.waiting import Backoff, WaitTimer
@@ -302,7 +302,7 @@ class AutoPlanner:
     plan. `reset` begins a new generation: requests and results of an older one are void.
     """
 
-    def __init__(self, plan_service: PlanService, max_pg_shards: Callable[[], Tuple[int, int]],
+    def __init__(self, plan_service: PlanService, max_pg_shards: Callable[[], PgShardLimits],
                  clock: Callable[[], float], wake: Callable[[], None]) -> None:
         self._plan_service = plan_service
         self._max_pg_shards = max_pg_shards   # as Gateway.max_pg_shards

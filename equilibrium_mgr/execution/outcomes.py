@@ -163,7 +163,8 @@ def _group(deferral: Verdict, shards: int, osds: Counter[int]) -> WaitingGroup:
 
 #: Ends a rejection for good: the monitor may judge otherwise then.
 LIFTED_BY = "a change of the CRUSH map, or of which OSDs are in"
-MOST_ITEMS = 2000
+#: More PGs than this are not remembered.
+_MOST_PGS = 2000
 #: A rejection older than this is no longer reported; it holds all the same.
 RECENT_SECONDS = 3600.0
 #: Seconds after which a refused change is tried again; below RECENT_SECONDS: what is refused again
@@ -198,7 +199,7 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
         grown[dropped.change.pgid] = Rejection(dropped.reason[:_LONGEST_REASON], mark,
                                                float(int(now)), dropped.is_refused,
                                                dropped.is_withheld)
-    return dict(list(grown.items())[-MOST_ITEMS:])
+    return dict(list(grown.items())[-_MOST_PGS:])
 
 
 def still_rejected(items: Items, mark: str, pgids: Container[str], now: float = 0.0) -> Items:
@@ -216,10 +217,6 @@ def held(items: Items, now: float) -> Items:
 def recent(items: Items, now: float) -> Items:
     """Returns the rejections that are reported to an operator."""
     return {pgid: item for pgid, item in items.items() if now - item.at < RECENT_SECONDS}
-
-
-#: More PGs than this are not remembered.
-_MOST_PGS = 2000
 
 
 class Cooldown:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence
+
+from ..plan.options import PgShardLimits
 
 
 class OsdSummary(NamedTuple):
@@ -67,7 +69,7 @@ class ClusterSummary(NamedTuple):
     statistics_at: Optional[float] = None
     degraded_copies: int = 0     # object copies that are missing
     fullness: Fullness = Fullness()
-    max_pg_shards: Tuple[int, int] = (0, 0)   # as Gateway.max_pg_shards
+    max_pg_shards: PgShardLimits = PgShardLimits()
 
     @property
     def without_pgs(self) -> FrozenSet[int]:

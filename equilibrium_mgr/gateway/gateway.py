@@ -14,7 +14,7 @@ from mgr_module import CommandResult, MgrModule, OSDMap
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
 from ..plan.model import PgChange, is_same_placement
-from ..plan.options import HARD_SHARE
+from ..plan.options import HARD_SHARE, PgShardLimits
 from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
@@ -253,15 +253,11 @@ class Gateway:
         except (ImportError, NameError, RuntimeError):
             pass   # it is off, or still starts: nothing depends on it
 
-    def max_pg_shards(self) -> Tuple[int, int]:
-        """(PG shards per OSD, on average, at which Ceph refuses new pools; the most that moves may
-        give an OSD: HARD_SHARE of those from which on it withholds PGs); 0 for no limit.
-
-        As the mgr has the options: an OSD goes by its own values.
-        """
+    def max_pg_shards(self) -> PgShardLimits:
+        """As the mgr has the options: an OSD goes by its own values."""
         mean = self._number_option("mon_max_pg_per_osd", 0.0)
         hard = mean * self._number_option("osd_max_pg_per_osd_hard_ratio", 0.0)
-        return int(mean), int(HARD_SHARE * hard)
+        return PgShardLimits(int(mean), int(HARD_SHARE * hard))
 
     def _number_option(self, name: str, unknown: float) -> float:
         """An option of Ceph; `unknown` where this release does not have it."""

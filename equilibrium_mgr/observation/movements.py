@@ -21,7 +21,7 @@ from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
 from ..plan.model import is_same_placement
 from ..runtime.formatting import format_bytes
-from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
+from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
 
 
 #: Who moves a shard: equilibrium; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG
@@ -35,7 +35,6 @@ _STATES = ("backfill_toofull", "recovery_toofull", "backfilling", "recovering", 
            "stale", "unknown", "remapped")
 #: The state of a shard that was sent a moment ago, before its PG reports that it moves.
 PEERING = "peering"
-RUNNING_STATES = ("backfilling", "recovering")
 
 Pair = Tuple[Optional[int], int]   # (OSD that loses a shard, None where its copy is lost; target)
 

@@ -15,7 +15,7 @@ from ..gateway.gateway import Gateway
 from ..plan.usage import ShardCounts
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
-from ..snapshot.model import Snapshot
+from ..snapshot.model import RUNNING_STATES, Snapshot
 from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view
 from .movements import PLAN, measured_rates
 
@@ -235,7 +235,7 @@ def limits(summary: ClusterSummary) -> Tuple[Any, ...]:
 def copying_pgs(summary: ClusterSummary) -> int:
     """PGs that say that they copy data, which they also do while something stops them."""
     return sum(count for pool in summary.pools.values() for state, count in pool.states.items()
-               if "backfilling" in state or "recovering" in state)
+               if any(running in state for running in RUNNING_STATES))
 
 
 def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:

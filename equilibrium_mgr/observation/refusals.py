@@ -81,7 +81,7 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 #: A class nearer than this to its bound, in utilization, is not stuck.
 _NEAR = 0.01
-_SAME = 0.0005   # utilizations that differ by less count as equal
+SAME = 0.0005   # utilizations that differ by less count as equal
 #: Said of a larger gap that is no more than one shard of the OSD.
 _WHOLE_SHARD = ", no more than one whole shard"
 #: OSDs that a sentence names before it only counts the rest.
@@ -102,7 +102,7 @@ class BoundGap(NamedTuple):
         """For people. `limited`: the bound is that of moves of some pools alone."""
         bound = "what moves of the pools in pool_ids could reach" if limited else "the bound"
         fullest = f"osd.{self.osd}, the fullest of class {self.device_class}, is"
-        if self.above < -_SAME:   # which lowered weights alone can do
+        if self.above < -SAME:   # which lowered weights alone can do
             return (f"{fullest} {-100.0 * self.above:.1f} points below {bound}, which keeps lowered"
                     " weights")
         return f"{fullest} {max(0.0, 100.0 * self.above):.1f} points above {bound}"

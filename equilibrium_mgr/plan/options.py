@@ -25,6 +25,13 @@ _LEAST_BACKFILLFULL = 0.85
 HARD_SHARE = 0.8
 
 
+class PgShardLimits(NamedTuple):
+    """PG shards per OSD by Ceph's options; 0 for no limit."""
+
+    mean: int = 0   # from which on Ceph refuses new pools
+    most: int = 0   # that moves may give an OSD: HARD_SHARE of those from which on it withholds PGs
+
+
 # Values of Plan.stop_reason.
 MOVE_LIMIT = "the limit of moves is reached"
 BYTE_LIMIT = "the limit of bytes is reached"

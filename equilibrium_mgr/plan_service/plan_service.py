@@ -329,7 +329,7 @@ class PlanService:
               is_wanted: Callable[[int], bool]) -> Plan:
         self.plans_begun += 1
         planner = repair_plan if options.repair else self.planner
-        options = options._replace(max_pg_shards_per_osd=self._gateway.max_pg_shards()[1])
+        options = options._replace(max_pg_shards_per_osd=self._gateway.max_pg_shards().most)
         with giving_way(self._limited(max_seconds, is_wanted)):
             plan = planner(snapshot, options)
         return resting_on(snapshot, plan)._replace(limited_to=options.limited_to)

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from ..control.journal import (
     ARRIVED, COMPLETED, INTERRUPTED, STOPPED, UNKNOWN, outcome_code, outcome_reason)
 from ..control.status import BalancerStatus
+from ..observation.cluster_view import STUCK
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural, wrap)
 from .answer import CommandAnswer, limited_rows, render_table
@@ -107,7 +108,6 @@ def _number(entry: Mapping[str, Any], key: str) -> Any:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-_STUCK = "stuck"
 #: While an episode lasts its event is not complete, whatever has arrived: another plan may follow.
 _HIGHEST_RATIO = 0.99
 
@@ -138,7 +138,7 @@ class ProgressEvents:
                 str(entry.get("outcome", "")) for entry in reversed(status.history)
                 if entry.get("started_at") == shown), STOPPED)
             self._end(f"equilibrium-{shown:.3f}", None if not failure and outcome_code(outcome) in (
-                COMPLETED, _STUCK) else outcome)
+                COMPLETED, STUCK) else outcome)
             return   # one call a round
         ratio = status.progress_ratio()
         if failure or started_at is None or ratio is None or status.episode is None:

@@ -164,9 +164,6 @@ def drains_json(status: DrainStatus) -> Dict[str, Any]:
                 else drain_sentence(status))}
 
 
-_INDENT = 13
-
-
 def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: Snapshot,
                   goes_on: bool, draining: FrozenSet[int]) -> CommandAnswer:
     """The answer; in JSON bytes are bytes and ratios run from 0 to 1.
@@ -208,13 +205,13 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
     lines = wrap("", f"nothing of {plural(found.remapped_pgs, 'remapped PG')} can be pinned"
                  if not changes else f"would pin {what}" if name is None
                  else f"{name}: pins {what}", 0)
-    lines += [f"{'misplaced:':<{_INDENT}}{format_percent(data['misplaced_ratio'])}% ->"
-              f" {format_percent(data['planned_misplaced_ratio'])}%",
-              f"{'upmap items:':<{_INDENT}}{pairs} -> {pairs + added}"]
+    lines += [*wrap("misplaced:", f"{format_percent(data['misplaced_ratio'])}% ->"
+                    f" {format_percent(data['planned_misplaced_ratio'])}%"),
+              *wrap("upmap items:", f"{pairs} -> {pairs + added}")]
     for group in data["unpinned"]:
         lines += wrap("go on:", f"{plural(group['shards'], 'shard')} of"
                       f" {plural(len(group['pgids']), 'PG')}, {format_bytes(group['bytes'])}:"
-                      f" {group['reason']}", _INDENT)
+                      f" {group['reason']}")
     osds = f"osd.{again[0]} is" if len(again) == 1 else f"{len(again)} OSDs are"
     lines += [line for holds, text in (
         (goes_on and changes, "automatic balancing is on: it goes on from there, and moves what it"
@@ -222,7 +219,7 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
          " everything where it is)"),
         (again, f"{osds} being drained: what is pinned there leaves again, and is copied from the"
          " beginning ('ceph equilibrium off' before 'freeze' pauses drains)"))
-              if holds for line in wrap("then:", text, _INDENT)]
+              if holds for line in wrap("then:", text)]
     lines += ["'ceph equilibrium status' shows how far it is"] * (name is not None)
     return CommandAnswer(data, "\n".join(lines))
 

@@ -13,6 +13,9 @@ from .immovable_reasons import Immovable
 UpmapItems = Tuple[Tuple[int, int], ...]
 SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
 
+#: States of a PG of which data is being copied.
+RUNNING_STATES = ("backfilling", "recovering")
+
 #: How OSDs without a device class are called in tables and JSON.
 NO_CLASS = "none"
 

@@ -88,6 +88,11 @@ def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg],
                        for number, count in base.items()}}
 
 
+def full_weight(osd: Osd) -> str:
+    """The CRUSH weight of an OSD's whole size."""
+    return f"{osd.device_size / _TIB:.5f}"
+
+
 def held_sentence(osd: Osd) -> str:
     """A sentence about an OSD that is held."""
     return f"osd.{osd.id} is held to {100.0 * osd.share:.3g}% of its size by its {osd.held_by}"

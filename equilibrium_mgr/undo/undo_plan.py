@@ -9,7 +9,7 @@ from ..plan.options import AIMS
 from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
-from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
+from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, rows_by_pg
 
@@ -21,8 +21,6 @@ NEARFULL = "an OSD that it would return to is nearfull"
 _AWAY = {False: "an OSD that it would return to is out", True: "one of its former OSDs is gone"}
 #: Before it gives way again, a few milliseconds.
 _PGS_A_PIECE = 40
-#: States of a PG of which data is being copied.
-_RUNNING = ("backfilling", "recovering")
 
 
 class Obstacle(str):
@@ -32,6 +30,7 @@ class Obstacle(str):
     osd: Optional[int]   # that stands in the way
 
     def __new__(cls, reason: str, command: str = "", osd: Optional[int] = None) -> Obstacle:
+        """A text with both attributes."""
         made = super().__new__(cls, reason)
         made.command, made.osd = command, osd
         return made
@@ -80,7 +79,7 @@ def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
 def has_not_begun(pg: Pg) -> bool:
     """True where a PG has to move and nothing of it has been copied."""
     return (pg.is_moving and pg.uncopied_ratio >= 1.0
-            and not any(state in pg.state for state in _RUNNING))
+            and not any(state in pg.state for state in RUNNING_STATES))
 
 
 def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:

@@ -68,8 +68,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-start-delay",
         "nothing within start_delay of a failover", (
             Edit(CLUSTER_GUARDS,
-                 "            \" before\", now, settings.start_delay - (now - self._active_since))\n",
-                 "            \" before\", now, 0.0)\n"),),
+                 "settings.start_delay - (now - self._active_since))\n",
+                 "0.0)\n"),),
         ("scenario:guard_start",)),
     Mutation(
         "no-hold",
@@ -89,7 +89,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "builtin-is-not-watched",
         "nor where that was while equilibrium was off", (
             Edit(BALANCER,
-                 "            self._guards.observe_builtin(self._gateway.builtin_balancer_active())\n",
+                 "            self._guards.observe_builtin("
+                 "self._gateway.builtin_balancer_active())\n",
                  ""),),
         ("scenario:guard_builtin_by_hand",)),
     Mutation(
@@ -162,7 +163,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "second-look-once",
         "an osdmap that comes while another is read is read, too", (
             Edit(DISPATCHER,
-                 "            if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(\n"
+                 "            if self._gateway.epoch() == now.epoch"
+                 " or left == 0 and _has_same_osds(\n"
                  "                    now, self._gateway.summary(with_map_settings=True)):\n",
                  "            if True:\n"),),
         ("scenarios/test_between_look_and_send.py -k few",)),
@@ -170,7 +172,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "withheld-without-end",
         "a batch goes although an osdmap follows each one that is read", (
             Edit(DISPATCHER,
-                 "            if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(\n"
+                 "            if self._gateway.epoch() == now.epoch"
+                 " or left == 0 and _has_same_osds(\n"
                  "                    now, self._gateway.summary(with_map_settings=True)):\n",
                  "            if self._gateway.epoch() == now.epoch:\n"),),
         ("scenarios/awake/test_waiting.py -k map",)),

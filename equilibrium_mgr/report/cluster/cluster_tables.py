@@ -11,13 +11,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
-from ...observation.movements import RUNNING_STATES
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...plan.options import osd_id
 from ...plan.usage import class_usage, share_limits
 from ...planner.bound.pool_space import PoolSpaceBound
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
-from ...snapshot.model import Snapshot, pg_number
+from ...snapshot.model import RUNNING_STATES, Snapshot, pg_number
 from ...snapshot.operator_weights import held_sentence
 from ..answer import (
     CommandAnswer, CommandError, Row, Table, limited_rows, render_table, rest_line)
