@@ -19,7 +19,7 @@ from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
 from ..snapshot.model import NO_CLASS, Reading, Snapshot, pg_number, pool_of
-from ..snapshot.osds import OsdReports, full_ratios, read_osds
+from ..snapshot.osds import OsdReports, map_fields, read_osds
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
 from .cluster_summary import (
@@ -275,12 +275,9 @@ class Gateway:
         dump, crush = osdmap.dump(), snapshot.crush
         if dump.get("crush_version") != snapshot.crush_version:
             crush = CrushHierarchy(osdmap.get_crush().dump())
-        nearfull, backfillfull, full = full_ratios(dump)
         osds = read_osds(dump, crush, ())
         return snapshot._replace(
-            epoch=dump["epoch"], flags=tuple(dump.get("flags", "").split(",")),
-            full_ratio=full, backfillfull_ratio=backfillfull, nearfull_ratio=nearfull, crush=crush,
-            min_compat_client=dump.get("require_min_compat_client", ""),
+            **map_fields(dump), crush=crush,
             pools=PoolReader().read(last._replace(osd_map=dump), crush),
             osds={number: osd._replace(up=osds[number].up, is_in=osds[number].is_in,
                                        reweight=osds[number].reweight)
