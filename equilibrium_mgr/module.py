@@ -79,8 +79,7 @@ class Module(Commands, MgrModule):
         """The loop of the serve thread; returns only at shutdown."""
         with giving_way():
             while not self._stopping:
-                delay = self.step()
-                self.wakeup.wait(delay)
+                self.wakeup.wait(self.step())
                 self.wakeup.clear()
 
     def step(self) -> float:

@@ -289,8 +289,8 @@ def _pools(_option: Dict[str, Any], given: Any) -> _Read:
     if parts and len(found) == len(set(parts)):
         return found, None
     ids = ",".join(str(pool) for pool in sorted(found))
-    used = f"only {ids} is balanced" if found else "no pool is balanced"
-    return found, f"pools are named by ids with commas between; {used}"
+    return found, "pools are named by ids with commas between; " + (
+        f"only {ids} is balanced" if found else "no pool is balanced")
 
 
 def _classes(_option: Dict[str, Any], given: Any) -> _Read:
@@ -309,9 +309,8 @@ def _buckets(_option: Dict[str, Any], given: Any) -> _Read:
 
 def _time(option: Dict[str, Any], given: Any) -> _Read:
     minute = _minute(str(given if given is not None else option["default"]))
-    if minute is None:
-        return UNREADABLE_TIME, "it is not of the form HHMM; no automatic move is sent"
-    return minute, None
+    return (minute, None) if minute is not None else (
+        UNREADABLE_TIME, "it is not of the form HHMM; no automatic move is sent")
 
 
 def _address(option: Dict[str, Any], given: Any) -> _Read:
@@ -330,9 +329,8 @@ _READERS: Dict[str, Callable[[Dict[str, Any], Any], _Read]] = {
 
 def _typed(value: Any, kind: str) -> Any:
     if kind == "bool":
-        if isinstance(value, str):
-            return {"true": True, "false": False}[value.lower()]
-        return bool(value)
+        return {"true": True, "false": False}[value.lower()] if isinstance(value, str) else (
+            bool(value))
     if kind == "str":
         return str(value)
     number = float(value)

@@ -11,14 +11,12 @@ from ..execution.guards import upmap_refused
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.cluster_view import FULL, ClusterView, with_figures_of_now
-from ..observation.refusals import planned_usage
-from ..plan.model import BadPlan, Plan, pool_pgs, topology_of
+from ..plan.model import BadPlan, Plan, resting_on, topology_of
 from ..plan.store import MAX_PLANS, PlanStore
 from ..plan_service.plan_service import PlanService
 from ..report.answer import CommandError
 from ..report.cluster.evaluation import Look
 from ..settings import OptionValues, Settings
-from ..snapshot.model import pool_of
 
 
 #: A look that is older than this is not acted on: seconds. The longer time is for a cluster in
@@ -156,9 +154,9 @@ class ModuleParts(NamedTuple):
         try:
             return self.plan_store.get(name)
         except KeyError:
-            sentence = (f"plan '{name}' could not be made ({failure})" if failure
-                        else f"no plan is named '{name}'")
-            raise CommandError(errno.ENOENT, sentence) from None
+            raise CommandError(
+                errno.ENOENT, f"plan '{name}' could not be made ({failure})" if failure
+                else f"no plan is named '{name}'") from None
         except BadPlan as bad:
             raise CommandError(
                 errno.EIO, f"{bad}; remove it with 'ceph equilibrium rm {name}'") from None
@@ -217,9 +215,5 @@ class ModuleParts(NamedTuple):
 
 def with_figures(plan: Plan, view: ClusterView) -> Plan:
     """The plan with the usage that the view has and the plan leads to, and what it rests on."""
-    snapshot = view.snapshot
-    pools = {pool_of(change.pgid) for change in plan.changes}
-    return plan._replace(
-        before=view.usage, after=planned_usage(view, plan.changes), bounds=view.bounds,
-        topology=topology_of(snapshot.crush_version, snapshot.osds),
-        pool_pgs=pool_pgs(snapshot, pools))
+    return resting_on(view.snapshot, plan)._replace(
+        before=view.usage, after=view.planned(plan.changes).usage(), bounds=view.bounds)

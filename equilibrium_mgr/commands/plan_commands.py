@@ -5,18 +5,16 @@ from __future__ import annotations
 import errno
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence
 
-from ..control.balancing_scope import osd_filter
+from ..control.balancing_scope import osd_filter, plan_options
 from ..control.journal import COMPLETED, outcome_code
 from ..execution.guards import CURE_BUILTIN
-from ..gateway.gateway import Gateway
-from ..plan.model import BALANCE, MOTIONLESS, Plan
-from ..plan.options import AIMS, OsdFilter, PlanOptions
+from ..plan.model import BALANCE, MOTIONLESS, Plan, usage_to_dict
+from ..plan.options import AIMS, OsdFilter
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.answer import CommandAnswer, CommandError, render_table
 from ..runtime.formatting import (
     format_bytes, format_percent, format_time, parse_size, plural, wrap)
-from ..settings import Settings
 from ..snapshot.model import pool_of
 from .base import ModuleParts
 
@@ -60,7 +58,7 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
         raise CommandError(errno.EINVAL,
                            f"--aim '{aim}' is not known; use one of {', '.join(AIMS)}")
     classes = settings.device_classes if device_class is None else frozenset((device_class,))
-    options = present_options(settings, gateway)._replace(
+    options = plan_options(settings, gateway.crush())._replace(
         sources=scope.sources, targets=scope.targets, pool_ids=pool_ids, limited_to=chosen.words(
             [names.get(pool, str(pool)) for pool in sorted(pool_ids or ())], classes),
         device_classes=classes,
@@ -72,16 +70,6 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
     return CommandAnswer({"plan": name, "state": "planning", "aim": options.aim},
                          f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                          " made")
-
-
-def present_options(settings: Settings, gateway: Gateway) -> PlanOptions:
-    """The limits of a plan that is made without arguments, and without an aim."""
-    scope = osd_filter(settings).scope(gateway.crush())
-    return PlanOptions(
-        pool_ids=settings.pool_ids, device_classes=settings.device_classes,
-        sources=scope.sources, targets=scope.targets,
-        fill_limit=settings.fill_limit, respect_weights=settings.respect_weights,
-        max_upmap_items=settings.max_upmap_items)
 
 
 def _refuse_name(parts: ModuleParts, name: str, replace: bool) -> None:
@@ -120,7 +108,6 @@ def show(parts: ModuleParts, name: str) -> CommandAnswer:
 def dump(parts: ModuleParts, name: str) -> CommandAnswer:
     """Everything that the plan holds as JSON, its moves as a table."""
     plan = parts.plan(name)
-    usages = plan.to_dict()
     table = render_table("PG<|FROM|TO|SIZE|FROM %USE|TO %USE", [
         [m.pgid, f"osd.{m.source}", f"osd.{m.target}", format_bytes(m.bytes),
          f"{format_percent(m.source_before)} -> {format_percent(m.source_after)}",
@@ -134,7 +121,7 @@ def dump(parts: ModuleParts, name: str) -> CommandAnswer:
         "raw": {c.pgid: list(c.raw) for c in plan.changes},
         "up_before": {c.pgid: list(c.up_before) for c in plan.changes},
         "predicted_up": {c.pgid: list(c.up_after) for c in plan.changes},
-        "before": usages["before"], "after": usages["after"],
+        "before": usage_to_dict(plan.before), "after": usage_to_dict(plan.after),
         "skipped": plan.skipped}
     return CommandAnswer(data, "\n".join([*_comment(name, plan), table]))
 

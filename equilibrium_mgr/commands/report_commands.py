@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from typing import Optional
 
-from ..observation.refusals import planned_usage
+from ..control.balancing_scope import plan_options
 from ..plan.model import BALANCE
 from ..plan_service.plan_service import FailureAnswer, FailureQuestion
 from ..report.answer import (
@@ -27,7 +27,6 @@ from ..report.status import options_json, report_status
 from ..runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ..what_if.failure import find_failure
 from .base import ModuleParts
-from .plan_commands import present_options
 
 
 _KIB = 1 << 10
@@ -116,7 +115,7 @@ def df(parts: ModuleParts, plan: Optional[str], sort: Optional[str],
     """The free space of pools: now, and with a kept plan or the one that is executed."""
     look = parts.look(parts.plan(plan) if plan is not None else None)
     now, planned = look.view.usage_now(), (
-        None if look.wanted is None else planned_usage(look.view, look.wanted))
+        None if look.wanted is None else look.view.planned(look.wanted).usage())
     rows = pool_rows(look.view, look.space, now, planned)
     rows = rows if sort is None else sorted_rows(rows, sort, POOL_SORT_KEYS)
     shown, later = limited_rows(rows, limit), planned.room if planned is not None else None
@@ -209,7 +208,7 @@ def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
     plan, settings = parts.plan(name), parts.settings()
     head, look = parts.plan_store.heads().get(name), parts.look(plan)
     comparison = None if not aims or plan.kind != BALANCE else parts.plan_service.compare(
-        name, present_options(settings, parts.gateway), settings.max_plan_seconds)
+        name, plan_options(settings, parts.gateway.crush()), settings.max_plan_seconds)
     created = head.created_at if head is not None else None
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,

@@ -13,16 +13,15 @@ from typing import (
     Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..drain.status import StuckDrains
-from ..execution.outcomes import DroppedChange, ExcludedPgs
+from ..execution.outcomes import DroppedChange, ExcludedPgs, Verdict
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.throttle import OsdTraffic, predicted_utilization
-from ..execution.verdict import Verdict
 from ..gateway.cluster_summary import Fullness
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
-from ..observation.cluster_view import PLANNING, WAITING
+from ..observation.cluster_view import PLANNING
 from ..plan.model import PgChange, Plan
-from ..plan.options import PlanOptions
+from ..plan.options import PgShardLimits, PlanOptions
 from ..plan.usage import ShardCounts, bytes_beyond_share
 from ..plan_service.plan_service import PlanService
 from ..runtime.waiting import Backoff, WaitTimer
@@ -32,13 +31,13 @@ from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Pool, Snapshot, pool_of
 from ..snapshot.operator_weights import held_sentence
 from .balancing_scope import automatic_options
+from .cluster_guards import wait_until
 
 #: Seconds for which a topology has to stay the same before it is planned for, as OSDs flap; and at
 #: most, of changes that are no further apart.
 SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 60.0, 300.0
 #: Seconds after which a plan that was not taken up, or of which nothing was sent, is made again.
 PACE_SECONDS = 600.0
-_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 #: An OSD's utilization must differ by this much: more than twice the measurement noise of a full
 #: OSD.
 _UTILIZATION = 0.03
@@ -60,7 +59,7 @@ class ClusterMark(NamedTuple):
     min_gain: float                          # a ratio, as the option
     full_ratios: Tuple[float, float, float]  # full, backfillfull, nearfull
     osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed, class, place in the tree
-    pools: Mapping[int, Tuple[Any, ...]]     # pg_num, size, rule, why immovable
+    pools: Mapping[int, Tuple[Any, ...]]     # Pool.shape, and the rule itself
     drained_osds: FrozenSet[int]             # nothing may go to these
     placed: ShardCounts                      # by the up sets; empty where it does not matter
     down_osds: FrozenSet[int]
@@ -98,9 +97,7 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         full_ratios=(snapshot.full_ratio, snapshot.backfillfull_ratio, snapshot.nearfull_ratio),
         osds={o.id: (o.is_in, o.reweight, o.destroyed, o.device_class, places.get(o.id))
               for o in snapshot.osds.values()},
-        # pg_num changes step by step; that it is changing is enough to know until it is through
-        pools={pool.id: (0 if pool.touched else pool.pg_num, pool.size,
-                         snapshot.crush.rules.get(pool.rule_id), pool.immovable)
+        pools={pool.id: (*pool.shape, snapshot.crush.rules.get(pool.rule_id))
                for pool in snapshot.pools.values()},
         drained_osds=snapshot.drained_osds, placed=placed,
         down_osds=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
@@ -128,9 +125,7 @@ def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
             return f"osd.{osd} has another {what}"
     for osd in sorted(then.drained_osds ^ now.drained_osds):
         return f"osd.{osd} is {'' if osd in now.drained_osds else 'no longer '}being drained"
-    if then.pools != now.pools:
-        return "the pools have changed"
-    return None
+    return "the pools have changed" if then.pools != now.pools else None
 
 
 def change_of(then: ClusterMark, now: ClusterMark) -> Optional[str]:
@@ -307,7 +302,7 @@ class AutoPlanner:
     plan. `reset` begins a new generation: requests and results of an older one are void.
     """
 
-    def __init__(self, plan_service: PlanService, max_pg_shards: Callable[[], Tuple[int, int]],
+    def __init__(self, plan_service: PlanService, max_pg_shards: Callable[[], PgShardLimits],
                  clock: Callable[[], float], wake: Callable[[], None]) -> None:
         self._plan_service = plan_service
         self._max_pg_shards = max_pg_shards   # as Gateway.max_pg_shards
@@ -325,7 +320,7 @@ class AutoPlanner:
         self._changing, self._settling = WaitTimer(), WaitTimer()
         self._planned_at: Optional[float] = None
         self._is_doubtful = False   # whether the idle state's cluster has changed
-        self._backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
+        self._backoff = Backoff()
         self._submitted = False
         #: what the last plan that was free to drain has found no other place for
         self.stuck = StuckDrains()
@@ -488,10 +483,8 @@ class AutoPlanner:
             _LONGEST_SETTLE_SECONDS - self._changing.seconds_left(now)))
         if self._is_restless() and self._planned_at is not None:
             left = PACE_SECONDS - max(0.0, now - self._planned_at)
-        at = format_deadline(now + left)
-        return None if left <= 0.0 else Verdict(
-            codes.SETTLING, f"{change}; if that lasts there is a new plan at {at}", {"until": at},
-            WAITING, left)
+        return wait_until(codes.SETTLING, f"{change}; if that lasts there is a new plan at", now,
+                          left)
 
     def _stays_idle(self, idle: _IdleState, now: ClusterMark) -> bool:
         if self._retry.seconds_left(self._clock()) <= 0.0 or change_of(idle.mark, now):

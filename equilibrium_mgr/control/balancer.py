@@ -9,17 +9,16 @@ import logging
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from typing import AbstractSet, Callable, FrozenSet, Iterator, Optional, Sequence
+from typing import Callable, FrozenSet, Iterator, Optional, Sequence
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
 from ..execution.throttle import Decision
-from ..execution.outcomes import DroppedChange, ExcludedPgs
+from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import UpmapDispatcher
 from ..execution.execution import (
     Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
 from ..execution.guards import TRANSIENT_RECHECK_SECONDS
-from ..execution.verdict import Refusals, Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
 from ..observation.refusals import COUNTED, count_refusals, idle_state
@@ -29,7 +28,7 @@ from ..observation.cluster_view import (
 from ..plan.model import BALANCE, DRAIN, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
-from ..runtime.formatting import format_deadline, plural
+from ..runtime.formatting import plural
 from ..runtime.kv_store import KeyValueStore
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
@@ -40,7 +39,7 @@ from ..undo.undo_plan import cancel_plan
 from .auto_planner import AutoPlanner, NextStep
 from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
-from .cluster_guards import ClusterGuards
+from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
     SUPERSEDED, SWITCHED_OFF, Journal, Totals)
@@ -585,13 +584,11 @@ class Balancer:
                           {"what_moves": "no data"} if execution.is_motionless else {}, MOVING,
                           waiting=decision.waiting)
         now = self._clock()
-        left = self.dispatcher.backoff.seconds_left(now)
-        if left > 0.0:
-            at = format_deadline(now + left)
-            return Verdict(
-                codes.MONITOR_BACKOFF,
-                f"the monitor took nothing of the last batch; the next goes at {at}",
-                {"until": at}, WAITING, left)
+        wait = wait_until(
+            codes.MONITOR_BACKOFF, "the monitor took nothing of the last batch; the next goes at",
+            now, self.dispatcher.backoff.seconds_left(now))
+        if wait is not None:
+            return wait
         if self.dispatcher.corrections.has_unconfirmed_excess and not execution.is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
@@ -647,19 +644,15 @@ class Balancer:
         self.observer.is_required = True
         return outcome._replace(seconds=seconds)
 
-    def _under_way(self) -> AbstractSet[str]:
-        """PGs of our own moves that have not arrived."""
-        return self.observer.own_pgids.union(self.dispatcher.pending.entries)
-
     def _throttled(self, snapshot: Snapshot) -> str:
         """The state where what is left of a plan waits for a limit: arrivals end that."""
         return MOVING if any(_may_arrive(snapshot, pgid, _HELD_STATES)
-                             for pgid in self._under_way()) else THROTTLED
+                             for pgid in self.observer.own_pgids) else THROTTLED
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
         """The state while moves of our own are in flight and nothing else is to be done; None where
         none are. What the last mgr sent is not pending with this one: the view knows of it."""
-        count = sum(_may_arrive(snapshot, pgid) for pgid in self._under_way())
+        count = sum(_may_arrive(snapshot, pgid) for pgid in self.observer.own_pgids)
         if not count:
             return None
         self.observer.is_awaiting = snapshot.misplaced_copies > 0

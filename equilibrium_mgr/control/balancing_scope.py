@@ -1,11 +1,12 @@
 """The scope of balancing by the options, and values of options that match nothing."""
 from __future__ import annotations
 
-from typing import FrozenSet, List, Optional, Sequence, Set, Tuple
+from typing import FrozenSet, List, Optional, Sequence, Set
 
-from ..execution.verdict import Verdict
+from ..crush.hierarchy import CrushHierarchy
+from ..execution.outcomes import Verdict
 from ..observation.cluster_view import STUCK
-from ..plan.options import OsdFilter, PlanOptions
+from ..plan.options import OsdFilter, PgShardLimits, PlanOptions
 from ..runtime.formatting import named
 from ..settings import BadOption, Settings
 from ..snapshot import reason_codes as codes
@@ -129,20 +130,22 @@ def _classes(snapshot: Snapshot) -> Set[str]:
     return {osd.device_class for osd in snapshot.osds.values()}
 
 
+def plan_options(settings: Settings, crush: CrushHierarchy) -> PlanOptions:
+    """The limits of any plan by the options, without an aim."""
+    scope = osd_filter(settings).scope(crush)
+    return PlanOptions(
+        pool_ids=settings.pool_ids, device_classes=settings.device_classes,
+        sources=scope.sources, targets=scope.targets, fill_limit=settings.fill_limit,
+        respect_weights=settings.respect_weights, max_upmap_items=settings.max_upmap_items)
+
+
 def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSet[str],
-                      max_pg_shards: Tuple[int, int] = (0, 0),
+                      max_pg_shards: PgShardLimits = PgShardLimits(),
                       drain_only: bool = False) -> PlanOptions:
-    """The options of automatic plans. `max_pg_shards`: as Gateway.max_pg_shards returns them.
-    `drain_only`: of a plan that only drains, which pool_ids and device_classes do not limit."""
-    scope = osd_filter(settings).scope(snapshot.crush)
-    options = PlanOptions(pool_ids=settings.pool_ids, device_classes=settings.device_classes,
-                          fill_limit=settings.fill_limit, aim=settings.aim, rejected_pgs=rejected,
-                          respect_weights=settings.respect_weights,
-                          max_upmap_items=settings.max_upmap_items,
-                          max_pg_shards_per_osd=max_pg_shards[1],
-                          sources=scope.sources, targets=scope.targets)
-    if not drain_only:
-        return options
-    return options._replace(
+    """The options of automatic plans. `drain_only`: of a plan that only drains, which pool_ids and
+    device_classes do not limit."""
+    options = plan_options(settings, snapshot.crush)._replace(
+        aim=settings.aim, rejected_pgs=rejected, max_pg_shards_per_osd=max_pg_shards.most)
+    return options if not drain_only else options._replace(
         drain_only=True, pool_ids=None, device_classes=None,
-        sources=None if scope.sources is None else scope.sources | snapshot.drained_osds)
+        sources=None if options.sources is None else options.sources | snapshot.drained_osds)

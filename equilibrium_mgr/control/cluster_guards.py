@@ -16,7 +16,7 @@ from typing import Callable, Optional, Union
 
 from ..execution.execution import Execution
 from ..execution.guards import cluster_guard
-from ..execution.verdict import Verdict
+from ..execution.outcomes import Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.cluster_view import BLOCKED, WAITING
@@ -75,6 +75,13 @@ def _on_day(window: Settings, weekday: int) -> bool:
     return weekday >= begin or weekday < end
 
 
+def wait_until(code: str, why: str, now: float, left: float) -> Optional[Verdict]:
+    """A wait of `left` seconds from now on; None where it is over. `why` ends before the time."""
+    until = format_deadline(now + left)
+    return None if left <= 0.0 else Verdict(
+        code, f"{why} {until}", {"until": until}, WAITING, left)
+
+
 class ClusterGuards:
     """Made when the mgr becomes active, which is when `start_delay` begins.
 
@@ -105,13 +112,9 @@ class ClusterGuards:
         if guard is not None:
             return guard._replace(state=BLOCKED)
         now = self._clock()
-        left = 0.0 if is_motionless else self._builtin_grace.seconds_left(now)
-        if left > 0.0:
-            until = format_deadline(now + left)
-            return Verdict(
-                codes.CONFLICT, "the built-in balancer may be finishing; nothing is sent before"
-                f" {until}", {"until": until}, WAITING, left)
-        return None
+        return None if is_motionless else wait_until(
+            codes.CONFLICT, "the built-in balancer may be finishing; nothing is sent before",
+            now, self._builtin_grace.seconds_left(now))
 
     def observe_builtin(self, is_active: bool) -> None:
         """Begins the grace where the built-in balancer is seen off for the first time, also in
@@ -128,13 +131,9 @@ class ClusterGuards:
     def _start_delay(self, settings: Settings) -> Optional[Verdict]:
         now = self._clock()
         self._active_since = min(self._active_since, now)  # the clock may have been set back
-        left = settings.start_delay - (now - self._active_since)
-        if left > 0.0:
-            until = format_deadline(now + left)
-            return Verdict(
-                codes.START_DELAY, "the mgr has only just become active (start_delay); nothing is"
-                f" sent before {until}", {"until": until}, WAITING, left)
-        return None
+        return wait_until(
+            codes.START_DELAY, "the mgr has only just become active (start_delay); nothing is sent"
+            " before", now, settings.start_delay - (now - self._active_since))
 
     def _closed(self, settings: Settings) -> Optional[Verdict]:
         now = self._clock()

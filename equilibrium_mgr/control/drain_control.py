@@ -6,9 +6,8 @@ from typing import Callable, Mapping
 
 from ..drain.drain_list import DrainList
 from ..drain.status import DrainStatus, StuckDrains, may_lack_copies, remaining_shards
-from ..execution.outcomes import ExcludedPgs
+from ..execution.outcomes import ExcludedPgs, Verdict
 from ..execution.pending_moves import PendingMove
-from ..execution.verdict import Verdict
 from ..gateway.gateway import Gateway
 from ..observation.cluster_view import OFF, STUCK, WAITING
 from ..plan.options import OsdFilter

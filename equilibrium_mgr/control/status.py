@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..drain.status import DrainStatus
-from ..execution.outcomes import Items, WaitingGroup, waiting_groups
+from ..execution.outcomes import (
+    Items, Refusals, Verdict, WaitingChange, WaitingGroup, waiting_groups)
 from ..execution.execution import Execution, ExecutionProgress
 from ..execution.pending_moves import PendingMove
 from ..execution.size_check import Misprediction
-from ..execution.verdict import Refusals, Verdict, WaitingChange
 from ..gateway.cluster_summary import ClusterSummary
 from ..observation.observer import limits
 from ..observation.cluster_view import (
@@ -108,9 +108,9 @@ def groups_of(execution: Optional[Execution], outcome: Verdict) -> Tuple[Waiting
         return ()
     holds_up = outcome.state in (BLOCKED, WAITING, THROTTLED, MOVING) and (
         outcome.code != codes.MOVING)
-    code = outcome.code if holds_up else codes.NEXT_BATCH
-    return waiting_groups(execution.wanted, outcome.waiting, code,
-                          outcome.reason if holds_up else "")
+    return waiting_groups(
+        execution.wanted, outcome.waiting, outcome.code if holds_up else codes.NEXT_BATCH,
+        outcome.reason if holds_up else "")
 
 
 def execution_progress(execution: Execution, episode: Optional[Episode],

@@ -5,7 +5,9 @@ that takes a class takes the shadow bucket.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+
+from ..runtime.time_slice import grouped
 
 #: CRUSH weights in a dump are 16.16 fixed point; by convention 1.0 stands for 1 TiB.
 WEIGHT_ONE = 0x10000
@@ -36,9 +38,8 @@ class Subtree:
 
     def bucket_of(self, type_name: str) -> Dict[int, int]:
         """OSD id → the bucket of that type above it; an OSD with none is absent."""
-        if type_name == OSD_TYPE:
-            return {osd: osd for osd in self.weights}
-        return self._ancestors.get(type_name, {})
+        return {osd: osd for osd in self.weights} if type_name == OSD_TYPE else (
+            self._ancestors.get(type_name, {}))
 
 
 class CrushHierarchy:
@@ -88,10 +89,8 @@ class CrushHierarchy:
     def places(self) -> Dict[int, Tuple[Any, ...]]:
         """OSD id → its CRUSH weights and the buckets above it, all as nested tuples."""
         if self._places is None:
-            parents: Dict[int, List[Tuple[int, float]]] = {}
-            for bucket in self.buckets.values():
-                for item, weight in bucket.items:
-                    parents.setdefault(item, []).append((bucket.id, weight))
+            parents = grouped((item, (bucket.id, weight)) for bucket in self.buckets.values()
+                              for item, weight in bucket.items)
 
             def above(item: int) -> Tuple[Any, ...]:
                 return tuple([(parent, above(parent)) for parent, _ in parents.get(item, ())])

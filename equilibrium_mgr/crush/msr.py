@@ -34,9 +34,8 @@ def violation(levels: Sequence[StrideLevel], members: Sequence[int],
                         return f"two groups of shards share one {type_name}"
                 start, end = own, after
         return None
-    if _fits(levels, tuple(members), len(members)):
-        return None
-    return "its shards cannot be divided into groups as the rule does"
+    return None if _fits(levels, tuple(members), len(members)) else (
+        "its shards cannot be divided into groups as the rule does")
 
 
 def _fits(levels: Sequence[StrideLevel], members: Tuple[int, ...], positions: int) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Collection, Dict, FrozenSet, List, Mapping, NamedTuple, 
 from ..crush.hierarchy import CrushHierarchy
 from ..plan.options import osds_named
 from ..runtime.kv_store import MAX_VALUE_BYTES
+from ..runtime.time_slice import grouped
 from ..snapshot.model import Osd
 
 
@@ -40,10 +41,7 @@ class DrainList(NamedTuple):
 
     def by_name(self) -> Dict[str, List[int]]:
         """Name → its OSDs that are on the list, both in order."""
-        found: Dict[str, List[int]] = {}
-        for osd, name in sorted(self.names.items(), key=lambda item: (item[1], item[0])):
-            found.setdefault(name, []).append(osd)
-        return found
+        return grouped(sorted((name, osd) for osd, name in self.names.items()))
 
     def with_osds(self, names: Mapping[int, str]) -> DrainList:
         """Adds OSDs; those that are on the list keep their name. Ends a pause."""

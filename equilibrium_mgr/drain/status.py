@@ -184,9 +184,8 @@ class DrainStatus(NamedTuple):
         if self.is_old:
             return ("the osdmap has changed since the last look; whether it is safe to stop is"
                     " being looked at")
-        if self.stop_check is None:
-            return "Ceph is asked whether it is safe to stop"
-        return self.stop_check.reason
+        return ("Ceph is asked whether it is safe to stop" if self.stop_check is None
+                else self.stop_check.reason)
 
     @property
     def result_sentence(self) -> str:

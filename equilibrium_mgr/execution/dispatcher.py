@@ -15,7 +15,7 @@ from ..plan.options import HARD_SHARE
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
-from ..snapshot.model import Pool, Snapshot, pg_number, pool_of
+from ..snapshot.model import Snapshot, pg_number, pool_of
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED
 from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
 from .outcomes import (
@@ -37,7 +37,6 @@ _MISPLACED_GROWTH = 0.0001
 #: Seconds for which a PG is activating that an OSD withholds: others take a moment. Where that OSD
 #: is its new primary nobody reports it at all; after this longer time silent OSDs are known.
 _WITHHELD_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
-_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 60.0, 3600.0
 #: For so long after a failover, upmap items are believed to tell where the data of what the last
 #: mgr sent is, even where its PG counts as degraded.
 _BELIEVED_SECONDS = 3600.0
@@ -63,7 +62,7 @@ class UpmapDispatcher:
         self.pending = PendingMoves()
         self.cooldown = Cooldown()
         self.given_up = Cooldown()   # PGs whose changes have waited too long
-        self.backoff = Backoff(_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS)
+        self.backoff = Backoff()
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
         #: PG of ours → since when it is seen to activate, in seconds since the epoch
@@ -343,8 +342,8 @@ def _is_disturbed(before: Snapshot, now: Snapshot) -> bool:
             or now.full_ratio < before.full_ratio
             or any(osd.up and not (number in now.osds and now.osds[number].up)
                    for number, osd in before.osds.items())
-            or any(_shape(before.pools.get(number)) != _shape(now.pools.get(number))
-                   for number in before.pools.keys() | now.pools.keys()))
+            or {number: pool.shape for number, pool in before.pools.items()}
+            != {number: pool.shape for number, pool in now.pools.items()})
 
 
 def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
@@ -352,7 +351,7 @@ def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
     PG, and CRUSH still allows it."""
     number, ps = pool_of(change.pgid), pg_number(change.pgid)
     then, pool = before.pools[number], now.pools.get(number)
-    if pool is None or _shape(pool) != _shape(then) or ps >= pool.pg_num or ps in pool.touched:
+    if pool is None or pool.shape != then.shape or ps >= pool.pg_num or ps in pool.touched:
         return False
     if any(_state(before, osd) is None or _state(before, osd) != _state(now, osd)
            for osd in change.up_after):
@@ -373,13 +372,6 @@ def _is_placed_alike(number: int, before: Snapshot, now: Snapshot) -> bool:
     old = then.rule.osds()
     return old == pool.rule.osds() and all(
         _state(before, osd) == _state(now, osd) for osd in piecewise(old, _OSDS_A_PIECE))
-
-
-def _shape(pool: Optional[Pool]) -> Optional[Tuple[int, int, int, Optional[str]]]:
-    if pool is None:
-        return None
-    # that pg_num changes step by step is known; what it touches is asked of each change
-    return 0 if pool.touched else pool.pg_num, pool.size, pool.rule_id, pool.immovable
 
 
 def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]]:

@@ -10,7 +10,7 @@ from ..gateway.cluster_summary import ClusterSummary
 from ..runtime.formatting import plural
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .verdict import Verdict
+from .outcomes import Verdict
 
 
 _STOP_FLAGS = ("pauserd", "pausewr", "pause", "norebalance", "nobackfill", "norecover")

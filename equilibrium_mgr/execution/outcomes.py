@@ -1,5 +1,6 @@
-"""Changes that wait or were dropped, and PGs that stay where they are: rejected by the monitor, in
-pg_cooldown, or left alone by automatic plans.
+"""Changes that wait or were dropped, with the one value that says why (`Verdict`), of a state of
+the loop as well; and PGs that stay where they are: rejected by the monitor, in pg_cooldown, or left
+alone by automatic plans.
 
 What the monitor dropped after it had said yes breaks a rule by its own judgment: that stands until
 the map changes. What it refused by an error may be taken later (a quorum, capabilities, a pool in
@@ -13,10 +14,64 @@ from typing import (
     Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..plan.model import PgChange
-from ..snapshot import reason_codes
+from ..planner.refusal_census import Census
+from ..runtime.formatting import plural
+from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from ..snapshot.reason_codes import NEXT_BATCH, REASONS
-from .verdict import Verdict, WaitingChange
+from ..snapshot.reason_codes import FULL, LIMIT, NEXT_BATCH, REASONS
+
+
+class Refusals(NamedTuple):
+    """Why nothing lowers the fullest OSD, as counted when the loop came to rest."""
+
+    code: str           # the one reason
+    rest_code: str      # that of the state before it was counted
+    osd: int
+    census: Census      # of all shards on it
+    excluded_seconds: float   # until PGs that were left alone for a time may be moved
+
+    def sentence(self) -> str:
+        """The counts of the reason, for people; empty where nothing refuses the moves, or the
+        state's own sentence tells."""
+        found, census = self.census.of(self.code), self.census
+        if found is None or self.code in (codes.MIN_GAIN, codes.IMMOVABLE):
+            return ""
+        where = (f"{found.pairs} of the {census.pairs} targets for the"
+                 f" {plural(census.counted, 'shard')} on osd.{self.osd}")
+        if self.code == codes.GRANULARITY:
+            return f"whole shards are larger than the difference to {where}"
+        return f"{where} {REASONS[self.code].clause or 'may not be taken for now'}"
+
+
+class Verdict(NamedTuple):
+    """Why something is as it is."""
+
+    code: str                        # of snapshot/reason_codes.py
+    text: str = ""                   # one sentence; empty where the code's own says it
+    numbers: Mapping[str, Any] = {}  # figures with their units, and names, for sentence and action
+    state: str = ""                  # of observation/cluster_view.py; empty for what is no state
+    seconds: Optional[float] = None  # until there will be more to say, where that is known
+    #: Of a state: what single changes wait for, by the decision that led to it.
+    waiting: Sequence[WaitingChange] = ()
+    refusals: Optional[Refusals] = None   # of a state at rest, where they were counted
+
+    @property
+    def reason(self) -> str:
+        """The sentence with its figures."""
+        return self.text or REASONS[self.code].sentence.format(**self.numbers)
+
+    @property
+    def option(self) -> str:
+        """Of equilibrium or Ceph, which sets the limit; empty for none."""
+        return self.numbers.get("option") or REASONS[self.code].option
+
+    @property
+    def is_throttle(self) -> bool:
+        """True where a change waits for movement or time, and not for trouble to end."""
+        return REASONS[self.code].kind in (LIMIT, FULL)
+
+
+WaitingChange = Tuple[PgChange, Verdict]
 
 #: Figures of a verdict that are the limit itself.
 _LIMITS = ("max_shards", "max_moves", "max_ratio", "limit_ratio", "fill_limit_ratio", "max_pairs")
@@ -108,7 +163,8 @@ def _group(deferral: Verdict, shards: int, osds: Counter[int]) -> WaitingGroup:
 
 #: Ends a rejection for good: the monitor may judge otherwise then.
 LIFTED_BY = "a change of the CRUSH map, or of which OSDs are in"
-MOST_ITEMS = 2000
+#: More PGs than this are not remembered.
+_MOST_PGS = 2000
 #: A rejection older than this is no longer reported; it holds all the same.
 RECENT_SECONDS = 3600.0
 #: Seconds after which a refused change is tried again; below RECENT_SECONDS: what is refused again
@@ -143,7 +199,7 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
         grown[dropped.change.pgid] = Rejection(dropped.reason[:_LONGEST_REASON], mark,
                                                float(int(now)), dropped.is_refused,
                                                dropped.is_withheld)
-    return dict(list(grown.items())[-MOST_ITEMS:])
+    return dict(list(grown.items())[-_MOST_PGS:])
 
 
 def still_rejected(items: Items, mark: str, pgids: Container[str], now: float = 0.0) -> Items:
@@ -161,10 +217,6 @@ def held(items: Items, now: float) -> Items:
 def recent(items: Items, now: float) -> Items:
     """Returns the rejections that are reported to an operator."""
     return {pgid: item for pgid, item in items.items() if now - item.at < RECENT_SECONDS}
-
-
-#: More PGs than this are not remembered.
-_MOST_PGS = 2000
 
 
 class Cooldown:
@@ -213,11 +265,11 @@ def excluded_pgs(snapshot: Snapshot, cooling: Mapping[str, float], given_up: Map
     overfull = {osd.id for osd in snapshot.osds.values() if osd.exceeds(snapshot.nearfull_ratio)}
     left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
             and overfull.isdisjoint(snapshot.pgs[pgid].up)}
-    code_of: Dict[str, str] = dict.fromkeys(left, reason_codes.COOLDOWN)
-    code_of.update(dict.fromkeys(given_up, reason_codes.GIVEN_UP))
+    code_of: Dict[str, str] = dict.fromkeys(left, codes.COOLDOWN)
+    code_of.update(dict.fromkeys(given_up, codes.GIVEN_UP))
     left.update(given_up)
     for pg in snapshot.pgs.values() if stopped else ():
         if pg.pool in stopped:
-            code_of[pg.pgid] = reason_codes.MISPREDICTED
+            code_of[pg.pgid] = codes.MISPREDICTED
     return ExcludedPgs(rejected, frozenset(code_of), max(left.values(), default=0.0), code_of,
                        left)

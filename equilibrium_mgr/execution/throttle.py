@@ -40,9 +40,8 @@ from ..snapshot.operator_weights import held_sentence
 from ..snapshot.pools import merge_target
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
 from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, changing_pg_nums, full_osds
-from .outcomes import DroppedChange
+from .outcomes import DroppedChange, Verdict, WaitingChange
 from .pending_moves import PendingMove
-from .verdict import Verdict, WaitingChange
 
 
 class TrafficLoad(NamedTuple):
@@ -114,9 +113,8 @@ def predicted_utilization(snapshot: Snapshot, load: TrafficLoad, osd_id: int) ->
     """Utilization of an OSD once everything in flight, our unseen moves included, has arrived: a
     ratio; 0 where unknown. `Osd.target_utilization` is without unseen moves."""
     osd = snapshot.osds.get(osd_id)
-    if osd is None or not osd.has_statistics:
-        return 0.0
-    return (osd.used_bytes + load.bytes_in - load.leaving_bytes) / osd.size_bytes
+    return 0.0 if osd is None or not osd.has_statistics else (
+        osd.used_bytes + load.bytes_in - load.leaving_bytes) / osd.size_bytes
 
 
 class ReliefReservation:
@@ -180,9 +178,8 @@ def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChang
 
 def _losses(snapshot: Snapshot, change: PgChange) -> Tuple[int, ...]:
     pg = snapshot.pgs.get(change.pgid)
-    if pg is None or len(pg.up) != len(change.up_after):
-        return ()
-    return shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)[1]
+    return () if pg is None or len(pg.up) != len(change.up_after) else (
+        shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)[1])
 
 
 #: Of the misplaced limit, as a ratio: left free for what clients write to PGs that are in flight,

@@ -134,9 +134,8 @@ class _Search:
         wanted = list(self._pg.up)
         for position, osd in part:
             wanted[position] = osd
-        if self._positional:
-            return tuple(wanted)
-        return keep_raw_positions(self._pg.raw, wanted, self._rule)
+        return tuple(wanted) if self._positional else (
+            keep_raw_positions(self._pg.raw, wanted, self._rule))
 
     def largest_part(self) -> Part:
         """The largest part that can be pinned; empty where none can."""

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence
+
+from ..plan.options import PgShardLimits
 
 
 class OsdSummary(NamedTuple):
@@ -29,9 +31,8 @@ class OsdSummary(NamedTuple):
     @property
     def utilization(self) -> Optional[float]:
         """Used bytes as a ratio of the size; None while the OSD has not reported."""
-        if self.size_bytes is None or self.used_bytes is None or self.size_bytes <= 0:
-            return None
-        return self.used_bytes / self.size_bytes
+        return self.used_bytes / self.size_bytes if self.size_bytes and (
+            self.used_bytes is not None) else None
 
 
 class PoolSummary(NamedTuple):
@@ -68,7 +69,7 @@ class ClusterSummary(NamedTuple):
     statistics_at: Optional[float] = None
     degraded_copies: int = 0     # object copies that are missing
     fullness: Fullness = Fullness()
-    max_pg_shards: Tuple[int, int] = (0, 0)   # as Gateway.max_pg_shards
+    max_pg_shards: PgShardLimits = PgShardLimits()
 
     @property
     def without_pgs(self) -> FrozenSet[int]:

@@ -14,12 +14,12 @@ from mgr_module import CommandResult, MgrModule, OSDMap
 from ..crush.hierarchy import CrushHierarchy
 from ..drain.status import StopCheck
 from ..plan.model import PgChange, is_same_placement
-from ..plan.options import HARD_SHARE
+from ..plan.options import HARD_SHARE, PgShardLimits
 from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
 from ..snapshot.model import NO_CLASS, Reading, Snapshot, pg_number, pool_of
-from ..snapshot.osds import OsdReports, full_ratios, read_osds
+from ..snapshot.osds import OsdReports, map_fields, read_osds
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
 from .cluster_summary import (
@@ -181,9 +181,8 @@ class Gateway:
     def min_compat_client(self) -> str:
         """The osdmap's require_min_compat_client now."""
         told = self._settings_of_map(self.epoch())
-        if told is not None:
-            return told[1]
-        return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
+        return told[1] if told is not None else str(
+            self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
     def have_mon_connection(self) -> bool:
         """False while the mgr has lost the monitors."""
@@ -219,9 +218,8 @@ class Gateway:
         """
         reply, = self._ask({"prefix": "osd ok-to-stop", "format": "json",
                             "ids": [str(osd) for osd in sorted(osds)]})
-        if reply is None or reply.r not in (0, -errno.EBUSY):
-            return None
-        return StopCheck(reply.r == 0, "" if reply.r == 0 else reply.outs)
+        return None if reply is None or reply.r not in (0, -errno.EBUSY) else (
+            StopCheck(reply.r == 0, "" if reply.r == 0 else reply.outs))
 
     def set_option(self, name: str, value: str) -> None:
         """Sets one of equilibrium's own options; waits for a commit of the monitors."""
@@ -255,15 +253,11 @@ class Gateway:
         except (ImportError, NameError, RuntimeError):
             pass   # it is off, or still starts: nothing depends on it
 
-    def max_pg_shards(self) -> Tuple[int, int]:
-        """(PG shards per OSD, on average, at which Ceph refuses new pools; the most that moves may
-        give an OSD: HARD_SHARE of those from which on it withholds PGs); 0 for no limit.
-
-        As the mgr has the options: an OSD goes by its own values.
-        """
+    def max_pg_shards(self) -> PgShardLimits:
+        """As the mgr has the options: an OSD goes by its own values."""
         mean = self._number_option("mon_max_pg_per_osd", 0.0)
         hard = mean * self._number_option("osd_max_pg_per_osd_hard_ratio", 0.0)
-        return int(mean), int(HARD_SHARE * hard)
+        return PgShardLimits(int(mean), int(HARD_SHARE * hard))
 
     def _number_option(self, name: str, unknown: float) -> float:
         """An option of Ceph; `unknown` where this release does not have it."""
@@ -281,12 +275,9 @@ class Gateway:
         dump, crush = osdmap.dump(), snapshot.crush
         if dump.get("crush_version") != snapshot.crush_version:
             crush = CrushHierarchy(osdmap.get_crush().dump())
-        nearfull, backfillfull, full = full_ratios(dump)
         osds = read_osds(dump, crush, ())
         return snapshot._replace(
-            epoch=dump["epoch"], flags=tuple(dump.get("flags", "").split(",")),
-            full_ratio=full, backfillfull_ratio=backfillfull, nearfull_ratio=nearfull, crush=crush,
-            min_compat_client=dump.get("require_min_compat_client", ""),
+            **map_fields(dump), crush=crush,
             pools=PoolReader().read(last._replace(osd_map=dump), crush),
             osds={number: osd._replace(up=osds[number].up, is_in=osds[number].is_in,
                                        reweight=osds[number].reweight)
@@ -465,8 +456,8 @@ class Gateway:
 def _command(change: PgChange) -> Dict[str, Any]:
     if not change.items:
         return {"prefix": "osd rm-pg-upmap-items", "format": "json", "pgid": change.pgid}
-    flat: List[int] = [osd for pair in change.items for osd in pair]
-    return {"prefix": "osd pg-upmap-items", "format": "json", "pgid": change.pgid, "id": flat}
+    return {"prefix": "osd pg-upmap-items", "format": "json", "pgid": change.pgid,
+            "id": [osd for pair in change.items for osd in pair]}
 
 
 def read_osd_map(osdmap: OSDMap) -> OsdMapReading:

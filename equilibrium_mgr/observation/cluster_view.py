@@ -9,12 +9,13 @@ import re
 from collections import Counter
 from functools import lru_cache, partial
 from typing import (
-    Any, Callable, Container, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
+    Sequence, Tuple)
 
 from ..execution.pending_moves import PendingMoves
 from ..execution.throttle import unseen
 from ..gateway.cluster_summary import ClusterSummary
-from ..plan.model import ClassUsage, Usage
+from ..plan.model import ClassUsage, PgChange, Usage
 from ..plan.usage import (
     ShardCounts, class_usage, counted_usage, growth_bytes, recount, shard_counts)
 from ..planner.bound.lower_bound import UtilizationBounds
@@ -22,6 +23,7 @@ from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Pg, Snapshot, pg_number
+from ..what_if.failure import Placement, placement
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
 
@@ -86,9 +88,8 @@ class TooFull(NamedTuple):
     def command(self, full_ratio: float) -> Optional[str]:
         """The command that lets the PGs go on; None where no ratio below the next one is enough."""
         highest = HIGHEST_RATIO if self.state == RECOVERY else full_ratio - _MARGIN
-        if self.needed > highest:
-            return None
-        return f"ceph osd set-{self.ratio_name.replace('_', '-')} {self.needed:.2f}"
+        return None if self.needed > highest else (
+            f"ceph osd set-{self.ratio_name.replace('_', '-')} {self.needed:.2f}")
 
     def sentence(self) -> str:
         """For people: the PGs and the OSD."""
@@ -137,8 +138,7 @@ def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
     if not entries or state not in HELD_UP:
         return reason
     more = len(entries) - 1
-    verb = "is" if more == 1 else "are"
-    others = f"; {plural(more, 'more OSD')} {verb} too full" if more else ""
+    others = f"; {plural(more, 'more OSD is', 'more OSDs are')} too full" if more else ""
     # what ends that is not what is to be done first
     return re.sub(r"; run '[^']*'", "", f"{entries[0].sentence()}{others}; {reason}")
 
@@ -175,11 +175,11 @@ class ClusterView(NamedTuple):
     soon: Callable[[], Usage]                # all figures of then, computed once
     counts: PlacementCounts
     utilization_bounds: Optional[UtilizationBounds]   # None where it could not be computed
-    misplaced_ratio: float
     max_misplaced_ratio: float
     builtin_active: bool
     classes_now: Mapping[str, ClassUsage] = {}   # as OSDs that are in report them, drained ones too
     too_full: Tuple[TooFull, ...] = ()           # PGs that stand still for an OSD
+    misplaced_copies: int = 0   # by Ceph's count, which may be newer than the snapshot
     uncounted_copies: int = 0   # object copies that we misplaced and the snapshot does not count
     used_now: Mapping[int, int] = {}   # OSD id → used bytes as it reports them
     movements: Tuple[Movement, ...] = ()   # every shard in flight, whoever moves it
@@ -208,6 +208,18 @@ class ClusterView(NamedTuple):
         Computed when it is asked for: that is a pass over all pools and OSDs."""
         return counted_usage(self.snapshot, self.used_now, self.counts.now,
                              self.growth_now(), self.classes_now or None)
+
+    def planned(self, changes: Iterable[PgChange]) -> Placement:
+        """When everything in flight has arrived and the changes have been made."""
+        return placement(self.snapshot, changes, self.used_soon, self.counts.soon)
+
+    @property
+    def misplaced_ratio(self) -> float:
+        """Misplaced object copies, Ceph's count and ours that were unseen in its snapshot, as a
+        ratio of all. What that count has grown by since is what it could not show then."""
+        grown = max(0, self.misplaced_copies - self.snapshot.misplaced_copies)
+        copies = self.misplaced_copies + max(0, self.uncounted_copies - grown)
+        return copies / self.snapshot.object_copies if self.snapshot.object_copies else 0.0
 
     @property
     def has_drifted(self) -> bool:
@@ -238,7 +250,6 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     """`pending`: what we have sent, some of which Ceph's own counts may not show yet. `sent`: PGs
     that were sent a while ago, by the last mgr too. `before`: the view that this one replaces."""
     counts = count_placement(snapshot)
-    uncounted = pending.uncounted_copies(snapshot, as_degraded=False)
     give_way()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     give_way()
@@ -256,19 +267,19 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     classes_now = class_usage(snapshot, used, with_drained=True)
     classes_soon = class_usage(snapshot, target)
     give_way()
-    view = ClusterView(
+    return ClusterView(
         snapshot=snapshot, classes_soon=classes_soon, soon=lru_cache(1)(
             lambda: counted_usage(snapshot, target, counts.soon, classes=classes_soon)),
         utilization_bounds=bounds, counts=counts,
-        builtin_active=builtin_active,
-        misplaced_ratio=0.0, max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
+        builtin_active=builtin_active, misplaced_copies=snapshot.misplaced_copies,
+        uncounted_copies=pending.uncounted_copies(snapshot, as_degraded=False),
+        max_misplaced_ratio=max_misplaced_ratio, classes_now=classes_now,
         too_full=find_too_full(snapshot),
         used_now=used, movements=flying, moving=moving_totals(flying),
         used_soon=used_soon, growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
         device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
                          if osd.size_factor != 1.0},
         troubles=_troubles(snapshot, before.troubles if before is not None else {}))
-    return with_misplaced(view, snapshot.misplaced_copies, uncounted)
 
 
 def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]
@@ -298,7 +309,8 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         used[osd.id] = osd.used_bytes if now is None else now
         if now is not None and osd.size_factor != 1.0:
             used[osd.id], device_used[osd.id] = int(now / osd.size_factor), now
-    return with_misplaced(view, summary.misplaced_copies, view.uncounted_copies)._replace(
+    return view._replace(
+        misplaced_copies=summary.misplaced_copies,
         # the fullest is one that is up now
         classes_now=class_usage(view.snapshot._replace(osds={
             number: osd if osd.up == (number not in down and not osd.destroyed)
@@ -307,18 +319,3 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterVi
         used_now=used, device_used_now=device_used,
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
         stale_osds=summary.stale_osds, troubles={**view.troubles, DOWN: down})
-
-
-def with_misplaced(view: ClusterView, misplaced_copies: int, uncounted_copies: int) -> ClusterView:
-    """The view with newer counts: Ceph's, and of our copies that were unseen in its snapshot, as a
-    ratio of all object copies.
-
-    `misplaced_copies` may be newer than the snapshot: what it has grown by since is what it could
-    not show then.
-    """
-    snapshot = view.snapshot
-    grown = max(0, misplaced_copies - snapshot.misplaced_copies)
-    copies = misplaced_copies + max(0, uncounted_copies - grown)
-    return view._replace(
-        misplaced_ratio=copies / snapshot.object_copies if snapshot.object_copies else 0.0,
-        uncounted_copies=uncounted_copies)

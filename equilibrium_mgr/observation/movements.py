@@ -21,7 +21,7 @@ from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
 from ..plan.model import is_same_placement
 from ..runtime.formatting import format_bytes
-from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
+from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
 
 
 #: Who moves a shard: equilibrium; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG
@@ -35,7 +35,6 @@ _STATES = ("backfill_toofull", "recovery_toofull", "backfilling", "recovering", 
            "stale", "unknown", "remapped")
 #: The state of a shard that was sent a moment ago, before its PG reports that it moves.
 PEERING = "peering"
-RUNNING_STATES = ("backfilling", "recovering")
 
 Pair = Tuple[Optional[int], int]   # (OSD that loses a shard, None where its copy is lost; target)
 
@@ -275,10 +274,10 @@ def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: 
             ours += count
         if shard.target is not None:
             by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
-    is_ours = any(shard.origin == PLAN for shard in earlier)
     return TransferRates(
         {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
-        before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(ours, seconds if is_ours else 0.0),
+        before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(
+            ours, seconds if any(shard.origin == PLAN for shard in earlier) else 0.0),
         before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
         before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
         snapshot.taken_at if ours else before.moved_at)
@@ -302,7 +301,10 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     if not measured:
         return None
     typical = _typical(rates.by_osd.values())
-    longest = max((TimeLeft(left[osd] / _expected(typical, measured.get(osd, 0.0)), osd)
+    # that with the most to come is seldom without a shard that is being copied, and so gets more
+    # than the median, but less and less to its end
+    longest = max((TimeLeft(left[osd] / (
+        (typical + max(typical, measured.get(osd, 0.0))) / 2.0), osd)
                    for osd in sorted(ours)), default=TimeLeft(0.0, None),
                   key=lambda estimate: estimate.seconds)
     rate = rates.ours.per_second
@@ -338,16 +340,10 @@ def _typical(rates: Iterable[Rate]) -> float:
     return next(rate.per_second for rate, count in zip(slowest_first, so_far) if count >= half)
 
 
-def _expected(typical: float, own: float) -> float:
-    """The rate that an OSD is expected to get: that with the most to come is seldom without a shard
-    that is being copied, and so gets more than the median, but less and less to its end."""
-    return (typical + max(typical, own)) / 2.0
-
-
 def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> int:
     """Bytes of a shard that have arrived; 0 where it was sent elsewhere meanwhile."""
     if now is not None:
         return max(0, before.left_bytes - now.left_bytes)
     pg = snapshot.pgs.get(before.pgid)
-    is_there = pg is not None and (before.target is None or before.target in pg.up)
-    return before.left_bytes if is_there else 0
+    return before.left_bytes if pg is not None and (
+        before.target is None or before.target in pg.up) else 0

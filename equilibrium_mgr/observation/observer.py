@@ -15,8 +15,8 @@ from ..gateway.gateway import Gateway
 from ..plan.usage import ShardCounts
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
-from ..snapshot.model import Snapshot
-from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view, with_misplaced
+from ..snapshot.model import RUNNING_STATES, Snapshot
+from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view
 from .movements import PLAN, measured_rates
 
 #: The longest time between two observations while moves are in flight that stand still, and the
@@ -112,10 +112,10 @@ class ClusterObserver:
         self._measure_noise(summary)
         self.builtin_active = summary.builtin_active
         if self.view is not None:
-            self.view = with_misplaced(
-                self.view, summary.misplaced_copies,
-                self._pending.uncounted_copies(self.view.snapshot, False))._replace(
-                    statistics_at=summary.statistics_at, stale_osds=summary.stale_osds)
+            self.view = self.view._replace(
+                misplaced_copies=summary.misplaced_copies,
+                uncounted_copies=self._pending.uncounted_copies(self.view.snapshot, False),
+                statistics_at=summary.statistics_at, stale_osds=summary.stale_osds)
         return summary
 
     def _measure_noise(self, summary: ClusterSummary) -> None:
@@ -172,8 +172,9 @@ class ClusterObserver:
     def count_submitted(self) -> None:
         """Adds to the view's misplaced copies what has been submitted since it was made."""
         if self.view is not None:
-            self.view = with_misplaced(self.view, self.view.snapshot.misplaced_copies,
-                                       self._pending.uncounted_copies(self.view.snapshot, False))
+            self.view = self.view._replace(
+                misplaced_copies=self.view.snapshot.misplaced_copies,
+                uncounted_copies=self._pending.uncounted_copies(self.view.snapshot, False))
 
     def max_misplaced_ratio(self, snapshot: Snapshot, settings: Settings) -> float:
         """The misplaced limit, a ratio of object copies: the option, or Ceph's
@@ -204,9 +205,9 @@ class ClusterObserver:
 
     @property
     def own_pgids(self) -> FrozenSet[str]:
-        """The PGs with shards in flight that equilibrium moves, by the last look."""
+        """PGs of our own moves that have not arrived: by the last look, and as sent."""
         return frozenset(one.pgid for one in (self.view.movements if self.view is not None else ())
-                         if one.origin == PLAN)
+                         if one.origin == PLAN).union(self._pending.entries)
 
 
 def pace_seconds(fullness: Fullness) -> float:
@@ -234,7 +235,7 @@ def limits(summary: ClusterSummary) -> Tuple[Any, ...]:
 def copying_pgs(summary: ClusterSummary) -> int:
     """PGs that say that they copy data, which they also do while something stops them."""
     return sum(count for pool in summary.pools.values() for state, count in pool.states.items()
-               if "backfilling" in state or "recovering" in state)
+               if any(running in state for running in RUNNING_STATES))
 
 
 def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:

@@ -1,23 +1,18 @@
 """Why nothing is sent at rest: gaps between device classes and their bounds, what refuses the moves
-that would lower the fullest OSD, and the idle state that follows; and the placement that changes
-lead to which are still to be sent.
+that would lower the fullest OSD, and the idle state that follows.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional
+from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional
 
-from ..execution.outcomes import ExcludedPgs
-from ..execution.verdict import Refusals, Verdict
-from ..plan.model import PgChange, Usage
+from ..execution.outcomes import ExcludedPgs, Refusals, Verdict
 from ..plan.options import PlanOptions
-from ..plan.usage import counted_usage
 from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet, UtilizationBounds
 from ..planner.refusal_census import Census, RefusalCensus
 from ..runtime.formatting import format_time, named
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Osd
-from ..what_if.failure import Placement, placement
 from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
 
 
@@ -77,15 +72,16 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
         return None
     census = RefusalCensus(view.snapshot, options, bounds, excluded.codes).of_osd(
         fullest[0].osd.id, MOST_PAIRS)
-    code = (bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
-            else settled_code(census, rest_code))
-    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds)
+    return Refusals(
+        bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
+        else settled_code(census, rest_code),
+        rest_code, fullest[0].osd.id, census, excluded.seconds)
 
 
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 #: A class nearer than this to its bound, in utilization, is not stuck.
 _NEAR = 0.01
-_SAME = 0.0005   # utilizations that differ by less count as equal
+SAME = 0.0005   # utilizations that differ by less count as equal
 #: Said of a larger gap that is no more than one shard of the OSD.
 _WHOLE_SHARD = ", no more than one whole shard"
 #: OSDs that a sentence names before it only counts the rest.
@@ -106,7 +102,7 @@ class BoundGap(NamedTuple):
         """For people. `limited`: the bound is that of moves of some pools alone."""
         bound = "what moves of the pools in pool_ids could reach" if limited else "the bound"
         fullest = f"osd.{self.osd}, the fullest of class {self.device_class}, is"
-        if self.above < -_SAME:   # which lowered weights alone can do
+        if self.above < -SAME:   # which lowered weights alone can do
             return (f"{fullest} {-100.0 * self.above:.1f} points below {bound}, which keeps lowered"
                     " weights")
         return f"{fullest} {max(0.0, 100.0 * self.above):.1f} points above {bound}"
@@ -132,8 +128,8 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
     for osd, name in fullest.items():
         above = view.classes_soon[name].max - bound_of[name]
         mean_shard = sum(shards[osd]) / max(1, len(shards[osd]))
-        allowed = max(_NEAR, mean_shard / osds[osd].size_bytes)
-        found.append(BoundGap(above - allowed, above, osd, name))
+        found.append(BoundGap(above - max(_NEAR, mean_shard / osds[osd].size_bytes), above, osd,
+                              name))
     return found
 
 
@@ -179,14 +175,3 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     return Verdict(code, f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
                    " 'ceph equilibrium explain' tells why", refusals=refusals,
                    state=WAITING if code == codes.PG_NUM_CHANGING else STUCK)
-
-
-def planned_placement(view: ClusterView, changes: Iterable[PgChange]) -> Placement:
-    """When everything in flight has arrived and the changes have been made."""
-    return placement(view.snapshot, changes, view.used_soon, view.counts.soon)
-
-
-def planned_usage(view: ClusterView, changes: Iterable[PgChange]) -> Usage:
-    """The figures of that placement."""
-    planned = planned_placement(view, changes)
-    return counted_usage(view.snapshot, planned.used, planned.shards)

@@ -11,11 +11,10 @@ import re
 import zlib
 from functools import lru_cache
 from typing import (
-    Any, Dict, Iterable, Mapping, NamedTuple, Optional, Tuple, Union, get_args, get_origin,
-    get_type_hints)
+    Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union, get_args, get_origin, get_type_hints)
 
 from ..crush.placement import NO_OSD
-from ..snapshot.model import Pg, Snapshot, UpmapItems
+from ..snapshot.model import Pg, Snapshot, UpmapItems, pool_of
 
 
 BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN = (
@@ -335,8 +334,11 @@ def topology_of(crush_version: int, osds: Mapping[int, Any]) -> str:
     return f"{crush_version}:{zlib.crc32(repr(weights).encode()):08x}"
 
 
-def pool_pgs(snapshot: Snapshot, pools: Iterable[int]) -> Dict[str, int]:
-    """Pool id, as JSON has it, → PGs; without pools whose pg_num changes: a plan for these is for
-    PGs that stay as they are."""
-    return {str(pool): snapshot.pools[pool].pg_num for pool in sorted(pools)
-            if not snapshot.pools[pool].touched}
+def resting_on(snapshot: Snapshot, plan: Plan) -> Plan:
+    """The plan with what it rests on of the map; without pools whose pg_num changes: a plan for
+    these is for PGs that stay as they are."""
+    pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
+    return plan._replace(
+        topology=topology_of(snapshot.crush_version, snapshot.osds),
+        pool_pgs={str(pool): snapshot.pools[pool].pg_num for pool in sorted(pools)
+                  if not snapshot.pools[pool].touched})

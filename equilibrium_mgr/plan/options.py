@@ -8,6 +8,7 @@ import re
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
+from ..runtime.formatting import named
 
 
 #: What a plan is made for, as operators name it; the first is the default.
@@ -22,6 +23,13 @@ _LEAST_BACKFILLFULL = 0.85
 #: Moves give an OSD at most this ratio of the PG shards from which on it withholds PGs, which stay
 #: inactive even when it has room again.
 HARD_SHARE = 0.8
+
+
+class PgShardLimits(NamedTuple):
+    """PG shards per OSD by Ceph's options; 0 for no limit."""
+
+    mean: int = 0   # from which on Ceph refuses new pools
+    most: int = 0   # that moves may give an OSD: HARD_SHARE of those from which on it withholds PGs
 
 
 # Values of Plan.stop_reason.
@@ -113,7 +121,8 @@ class OsdFilter(NamedTuple):
     def words(self, pools: Sequence[str] = (), classes: Names = None) -> str:
         """The moves that are left, as in 'moves off osd.6 to rack2'; empty where all are. `pools`:
         names of those that alone are moved; none: all. `classes`: the same of device classes."""
-        parts = [f"{word} {_shown(sorted(names))}" for word, names in (
+        parts = [f"{word} {named([name[:40] for name in sorted(names)], _MOST_NAMES)}"
+                 for word, names in (
             ("of class", classes), ("of pool", frozenset(pools) or None), ("off", self.sources),
             ("to", self.targets), ("that spare", self.spared)) if names is not None]
         return f"moves {' '.join(parts)}" if parts else ""
@@ -157,12 +166,6 @@ def osd_id(name: str) -> Optional[int]:
     """The id in `3` or `osd.3`; None for any other name."""
     match = _OSD_NAME.fullmatch(name)
     return None if match is None else int(match.group(1))
-
-
-def _shown(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    text = ", ".join(name[:40] for name in names[:_MOST_NAMES])
-    return text + (f" and {more} more" if more > 0 else "")
 
 
 def _without(chosen: Optional[Set[int]], spared: Optional[Set[int]],

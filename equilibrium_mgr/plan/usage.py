@@ -12,7 +12,7 @@ from math import inf
 from operator import truediv
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ..runtime.time_slice import give_way, piecewise
+from ..runtime.time_slice import give_way, grouped, piecewise
 from ..snapshot.model import Pg, Pool, Snapshot, pg_number, pool_of
 from .model import ClassUsage, PgChange, PoolSpace, Room, Usage
 
@@ -127,11 +127,10 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
     drained do where the figures are of now (`with_drained`), as `ceph osd df` has them: what is
     to be is asked of those that take data. The fullest is one that is up, where any is: nothing
     can be moved off the others."""
-    members: Dict[str, List[Tuple[float, int]]] = {}
-    for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE):
-        if osd.has_statistics and (osd.is_for_data or with_drained and osd.is_in):
-            members.setdefault(snapshot.set_of(osd.id), []).append(
-                (used_bytes[osd.id] / osd.size_bytes, osd.id))
+    members = grouped(
+        (snapshot.set_of(osd.id), (used_bytes[osd.id] / osd.size_bytes, osd.id))
+        for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE)
+        if osd.has_statistics and (osd.is_for_data or with_drained and osd.is_in))
     usage: Dict[str, ClassUsage] = {}
     for name in sorted(members):
         ratios = sorted(members[name])
@@ -209,11 +208,9 @@ def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
 
 def share_limits(snapshot: Snapshot) -> Dict[int, int]:
     """Held OSD → used bytes that no move of ours may take it beyond."""
-    limits: Dict[int, int] = {}
-    for number, utilization in share_utilizations(snapshot).items():
-        osd = snapshot.osds[number]
-        limits[number] = int(utilization * osd.capacity_bytes) + osd.spared_bytes
-    return limits
+    return {number: int(utilization * snapshot.osds[number].capacity_bytes)
+            + snapshot.osds[number].spared_bytes
+            for number, utilization in share_utilizations(snapshot).items()}
 
 
 def share_limits_within(snapshot: Snapshot,

@@ -10,14 +10,14 @@ from typing import (
     Any, Callable, Dict, Hashable, Mapping, NamedTuple, Optional, Tuple, TypeVar, Union)
 
 from ..gateway.gateway import Gateway, NotReady
-from ..plan.model import Plan, Usage, pool_pgs, topology_of
+from ..plan.model import Plan, Usage, resting_on
 from ..plan.options import AIMS, PlanOptions
 from ..plan.store import MAX_PLANS, PlanHead, PlanStore
 from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
-from ..snapshot.model import Osd, Snapshot, pool_of
+from ..snapshot.model import Osd, Snapshot
 from ..what_if.failure import (
     Failure, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
     worst_failures)
@@ -209,9 +209,9 @@ class PlanService:
         name = question.failure.name if question.failure is not None else "the worst"
 
         def serves(answer: FailureAnswer) -> bool:
-            seconds = (_SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
-                       else _OTHER_EPOCH_SECONDS)
-            return self._clock() - answer.made_at < seconds
+            return self._clock() - answer.made_at < (
+                _SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
+                else _OTHER_EPOCH_SECONDS)
         return self._ask(question, f"failure of {name}",
                          partial(self._failure_answer, question), serves)
 
@@ -329,14 +329,10 @@ class PlanService:
               is_wanted: Callable[[int], bool]) -> Plan:
         self.plans_begun += 1
         planner = repair_plan if options.repair else self.planner
-        options = options._replace(max_pg_shards_per_osd=self._gateway.max_pg_shards()[1])
+        options = options._replace(max_pg_shards_per_osd=self._gateway.max_pg_shards().most)
         with giving_way(self._limited(max_seconds, is_wanted)):
             plan = planner(snapshot, options)
-        pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
-        return plan._replace(
-            limited_to=options.limited_to,
-            topology=topology_of(snapshot.crush_version, snapshot.osds),
-            pool_pgs=pool_pgs(snapshot, pools))
+        return resting_on(snapshot, plan)._replace(limited_to=options.limited_to)
 
     def _settled(self, snapshot: Optional[Snapshot]) -> Snapshot:
         """The snapshot, or a newer one where none was given or the osdmap is another.

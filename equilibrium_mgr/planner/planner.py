@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
 from ..plan.options import PlanOptions
@@ -46,9 +46,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """
     if not options.respect_weights:
         snapshot = without_shares(snapshot)
-    fixed = (frozenset() if options.pool_ids is None
-             else frozenset(snapshot.pools) - options.pool_ids)
-    bounds = utilization_bounds(snapshot, fixed)
+    bounds = utilization_bounds(snapshot, frozenset() if options.pool_ids is None
+                                else frozenset(snapshot.pools) - options.pool_ids)
     placement, finished = multi_start_search(snapshot, options, bounds)
     groups = _ordered(placement, bounds, options)
     stop_reason, kept = _within_limits(groups, options)
@@ -111,26 +110,31 @@ class PlannedChanges:
 
     def add(self, pg: Pg, wanted: Tuple[int, ...], pairs: Sequence[Tuple[int, int]]) -> None:
         """Adds the change of a PG to an up set; `pairs` has (source, target) of its moves."""
-        snapshot, used = self._snapshot, self.used
-        pool, osds = snapshot.pools[pg.pool], snapshot.osds
+        pool = self._snapshot.pools[pg.pool]
         assert pool.rule is not None
-        for source, target in pairs:
-            before = used.get(source, 0), used[target]
-            there = pool.bytes_on(pg.shard_bytes, target, wanted)
-            used[source] = before[0] - pool.bytes_on(pg.shard_bytes, source, pg.up)
-            used[target] = before[1] + there
-            sizes = [max(1, osds[osd].size_bytes) for osd in (source, target)]
-            self.moves.append(Move(
-                pgid=pg.pgid, source=source, target=target, objects=pg.objects,
-                bytes=osds[target].device_bytes(there),
-                source_before=before[0] / sizes[0], source_after=used[source] / sizes[0],
-                target_before=before[1] / sizes[1], target_after=used[target] / sizes[1]))
+        self.add_moves(pg, wanted, pairs)
         if not pool.erasure:
             wanted = keep_raw_positions(pg.raw, wanted, pool.rule)
         self.changes.append(PgChange(
             pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
             items=items_for(pg.raw, wanted), shards=len(pairs), shard_bytes=pg.shard_bytes,
             objects=pg.objects, uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted)))
+
+    def add_moves(self, pg: Pg, wanted: Sequence[int], pairs: Iterable[Tuple[int, int]]) -> None:
+        """Adds the moves of such a change alone. OSDs may be gone."""
+        pool, osds, used = self._snapshot.pools[pg.pool], self._snapshot.osds, self.used
+        for source, target in pairs:
+            before = used.get(source, 0), used.get(target, 0)
+            there = pool.bytes_on(pg.shard_bytes, target, wanted)
+            used[source] = before[0] - pool.bytes_on(pg.shard_bytes, source, pg.up)
+            used[target] = before[1] + there
+            sizes = [max(1, osds[osd].size_bytes) if osd in osds else 1
+                     for osd in (source, target)]
+            self.moves.append(Move(
+                pgid=pg.pgid, source=source, target=target, objects=pg.objects,
+                bytes=osds[target].device_bytes(there) if target in osds else there,
+                source_before=before[0] / sizes[0], source_after=used[source] / sizes[0],
+                target_before=before[1] / sizes[1], target_after=used[target] / sizes[1]))
 
     def plan(self, stop_reason: str, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
         """The plan of these changes, to balance."""
@@ -145,10 +149,9 @@ class PlannedChanges:
 def skipped(snapshot: Snapshot) -> Dict[str, int]:
     """Reason → how many PGs or OSDs are left out of the plan for it."""
     found = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
-    for osd in piecewise(snapshot.osds.values(), 10 * _CHANGES_A_PIECE):
-        reason = osd.unusable_reason()
-        if reason:
-            found[f"OSD: {reason}"] += 1
+    found.update([f"OSD: {reason}" for reason in (
+        osd.unusable_reason() for osd in piecewise(snapshot.osds.values(), 10 * _CHANGES_A_PIECE))
+                  if reason])
     return dict(sorted(found.items()))
 
 

@@ -127,8 +127,7 @@ class RefusalCensus:
             stays = (codes.POOL_EXCLUDED if sources is None or source in sources
                      else codes.OSD_EXCLUDED)
         if stays is not None or own is None or number is None:
-            code = stays or codes.IMMOVABLE
-            return lambda _target: code
+            return lambda _target: stays or codes.IMMOVABLE
 
         def ask(target: int) -> Optional[str]:
             there = placement.index_of[target]
@@ -138,8 +137,6 @@ class RefusalCensus:
 
     def _size_there(self, pg: Pg, source: int, target: int) -> int:
         """Bytes that the PG's shard on the source would take on a target."""
-        if self._snapshot.pools[pg.pool].is_uniform:
-            return pg.shard_bytes
         return self._snapshot.shard_bytes(
             pg, target, [target if osd == source else osd for osd in pg.up])
 
@@ -167,10 +164,7 @@ def _reason(counts: Sequence[RefusalCount]) -> str:
     lifted = [found for found in counts if found.useful and found.code not in _STRUCTURAL]
     if lifted:
         return max(lifted, key=lambda found: (found.useful, found.pairs)).code
-    present = {found.code for found in counts}
-    if codes.GRANULARITY in present:
+    if any(found.code == codes.GRANULARITY for found in counts):
         return codes.GRANULARITY
     useful = [found for found in counts if found.useful]
-    if useful:
-        return max(useful, key=lambda found: found.useful).code
-    return codes.BALANCED
+    return max(useful, key=lambda found: found.useful).code if useful else codes.BALANCED

@@ -94,9 +94,9 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              codes.action(codes.STALE_STATISTICS, {"osd": old[0]} if len(old) == 1 else {}))
     if stuck_since is not None and now - stuck_since >= STUCK_SECONDS:
         cure = cure or codes.action(status.reason_code, {})
-        is_drain = status.reason_code == codes.CANNOT_LEAVE
-        warn("MGR_EQUILIBRIUM_STUCK", "shards cannot leave OSDs that are being drained" if is_drain
-             else "the placement has been far from its bound for"
+        warn("MGR_EQUILIBRIUM_STUCK", "shards cannot leave OSDs that are being drained"
+             if status.reason_code == codes.CANNOT_LEAVE else
+             "the placement has been far from its bound for"
              f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved", 1,
              [status.reason], "'ceph equilibrium explain' tells why" if cure == codes.NOTHING
              else cure)

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from ..control.journal import (
     ARRIVED, COMPLETED, INTERRUPTED, STOPPED, UNKNOWN, outcome_code, outcome_reason)
 from ..control.status import BalancerStatus
+from ..observation.cluster_view import STUCK
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural, wrap)
 from .answer import CommandAnswer, limited_rows, render_table
@@ -33,8 +34,8 @@ def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mappi
     lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it",
              "SHARDS, SENT: what upmaps were sent for; of what is stopped less may arrive"]
     if len(shown) < len(found):
-        earlier = plural(len(found) - len(shown), "earlier episode")
-        lines.append(f"... {earlier}; --limit {len(found)} shows all")
+        lines.append(f"... {plural(len(found) - len(shown), 'earlier episode')};"
+                     f" --limit {len(found)} shows all")
     rows = [_rows(entry) for entry in shown]
     table = render_table("STARTED (UTC)|TOOK|SHARDS|SENT|CLASS<|%MAX|OUTCOME<",
                          [row for block in rows for row in block]).split("\n")
@@ -91,9 +92,9 @@ def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:
     for figures in entry["classes"] or [{}]:
         before, after = (format_percent(figures.get(key)) or "?"
                          for key in ("max_before", "max_after"))
-        maxima = "" if not figures else before if entry["outcome"] == UNDER_WAY else (
-            f"{before} -> {after}")
-        of_class = figures.get("device_class", ""), maxima
+        of_class = figures.get("device_class", ""), (
+            "" if not figures else before if entry["outcome"] == UNDER_WAY
+            else f"{before} -> {after}")
         started, shards, size = (entry[key] for key in ("started_at", "shards", "bytes"))
         rows.append(("", "", "", "", *of_class, "") if rows else (
             "" if started is None else format_time(started),
@@ -107,7 +108,6 @@ def _number(entry: Mapping[str, Any], key: str) -> Any:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-_STUCK = "stuck"
 #: While an episode lasts its event is not complete, whatever has arrived: another plan may follow.
 _HIGHEST_RATIO = 0.99
 
@@ -138,7 +138,7 @@ class ProgressEvents:
                 str(entry.get("outcome", "")) for entry in reversed(status.history)
                 if entry.get("started_at") == shown), STOPPED)
             self._end(f"equilibrium-{shown:.3f}", None if not failure and outcome_code(outcome) in (
-                COMPLETED, _STUCK) else outcome)
+                COMPLETED, STUCK) else outcome)
             return   # one call a round
         ratio = status.progress_ratio()
         if failure or started_at is None or ratio is None or status.episode is None:

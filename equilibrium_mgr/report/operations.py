@@ -6,7 +6,7 @@ What `undo` and `cancel` answer: what it costs, and what is not restored.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..control.status import BalancerStatus
 from ..drain.drain_list import DrainList
@@ -16,6 +16,7 @@ from ..observation.cluster_view import BLOCKED, WAITING
 from ..plan.model import CANCEL, StuckShards
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, named, plural, wrap)
+from ..runtime.time_slice import grouped
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -117,11 +118,8 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
     lines += [*wrap("", "'ceph osd purge' takes the CRUSH weight away as well, which moves data"
                     " again. For a purge that moves nothing run these at first, and wait until it"
                     " is safe to stop here again:", 0), *commands] if commands else []
-    stuck_by_code: Dict[str, List[Dict[str, Any]]] = {}
-    for row in rows:
-        for one in row["stuck"]:
-            stuck_by_code.setdefault(one["code"], []).append(one)
-    for _, found in sorted(stuck_by_code.items()):
+    by_code = grouped((one["code"], one) for row in rows for one in row["stuck"])
+    for _, found in sorted(by_code.items()):
         shards, size = (sum(one[key] for one in found) for key in ("shards", "bytes"))
         lines += wrap("", f"{plural(shards, 'shard')} ({format_bytes(size)}) cannot leave:"
                       f" {found[0]['reason']}, such as pg {found[0]['example_pg']};"
@@ -166,9 +164,6 @@ def drains_json(status: DrainStatus) -> Dict[str, Any]:
                 else drain_sentence(status))}
 
 
-_INDENT = 13
-
-
 def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: Snapshot,
                   goes_on: bool, draining: FrozenSet[int]) -> CommandAnswer:
     """The answer; in JSON bytes are bytes and ratios run from 0 to 1.
@@ -182,8 +177,8 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
     added = sum(len(change.items) - len(snapshot.upmap_items.get(change.pgid, ()))
                 for change in changes)
     copies = max(1, snapshot.object_copies)
-    pinned = {osd for change in changes for osd in change.up_after if osd not in change.up_before}
-    again = sorted(pinned & draining)
+    again = sorted(draining.intersection(
+        osd for change in changes for osd in change.up_after if osd not in change.up_before))
     groups: Dict[str, Dict[str, Any]] = {}   # what goes on moving, by reason
     for left in found.unpinned:
         group = groups.setdefault(left.obstacle, {
@@ -210,13 +205,13 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
     lines = wrap("", f"nothing of {plural(found.remapped_pgs, 'remapped PG')} can be pinned"
                  if not changes else f"would pin {what}" if name is None
                  else f"{name}: pins {what}", 0)
-    lines += [f"{'misplaced:':<{_INDENT}}{format_percent(data['misplaced_ratio'])}% ->"
-              f" {format_percent(data['planned_misplaced_ratio'])}%",
-              f"{'upmap items:':<{_INDENT}}{pairs} -> {pairs + added}"]
+    lines += [*wrap("misplaced:", f"{format_percent(data['misplaced_ratio'])}% ->"
+                    f" {format_percent(data['planned_misplaced_ratio'])}%"),
+              *wrap("upmap items:", f"{pairs} -> {pairs + added}")]
     for group in data["unpinned"]:
         lines += wrap("go on:", f"{plural(group['shards'], 'shard')} of"
                       f" {plural(len(group['pgids']), 'PG')}, {format_bytes(group['bytes'])}:"
-                      f" {group['reason']}", _INDENT)
+                      f" {group['reason']}")
     osds = f"osd.{again[0]} is" if len(again) == 1 else f"{len(again)} OSDs are"
     lines += [line for holds, text in (
         (goes_on and changes, "automatic balancing is on: it goes on from there, and moves what it"
@@ -224,7 +219,7 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
          " everything where it is)"),
         (again, f"{osds} being drained: what is pinned there leaves again, and is copied from the"
          " beginning ('ceph equilibrium off' before 'freeze' pauses drains)"))
-              if holds for line in wrap("then:", text, _INDENT)]
+              if holds for line in wrap("then:", text)]
     lines += ["'ceph equilibrium status' shows how far it is"] * (name is not None)
     return CommandAnswer(data, "\n".join(lines))
 
@@ -306,9 +301,8 @@ def _parts(kind: str, result: UndoResult) -> str:
 
 def _not_restored(result: UndoResult, drains: DrainList) -> List[str]:
     """The PGs that are left as they are, by the reason, with the command that lets each group."""
-    groups: Dict[Tuple[str, str], List[Tuple[str, Obstacle]]] = {}
-    for pgid, reason in result.not_restored:
-        groups.setdefault((reason, reason.command), []).append((pgid, reason))
+    groups = grouped(((reason, reason.command), (pgid, reason))
+                     for pgid, reason in result.not_restored)
     lines = [f"not restored: {plural(len(result.not_restored), 'PG')}"] if groups else []
     for (text, _), rows in sorted(groups.items(), key=lambda group: -len(group[1])):
         osds = sorted({why.osd for _, why in rows if why.osd is not None})

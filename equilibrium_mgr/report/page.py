@@ -15,6 +15,7 @@ from ..plan.model import BALANCE, Move, PgChange, Plan, is_same_placement
 from ..planner.planner import CONVERGED, skipped
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural)
+from ..runtime.time_slice import grouped
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.upmap_items import items_for
@@ -269,36 +270,33 @@ def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
 
 def _left_out(status: Mapping[str, Any], plan: Optional[Plan], snapshot: Snapshot) -> Markup:
     """Counted reasons, and sentences on what is not counted."""
-    counts = skipped(snapshot) if plan is None else plan.skipped
     rows = [[reason, str(count)] for reason, count in sorted(
-        counts.items(), key=lambda item: (-item[1], item[0]))]
+        (skipped(snapshot) if plan is None else plan.skipped).items(),
+        key=lambda item: (-item[1], item[0]))]
     rows += [[f"PG: the monitor did not keep its upmap items: {group['reason']}",
               str(len(group["pgids"]))] for group in status["rejected"]]
     rows += [[sentence, ""] for sentence in (
         *status["left_out"], *[entry["reason"] for entry in status["mispredicted"]],
         *held_sentences(snapshot))]
-    if not rows:
-        return paragraph("Nothing: every PG may be moved, and every OSD may take shards.")
-    return table("WHY<|COUNT", rows, "ceph equilibrium explain")
+    return table("WHY<|COUNT", rows, "ceph equilibrium explain") if rows else paragraph(
+        "Nothing: every PG may be moved, and every OSD may take shards.")
 
 
 def _moves(plan: Optional[Plan], name: str, to_make: Sequence[PgChange]) -> List[Markup]:
     """The changes of the plan that are still to be made, folded; none without a plan."""
     if plan is None or not to_make:
         return []
-    moves: Dict[str, List[Move]] = {}
-    for move in plan.moves:
-        moves.setdefault(move.pgid, []).append(move)
+    moves = grouped((move.pgid, move) for move in plan.moves)
     rows = [[change.pgid, ", ".join([f"osd.{move.source} to osd.{move.target}"
                                      for move in moves.get(change.pgid, ())]), change.command(),
              format_bytes(sum(move.bytes for move in moves.get(change.pgid, ())))]
             for change in to_make]
     size = format_bytes(sum(move.bytes for change in to_make for move in moves.get(
         change.pgid, ())))
-    summary = f"{plural(len(rows), 'PG')}, {size}"
     moves_table = table("PG<|SHARDS<|COMMAND<|SIZE", rows, f"ceph equilibrium show {name}")
-    return [section("Moves", Markup(f"<details><summary>{escaped(summary)}</summary>\n"
-                                    f"{moves_table}</details>"))]
+    return [section("Moves", Markup(
+        f"<details><summary>{escaped(plural(len(rows), 'PG'))}, {size}</summary>\n"
+        f"{moves_table}</details>"))]
 
 
 # -- the picture: OSDs of each device class by utilization -----------------------------------------

@@ -9,6 +9,7 @@ import json
 import time
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from ..runtime.time_slice import grouped
 from ..snapshot.model import Reading, pool_of
 from .answer import CommandAnswer, CommandError
 
@@ -30,10 +31,7 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
     osd_map, crush = _without_names(reading.osd_map, reading.crush) if anonymous else (
         reading.osd_map, reading.crush)
     buckets, devices = crush.get("buckets", []), crush.get("devices", [])
-    classes: Dict[str, List[int]] = {}
-    for device in devices:
-        if device.get("class"):
-            classes.setdefault(device["class"], []).append(device["id"])
+    classes = grouped((device["class"], device["id"]) for device in devices if device.get("class"))
     no_sums = dict.fromkeys((
         "num_bytes", "num_objects", "num_object_copies", "num_objects_degraded",
         "num_objects_misplaced", "num_omap_bytes", "num_omap_keys"), 0)

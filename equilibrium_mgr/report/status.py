@@ -13,11 +13,11 @@ from ..execution.guards import changing_pg_nums
 from ..execution.outcomes import LIFTED_BY, RETRY_SECONDS
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
-from ..observation.refusals import planned_placement
 from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import (
     format_bytes, format_duration, format_local, format_percent, format_time, named, plural, wrap)
+from ..runtime.time_slice import grouped
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -205,11 +205,9 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     view = view if view is not None else status.view
     snapshot = None if view is None else view.snapshot
     classes = [] if view is None else class_rows(view, None if status.progress is None else (
-        planned_placement(view, status.wanted).used))
+        view.planned(status.wanted).used))
     names = {} if snapshot is None else {p.id: p.name for p in snapshot.pools.values()}
-    rejected: Dict[str, List[str]] = {}   # reason → PGs
-    for pgid, item in sorted(status.rejected.items()):
-        rejected.setdefault(item.reason, []).append(pgid)
+    rejected = grouped((item.reason, pgid) for pgid, item in sorted(status.rejected.items()))
     reported_at = None if view is None else view.statistics_at
     urgent = [] if snapshot is None or view is None or (
         settings.urgent_misplaced_ratio <= view.max_misplaced_ratio) else sorted(
@@ -311,9 +309,8 @@ def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> 
     """Options that are not at their default, bad values, and what balancing leaves out; `option` is
     the mgr's `get_module_option`."""
     settings = read_settings(option)
-    bad: Dict[str, List[str]] = {}
-    for one in bad_options(settings, snapshot):
-        bad.setdefault(one.option, []).append(f"'{one.value}': {one.reason}")
+    bad = grouped((one.option, f"'{one.value}': {one.reason}")
+                  for one in bad_options(settings, snapshot))
     return {
         "options": [dict(changed, bad="; ".join(bad.get(changed["name"], [])) or None)
                     for changed in changed_options(option)],

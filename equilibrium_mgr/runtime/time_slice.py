@@ -13,16 +13,17 @@ import threading
 import time
 from contextlib import contextmanager
 from heapq import merge
-from typing import Any, Callable, Iterable, Iterator, List, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
 _T = TypeVar("_T")
+_Key = TypeVar("_Key")
 
 #: The lock is given up this often. Otherwise a thread that wants it waits 5 ms until Python hands
 #: it on, and a command wants it several times.
 _YIELD_EVERY_SECONDS = 0.001
 _YIELD_SECONDS = 0.0001
 
-_RELEASED_A_PIECE = 10_000   # before it gives way again: about a millisecond
+_RELEASED_A_PIECE, _GROUPED_A_PIECE = 10_000, 2000   # before it gives way again: a millisecond
 
 #: Called with the moves found so far; yields, and returns whether the work may go on.
 AskToGoOn = Callable[[int], bool]
@@ -103,6 +104,14 @@ def piecewise(items: Iterable[_T], every: int) -> Iterator[_T]:
         if number % every == 0:
             give_way()
         yield item
+
+
+def grouped(pairs: Iterable[Tuple[_Key, _T]]) -> Dict[_Key, List[_T]]:
+    """Key → its values, both in the order in which they come; gives way between."""
+    found: Dict[_Key, List[_T]] = {}
+    for key, value in piecewise(pairs, _GROUPED_A_PIECE):
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def sorted_piecewise(items: Iterable[Any], every: int) -> Iterator[Any]:

@@ -44,7 +44,7 @@ _MOST_DOUBLINGS = 30
 class Backoff(WaitTimer):
     """`first` and `longest` are the first wait and the limit, in seconds."""
 
-    def __init__(self, first: float, longest: float) -> None:
+    def __init__(self, first: float = 60.0, longest: float = 3600.0) -> None:
         super().__init__()
         self._first = first
         self._longest = longest

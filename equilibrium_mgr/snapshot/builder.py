@@ -18,7 +18,7 @@ from .model import (
     Look, Pg, PgRecord, PlacementRules, Pool, Reading, Snapshot, SnapshotPgs, UpmapItems, pg_number,
     pool_of, transfers)
 from .operator_weights import with_base_bytes, with_shares
-from .osds import full_ratios, name_sets, read_osds
+from .osds import map_fields, name_sets, read_osds
 from .pools import PoolReader, corrected_states
 from .sizes.omap import MUCH_OMAP_RATIO
 from .sizes.size_model import SizeModel
@@ -91,7 +91,7 @@ class SnapshotBuilder:
         # hold nothing, and the mgr shows zeros for it
         awaited = frozenset([osd for osd in look.osds.keys() - look.with_statistics
                              if not look.is_out(osd)])
-        nearfull, _, _ = full_ratios(reading.osd_map)
+        nearfull: float = map_fields(reading.osd_map)["nearfull_ratio"]
         pgs = SnapshotPgs()
         placements: Dict[str, CheckedPlacement] = {}
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
@@ -142,7 +142,6 @@ class SnapshotBuilder:
     def _snapshot(self, look: Look, pgs: SnapshotPgs) -> Snapshot:
         reading, pools = look.reading, look.pools
         osd_map, pg_status = reading.osd_map, reading.pg_status
-        nearfull, backfillfull, full = full_ratios(osd_map)
         osds = self._sizes.osds_with_traffic(look, pgs.moving.values())
         skipped = Counter([pg.immovable for pg in piecewise(pgs.values(), _PGS_A_PIECE)
                            if pg.immovable])
@@ -153,10 +152,7 @@ class SnapshotBuilder:
         silent = sum(pg.objects * len(transfers(pg, pools[pg.pool].erasure)[0])
                      for pg in pgs.moving.values() if look.record(pg.pgid).is_unknown)
         return Snapshot(
-            epoch=osd_map["epoch"], taken_at=reading.taken_at,
-            flags=tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),
-            full_ratio=full, backfillfull_ratio=backfillfull, nearfull_ratio=nearfull,
-            min_compat_client=osd_map.get("require_min_compat_client", ""),
+            **map_fields(osd_map), taken_at=reading.taken_at,
             osd_release=osd_map.get("require_osd_release", ""),
             crush=look.placement.crush,
             crush_version=osd_map.get("crush_version", 0),
@@ -180,9 +176,9 @@ def check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
                     is_out: Callable[[int], bool]) -> CheckedPlacement:
     """Recovers what CRUSH alone gives a PG, and checks its placement by the pool's rule."""
     raw = invert_items(up, items, is_out) if items else up
-    if raw is not None and pool.rule is not None and pool.rule.blocks_overlap:
-        if any(source in raw and target in raw for source, target in items):
-            raw = None  # CRUSH may have chosen one OSD twice
+    if raw is not None and pool.rule is not None and pool.rule.blocks_overlap and any(
+            source in raw and target in raw for source, target in items):
+        raw = None  # CRUSH may have chosen one OSD twice
     return CheckedPlacement(up, items, raw or up, _fault(pool, up, raw))
 
 
@@ -196,9 +192,7 @@ def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> O
     broken = pool.rule.violation(up)
     if (broken or pool.rule.needs_full_check) and pool.rule.upmap_rejection(up):
         return reasons.MONITOR_REJECTS_CRUSH if raw == up else reasons.MONITOR_REJECTS
-    if broken:
-        return reasons.BREAKS_RULE
-    return None
+    return reasons.BREAKS_RULE if broken else None
 
 
 def placed_by_others(osd_map: Mapping[str, Any], pools: Mapping[int, Pool]

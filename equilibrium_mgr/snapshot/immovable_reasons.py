@@ -14,6 +14,7 @@ class Immovable(Why):
 
     def __new__(cls, sentence: str, action: str = NOTHING,
                 code: str = codes.IMMOVABLE) -> Immovable:
+        """`action`: what lets the PG move, a template as `_action`."""
         found = super().__new__(cls, sentence, code)
         found._action = action
         return found

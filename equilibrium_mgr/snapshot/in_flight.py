@@ -123,8 +123,8 @@ class InFlightTracker:
         if reported < unclean.up_set_epoch and is_served:
             # neither a report nor the acting set shows yet whether the PG has to move; no longer
             # than that where the clock was set back
-            seconds = _PG_TEMP_SECONDS - self._seconds_known(unclean)
-            self.unsettled_seconds = max(self.unsettled_seconds, min(seconds, _PG_TEMP_SECONDS))
+            self.unsettled_seconds = max(self.unsettled_seconds, min(
+                _PG_TEMP_SECONDS - self._seconds_known(unclean), _PG_TEMP_SECONDS))
         if "clean" in state and not has_hole and is_served and has_reported:
             waited = self._reading.taken_at - unclean.up_set_read_at
             if reported < unclean.up_set_epoch and 0.0 <= waited <= _PEERED_SECONDS:

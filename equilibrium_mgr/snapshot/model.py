@@ -13,6 +13,9 @@ from .immovable_reasons import Immovable
 UpmapItems = Tuple[Tuple[int, int], ...]
 SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
 
+#: States of a PG of which data is being copied.
+RUNNING_STATES = ("backfilling", "recovering")
+
 #: How OSDs without a device class are called in tables and JSON.
 NO_CLASS = "none"
 
@@ -126,9 +129,7 @@ class Osd(NamedTuple):
             return "down"
         if not self.is_in or self.reweight <= 0.0:
             return "out"
-        if not self.has_statistics or self.size_bytes <= 0:
-            return "without statistics"
-        return None
+        return "without statistics" if not self.has_statistics or self.size_bytes <= 0 else None
 
 
 def without_shares(snapshot: Snapshot) -> Snapshot:
@@ -161,6 +162,12 @@ class Pool(NamedTuple):
     min_size: int = 1   # shards without which a PG serves no client
     #: number of a PG → what a step of pg_num or pgp_num will do to it; empty where none changes
     touched: Mapping[int, Immovable] = {}
+
+    @property
+    def shape(self) -> Tuple[Any, ...]:
+        """What the legality of placements depends on. That pg_num changes step by step is known:
+        what a step touches is asked of each PG."""
+        return 0 if self.touched else self.pg_num, self.size, self.rule_id, self.immovable
 
     @property
     def is_uniform(self) -> bool:
@@ -270,9 +277,8 @@ class Snapshot(NamedTuple):
 
     def in_flight(self) -> Mapping[str, Pg]:
         """PGs whose data is not (yet) where `up` wants it."""
-        if isinstance(self.pgs, SnapshotPgs):
-            return self.pgs.moving
-        return {pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
+        return self.pgs.moving if isinstance(self.pgs, SnapshotPgs) else {
+            pgid: pg for pgid, pg in self.pgs.items() if pg.is_moving}
 
     def shard_bytes(self, pg: Pg, osd: int, osds: Sequence[int]) -> int:
         """Bytes of the shard that a PG has, or is to have, on an OSD; `osds`: by position."""

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from ..runtime.time_slice import piecewise
+from ..runtime.time_slice import grouped, piecewise
 from .model import Osd, Pg, Pool
 
 #: A difference below this ratio is no intention of the operator.
@@ -88,6 +88,11 @@ def with_base_bytes(osds: Dict[int, Osd], pgs: Iterable[Pg],
                        for number, count in base.items()}}
 
 
+def full_weight(osd: Osd) -> str:
+    """The CRUSH weight of an OSD's whole size."""
+    return f"{osd.device_size / _TIB:.5f}"
+
+
 def held_sentence(osd: Osd) -> str:
     """A sentence about an OSD that is held."""
     return f"osd.{osd.id} is held to {100.0 * osd.share:.3g}% of its size by its {osd.held_by}"
@@ -95,23 +100,20 @@ def held_sentence(osd: Osd) -> str:
 
 def _cause(by_reweight: float, by_crush: float) -> str:
     """The weight that would be clear by itself, or both."""
-    causes = [cause for cause, share in ((BY_REWEIGHT, by_reweight), (BY_CRUSH_WEIGHT, by_crush))
-              if share < 1.0 - _CLEAR_DIFFERENCE / 2.0]
-    return " and its ".join(causes)
+    return " and its ".join([
+        cause for cause, share in ((BY_REWEIGHT, by_reweight), (BY_CRUSH_WEIGHT, by_crush))
+        if share < 1.0 - _CLEAR_DIFFERENCE / 2.0])
 
 
 def _classes(devices: Mapping[int, Osd],
              crush: CrushHierarchy) -> Dict[Tuple[str, int], List[_Device]]:
     """(device class, root) → its OSDs that have weight and statistics."""
-    classes: Dict[Tuple[str, int], List[_Device]] = {}
-    for osd, (root, weight) in _placed(crush).items():
-        device = devices.get(osd)
-        if device is not None and weight > 0.0 and device.reweight > 0.0 and device.is_in and (
-                device.has_statistics):
-            classes.setdefault((device.device_class, root), []).append(_Device(
-                osd, weight, device.size_bytes, device.reweight,
-                weight * _TIB / device.size_bytes))
-    return classes
+    return grouped(
+        ((device.device_class, root), _Device(
+            osd, weight, device.size_bytes, device.reweight, weight * _TIB / device.size_bytes))
+        for osd, (root, weight) in _placed(crush).items() for device in [devices.get(osd)]
+        if device is not None and weight > 0.0 and device.reweight > 0.0 and device.is_in
+        and device.has_statistics)
 
 
 def _placed(crush: CrushHierarchy) -> Dict[int, Tuple[int, float]]:

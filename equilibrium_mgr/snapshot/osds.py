@@ -23,14 +23,18 @@ _OSDS_A_PIECE = 300   # before it gives way again: about a millisecond
 _TIE = 0.01
 
 
-def full_ratios(osd_map: Mapping[str, Any]) -> Tuple[float, float, float]:
-    """The ratios of an OSD's size at which Ceph warns, stops backfill and stops writes (nearfull,
-    backfillfull, full), of an osdmap dump; a ratio of 0 counts as Ceph's default for it.
+def map_fields(osd_map: Mapping[str, Any]) -> Dict[str, Any]:
+    """The fields of a snapshot that an osdmap dump has as they are.
 
-    For backfillfull_ratio that is 0.85: an OSD never takes it for less than nearfull_ratio.
+    A full ratio of 0 counts as Ceph's default for it. For backfillfull_ratio that is 0.85: an OSD
+    never takes it for less than nearfull_ratio.
     """
-    return (osd_map.get("nearfull_ratio") or 0.85, osd_map.get("backfillfull_ratio") or 0.85,
-            osd_map.get("full_ratio") or 0.95)
+    return {"epoch": osd_map["epoch"],
+            "nearfull_ratio": osd_map.get("nearfull_ratio") or 0.85,
+            "backfillfull_ratio": osd_map.get("backfillfull_ratio") or 0.85,
+            "full_ratio": osd_map.get("full_ratio") or 0.95,
+            "flags": tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),
+            "min_compat_client": osd_map.get("require_min_compat_client", "")}
 
 
 def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,
@@ -140,13 +144,10 @@ class OsdReports:
     def oldest(self, osds: Container[int]) -> Optional[float]:
         """When the oldest of the last reports of these OSDs was first seen, in seconds since the
         epoch; None where nothing is known of them, or no report has ever changed."""
-        if not self._any_change:
-            return None
-        return min([since for osd, (_, since) in self._last.items() if osd in osds], default=None)
+        return min([since for osd, (_, since) in self._last.items() if osd in osds],
+                   default=None) if self._any_change else None
 
     def silent(self, seconds: float) -> FrozenSet[int]:
         """OSDs without a new report for so long, as of the last reading."""
-        if not self._any_change:
-            return frozenset()
         return frozenset(osd for osd, (_, since) in list(self._last.items())
-                         if self._read_at - since > seconds)
+                         if self._any_change and self._read_at - since > seconds)

@@ -49,8 +49,7 @@ class _PoolSums:
         self.tells_omap_objects = _FIGURES[2] in totals
         self.has_grown = totals.get(_FIGURES[0], 0) > self.had[0]
         for name, had in zip(_FIGURES, self.had):
-            total = max(0, totals.get(name, 0))
-            share = total / max(1, self.weight)
+            share = max(0, totals.get(name, 0)) / max(1, self.weight)
             known = share * self.known_weight
             self.rules.append((None if resized or known > _MOST_GROWTH * had
                                else known / max(1, had), share))

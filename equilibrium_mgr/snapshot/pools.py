@@ -19,9 +19,7 @@ _PGS_A_PIECE = 500   # before it gives way again: less than a millisecond
 def nonprimary_shards(pool: Mapping[str, Any]) -> FrozenSet[int]:
     """Shards that can never be primary; since Ceph 20 a text such as `{1,2,3}` in the dump."""
     shards = pool.get("nonprimary_shards") or ()
-    if isinstance(shards, str):
-        return frozenset(int(number) for number in re.findall(r"\d+", shards))
-    return frozenset(int(number) for number in shards)
+    return frozenset(map(int, re.findall(r"\d+", shards) if isinstance(shards, str) else shards))
 
 
 class PoolReader:
@@ -74,9 +72,9 @@ def _data_shards(dump: Mapping[str, Any],
     """k of an erasure-coded pool, 1 of a replicated one; 1 and a reason where k is not known."""
     if dump["type"] != _ERASURE:
         return 1, None
-    profiles = osd_map.get("erasure_code_profiles", {})
     try:
-        return max(1, int(profiles[dump["erasure_code_profile"]]["k"])), None
+        return max(1, int(osd_map["erasure_code_profiles"][
+            dump["erasure_code_profile"]]["k"])), None
     except (KeyError, ValueError):
         return 1, reasons.NO_DATA_SHARDS
 
@@ -124,9 +122,8 @@ def _placed_as(ps: int, pgp_num: int) -> int:
 def _in_stretch(osd_map: Mapping[str, Any]) -> Optional[Immovable]:
     """Returns why no PG of any pool may move, or None."""
     stretch = osd_map.get("stretch_mode", {})
-    if stretch.get("degraded_stretch_mode") or stretch.get("recovering_stretch_mode"):
-        return reasons.DEGRADED_STRETCH
-    return None
+    return reasons.DEGRADED_STRETCH if stretch.get("degraded_stretch_mode") or stretch.get(
+        "recovering_stretch_mode") else None
 
 
 def corrected_states(pg_status: Mapping[str, Any], lacking: Mapping[int, int],

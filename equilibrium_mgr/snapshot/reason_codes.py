@@ -365,6 +365,7 @@ class Why(str):
     code: str
 
     def __new__(cls: Type[_Why], sentence: str, code: str) -> _Why:
+        """A text with one attribute more."""
         found = super().__new__(cls, sentence)
         found.code = code
         return found

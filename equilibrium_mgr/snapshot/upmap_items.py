@@ -36,9 +36,7 @@ def invert_items(up: Sequence[int], items: Sequence[Tuple[int, int]],
     for source, target in reversed(items):
         if target in raw and source not in raw:
             raw[raw.index(target)] = source
-    if apply_items(raw, items, is_out) != tuple(up):
-        return None
-    return tuple(raw)
+    return tuple(raw) if apply_items(raw, items, is_out) == tuple(up) else None
 
 
 def _only_raw(up: Sequence[int], items: Sequence[Tuple[int, int]],
@@ -91,9 +89,7 @@ def items_for(raw: Sequence[int], wanted: Sequence[int]) -> UpmapItems:
     present, targets = set(raw), {target for _, target in pairs}
     if len(targets) < len(pairs) or any(r == w and r in targets for r, w in zip(raw, wanted)):
         raise ValueError("a PG cannot have two shards on an OSD")
-    if present.isdisjoint(targets):
-        return pairs
-    return _in_order(list(pairs), present, raw)
+    return pairs if present.isdisjoint(targets) else _in_order(list(pairs), present, raw)
 
 
 def _in_order(left: List[Tuple[int, int]], present: Set[int], raw: Sequence[int]) -> UpmapItems:

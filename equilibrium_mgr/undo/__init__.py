@@ -1,4 +1,4 @@
 """What the module has changed, and plans that take it back.
 
-Imports plans, snapshots and runtime.
+May import planner and what is below it, and the store of runtime.
 """

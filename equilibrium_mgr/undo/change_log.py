@@ -17,7 +17,7 @@ from typing import (
 
 from ..plan.model import BALANCE, KINDS
 from ..runtime.kv_store import CHANGES, BufferedKvStore
-from ..runtime.time_slice import piecewise
+from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.model import UpmapItems
 
 MOST_ROWS = 50_000
@@ -137,8 +137,8 @@ def _key(number: int) -> str:
 
 def _packed(rows: Sequence[ChangeRow]) -> str:
     """A text for the key-value store."""
-    text = json.dumps(rows, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode())).decode()
+    return base64.b64encode(zlib.compress(
+        json.dumps(rows, separators=(",", ":")).encode())).decode()
 
 
 def _unpacked(packed: str) -> List[ChangeRow]:
@@ -162,10 +162,7 @@ def _items(pairs: Sequence[Sequence[int]]) -> UpmapItems:
 
 def rows_by_pg(rows: Sequence[ChangeRow]) -> Dict[str, List[ChangeRow]]:
     """pgid → its rows, the oldest first."""
-    found: Dict[str, List[ChangeRow]] = {}
-    for row in rows:
-        found.setdefault(row.pgid, []).append(row)
-    return found
+    return grouped((row.pgid, row) for row in rows)
 
 
 Chosen = Callable[[ChangeRow], bool]

@@ -4,11 +4,12 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..plan.model import (
-    CANCEL, UNDO, Move, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
+    CANCEL, UNDO, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
 from ..plan.options import AIMS
+from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import piecewise
 from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
-from ..snapshot.model import Pg, Snapshot, UpmapItems, shard_changes
+from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, rows_by_pg
 
@@ -20,8 +21,6 @@ NEARFULL = "an OSD that it would return to is nearfull"
 _AWAY = {False: "an OSD that it would return to is out", True: "one of its former OSDs is gone"}
 #: Before it gives way again, a few milliseconds.
 _PGS_A_PIECE = 40
-#: States of a PG of which data is being copied.
-_RUNNING = ("backfilling", "recovering")
 
 
 class Obstacle(str):
@@ -31,6 +30,7 @@ class Obstacle(str):
     osd: Optional[int]   # that stands in the way
 
     def __new__(cls, reason: str, command: str = "", osd: Optional[int] = None) -> Obstacle:
+        """A text with both attributes."""
         made = super().__new__(cls, reason)
         made.command, made.osd = command, osd
         return made
@@ -62,24 +62,24 @@ def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> 
     `rows`: all of the log, the oldest first. What has not begun to move comes first in the plan,
     then what is being copied, then what has arrived, the newest first.
     """
-    goals = {pgid: _before_all(snapshot, of_pg, chosen) for pgid, of_pg in piecewise(
-        rows_by_pg(rows).items(), _PGS_A_PIECE)}
-    return _plan(snapshot, goals, UNDO, rows)
+    return _plan(snapshot, {
+        pgid: _before_all(snapshot, of_pg, chosen)
+        for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)}, UNDO, rows)
 
 
 def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
     """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
     stays where its data is."""
-    goals = {pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
-             for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)
-             if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}
-    return _plan(snapshot, goals, CANCEL, rows)
+    return _plan(snapshot, {
+        pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
+        for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)
+        if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}, CANCEL, rows)
 
 
 def has_not_begun(pg: Pg) -> bool:
     """True where a PG has to move and nothing of it has been copied."""
     return (pg.is_moving and pg.uncopied_ratio >= 1.0
-            and not any(state in pg.state for state in _RUNNING))
+            and not any(state in pg.state for state in RUNNING_STATES))
 
 
 def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:
@@ -162,11 +162,15 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
             not_restored.append((pgid, found))
     changes.sort(key=lambda change: _turn(snapshot, change))
     turns = [_turn(snapshot, change) for change in changes]
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    moves = [move for change in changes if change.shards for move in _moves(snapshot, change, used)]
+    planned = PlannedChanges(snapshot)
+    for change in changes:
+        if change.shards:
+            pg = snapshot.pgs[change.pgid]
+            gains, losses = shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)
+            planned.add_moves(pg, change.up_after, zip(losses, gains))
     plan = Plan(   # `before` and `after` are filled in by who has the figures
-        epoch=snapshot.epoch, stop_reason="converged", moves=tuple(moves), changes=tuple(changes),
-        before=Usage({}, {}), after=Usage({}, {}), skipped={},
+        epoch=snapshot.epoch, stop_reason=CONVERGED, moves=tuple(planned.moves),
+        changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}), skipped={},
         min_compat_client=snapshot.min_compat_client, aim=AIMS[0], bounds={}, kind=kind)
     return UndoResult(plan, not_restored, turns.count(0), turns.count(1))
 
@@ -174,9 +178,8 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
 def _turn(snapshot: Snapshot, change: PgChange) -> int:
     """0 for what has not begun to move, 1 for what is being copied, 2 for what has arrived."""
     pg = snapshot.pgs[change.pgid]
-    if not takes_back(pg, change.up_after, snapshot.pools[pg.pool].erasure):
-        return 2
-    return 0 if has_not_begun(pg) else 1
+    return 2 if not takes_back(pg, change.up_after, snapshot.pools[pg.pool].erasure) else (
+        0 if has_not_begun(pg) else 1)
 
 
 def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Obstacle]:
@@ -205,22 +208,3 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
         gains = ()
     return PgChange(pg.pgid, pg.raw, pg.up, after, items, len(gains), pg.shard_bytes, pg.objects,
                     snapshot.pools[pg.pool].uneven_bytes(pg.shard_bytes, pg.up, after))
-
-
-def _moves(snapshot: Snapshot, change: PgChange, used: Dict[int, int]) -> List[Move]:
-    """The shards that a change moves; updates `used`, the used bytes per OSD id."""
-    pg = snapshot.pgs[change.pgid]
-    gains, losses = shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)
-    found = []
-    for source, target in zip(losses, gains):
-        before = [used.get(osd, 0) for osd in (source, target)]
-        leaves = snapshot.shard_bytes(pg, source, pg.up)
-        comes = snapshot.shard_bytes(pg, target, change.up_after)
-        used[source], used[target] = before[0] - leaves, before[1] + comes
-        sizes = [max(1, snapshot.osds[osd].size_bytes) if osd in snapshot.osds else 1
-                 for osd in (source, target)]
-        found.append(Move(
-            change.pgid, source, target, comes, pg.objects,
-            before[0] / sizes[0], used[source] / sizes[0],
-            before[1] / sizes[1], used[target] / sizes[1]))
-    return found

@@ -22,7 +22,7 @@ from ..crush.upmap_check import UpmapCheck
 from ..plan.model import PgChange, Usage, is_same_placement
 from ..plan.options import osd_id
 from ..plan.usage import ShardCounts, class_usage, counted_usage, recount, shard_counts
-from ..runtime.time_slice import give_way, piecewise
+from ..runtime.time_slice import give_way, grouped, piecewise
 from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
 
@@ -155,6 +155,10 @@ class Placement(NamedTuple):
     used: Mapping[int, int]           # OSD id → used bytes
     shards: ShardCounts               # pool id → OSD id → shards
 
+    def usage(self) -> Usage:
+        """The figures: of what is to be, so that OSDs that are being drained do not count."""
+        return counted_usage(self.snapshot, self.used, self.shards)
+
     def up(self, pg: Pg) -> Osds:
         """The up set of a PG."""
         change = self.changes.get(pg.pgid)
@@ -207,12 +211,11 @@ def pgs_by_osd(placed: Placement) -> Dict[int, List[str]]:
 
     Under NO_OSD those that lack an OSD: it may be the one that has failed already.
     """
-    found: Dict[int, List[str]] = {}
-    for pg in piecewise(placed.snapshot.pgs.values(), _PLACED_PGS_A_PIECE):
-        is_short = len(pg.up) < placed.snapshot.pools[pg.pool].size
-        for osd in {*pg.raw, *pg.up, *placed.up(pg), *[NO_OSD] * is_short}:
-            found.setdefault(osd, []).append(pg.pgid)
-    return found
+    snapshot = placed.snapshot
+    return grouped(
+        (osd, pg.pgid) for pg in piecewise(snapshot.pgs.values(), _PLACED_PGS_A_PIECE)
+        for osd in {*pg.raw, *pg.up, *placed.up(pg),
+                    *[NO_OSD] * (len(pg.up) < snapshot.pools[pg.pool].size)})
 
 
 # -- the cluster once it has recovered -------------------------------------------------------------

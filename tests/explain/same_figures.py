@@ -48,4 +48,5 @@ def _of_set(session: Session, entry: Dict[str, Any], row: Any) -> Iterator[str]:
     for key, own in (("max_utilization", "max"), ("fullest_osd", "fullest_osd"),
                      ("bound_utilization", "bound")):
         if row[key] != entry[own]:
-            yield f"status has {key} {row[key]} of class {row['device_class']}, explain {entry[own]}"
+            yield (f"status has {key} {row[key]} of class {row['device_class']},"
+                   f" explain {entry[own]}")

@@ -30,7 +30,7 @@ PURE = ("crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze", "u
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 #: The one exception: they give way to other threads, and may be told to end. Which clock and which
 #: thread that is about only those know that bind a slice to a thread (runtime/time_slice.py).
-GIVING_WAY = {"give_way", "piecewise", "release", "sorted_piecewise", "told_to_end"}
+GIVING_WAY = {"give_way", "grouped", "piecewise", "release", "sorted_piecewise", "told_to_end"}
 #: Kept by several threads: the store of plans, and what is known of other aims.
 NOT_PURE = {"plan/store.py"}
 

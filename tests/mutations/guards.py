@@ -68,16 +68,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-start-delay",
         "nothing within start_delay of a failover", (
             Edit(CLUSTER_GUARDS,
-                 "        left = settings.start_delay - (now - self._active_since)\n",
-                 "        left = 0.0\n"),),
+                 "settings.start_delay - (now - self._active_since))\n",
+                 "0.0)\n"),),
         ("scenario:guard_start",)),
     Mutation(
         "no-hold",
         "nothing while the built-in balancer may be finishing", (
             Edit(CLUSTER_GUARDS,
-                 "        left = 0.0 if is_motionless else"
-                 " self._builtin_grace.seconds_left(now)\n",
-                 "        left = 0.0\n"),),
+                 "            now, self._builtin_grace.seconds_left(now))\n",
+                 "            now, 0.0)\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
         "hold-after-on-alone",
@@ -90,7 +89,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "builtin-is-not-watched",
         "nor where that was while equilibrium was off", (
             Edit(BALANCER,
-                 "            self._guards.observe_builtin(self._gateway.builtin_balancer_active())\n",
+                 "            self._guards.observe_builtin("
+                 "self._gateway.builtin_balancer_active())\n",
                  ""),),
         ("scenario:guard_builtin_by_hand",)),
     Mutation(
@@ -153,14 +153,18 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "second-look-without-pools",
         "nothing goes where a pool was made or changed since the look", (
             Edit(DISPATCHER,
-                 "            or any(_shape(before.pools.get(number)) !=",
-                 "            or any(False and _shape(before.pools.get(number)) !="),),
+                 "            or {number: pool.shape for number, pool in before.pools.items()}\n",
+                 "            or {}\n"),
+            Edit(DISPATCHER,
+                 "            != {number: pool.shape for number, pool in now.pools.items()})\n",
+                 "            != {})\n"),),
         ("scenarios/test_between_look_and_send.py -k few",)),
     Mutation(
         "second-look-once",
         "an osdmap that comes while another is read is read, too", (
             Edit(DISPATCHER,
-                 "            if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(\n"
+                 "            if self._gateway.epoch() == now.epoch"
+                 " or left == 0 and _has_same_osds(\n"
                  "                    now, self._gateway.summary(with_map_settings=True)):\n",
                  "            if True:\n"),),
         ("scenarios/test_between_look_and_send.py -k few",)),
@@ -168,7 +172,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "withheld-without-end",
         "a batch goes although an osdmap follows each one that is read", (
             Edit(DISPATCHER,
-                 "            if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(\n"
+                 "            if self._gateway.epoch() == now.epoch"
+                 " or left == 0 and _has_same_osds(\n"
                  "                    now, self._gateway.summary(with_map_settings=True)):\n",
                  "            if self._gateway.epoch() == now.epoch:\n"),),
         ("scenarios/awake/test_waiting.py -k map",)),

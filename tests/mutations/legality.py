@@ -79,9 +79,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if domain.bucket_of[members[group * size]] != bucket:\n",
                  "        if False:\n"),
             Edit(PG_CHECKS,
-                 "    if broken:\n"
-                 "        return reasons.BREAKS_RULE\n",
-                 ""),),
+                 "    return reasons.BREAKS_RULE if broken else None\n",
+                 "    return None\n"),),
         ("scenario:domains_broken",)),
     Mutation(
         "monitor-is-not-foreseen",
@@ -186,8 +185,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stretch-mode-is-not-asked",
         "nothing while a site of a stretched cluster is gone or coming back", (
             Edit(POOLS,
-                 "        return reasons.DEGRADED_STRETCH\n",
-                 "        return None\n"),),
+                 "    return reasons.DEGRADED_STRETCH if stretch",
+                 "    return None if stretch"),),
         ("scenario:stretch",)),
     Mutation(
         "omap-that-has-left-is-forgotten",

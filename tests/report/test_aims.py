@@ -1,4 +1,5 @@
-"""The trade between the aims as `eval <plan> --aims` shows it, and bounds beside the highest values."""
+"""The trade between the aims as `eval <plan> --aims` shows it, and bounds beside the highest
+values."""
 from __future__ import annotations
 
 import json

@@ -29,8 +29,8 @@ def change(rng: random.Random, cluster: Cluster) -> str:
     pgid, osd = rng.choice(sorted(cluster.up)), rng.choice(sorted(cluster.osds))
     pool, up = cluster.pools[rng.choice(sorted(cluster.pools))], cluster.up[pgid]
     what = rng.choice((
-        "up", "hole", "items", "no items", "new pool", "pool gone", "size", "rule", "weight", "down",
-        "class", "CRUSH weight"))
+        "up", "hole", "items", "no items", "new pool", "pool gone", "size", "rule", "weight",
+        "down", "class", "CRUSH weight"))
     if what == "up" and osd not in up:
         cluster.up[pgid] = up[:-1] + [osd]
     elif what == "hole":

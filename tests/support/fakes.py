@@ -12,6 +12,7 @@ from equilibrium_mgr.gateway.cluster_summary import (
     ClusterSummary, summarize_osds, summarize_pools)
 from equilibrium_mgr.gateway.gateway import NotReady, UpmapReply
 from equilibrium_mgr.plan.model import PgChange
+from equilibrium_mgr.plan.options import PgShardLimits
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.plan_service import PlanService
 from equilibrium_mgr.settings import Settings, read_settings
@@ -93,7 +94,7 @@ class FakeGateway:
         self.builtin = False
         self.builtin_was_active = False
         self.ratio = 1.0
-        self.shards_an_osd = (0, 0)
+        self.shards_an_osd = PgShardLimits()
         self.full_readings = self.factor_fits = 0
         #: told by the loop; PGs hold what they say, whoever has sent them
         self.measured: Optional[Mapping[int, float]] = None
@@ -184,7 +185,7 @@ class FakeGateway:
     def write_to_cluster_log(self, line: str) -> None:
         self.cluster_log.append(line)
 
-    def max_pg_shards(self) -> Tuple[int, int]:
+    def max_pg_shards(self) -> PgShardLimits:
         return self.shards_an_osd
 
     def submit_upmaps(self, changes: Sequence[PgChange]) -> List[PgChange]:

@@ -14,7 +14,8 @@ def up_after(cluster: Cluster, failed: int, mapped: Osds, items: object = None) 
     snapshot = cluster.snapshot()
     pg = snapshot.pgs["1.0"]
     wanted = snapshot.upmap_items.get("1.0", ()) if items is None else items
-    return UpSetsAfter(snapshot, frozenset({failed})).up(pg, mapped, wanted)  # type: ignore[arg-type]
+    return UpSetsAfter(snapshot, frozenset({failed})).up(
+        pg, mapped, wanted)  # type: ignore[arg-type]
 
 
 def cluster_with(up: Osds, *items: Tuple[int, int]) -> Cluster:

@@ -27,7 +27,7 @@ from collections import Counter
 from copy import copy
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
-from ...crush.placement import NO_OSD, FailureDomain, PlacementBlock
+from ...crush.placement import NO_OSD, PlacementBlock
 from ...plan.usage import shard_weight
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Snapshot
@@ -48,7 +48,8 @@ class Reach:
         #: name of the OSD set that has them all; None where it takes so little of several that they
         #: are not tied by it
         self.set_name = min(set_names) if len(set_names) == 1 else None
-        self.domains = binding_domains(block)
+        #: without those where one bucket may hold all of its shards
+        self.domains = [d for d in block.domains if d.shards_per_bucket < block.positions]
         #: OSD → the buckets that keep shards apart, from the outermost to the OSD's own
         self.paths: Dict[int, Tuple[int, ...]] = {
             osd: tuple([domain.bucket_of[osd] for domain in self.domains]) for osd in osds}
@@ -92,9 +93,8 @@ class Demand:
 
     def osd_limit_counts(self) -> bool:
         """True if an OSD could be given more than T while its bucket keeps its own limit."""
-        if self.all_bytes <= self.single_bytes:
-            return False
-        return not self.reach.domains or self.reach.domains[-1].shards_per_bucket > 1
+        return self.all_bytes > self.single_bytes and (
+            not self.reach.domains or self.reach.domains[-1].shards_per_bucket > 1)
 
 
 class PoolDemand:
@@ -122,11 +122,6 @@ class MovableBytes(NamedTuple):
     pools: Dict[int, List[PoolDemand]]   # pool id → its parts, one for each take
     #: usable OSD → bytes on it where the pool's rule places none, or few that any set may hold
     outside: Dict[int, int]
-
-
-def binding_domains(block: PlacementBlock) -> List[FailureDomain]:
-    """The block's failure domains without those where one bucket may hold all of its shards."""
-    return [d for d in block.domains if d.shards_per_bucket < block.positions]
 
 
 def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableBytes:

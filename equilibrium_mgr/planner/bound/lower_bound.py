@@ -10,9 +10,9 @@ from typing import (
     Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple)
 
 from ...plan.usage import share_utilizations
-from ...runtime.time_slice import give_way, piecewise
+from ...runtime.time_slice import give_way, grouped, piecewise
 from ...snapshot.model import Osd, Snapshot, without_shares
-from .demand import OSDS_AT_ONCE, Cut, Demand, MovableBytes, cuts_of, movable_bytes
+from .demand import OSDS_AT_ONCE, Cut, MovableBytes, cuts_of, movable_bytes
 from .max_min_levels import (
     CapacityNetwork, Component, SinkPart, UtilizationTier, build_network, max_min_levels)
 from .pool_space import PoolSpaceBound, pool_space_bounds
@@ -70,8 +70,7 @@ class UtilizationBounds(NamedTuple):
 def utilization_bounds(snapshot: Snapshot,
                        fixed_pools: FrozenSet[int] = frozenset()) -> UtilizationBounds:
     """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are."""
-    movable = movable_bytes(snapshot, fixed_pools)
-    return _utilization_bounds(snapshot, movable)
+    return _utilization_bounds(snapshot, movable_bytes(snapshot, fixed_pools))
 
 
 def cluster_bounds(snapshot: Snapshot,
@@ -88,9 +87,10 @@ def cluster_bounds(snapshot: Snapshot,
     at_bound = bounds.at_bound if by_size is snapshot else _utilization_bounds(
         by_size, movable).at_bound
     pool_space = pool_space_bounds(snapshot, movable)
-    proofs = [*at_bound.values(), *[bound.osds for bound in pool_space.values()]]
-    return bounds._replace(epoch=snapshot.epoch, at_bound=at_bound, pool_space=pool_space,
-                           cuts=cuts_of(snapshot, movable, proofs))
+    return bounds._replace(
+        epoch=snapshot.epoch, at_bound=at_bound, pool_space=pool_space, cuts=cuts_of(
+            snapshot, movable,
+            [*at_bound.values(), *[bound.osds for bound in pool_space.values()]]))
 
 
 def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBounds:
@@ -106,9 +106,7 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
     give_way()
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
-    demands: Dict[str, List[Demand]] = {}
-    for demand in movable.demands:
-        demands.setdefault(demand.reach.set_name or "", []).append(demand)
+    demands = grouped((demand.reach.set_name or "", demand) for demand in movable.demands)
     for name, tied in demands.items():
         component = Component(tied, set().union(*[demand.reach.osds for demand in tied]))
         network, tiers, fair = _solved(snapshot, component, parts)
@@ -167,9 +165,8 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
 
 def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
     """A utilization of the part as a ratio of the OSD's size."""
-    if osd.share >= 1.0:
-        return utilization
-    return (utilization * part.size_bytes + osd.spared_bytes) / osd.size_bytes
+    return utilization if osd.share >= 1.0 else (
+        utilization * part.size_bytes + osd.spared_bytes) / osd.size_bytes
 
 
 def _binding(snapshot: Snapshot, component: Component, network: CapacityNetwork,
@@ -195,8 +192,8 @@ def _binding(snapshot: Snapshot, component: Component, network: CapacityNetwork,
     if all(osd in at_bound or snapshot.osds[osd].share < 1.0 for osd in component.osds):
         return BindingConstraint(CAPACITY, osds, (), ())
     confined = [network.demand_of[node] for node in tier.nodes if node in network.demand_of]
-    pools = tuple(sorted({pool for demand in confined for pool in demand.pools}))
-    return BindingConstraint(CAPACITY, osds, (), pools)
+    return BindingConstraint(CAPACITY, osds, (), tuple(sorted(
+        {pool for demand in confined for pool in demand.pools})))
 
 
 def _name(snapshot: Snapshot, item: int) -> str:

@@ -157,6 +157,4 @@ def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, f
         more = grown.get(demand.shape)
         if more is not None:
             confined_growth += max(0.0, more[0] - outside * more[1])
-    if confined_growth <= 0.0:
-        return None
-    return _Cut(left / confined_growth, osds, confined_growth)
+    return _Cut(left / confined_growth, osds, confined_growth) if confined_growth > 0.0 else None

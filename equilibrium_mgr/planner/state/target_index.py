@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from ...runtime.time_slice import give_way, piecewise, sorted_piecewise
+from ...runtime.time_slice import give_way, grouped, piecewise, sorted_piecewise
 from .cost_model import CostModel
 from .placement_state import PlacementState
 from .shard_groups import ShardGroup
@@ -116,9 +116,7 @@ class SortedOsds:
 
 def _by_zone(placement: PlacementState, group: ShardGroup,
              key: Callable[[int], float]) -> Dict[int, SortedOsds]:
-    members: Dict[int, List[int]] = {}
-    for osd in group.osds:
-        members.setdefault(0 if group.zone is None else group.zone[osd], []).append(osd)
+    members = grouped((0 if group.zone is None else group.zone[osd], osd) for osd in group.osds)
     return {zone: _targets(placement, osds, key) for zone, osds in members.items()}
 
 

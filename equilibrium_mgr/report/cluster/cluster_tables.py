@@ -11,14 +11,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
-from ...observation.movements import RUNNING_STATES
-from ...observation.refusals import planned_placement
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...plan.options import osd_id
 from ...plan.usage import class_usage, share_limits
 from ...planner.bound.pool_space import PoolSpaceBound
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
-from ...snapshot.model import Snapshot, pg_number
+from ...snapshot.model import RUNNING_STATES, Snapshot, pg_number
 from ...snapshot.operator_weights import held_sentence
 from ..answer import (
     CommandAnswer, CommandError, Row, Table, limited_rows, render_table, rest_line)
@@ -35,7 +33,7 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
     the `wanted` changes have been made too; None without `wanted`. `best_`: in the most even
     placement that the rules allow. `moving_`: shards in flight, `waiting_`: of wanted changes.
     """
-    planned = planned_placement(view, wanted).used if wanted is not None else {}
+    planned = view.planned(wanted).used if wanted is not None else {}
     best = view.utilization_bounds.utilizations if view.utilization_bounds is not None else {}
     moving_in = Counter(move.target for move in view.movements)
     moving_out = Counter(move.source for move in view.movements)

@@ -9,10 +9,9 @@ from ...execution.execution import bytes_by_target
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
-from ...observation.refusals import planned_placement
 from ...plan.model import BALANCE, PgChange, Plan, Usage
 from ...plan.options import AIMS
-from ...plan.usage import class_usage, counted_usage
+from ...plan.usage import class_usage
 from ...plan_service.plan_service import FAILED, PLANNING, READY, AimComparison, figures_of
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
@@ -77,7 +76,7 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
     """The placement now, and once everything in flight has arrived; the classes also when the
     execution is complete."""
     view = look.view
-    planned = None if look.wanted is None else planned_placement(view, look.wanted).used
+    planned = None if look.wanted is None else view.planned(look.wanted).used
     later, arrived = (view.used_soon, view.usage) if view.movements else (None, None)
     usage = view.usage_now()
     pools = pool_rows(view, look.space, usage, arrived)
@@ -119,8 +118,8 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     `ls` has it.
     """
     view, usage_now, is_search = look.view, look.view.usage_now(), plan.kind == BALANCE
-    planned = planned_placement(view, plan.changes)
-    usage = counted_usage(view.snapshot, planned.used, planned.shards)
+    planned = view.planned(plan.changes)
+    usage = planned.usage()
     pools = pool_rows(view, look.space, usage_now, usage)
     classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
     near_classes, near_pools = distances(view, plan, planned, usage)

@@ -20,15 +20,16 @@ from ...observation.cluster_view import (
     RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import NEAR, fullest_osds
 from ...plan.options import (
-    FILL_MARGIN, HARD_SHARE, effective_fill_limit, raised_nearfull_ratio)
+    FILL_MARGIN, HARD_SHARE, PgShardLimits, effective_fill_limit, raised_nearfull_ratio)
 from ...planner.refusal_census import RefusalCensus, RefusalCount
 from ...runtime.formatting import (
     format_deadline, format_percent, format_time, named, plural)
+from ...runtime.time_slice import grouped
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Snapshot
-from ...snapshot.operator_weights import BY_REWEIGHT
+from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
 from ..answer import Row
 
 
@@ -52,8 +53,7 @@ class ExplainContext(NamedTuple):
     status: BalancerStatus
     settings: Settings
     excluded: ExcludedPgs = ExcludedPgs(frozenset(), frozenset(), 0.0)
-    #: PG shards per OSD for new pools, and those that plans keep to; 0: no limit
-    max_pg_shards: Tuple[int, int] = (0, 0)
+    max_pg_shards: PgShardLimits = PgShardLimits()
     now: float = 0.0   # seconds since the epoch
 
     @property
@@ -89,9 +89,7 @@ class ExplainContext(NamedTuple):
         """Counts refusals with the options with which automatic balancing would plan now; None
         where the bounds are not known."""
         bounds = self.view.utilization_bounds
-        if bounds is None:
-            return None
-        return RefusalCensus(self.snapshot, automatic_options(
+        return None if bounds is None else RefusalCensus(self.snapshot, automatic_options(
             self.settings, self.snapshot, frozenset(self.rejected), self.max_pg_shards), bounds,
             self.excluded.codes)
 
@@ -254,9 +252,7 @@ def _seen(view: ClusterView, what: str, *osds: Osd) -> str:
 
 def _places(osds: Iterable[Osd], snapshot: Snapshot) -> str:
     """Hosts of which all OSDs are meant, then single OSDs; the first few, and a count."""
-    by_host: Dict[str, List[int]] = {}
-    for osd in osds:
-        by_host.setdefault(osd.host, []).append(osd.id)
+    by_host = grouped((osd.host, osd.id) for osd in osds)
     sizes = {host: sum(osd.host == host for osd in snapshot.osds.values()) for host in by_host}
     whole = [f"all of host {host}" for host, found in by_host.items()
              if host and len(found) == sizes[host] > 1]
@@ -304,7 +300,7 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
         return codes.NOTHING   # the option is not the cause
     return codes.action(code, numbers_of(code, refusals.census.of(code), context._replace(
         excluded=ExcludedPgs(frozenset(), frozenset(), refusals.excluded_seconds),
-        max_pg_shards=status.decided_on.max_pg_shards if status.decided_on else (0, 0))))
+        max_pg_shards=status.decided_on.max_pg_shards if status.decided_on else PgShardLimits())))
 
 
 def help_for(code: str, context: ExplainContext, **more: Any) -> str:
@@ -407,7 +403,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
                 if snapshot.osds[osd].share < 1.0]
         for least in sorted(held, key=lambda one: (one.share, one.id))[:1]:
             numbers.update({"osd": least.id} if least.held_by == BY_REWEIGHT else {
-                "held_osd": least.id, "weight": _full_weight(least)})
+                "held_osd": least.id, "weight": full_weight(least)})
     elif code == codes.POOL_EXCLUDED:
         chosen, pools = settings.pool_ids, sorted(found.pools) if found else []
         left_out = [snapshot.pools[pool].name for pool in pools
@@ -461,7 +457,7 @@ def weights_advice(context: ExplainContext) -> List[Row]:
             continue
         proven = proof.least_utilization
         reweights = [f"'ceph osd reweight {osd.id} 1'" for osd in held if osd.reweight < 1.0] + [
-            f"'ceph osd crush reweight osd.{osd.id} {_full_weight(osd)}'" for osd in held
+            f"'ceph osd crush reweight osd.{osd.id} {full_weight(osd)}'" for osd in held
             if osd.held_by != BY_REWEIGHT]
         helps = codes.action(codes.REWEIGHT, {"reweights": ", ".join(reweights)})
         found.append({
@@ -472,11 +468,6 @@ def weights_advice(context: ExplainContext) -> List[Row]:
                 "device_class": name, "bound_ratio": bound, "proven_ratio": proven,
                 "held_osds": [osd.id for osd in held], "reweights": reweights}})
     return found
-
-
-def _full_weight(osd: Osd) -> str:
-    """The CRUSH weight of its whole size."""
-    return f"{osd.device_size / (1 << 40):.5f}"
 
 
 def excluding_option(settings: Settings) -> str:

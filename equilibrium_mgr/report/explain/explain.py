@@ -16,7 +16,7 @@ from ...execution.size_check import sentence
 from ...observation.cluster_view import (
     BALANCED, MOVING, OFF, STUCK, THROTTLED, ClusterView)
 from ...observation.refusals import (
-    COUNTED, MOST_PAIRS, NEAR, bound_code, fullest_osds, settled_code)
+    COUNTED, MOST_PAIRS, NEAR, SAME, bound_code, fullest_osds, settled_code)
 from ...plan.model import PgChange, PoolSpace
 from ...plan.options import effective_fill_limit, osd_id
 from ...planner.bound.lower_bound import CAPACITY, FIXED, OsdSet
@@ -41,8 +41,6 @@ from .advice import (
 #: JSON-ready facts, and the same as sentences.
 Facts = Tuple[Dict[str, Any], List[str]]
 
-#: Utilizations that differ by less count as equal.
-SAME = 0.0005
 _NAMES_SHOWN = 5
 
 
@@ -273,8 +271,8 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         data, sentences = explain_osd(osd, view)
     elif pool is not None:
         soon, now = view.usage.pools[pool.name], view.usage_now().pools[pool.name]
-        osd_set = None if soon.limiting_osd is None else set_of(soon.limiting_osd, view)
-        reason = pool_reason(pool, now, soon, osd_set, context)
+        reason = pool_reason(pool, now, soon, None if soon.limiting_osd is None
+                             else set_of(soon.limiting_osd, view), context)
         data, sentences = explain_pool(pool, view, now, context.settings.pool_ids,
                                        stopped.get(pool.id))
     elif what.lower() in snapshot.pgs:
@@ -641,7 +639,7 @@ def pg_num_advice(census: Census, osd_set: OsdSet, context: ExplainContext) -> L
         sizes[pg.pool] += pg.shard_bytes
     shard = {pool.id: sizes[pool.id] / pool.pg_num / smallest for pool in pools}
     now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
-    left = (context.max_pg_shards[0] or _MOST_SHARDS) * len(osd_set.osds) - sum(
+    left = (context.max_pg_shards.mean or _MOST_SHARDS) * len(osd_set.osds) - sum(
         pool.pg_num * pool.size for pool in pools)
     for row in pool_counts(found.pools, snapshot)[:1] if found is not None else ():
         pool, times = snapshot.pools[row["id"]], 1

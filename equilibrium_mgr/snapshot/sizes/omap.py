@@ -37,9 +37,8 @@ class OmapEstimate(NamedTuple):
 
     def bytes_of(self, record: PgRecord) -> int:
         """Omap bytes of one copy of a PG."""
-        if record.omap_bytes > 0:
-            return int(record.omap_bytes * self.ratio)
-        return int(self.per_object * omap_objects(record))
+        return int(record.omap_bytes * self.ratio if record.omap_bytes > 0
+                   else self.per_object * omap_objects(record))
 
 
 class OmapSums:

@@ -42,7 +42,8 @@ def test_an_executed_plan_is_told_while_it_runs_and_afterwards(session: Session)
     plain = run(session, "equilibrium history")
     assert "'ceph equilibrium execute'" in plain and "->" in plain and f"{told['shards']}" in plain
     assert max(map(len, plain.split("\n"))) <= WIDTH
-    assert "predicted" not in plain and "has arrived" not in plain   # it has: what is measured says it
+    # it has: what is measured says it
+    assert "predicted" not in plain and "has arrived" not in plain
 
 
 def test_what_stands_as_the_result_is_what_osds_reported_and_no_forecast(session: Session) -> None:

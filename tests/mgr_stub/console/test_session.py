@@ -140,6 +140,7 @@ def test_demo() -> None:
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     assert "$ ceph equilibrium on" in result.stdout
-    rows = [line.split() for line in result.stdout.splitlines() if line.endswith(tuple("0123456789"))]
+    rows = [line.split() for line in result.stdout.splitlines()
+            if line.endswith(tuple("0123456789"))]
     moments = [row for row in rows if row[0].endswith(("m", "s")) and "GiB" in row]
     assert float(moments[-1][1].rstrip("%")) < float(moments[0][1].rstrip("%")) - 10

@@ -38,7 +38,8 @@ def answer_of(snapshot: Snapshot, plan: Optional[Plan] = None, **options: Any) -
         snapshot.taken_at, options=options_json(options.get, snapshot))
     evaluation = evaluate_cluster(look) if plan is None else evaluated(plan, look)
     return report_page(
-        evaluation.data, status.data, snapshot, plan, "f", "ceph version 18", snapshot.epoch, snapshot.taken_at)
+        evaluation.data, status.data, snapshot, plan, "f", "ceph version 18", snapshot.epoch,
+        snapshot.taken_at)
 
 
 def page_of(cluster: Cluster, plan: Optional[Plan] = None, **options: Any) -> Page:

@@ -48,7 +48,8 @@ def test_events_while_it_is_asked(stream_seed: int, tmp_path: Path) -> None:
     result.watch.truth.broken = [what for what in untrue if what not in late]
     hold(played, result, result.watch.broken + rest.broken)
     if late:
-        pytest.xfail("looks that are asked for keep a time left alive that has no reason: " + late[0])
+        pytest.xfail(
+            f"looks that are asked for keep a time left alive that has no reason: {late[0]}")
 
 
 def differences(alone: Played, asked: Played) -> Iterator[str]:
