@@ -212,8 +212,9 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     for number, weights in enumerate(variants, start=1):
         placement = PlacementState(snapshot, options)
         search = Search(placement, bounds, weights)
-        free = pool_free_bytes(placement, search.data_groups)
-        near = search.near_free_bytes()
+        if number == 1:
+            free = pool_free_bytes(placement, search.data_groups)
+            near = search.near_free_bytes()
         finished = search.run(options.drain_only)
         score = score_placement(placement, search.sets, search.data_groups, free, near, variants[0],
                                 AIM_SCORE_WEIGHTS[options.aim])

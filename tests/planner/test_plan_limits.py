@@ -95,6 +95,16 @@ def test_no_target_gets_more_pg_shards_than_it_may_have(seed: int) -> None:
         assert counts[move.target] <= most, move
 
 
+def test_an_osd_with_too_many_pg_shards_gets_back_what_left_it_and_nothing_else() -> None:
+    """What need not have moved stays: else a plan moves what the OSD has beyond the limit."""
+    snapshot = single_copies([30, 20, 10], [20, 10], [10, 5]).snapshot()
+    placement = PlacementState(snapshot, PlanOptions(max_pg_shards_per_osd=2))
+    mine, other = placement.shards[0][0], placement.shards[1][0]
+    placement.move(mine, 0, 2)
+    placement.move(placement.shards[0][0], 0, 1)
+    assert placement.is_legal(mine, 2, 0) and not placement.is_legal(other, 1, 0)
+
+
 @pytest.mark.parametrize("emptier, fuller", [(0, 8), (8, 6), (6, 9)], ids=[
     "a new class gets data", "each takes from the other", "an overfull class gives"])
 def test_a_class_may_end_fuller_where_others_cannot_be_emptier_otherwise(

@@ -213,12 +213,14 @@ def test_l13_no_pool_loses_free_space(case: Planned) -> None:
 
 
 def test_l14_returnable_bytes(case: Planned, corpus: Corpus) -> None:
-    """Collected here, judged below: put back one by one, the largest first, what leaves every
-    maximum and every pool as they are. Evenness for its own sake is what one aim moves bytes
-    for."""
-    plan, snapshot = case.plan, case.snapshot
-    if case.options.aim == "even" or bytes_beyond_share(snapshot):
-        return
+    """Collected here, judged below. Evenness for its own sake is what one aim moves bytes for."""
+    if case.options.aim != "even" and not bytes_beyond_share(case.snapshot):
+        corpus.returnable.append((returnable_bytes(case.snapshot, case.plan), case.plan.bytes))
+
+
+def returnable_bytes(snapshot: Snapshot, plan: Plan) -> int:
+    """Put back one by one, the largest first, what leaves every maximum and every pool as they
+    are."""
     end = Replay(snapshot, plan.moves)
     returned = 0
     for move in sorted(plan.moves, key=lambda move: -move.bytes):
@@ -236,7 +238,7 @@ def test_l14_returnable_bytes(case: Planned, corpus: Corpus) -> None:
             end.move(move)
         else:
             returned += move.bytes
-    corpus.returnable.append((returned, plan.bytes))
+    return returned
 
 
 def test_l14_little_that_was_moved_could_have_stayed(corpus: Corpus) -> None:

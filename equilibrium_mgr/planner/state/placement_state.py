@@ -64,6 +64,9 @@ class PlacementState:
             options.max_upmap_items, len(snapshot.pgs),
             sum(len(items) for items in snapshot.upmap_items.values()))
         self._add_pgs(options)
+        #: OSD indices with more PG shards than that: they get nothing but what left them back
+        self._crowded = frozenset(
+            i for i, count in enumerate(self.shard_counts) if count > self.max_shards)
 
     def _load_osds(self, osds: List[Osd], options: PlanOptions) -> None:
         limit = effective_fill_limit(options.fill_limit, self.snapshot.backfillfull_ratio)
@@ -216,7 +219,8 @@ class PlacementState:
     def _count_refusal(self, steps: Sequence[ShardMove]) -> Optional[str]:
         """Code of the limit that moves would pass: PG shards of a target, or upmap pairs of the
         osdmap; None where they keep both."""
-        if any(self.shard_counts[target] >= self.max_shards for _, _, target in steps):
+        if any(target not in self.initial_up[pg] if target in self._crowded
+               else self.shard_counts[target] >= self.max_shards for pg, _, target in steps):
             return codes.PG_COUNT
         if self._upmap_pairs_left is None:
             return None
