@@ -206,11 +206,16 @@ class Pg(NamedTuple):
     immovable: Optional[Immovable]   # why it must not be moved, or None
     holders: Tuple[int, ...]      # OSDs that hold its shards now; `up` where nothing moves
     doubtful_holders: bool = False   # only those of them that serve it are certain
+    uncopied: Mapping[int, float] = {}   # OSD → the ratio of its shard, where that is known
 
     @property
     def is_moving(self) -> bool:
         """True while shards are in flight, whether by backfill or by log recovery."""
         return self.holders is not self.up and self.holders != self.up
+
+    def uncopied_of(self, osd: int) -> float:
+        """Ratio of the bytes of an OSD's shard still to be copied."""
+        return self.uncopied.get(osd, self.uncopied_ratio)
 
 
 class SnapshotPgs(Dict[str, Pg]):
@@ -329,6 +334,7 @@ class PgRecord(NamedTuple):
     uncopied_ratio: float   # of its moving shards' bytes, still to be copied; 1.0 where unknown
     reported_epoch: int  # osdmap epoch of the report; 0 where unknown
     omap_objects: int = -1   # objects that have omap; -1 where unknown
+    uncopied: Mapping[int, float] = {}   # OSD → the ratio of its shard, where that is known
 
     @property
     def is_unknown(self) -> bool:

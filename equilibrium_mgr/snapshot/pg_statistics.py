@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import (
-    Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..runtime.time_slice import piecewise
@@ -72,13 +72,23 @@ def _weight(num_bytes: int) -> int:
 
 
 class _Transfer(NamedTuple):
-    """The state of a PG's movement when it was first seen."""
+    """The state of a PG's movement when the PG was last active."""
 
-    uncopied_ratio: float   # of the bytes to be copied
-    recovered_bytes: int    # the PG's cumulative counter at that time
-    last: float             # the ratio when the PG was last active
-    #: OSDs that get a shard; where that is not known all of its up set
-    targets: FrozenSet[int]
+    recovered_bytes: int   # the PG's cumulative counter then
+    #: OSD that gets a shard (any of the up set where it is not known which do) → ratio of the
+    #: shard's bytes still to be copied
+    uncopied: Mapping[int, float]
+
+    def after(self, done: float, up: Iterable[int], state: str) -> Mapping[int, float]:
+        """What is still to be copied after so much of the PG, as a ratio, has been recovered.
+
+        Backfill sends an object to all targets that lack it, in one order for all: those that are
+        behind get theirs first (PrimaryLogPG::recover_backfill). Recovery by log sends each object
+        to all that lack it, in the order of the one that lacks fewest (recover_replicas).
+        """
+        most = max([self.uncopied.get(osd, 0.0) for osd in up], default=0.0)
+        return {osd: max(0.0, min(one, most - done) if "backfill" in state else one - done)
+                for osd, one in self.uncopied.items()}
 
 
 class PgStatistics:
@@ -96,7 +106,7 @@ class PgStatistics:
 
         PGs that no OSD has reported yet get no figures.
         """
-        self._full, self._transfers = {}, {}
+        self._full = {}
         counts: Counter[int] = Counter()
         holding = {pool["poolid"] for pool in pool_stats
                    if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
@@ -115,9 +125,12 @@ class PgStatistics:
                 # copies that no OSD has any more, counted as degraded only, have to be copied too
                 missing = (max(0, stat.get("num_objects_misplaced", 0))
                            + max(0, stat.get("num_objects_degraded", 0)))
+                known = self._transfers.get(pg["pgid"], _NO_TRANSFER).uncopied
+                uncopied = {osd: known.get(osd, 1.0) for osd in _targets(up, acting) or up}
+                more = min(1.0, missing / (objects * moving)) - _mean(uncopied.values())
                 self._transfers[pg["pgid"]] = _Transfer(
-                    min(1.0, missing / (objects * moving)), stat.get("num_bytes_recovered", 0),
-                    1.0, _targets(up, acting) or frozenset(up))
+                    stat.get("num_bytes_recovered", 0),
+                    {osd: min(1.0, max(0.0, one + more)) for osd, one in uncopied.items()})
         self._counts = counts
 
     @property
@@ -142,18 +155,18 @@ class PgStatistics:
             count = pg.get("num_bytes_recovered", 0)
             before = self._recovered.get(pgid, count)
             recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
-            uncopied_ratio, figures = 1.0, _NOTHING
-            is_silent = _is_silent(pg)
+            uncopied: Mapping[int, float] = {}
+            figures, is_silent = _NOTHING, _is_silent(pg)
             if not is_silent:
                 figures = pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
             if pgid in moving or "clean" not in state and (
-                    pgid in self._transfers or not is_silent):
+                    pgid in self._transfers or "backfill" in state or "recover" in state):
                 transfers[pgid] = self._transfer(pgid, pg, up_sets.get(pgid, ()),
                                                  moving.get(pgid, ()), before)
-                uncopied_ratio = transfers[pgid].last
+                uncopied = transfers[pgid].uncopied
             objects, omap_bytes, omap_objects = figures
-            records[pgid] = PgRecord(num_bytes, objects, omap_bytes, state, uncopied_ratio,
-                                     pg.get("reported_epoch", 0), omap_objects)
+            records[pgid] = PgRecord(num_bytes, objects, omap_bytes, state, _mean(uncopied.values()),
+                                     pg.get("reported_epoch", 0), omap_objects, uncopied)
         self._transfers, self._recovered = transfers, recovered
         return records
 
@@ -187,20 +200,26 @@ class PgStatistics:
         target keeps what it has got, and its backfill goes on from there
         (pg_info_t::last_backfill).
         """
-        recovered, targets = pg.get("num_bytes_recovered", 0), _targets(up, acting)
-        seen = self._transfers.get(pgid)
+        seen, state = self._transfers.get(pgid), pg.get("state", "")
+        targets = _targets(up, acting)
         if seen is None:
-            seen = _Transfer(1.0, before, 1.0, targets or frozenset(up))
-        elif not targets <= seen.targets <= frozenset(up):   # earlier copies went to other OSDs
-            seen = _Transfer(1.0, max(recovered, before), 1.0, targets or frozenset(up))
-        whole = pg.get("num_bytes", 0)
-        if "active" not in pg.get("state", ""):
-            return seen   # it peers, or its new primary has not reported (seen on 20.2.4)
-        done = (recovered - seen.recovered_bytes) / whole if whole > 0 else 0.0
-        return seen._replace(last=min(1.0, max(0.0, seen.uncopied_ratio - done)))
+            seen = _Transfer(before, dict.fromkeys(targets or up, 1.0))
+        recovered, uncopied, whole = seen.recovered_bytes, seen.uncopied, pg.get("num_bytes", 0)
+        if "active" in state:   # else it peers, or its new primary has not reported (seen on 20.2.4)
+            recovered = max(recovered, pg.get("num_bytes_recovered", 0))
+            done = (recovered - seen.recovered_bytes) / whole if whole > 0 else 0.0
+            uncopied = seen.after(done, up, state)
+        return _Transfer(recovered, {osd: uncopied.get(osd, 1.0) for osd in (
+            targets or frozenset(up).intersection(uncopied) or up)})
 
 
 _NOTHING: Figures = (0, 0, -1)
+_NO_TRANSFER = _Transfer(0, {})
+
+
+def _mean(ratios: Collection[float]) -> float:
+    """1.0 of none."""
+    return sum(ratios) / len(ratios) if ratios else 1.0
 
 
 def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:
