@@ -167,6 +167,7 @@ class PgStatistics:
             objects, omap_bytes, omap_objects = figures
             records[pgid] = PgRecord(num_bytes, objects, omap_bytes, state, _mean(uncopied.values()),
                                      pg.get("reported_epoch", 0), omap_objects, uncopied)
+        _count_objects(transfers, records, pool_stats, up_sets)
         self._transfers, self._recovered = transfers, recovered
         return records
 
@@ -220,6 +221,38 @@ _NO_TRANSFER = _Transfer(0, {})
 def _mean(ratios: Collection[float]) -> float:
     """1.0 of none."""
     return sum(ratios) / len(ratios) if ratios else 1.0
+
+
+def _count_objects(transfers: Dict[str, _Transfer], records: Dict[str, PgRecord],
+                   pool_stats: Iterable[Mapping[str, Any]],
+                   up_sets: Mapping[str, Sequence[int]]) -> None:
+    """PGs of omap alone recover no bytes. What their pool lacks less than all of its PGs would lack
+    is what those have got since that are being copied. Copies that nobody brings hide it."""
+    to_come: Counter[int] = Counter()
+    running: Counter[int] = Counter()   # copies, arrived or not, of PGs of omap alone
+    for pgid, transfer in transfers.items():
+        pool, record = pool_of(pgid), records[pgid]
+        if "active" in record.state and "clean" not in record.state:   # else it has told nothing
+            copies = record.num_objects * len(transfer.uncopied)
+            to_come[pool] += copies * record.uncopied_ratio
+            running[pool] += copies * _is_omap_copied(record)
+    for pool_stat in pool_stats:
+        pool, totals = pool_stat["poolid"], pool_stat.get("stat_sum", {})
+        if running[pool] and "num_objects_misplaced" in totals:
+            done = max(0.0, to_come[pool] - totals["num_objects_misplaced"]
+                       - totals.get("num_objects_degraded", 0)) / running[pool]
+            for pgid, transfer in transfers.items():
+                record = records[pgid]
+                if pool_of(pgid) == pool and _is_omap_copied(record):
+                    uncopied = transfer.after(done, up_sets.get(pgid, ()), record.state)
+                    transfers[pgid] = transfer._replace(uncopied=uncopied)
+                    records[pgid] = record._replace(
+                        uncopied_ratio=_mean(uncopied.values()), uncopied=uncopied)
+
+
+def _is_omap_copied(record: PgRecord) -> bool:
+    return not record.num_bytes and (
+        "backfilling" in record.state or "recovering" in record.state)
 
 
 def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:
