@@ -213,10 +213,6 @@ class Pg(NamedTuple):
         """True while shards are in flight, whether by backfill or by log recovery."""
         return self.holders is not self.up and self.holders != self.up
 
-    def uncopied_of(self, osd: int) -> float:
-        """Ratio of the bytes of an OSD's shard still to be copied."""
-        return self.uncopied.get(osd, self.uncopied_ratio)
-
 
 class SnapshotPgs(Dict[str, Pg]):
     """pgid → PG. Knows which PGs move."""

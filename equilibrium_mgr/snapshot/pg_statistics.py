@@ -2,15 +2,17 @@
 
 `pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read about
 hourly. In between `pg_progress` has each PG's bytes, state and recovered bytes, and `pool_stats`
-the present objects and omap of each pool. These are apportioned to the pool's PGs: to one without a
-figure, as its OSDs had not reported at the last full reading, or as the pool was split or merged
+the present objects and omap of each pool, and the copies that it lacks. Objects and omap are
+apportioned to the pool's PGs: to one without a figure, as its OSDs had not reported at the last full reading, or as the pool was split or merged
 since, by its bytes; to the others by what they had then.
 """
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import (
-    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple)
 
 from ..crush.placement import NO_OSD
 from ..runtime.time_slice import piecewise
@@ -79,17 +81,6 @@ class _Transfer(NamedTuple):
     #: shard's bytes still to be copied
     uncopied: Mapping[int, float]
 
-    def after(self, done: float, up: Iterable[int], state: str) -> Mapping[int, float]:
-        """What is still to be copied after so much of the PG, as a ratio, has been recovered.
-
-        Backfill sends an object to all targets that lack it, in one order for all: those that are
-        behind get theirs first (PrimaryLogPG::recover_backfill). Recovery by log sends each object
-        to all that lack it, in the order of the one that lacks fewest (recover_replicas).
-        """
-        most = max([self.uncopied.get(osd, 0.0) for osd in up], default=0.0)
-        return {osd: max(0.0, min(one, most - done) if "backfill" in state else one - done)
-                for osd, one in self.uncopied.items()}
-
 
 class PgStatistics:
     """The newest known record of every PG, made anew at each reading."""
@@ -147,6 +138,7 @@ class PgStatistics:
         movement from the next one of the same PG.
         """
         pools = self._pool_sums(progress, pool_stats)
+        arrived = self._arrived(progress, pool_stats, moving, up_sets)
         transfers: Dict[str, _Transfer] = {}
         records: Dict[str, PgRecord] = {}
         recovered: Dict[str, int] = {}
@@ -155,19 +147,17 @@ class PgStatistics:
             count = pg.get("num_bytes_recovered", 0)
             before = self._recovered.get(pgid, count)
             recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
-            uncopied: Mapping[int, float] = {}
-            figures, is_silent = _NOTHING, _is_silent(pg)
-            if not is_silent:
-                figures = pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
             if pgid in moving or "clean" not in state and (
                     pgid in self._transfers or "backfill" in state or "recover" in state):
-                transfers[pgid] = self._transfer(pgid, pg, up_sets.get(pgid, ()),
-                                                 moving.get(pgid, ()), before)
-                uncopied = transfers[pgid].uncopied
-            objects, omap_bytes, omap_objects = figures
-            records[pgid] = PgRecord(num_bytes, objects, omap_bytes, state, _mean(uncopied.values()),
-                                     pg.get("reported_epoch", 0), omap_objects, uncopied)
-        _count_objects(transfers, records, pool_stats, up_sets)
+                transfers[pgid] = self._transfer(
+                    pgid, pg, up_sets.get(pgid, ()), moving.get(pgid, ()), before,
+                    arrived.get(pool_of(pgid), 0.0))
+            objects, omap_bytes, omap_objects = _NOTHING if _is_silent(pg) else (
+                pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes))
+            uncopied = transfers.get(pgid, _NO_TRANSFER).uncopied
+            records[pgid] = PgRecord(
+                num_bytes, objects, omap_bytes, state, _mean(uncopied.values()),
+                pg.get("reported_epoch", 0), omap_objects, uncopied)
         self._transfers, self._recovered = transfers, recovered
         return records
 
@@ -191,25 +181,50 @@ class PgStatistics:
             sums.set_rules(totals.get(pool), sums.pgs != self._counts.get(pool))
         return pools
 
+    def _arrived(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]],
+                 moving: Mapping[str, Sequence[int]],
+                 up_sets: Mapping[str, Sequence[int]]) -> Mapping[int, float]:
+        """Pool of omap alone → what has arrived of its PGs that are being copied, as a ratio: their
+        counters of bytes stand still, and the copies that the pool lacks become fewer. Where it
+        lacks copies that nobody brings, less seems to have arrived."""
+        lacked: Counter[int] = Counter()    # copies, as of the last reading
+        running: Counter[int] = Counter()   # copies, arrived or not, of PGs that are being copied
+        for pgid, transfer in self._transfers.items():
+            state, pool = progress.get(pgid, {}).get("state", ""), pool_of(pgid)
+            if "active" in state and "clean" not in state:   # else it has not told yet
+                objects, targets = self._full.get(pgid, _NOTHING)[0], _targets(
+                    up_sets.get(pgid, ()), moving.get(pgid, ()))
+                for osd in targets:
+                    lacked[pool] += objects * transfer.uncopied.get(osd, 1.0)
+                    running[pool] += objects * ("backfilling" in state or "recovering" in state)
+        return {pool["poolid"]: (
+            lacked[pool["poolid"]] - pool["stat_sum"].get("num_objects_misplaced", math.inf)
+            - pool["stat_sum"].get("num_objects_degraded", 0)) / running[pool["poolid"]]
+            for pool in pool_stats
+            if running[pool["poolid"]] and not pool.get("stat_sum", {}).get("num_bytes", 1)}
+
     def _transfer(self, pgid: str, pg: Mapping[str, Any], up: Sequence[int],
-                  acting: Sequence[int], before: int) -> _Transfer:
-        """The state of a PG that moves; `last` is what is still to be copied. `before`: the PG's
-        counter of recovered bytes at the last reading.
+                  acting: Sequence[int], before: int, arrived: float) -> _Transfer:
+        """The state of a PG that moves. `before`: the PG's counter of recovered bytes at the last
+        reading; `arrived`: what stands for it where the PG has no bytes, as a ratio.
 
         An object counts as recovered once, when all its moving shards have arrived
-        (PrimaryLogPG::on_global_recover). An OSD that has its shard may go down and come back: the
-        target keeps what it has got, and its backfill goes on from there
-        (pg_info_t::last_backfill).
+        (PrimaryLogPG::on_global_recover). Backfill goes through the objects once and sends each to
+        all targets that lack it, so that those that are behind get theirs first (recover_backfill);
+        recovery by log sends each to all (recover_replicas). An OSD that has its shard may go down
+        and come back: the target keeps what it has got, and its backfill goes on from there
+        (pg_info_t::last_backfill), whichever other targets the PG has.
         """
-        seen, state = self._transfers.get(pgid), pg.get("state", "")
-        targets = _targets(up, acting)
-        if seen is None:
-            seen = _Transfer(before, dict.fromkeys(targets or up, 1.0))
-        recovered, uncopied, whole = seen.recovered_bytes, seen.uncopied, pg.get("num_bytes", 0)
-        if "active" in state:   # else it peers, or its new primary has not reported (seen on 20.2.4)
+        targets, state, whole = _targets(up, acting), pg.get("state", ""), pg.get("num_bytes", 0)
+        recovered, uncopied = seen = self._transfers.get(pgid) or _Transfer(
+            before, dict.fromkeys(targets or up, 1.0))
+        if "active" in state:   # else it peers, or a new primary has not reported (seen on 20.2.4)
             recovered = max(recovered, pg.get("num_bytes_recovered", 0))
-            done = (recovered - seen.recovered_bytes) / whole if whole > 0 else 0.0
-            uncopied = seen.after(done, up, state)
+            done = (recovered - seen.recovered_bytes) / whole if whole > 0 else (
+                max(0.0, arrived) * ("backfilling" in state or "recovering" in state))
+            most = max([one for osd, one in uncopied.items() if osd in up], default=0.0) - done
+            uncopied = {osd: max(0.0, min(one, most) if "backfill" in state else one - done)
+                        for osd, one in uncopied.items()}
         return _Transfer(recovered, {osd: uncopied.get(osd, 1.0) for osd in (
             targets or frozenset(up).intersection(uncopied) or up)})
 
@@ -221,38 +236,6 @@ _NO_TRANSFER = _Transfer(0, {})
 def _mean(ratios: Collection[float]) -> float:
     """1.0 of none."""
     return sum(ratios) / len(ratios) if ratios else 1.0
-
-
-def _count_objects(transfers: Dict[str, _Transfer], records: Dict[str, PgRecord],
-                   pool_stats: Iterable[Mapping[str, Any]],
-                   up_sets: Mapping[str, Sequence[int]]) -> None:
-    """PGs of omap alone recover no bytes. What their pool lacks less than all of its PGs would lack
-    is what those have got since that are being copied. Copies that nobody brings hide it."""
-    to_come: Counter[int] = Counter()
-    running: Counter[int] = Counter()   # copies, arrived or not, of PGs of omap alone
-    for pgid, transfer in transfers.items():
-        pool, record = pool_of(pgid), records[pgid]
-        if "active" in record.state and "clean" not in record.state:   # else it has told nothing
-            copies = record.num_objects * len(transfer.uncopied)
-            to_come[pool] += copies * record.uncopied_ratio
-            running[pool] += copies * _is_omap_copied(record)
-    for pool_stat in pool_stats:
-        pool, totals = pool_stat["poolid"], pool_stat.get("stat_sum", {})
-        if running[pool] and "num_objects_misplaced" in totals:
-            done = max(0.0, to_come[pool] - totals["num_objects_misplaced"]
-                       - totals.get("num_objects_degraded", 0)) / running[pool]
-            for pgid, transfer in transfers.items():
-                record = records[pgid]
-                if pool_of(pgid) == pool and _is_omap_copied(record):
-                    uncopied = transfer.after(done, up_sets.get(pgid, ()), record.state)
-                    transfers[pgid] = transfer._replace(uncopied=uncopied)
-                    records[pgid] = record._replace(
-                        uncopied_ratio=_mean(uncopied.values()), uncopied=uncopied)
-
-
-def _is_omap_copied(record: PgRecord) -> bool:
-    return not record.num_bytes and (
-        "backfilling" in record.state or "recovering" in record.state)
 
 
 def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:

@@ -119,7 +119,7 @@ class Pg(PgHistory):
                  "toofull", "retry_at", "recovered_bytes", "reported_epoch", "num_bytes",
                  "num_objects", "omap_bytes", "num_copies", "order", "creating", "scrub_until",
                  "inconsistent", "progress_record", "stats_record", "waiting_report",
-                 "report_now", "omap_reported", "complete_strays", "withheld_by")
+                 "report_now", "omap_reported", "complete_strays", "partial_strays", "withheld_by")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         super().__init__(int(stats.get("ondisk_log_size", stats.get("log_size", 0))))
@@ -148,6 +148,8 @@ class Pg(PgHistory):
         self.strays: Dict[Place, ShardBytes] = {}
         #: Strays without missed writes, kept until the PG is clean or while their OSDs are down.
         self.complete_strays: FrozenSet[Place] = frozenset()
+        #: Strays that are what a target had got when it went down: copying goes on from there.
+        self.partial_strays: Dict[Place, ShardBytes] = {}
 
     def _init_data(self) -> None:
         self.num_bytes = self.stat("num_bytes")

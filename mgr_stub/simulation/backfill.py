@@ -154,8 +154,8 @@ class Backfill:
     PGs get their slots as in reservations.py; `max_backfills` gives the slots of an OSD. An OSD
     shares its bytes per second evenly among the transfers that read from or write to it. All shards
     of a PG are copied at the rate of the slowest, as Ceph sends an object to all targets of its PG
-    that lack it before the next one (PrimaryLogPG::recover_backfill; seen on 16.2.15: while one of two targets
-    is stopped, the other gets nothing).
+    that lack it before the next one (PrimaryLogPG::recover_backfill; seen on 16.2.15: while one of
+    two targets is stopped, the other gets nothing).
     """
 
     def __init__(self, cluster: Cluster, max_backfills: Callable[[int], int]) -> None:

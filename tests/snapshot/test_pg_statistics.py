@@ -191,17 +191,17 @@ def test_a_degraded_pg_that_gets_a_target_counts_from_its_last_reading() -> None
                        moving={"1.0"}, up=(0, 2), acting=(0,))["1.0"].uncopied == {2: 0.6}
 
 
-def omap_alone(steps: Sequence[Any]) -> List[Dict[str, float]]:
-    """PG → what is to come at each step (copies that the pool lacks, PG → (state, bytes)); PGs have
-    100 objects each, and get one shard, but 1.2 two."""
+def omap_alone(steps: Sequence[Any], size: int = 0) -> List[Dict[str, float]]:
+    """PG → what is to come at each step (copies that the pool lacks, PG → state); PGs have 100
+    objects each, and get one shard, but 1.2 two. `size`: bytes of the pool."""
     pgs = [pg_stat(f"1.{number}", 100) for number in range(4)]
     reader, found = Reader(pgs, [pool_stat(1, 400)]), []
     for missing, states in steps:
         pool = {"poolid": 1, "stat_sum": {"num_objects": 400, "num_objects_misplaced": missing,
-                                          "num_objects_degraded": 0}}
+                                          "num_objects_degraded": 0, "num_bytes": size}}
         progresses = {pg["pgid"]: progress(0) for pg in pgs}
-        progresses.update({pgid: progress(size, recovered, state=f"active+remapped+{state}")
-                           for pgid, (state, size, recovered) in states.items()})
+        progresses.update({pgid: progress(0, state=f"active+remapped+{state}")
+                           for pgid, state in states.items()})
         now = reader.statistics.records(
             progresses, [pool], dict.fromkeys(states, (0, 1, 3)),
             {pgid: (0, 2, 7) if pgid == "1.2" else (0, 1, 2) for pgid in progresses})
@@ -211,20 +211,20 @@ def omap_alone(steps: Sequence[Any]) -> List[Dict[str, float]]:
 
 def test_pgs_of_omap_alone_are_told_by_the_objects_of_their_pool() -> None:
     """They have no bytes that could be recovered."""
-    waits, runs = ("backfill_wait", 0, 0), ("backfilling", 0, 0)
-    assert omap_alone([(100, {"1.0": runs}), (60, {"1.0": runs}), (60, {"1.0": waits}),
-                       (25, {"1.0": runs})]) == [
-        {"1.0": one} for one in (1.0, 0.6, 0.6, 0.25)]
-    # one waits, one has bytes of its own, one gets two shards
-    others = {"1.0": waits, "1.1": ("backfilling", 1000, 500), "1.2": runs}
-    begin = {**others, "1.1": ("backfilling", 1000, 0)}
-    assert omap_alone([(400, begin), (250, others), (200, others)])[1:] == [
-        {"1.0": 1.0, "1.1": 0.5, "1.2": 0.5}, {"1.0": 1.0, "1.1": 0.5, "1.2": 0.25}]
+    waits, runs = "backfill_wait", "backfilling"
+    one = [(100, {"1.0": runs}), (60, {"1.0": runs}), (60, {"1.0": waits}), (25, {"1.0": runs})]
+    assert omap_alone(one) == [{"1.0": ratio} for ratio in (1.0, 0.6, 0.6, 0.25)]
+    # of other pools it is not known whose objects have come
+    assert omap_alone(one, 1000) == [{"1.0": 1.0}] * 4
+    # one waits, one gets two shards
+    several = {"1.0": waits, "1.2": runs}
+    assert omap_alone([(300, several), (200, several), (150, several)])[1:] == [
+        {"1.0": 1.0, "1.2": 0.5}, {"1.0": 1.0, "1.2": 0.25}]
     # copies that nobody can bring count as well: then it is not known, and all may be left
     assert omap_alone([(100, {"1.0": runs}), (150, {"1.0": runs})])[1] == {"1.0": 1.0}
     # one that has not peered has reported nothing
     assert omap_alone([(200, {"1.0": runs, "1.3": waits}), (80, {
-        "1.0": runs, "1.3": ("clean", 0, 0)})])[1] == {"1.0": 0.8, "1.3": 1.0}
+        "1.0": runs, "1.3": "clean"})])[1] == {"1.0": 0.8, "1.3": 1.0}
 
 
 @pytest.mark.parametrize("misplaced, degraded, uncopied_ratio", [

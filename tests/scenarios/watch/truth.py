@@ -498,9 +498,13 @@ def t11_moves(session: Session, ours: UnderWay, status: Dict[str, Any],
     really = {(pg.pgid, osd): left for pg in session.cluster.unclean.values()
               for osd, left in cluster_view.coming(session.cluster, pg).items()}
     said = {(move["pgid"], move["target"]): move for move in ask(session, "moves")["moves"]}
+    peering = _arrived_and_peering(session)
     for what in sorted(set(really) ^ set(said), key=str):
-        if what not in really and not session.cluster.pgs[what[0]].shard.total:
-            continue   # nothing to copy: it is there when its PG has peered, and T3 holds its end
+        if what not in really and (
+                not session.cluster.pgs[what[0]].shard.total or what[0] in peering):
+            continue   # it is there when its PG has peered, and T3 holds its end
+        if not really.get(what, 1) and what[1] in session.cluster.map.acting(what[0]):
+            continue   # it lacks entries of the log and no bytes, and no report names such an OSD
         yield f"{what} is {'on its way' if what in really else 'not'}, said is something else"
     for what in sorted(set(really) & set(said), key=str):
         if _is_ours(ours, *what) and said[what]["origin"] != "plan":
