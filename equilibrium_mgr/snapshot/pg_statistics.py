@@ -3,8 +3,9 @@
 `pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read about
 hourly. In between `pg_progress` has each PG's bytes, state and recovered bytes, and `pool_stats`
 the present objects and omap of each pool, and the copies that it lacks. Objects and omap are
-apportioned to the pool's PGs: to one without a figure, as its OSDs had not reported at the last full reading, or as the pool was split or merged
-since, by its bytes; to the others by what they had then.
+apportioned to the pool's PGs: to one without a figure, as its OSDs had not reported at the last
+full reading, or as the pool was split or merged since, by its bytes; to the others by what they had
+then.
 """
 from __future__ import annotations
 

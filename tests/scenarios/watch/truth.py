@@ -170,8 +170,8 @@ PENDING: Dict[str, str] = {
 
 #: The same in random streams, where PGs are degraded for long; scenarios are held to these.
 PENDING_IN_STREAMS: Dict[str, str] = {
-    "T11": "of a PG that is degraded, waits for an OSD that is too full, or moves a second time,"
-           " the acting set does not tell which shards are still to come, nor how much of them",
+    "T11": "of a PG that is down before a new mgr has seen it, or that an OSD has come back to with"
+           " its old copy, the acting set does not tell which shards are still to come",
     "T12": "where the data of a degraded PG is, is taken from its acting set",
     "T14": "as T12, summed over all pools",
     "T15": "single looks are late where options, the map and the monitor change at once",
