@@ -10,7 +10,7 @@ then.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import (
     Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
     Tuple)
@@ -188,7 +188,7 @@ class PgStatistics:
         """Pool of omap alone → what has arrived of its PGs that are being copied, as a ratio: their
         counters of bytes stand still, and the copies that the pool lacks become fewer. Where it
         lacks copies that nobody brings, less seems to have arrived."""
-        lacked: Counter[int] = Counter()    # copies, as of the last reading
+        lacked: Dict[int, float] = defaultdict(float)   # copies, as of the last reading
         running: Counter[int] = Counter()   # copies, arrived or not, of PGs that are being copied
         for pgid, transfer in self._transfers.items():
             state, pool = progress.get(pgid, {}).get("state", ""), pool_of(pgid)
