@@ -113,7 +113,8 @@ class PgStatistics:
                                       stat.get("num_objects_omap", -1))
             up, acting = pg.get("up", ()), pg.get("acting", ())
             moving = sum([osd not in acting for osd in up])
-            if moving and objects:
+            # one that is down or peers counts nothing (PeeringState::update_calc_stats)
+            if moving and objects and "active" in pg.get("state", ""):
                 # copies that no OSD has any more, counted as degraded only, have to be copied too
                 missing = (max(0, stat.get("num_objects_misplaced", 0))
                            + max(0, stat.get("num_objects_degraded", 0)))

@@ -184,6 +184,14 @@ def test_full_reading_does_not_take_targets_for_alike() -> None:
                            acting=(0, 1))["1.0"].uncopied == pytest.approx(expected)
 
 
+def test_a_pg_that_is_down_as_all_is_read_has_all_to_come() -> None:
+    """It counts nothing as missing."""
+    stat = dict(pg_stat("1.0", 10, up=(2, 1), acting=(1,)), state="down+remapped")
+    found = Reader([stat], [pool_stat(1, 10)]).read(
+        {"1.0": progress(state="down+remapped")}, moving={"1.0"}, up=(2, 1), acting=(1,))["1.0"]
+    assert found.uncopied == {2: 1.0}
+
+
 def test_a_degraded_pg_that_gets_a_target_counts_from_its_last_reading() -> None:
     reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
     reader.read({"1.0": progress(1000, 0, state="active+undersized+degraded")}, up=(0,))
