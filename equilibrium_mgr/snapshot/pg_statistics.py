@@ -148,6 +148,8 @@ class PgStatistics:
             state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
             count = pg.get("num_bytes_recovered", 0)
             before = self._recovered.get(pgid, count)
+            if count - before >= num_bytes > 0:
+                before = count   # an earlier movement, begun and ended since the last reading
             recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
             if pgid in moving or "clean" not in state and (
                     pgid in self._transfers or "backfill" in state or "recover" in state):

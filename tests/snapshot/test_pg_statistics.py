@@ -192,6 +192,13 @@ def test_a_pg_that_is_down_as_all_is_read_has_all_to_come() -> None:
     assert found.uncopied == {2: 1.0}
 
 
+def test_a_movement_that_nobody_saw_is_not_part_of_the_next() -> None:
+    """As the PG went away and back while there was no monitor, hence no reading."""
+    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
+    reader.read({"1.0": progress(1000, 5000)})
+    assert [moving(reader, recovered) for recovered in (6000, 6400)] == [1.0, 0.6]
+
+
 def test_a_degraded_pg_that_gets_a_target_counts_from_its_last_reading() -> None:
     reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
     reader.read({"1.0": progress(1000, 0, state="active+undersized+degraded")}, up=(0,))
