@@ -138,8 +138,8 @@ _STORED_SECONDS = 3600.0
 #: Seconds after which a stored execution is void: a module that is enabled weeks later must not go
 #: on with it by itself.
 _VOID_SECONDS = 86400.0
-#: Seconds for which a PG that was sent may be on its way: a shard may have to wait for others.
-_IN_FLIGHT_SECONDS = 6 * 3600.0
+#: Seconds for which a PG that was sent may be on its way: a shard may wait for hours for others.
+_IN_FLIGHT_SECONDS = 86400.0
 
 
 class Journal:

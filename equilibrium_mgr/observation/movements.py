@@ -88,7 +88,7 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
             if osd is not None:   # what it takes on the device
                 size = osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
             found.append(Movement(pg.pgid, pg.pool, source, target, size,
-                                  int(size * pg.uncopied_ratio), state,
+                                  int(size * pg.uncopied.get(target, pg.uncopied_ratio)), state,
                                   origins.of(pg, items, source, target)))
     for pgid, entry in list(pending.items()):
         found += _of_pending(snapshot, pgid, entry)

@@ -119,7 +119,7 @@ class SnapshotBuilder:
                 max(shard.objects, 1 if unknown is not None or shard.data_bytes > 0
                     or shard.omap_bytes > 0 else 0),
                 record.uncopied_ratio, record.state, record.reported_epoch, immovable, holders,
-                doubtful)
+                doubtful, record.uncopied)
         self._placements = placements
         pgs.moving = {pgid: pgs[pgid] for pgid in sorted(
             [pg.pgid for pg in piecewise(pgs.values(), _PGS_A_PIECE) if pg.is_moving],

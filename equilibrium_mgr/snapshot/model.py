@@ -213,6 +213,7 @@ class Pg(NamedTuple):
     immovable: Optional[Immovable]   # why it must not be moved, or None
     holders: Tuple[int, ...]      # OSDs that hold its shards now; `up` where nothing moves
     doubtful_holders: bool = False   # only those of them that serve it are certain
+    uncopied: Mapping[int, float] = {}   # OSD → the ratio of its shard, where that is known
 
     @property
     def is_moving(self) -> bool:
@@ -335,6 +336,7 @@ class PgRecord(NamedTuple):
     uncopied_ratio: float   # of its moving shards' bytes, still to be copied; 1.0 where unknown
     reported_epoch: int  # osdmap epoch of the report; 0 where unknown
     omap_objects: int = -1   # objects that have omap; -1 where unknown
+    uncopied: Mapping[int, float] = {}   # OSD → the ratio of its shard, where that is known
 
     @property
     def is_unknown(self) -> bool:

@@ -2,15 +2,18 @@
 
 `pg_stats` holds the mgr's global lock for a second and more on big clusters, so it is read about
 hourly. In between `pg_progress` has each PG's bytes, state and recovered bytes, and `pool_stats`
-the present objects and omap of each pool. These are apportioned to the pool's PGs: to one without a
-figure, as its OSDs had not reported at the last full reading, or as the pool was split or merged
-since, by its bytes; to the others by what they had then.
+the present objects and omap of each pool, and the copies that it lacks. Objects and omap are
+apportioned to the pool's PGs: to one without a figure, as its OSDs had not reported at the last
+full reading, or as the pool was split or merged since, by its bytes; to the others by what they had
+then.
 """
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from typing import (
-    Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple)
 
 from ..crush.placement import NO_OSD
 from ..runtime.time_slice import piecewise
@@ -71,13 +74,12 @@ def _weight(num_bytes: int) -> int:
 
 
 class _Transfer(NamedTuple):
-    """The state of a PG's movement when it was first seen."""
+    """The state of a PG's movement when the PG was last active."""
 
-    uncopied_ratio: float   # of the bytes to be copied
-    recovered_bytes: int    # the PG's cumulative counter at that time
-    last: float             # the ratio when the PG was last active
-    #: OSDs that get a shard; where that is not known all of its up set
-    targets: FrozenSet[int]
+    recovered_bytes: int   # the PG's cumulative counter then
+    #: OSD that gets a shard (any of the up set where it is not known which do) → ratio of the
+    #: shard's bytes still to be copied
+    uncopied: Mapping[int, float]
 
 
 class PgStatistics:
@@ -95,7 +97,7 @@ class PgStatistics:
 
         PGs that no OSD has reported yet get no figures.
         """
-        self._full, self._transfers = {}, {}
+        self._full = {}
         counts: Counter[int] = Counter()
         holding = {pool["poolid"] for pool in pool_stats
                    if pool.get("stat_sum", {}).get("num_objects", 0) > 0}
@@ -110,13 +112,17 @@ class PgStatistics:
                                       stat.get("num_objects_omap", -1))
             up, acting = pg.get("up", ()), pg.get("acting", ())
             moving = sum([osd not in acting for osd in up])
-            if moving and objects:
+            # one that is down or peers counts nothing (PeeringState::update_calc_stats)
+            if moving and objects and "active" in pg.get("state", ""):
                 # copies that no OSD has any more, counted as degraded only, have to be copied too
                 missing = (max(0, stat.get("num_objects_misplaced", 0))
                            + max(0, stat.get("num_objects_degraded", 0)))
+                known = self._transfers.get(pg["pgid"], _NO_TRANSFER).uncopied
+                uncopied = {osd: known.get(osd, 1.0) for osd in _targets(up, acting) or up}
+                more = min(1.0, missing / (objects * moving)) - _mean(uncopied.values())
                 self._transfers[pg["pgid"]] = _Transfer(
-                    min(1.0, missing / (objects * moving)), stat.get("num_bytes_recovered", 0),
-                    1.0, _targets(up, acting) or frozenset(up))
+                    stat.get("num_bytes_recovered", 0),
+                    {osd: min(1.0, max(0.0, one + more)) for osd, one in uncopied.items()})
         self._counts = counts
 
     @property
@@ -133,6 +139,7 @@ class PgStatistics:
         movement from the next one of the same PG.
         """
         pools = self._pool_sums(progress, pool_stats)
+        arrived = self._arrived(progress, pool_stats, moving, up_sets)
         transfers: Dict[str, _Transfer] = {}
         records: Dict[str, PgRecord] = {}
         recovered: Dict[str, int] = {}
@@ -140,19 +147,20 @@ class PgStatistics:
             state, num_bytes = pg.get("state", ""), max(0, pg.get("num_bytes", 0))
             count = pg.get("num_bytes_recovered", 0)
             before = self._recovered.get(pgid, count)
+            if count - before >= num_bytes > 0:
+                before = count   # an earlier movement, begun and ended since the last reading
             recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
-            uncopied_ratio, figures = 1.0, _NOTHING
-            is_silent = _is_silent(pg)
-            if not is_silent:
-                figures = pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes)
             if pgid in moving or "clean" not in state and (
-                    pgid in self._transfers or not is_silent):
-                transfers[pgid] = self._transfer(pgid, pg, up_sets.get(pgid, ()),
-                                                 moving.get(pgid, ()), before)
-                uncopied_ratio = transfers[pgid].last
-            objects, omap_bytes, omap_objects = figures
-            records[pgid] = PgRecord(num_bytes, objects, omap_bytes, state, uncopied_ratio,
-                                     pg.get("reported_epoch", 0), omap_objects)
+                    pgid in self._transfers or "backfill" in state or "recover" in state):
+                transfers[pgid] = self._transfer(
+                    pgid, pg, up_sets.get(pgid, ()), moving.get(pgid, ()), before,
+                    arrived.get(pool_of(pgid), 0.0))
+            objects, omap_bytes, omap_objects = _NOTHING if _is_silent(pg) else (
+                pools[pool_of(pgid)].figures(self._full.get(pgid), num_bytes))
+            uncopied = transfers.get(pgid, _NO_TRANSFER).uncopied
+            records[pgid] = PgRecord(
+                num_bytes, objects, omap_bytes, state, _mean(uncopied.values()),
+                pg.get("reported_epoch", 0), omap_objects, uncopied)
         self._transfers, self._recovered = transfers, recovered
         return records
 
@@ -176,30 +184,61 @@ class PgStatistics:
             sums.set_rules(totals.get(pool), sums.pgs != self._counts.get(pool))
         return pools
 
+    def _arrived(self, progress: Reports, pool_stats: Iterable[Mapping[str, Any]],
+                 moving: Mapping[str, Sequence[int]],
+                 up_sets: Mapping[str, Sequence[int]]) -> Mapping[int, float]:
+        """Pool of omap alone → what has arrived of its PGs that are being copied, as a ratio: their
+        counters of bytes stand still, and the copies that the pool lacks become fewer. Where it
+        lacks copies that nobody brings, less seems to have arrived."""
+        lacked: Dict[int, float] = defaultdict(float)   # copies, as of the last reading
+        running: Counter[int] = Counter()   # copies, arrived or not, of PGs that are being copied
+        for pgid, transfer in self._transfers.items():
+            state, pool = progress.get(pgid, {}).get("state", ""), pool_of(pgid)
+            if "active" in state and "clean" not in state:   # else it has not told yet
+                objects, targets = self._full.get(pgid, _NOTHING)[0], _targets(
+                    up_sets.get(pgid, ()), moving.get(pgid, ()))
+                for osd in targets:
+                    lacked[pool] += objects * transfer.uncopied.get(osd, 1.0)
+                    running[pool] += objects * ("backfilling" in state or "recovering" in state)
+        return {pool["poolid"]: (
+            lacked[pool["poolid"]] - pool["stat_sum"].get("num_objects_misplaced", math.inf)
+            - pool["stat_sum"].get("num_objects_degraded", 0)) / running[pool["poolid"]]
+            for pool in pool_stats
+            if running[pool["poolid"]] and not pool.get("stat_sum", {}).get("num_bytes", 1)}
+
     def _transfer(self, pgid: str, pg: Mapping[str, Any], up: Sequence[int],
-                  acting: Sequence[int], before: int) -> _Transfer:
-        """The state of a PG that moves; `last` is what is still to be copied. `before`: the PG's
-        counter of recovered bytes at the last reading.
+                  acting: Sequence[int], before: int, arrived: float) -> _Transfer:
+        """The state of a PG that moves. `before`: the PG's counter of recovered bytes at the last
+        reading; `arrived`: what stands for it where the PG has no bytes, as a ratio.
 
         An object counts as recovered once, when all its moving shards have arrived
-        (PrimaryLogPG::on_global_recover). An OSD that has its shard may go down and come back: the
-        target keeps what it has got, and its backfill goes on from there
-        (pg_info_t::last_backfill).
+        (PrimaryLogPG::on_global_recover). Backfill goes through the objects once and sends each to
+        all targets that lack it, so that those that are behind get theirs first (recover_backfill);
+        recovery by log sends each to all (recover_replicas). An OSD that has its shard may go down
+        and come back: the target keeps what it has got, and its backfill goes on from there
+        (pg_info_t::last_backfill), whichever other targets the PG has.
         """
-        recovered, targets = pg.get("num_bytes_recovered", 0), _targets(up, acting)
-        seen = self._transfers.get(pgid)
-        if seen is None:
-            seen = _Transfer(1.0, before, 1.0, targets or frozenset(up))
-        elif not targets <= seen.targets <= frozenset(up):   # earlier copies went to other OSDs
-            seen = _Transfer(1.0, max(recovered, before), 1.0, targets or frozenset(up))
-        whole = pg.get("num_bytes", 0)
-        if "active" not in pg.get("state", ""):
-            return seen   # it peers, or its new primary has not reported (seen on 20.2.4)
-        done = (recovered - seen.recovered_bytes) / whole if whole > 0 else 0.0
-        return seen._replace(last=min(1.0, max(0.0, seen.uncopied_ratio - done)))
+        targets, state, whole = _targets(up, acting), pg.get("state", ""), pg.get("num_bytes", 0)
+        recovered, uncopied = seen = self._transfers.get(pgid) or _Transfer(
+            before, dict.fromkeys(targets or up, 1.0))
+        if "active" in state:   # else it peers, or a new primary has not reported (seen on 20.2.4)
+            recovered = max(recovered, pg.get("num_bytes_recovered", 0))
+            done = (recovered - seen.recovered_bytes) / whole if whole > 0 else (
+                max(0.0, arrived) * ("backfilling" in state or "recovering" in state))
+            most = max([one for osd, one in uncopied.items() if osd in up], default=0.0) - done
+            uncopied = {osd: max(0.0, min(one, most) if "backfill" in state else one - done)
+                        for osd, one in uncopied.items()}
+        return _Transfer(recovered, {osd: uncopied.get(osd, 1.0) for osd in (
+            targets or frozenset(up).intersection(uncopied) or up)})
 
 
 _NOTHING: Figures = (0, 0, -1)
+_NO_TRANSFER = _Transfer(0, {})
+
+
+def _mean(ratios: Collection[float]) -> float:
+    """1.0 of none."""
+    return sum(ratios) / len(ratios) if ratios else 1.0
 
 
 def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:

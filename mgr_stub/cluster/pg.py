@@ -37,7 +37,7 @@ class Transfer:
     """
 
     __slots__ = ("source", "target", "shard", "total", "copied", "accounted", "rate", "by_log",
-                 "by_whole_log", "is_async", "is_new")
+                 "by_whole_log", "is_async", "is_new", "ahead")
 
     def __init__(self, source: int, target: int, shard: ShardBytes, copied: float = 0.0) -> None:
         self.source = source
@@ -55,6 +55,8 @@ class Transfer:
         self.is_async = False
         #: True if the target had nothing of the PG before the last change of the up set.
         self.is_new = False
+        #: The transfer of its PG that has got more and waits for this one.
+        self.ahead: Optional[Transfer] = None
 
     @property
     def serves(self) -> bool:
@@ -65,6 +67,11 @@ class Transfer:
     def remaining(self) -> float:
         """Bytes still to be copied."""
         return max(0.0, self.total - self.copied)
+
+    @property
+    def to_go(self) -> float:
+        """Bytes to be copied until others of its PG get objects as well, or it is complete."""
+        return (self.total if self.ahead is None else self.ahead.copied) - self.copied
 
     @property
     def missing(self) -> float:
@@ -112,7 +119,7 @@ class Pg(PgHistory):
                  "toofull", "retry_at", "recovered_bytes", "reported_epoch", "num_bytes",
                  "num_objects", "omap_bytes", "num_copies", "order", "creating", "scrub_until",
                  "inconsistent", "progress_record", "stats_record", "waiting_report",
-                 "report_now", "omap_reported", "complete_strays", "withheld_by")
+                 "report_now", "omap_reported", "complete_strays", "partial_strays", "withheld_by")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         super().__init__(int(stats.get("ondisk_log_size", stats.get("log_size", 0))))
@@ -141,6 +148,8 @@ class Pg(PgHistory):
         self.strays: Dict[Place, ShardBytes] = {}
         #: Strays without missed writes, kept until the PG is clean or while their OSDs are down.
         self.complete_strays: FrozenSet[Place] = frozenset()
+        #: Strays that are what a target had got when it went down: copying goes on from there.
+        self.partial_strays: Dict[Place, ShardBytes] = {}
 
     def _init_data(self) -> None:
         self.num_bytes = self.stat("num_bytes")

@@ -40,7 +40,7 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
     transfers: Dict[Place, Transfer] = {}
     is_blocked = bool(peering.blockers_of(cluster, pg))
     for place, source in pg.wanted_transfers(up):
-        kept = old.pop(place, None) or _resumed_transfer(pg, place, source)
+        kept = old.pop(place, None) or _resumed_transfer(cluster, pg, place, source)
         transfer = kept or _new_transfer(cluster, pg, place, source)
         transfer.is_new = kept is None
         transfer.source = NONE if is_blocked else _reader(cluster, pg, up, source)
@@ -49,7 +49,11 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
         else:  # no OSD is left to copy from
             _drop_partial(cluster, pg, place, transfer)
     for place, transfer in old.items():
-        _drop_partial(cluster, pg, place, transfer)
+        if cluster.map.exists(place[1]) and not cluster.map.is_up(place[1]):
+            # pg_info_t::last_backfill, and what it is missing, stay on its disk
+            pg.strays[place] = pg.partial_strays[place] = transfer.accounted
+        else:
+            _drop_partial(cluster, pg, place, transfer)
     _purge_strays(cluster, pg)
     pg.transfers = transfers
     pg.withheld_by = frozenset([
@@ -188,15 +192,16 @@ def _new_transfer(cluster: Cluster, pg: Pg, place: Place, source: int) -> Transf
     return transfer
 
 
-def _resumed_transfer(pg: Pg, place: Place, source: int) -> Optional[Transfer]:
+def _resumed_transfer(cluster: Cluster, pg: Pg, place: Place, source: int) -> Optional[Transfer]:
     """The transfer to an OSD that has come back with an old shard of its own."""
     there = pg.strays.pop(place, None)
     if there is None:
         return None
-    transfer = Transfer(source, place[1], pg.shard)
+    transfer = _new_transfer(cluster, pg, place, source)
     transfer.copied = float(min(there.total, pg.shard.total))
     transfer.accounted = there
-    transfer.by_log = True
+    if pg.partial_strays.pop(place, None) is not there:   # it had all
+        transfer.by_log, transfer.by_whole_log = True, False
     return transfer
 
 

@@ -68,6 +68,26 @@ def grant(cluster: Cluster, requests: Iterable[Request],
     return granted
 
 
+def _copied_now(pg: Pg) -> List[Transfer]:
+    """The transfers that get objects now; sets their `ahead`.
+
+    Backfill goes through the objects once: targets that have got further before wait for the
+    others (PrimaryLogPG::recover_backfill).
+    """
+    going = [transfer for transfer in pg.transfers.values() if transfer.remaining > DONE_BYTES]
+    if len(pg.transfers) < 2 or _by_log(pg) or not going:
+        for transfer in going:
+            transfer.ahead = None
+        return going
+    least = min(transfer.copied for transfer in going) + DONE_BYTES
+    ahead = min([transfer for transfer in pg.transfers.values() if transfer.copied > least],
+                key=lambda transfer: transfer.copied, default=None)
+    behind = [transfer for transfer in going if transfer.copied <= least]
+    for transfer in behind:
+        transfer.ahead = ahead
+    return behind
+
+
 def _by_log(pg: Pg) -> bool:
     return any(transfer.by_log for transfer in pg.transfers.values())
 
@@ -134,8 +154,8 @@ class Backfill:
     PGs get their slots as in reservations.py; `max_backfills` gives the slots of an OSD. An OSD
     shares its bytes per second evenly among the transfers that read from or write to it. All shards
     of a PG are copied at the rate of the slowest, as Ceph sends an object to all targets of its PG
-    before the next one (PrimaryLogPG::recover_backfill; seen on 16.2.15: while one of two targets
-    is stopped, the other gets nothing).
+    that lack it before the next one (PrimaryLogPG::recover_backfill; seen on 16.2.15: while one of
+    two targets is stopped, the other gets nothing).
     """
 
     def __init__(self, cluster: Cluster, max_backfills: Callable[[int], int]) -> None:
@@ -267,10 +287,11 @@ class Backfill:
     # -- the copying --------------------------------------------------------------------------
 
     def next_completion(self) -> Optional[float]:
-        """Seconds until the next shard is complete, None if none is being copied."""
+        """Seconds until the next shard is complete, or as far as others of its PG; None if none is
+        being copied."""
         if self._plan_is_stale:
             self._plan()
-        return min((transfer.remaining / transfer.rate for transfer in self._active
+        return min((max(0.0, transfer.to_go) / transfer.rate for transfer in self._active
                     if transfer.rate > 0), default=None)
 
     def next_retry(self) -> Optional[float]:
@@ -286,7 +307,7 @@ class Backfill:
         complete = False
         for transfer in self._active:
             transfer.copied += transfer.rate * seconds
-            complete = complete or transfer.total - transfer.copied <= DONE_BYTES
+            complete = complete or transfer.to_go <= DONE_BYTES
         if complete:
             self._plan_is_stale = True
             self._finish_complete()
@@ -330,14 +351,13 @@ class Backfill:
         self._refused = [pg for pg in self._moving.values() if pg.toofull]
         running = [] if "norecover" in self.cluster.map.flags else [
             pg for pg in self._granted if pg.pgid not in self._stopped]
-        self._active = [transfer for pg in running for transfer in pg.transfers.values()
-                        if transfer.remaining > DONE_BYTES]
+        copied = [_copied_now(pg) for pg in running]
+        self._active = [transfer for transfers in copied for transfer in transfers]
         load: Dict[int, int] = {}
         for transfer in self._active:
             load[transfer.source] = load.get(transfer.source, 0) + 1
             load[transfer.target] = load.get(transfer.target, 0) + 1
-        for pg in running:
-            transfers = [t for t in pg.transfers.values() if t.remaining > DONE_BYTES]
+        for transfers in copied:
             rate = min((self._speed(osd) / load[osd] for transfer in transfers
                         for osd in (transfer.source, transfer.target)), default=0.0)
             for transfer in transfers:

@@ -113,19 +113,19 @@ def test_episode_whose_plan_is_no_longer_executed_is_closed() -> None:
 
 
 def test_what_was_sent_is_known_for_longer_than_its_cooldown() -> None:
-    kv, hours = KeyValueStore(), 3600.0
+    kv, turns = KeyValueStore(), 4 * 3600.0
     book, cluster = book_of(kv), Cluster(hosts(3)).pool(1, size=2)
     for number, size in enumerate((10, 10, 0, 10)):
         cluster.pg(f"1.{number}", [0, 1], num_bytes=size, objects=size)
     before = cluster.snapshot()
     for number, at in enumerate((1.0, 7.0, 8.0, 8.0)):
         change = change_of(f"1.{number}", (0, 1), (0, 1) if number == 2 else (0, 2))
-        book.log_changes("p", "balance", [change], before, at * hours)
-    found = Journal(KeyValueStore(kv.values), LOG).recover(8.5 * hours, cooldown=60.0)[1]
+        book.log_changes("p", "balance", [change], before, at * turns)
+    found = Journal(KeyValueStore(kv.values), LOG).recover(8.5 * turns, cooldown=60.0)[1]
     assert [(row.pgid, row.at, row.epoch, row.shards) for row in found] == [
-        ("1.1", 7.0 * hours, before.epoch, 1), ("1.2", 8.0 * hours, before.epoch, 0),
-        ("1.3", 8.0 * hours, before.epoch, 1)]
-    longer = Journal(KeyValueStore(kv.values), LOG).recover(8.5 * hours, cooldown=8.0 * hours)[1]
+        ("1.1", 7.0 * turns, before.epoch, 1), ("1.2", 8.0 * turns, before.epoch, 0),
+        ("1.3", 8.0 * turns, before.epoch, 1)]
+    longer = Journal(KeyValueStore(kv.values), LOG).recover(8.5 * turns, cooldown=8.0 * turns)[1]
     assert [row.pgid for row in longer] == ["1.0", "1.1", "1.2", "1.3"]
 
 

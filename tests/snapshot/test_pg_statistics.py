@@ -61,8 +61,8 @@ def test_pool_of_few_objects_that_is_filled_is_shared_out_anew() -> None:
 
 def test_log_recovery_without_a_pg_temp_lowers_what_is_to_come() -> None:
     reader = Reader([pg_stat("1.0")], [pool_stat(1, 10)])
-    found = [reader.read({"1.0": progress(1000, recovered, state="active+recovering+degraded")})
-             ["1.0"].uncopied_ratio for recovered in (5000, 5250, 6000)]
+    found = [reader.read({"1.0": progress(1000, recovered, state="active+recovering+degraded")},
+                         up=(0, 1))["1.0"].uncopied_ratio for recovered in (5000, 5250, 6000)]
     assert found == [1.0, 0.75, 0.0]
 
 
@@ -116,17 +116,17 @@ def test_a_moment_of_peering_does_not_begin_a_transfer_anew() -> None:
 _MOVES: Dict[str, Any] = {"state": "active+remapped+backfilling"}
 
 
-def flapping(steps: Sequence[Any], recovered: int) -> float:
-    """Of PG 1.0, what is to come at the last of these steps (up set, acting set): osd.2 has had
-    `recovered` of its 1000 bytes before the second one, and nothing since."""
+def flapping(steps: Sequence[Any], recovered: int) -> Mapping[int, float]:
+    """Of PG 1.0, OSD → what is to come at the last of these steps (up set, acting set): osd.2 has
+    had `recovered` of its 1000 bytes before the second one, and nothing since."""
     reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
     reader.read({"1.0": progress()}, up=(0, 1, 5))
-    found = 1.0
     for count, (up, acting) in enumerate(steps):
         for came in (0, recovered) if not count else (recovered,):
             found = reader.read({"1.0": progress(recovered=came, **_MOVES)}, moving={"1.0"}, up=up,
-                                acting=acting)["1.0"].uncopied_ratio
-    return found
+                                acting=acting)["1.0"]
+    assert found.uncopied_ratio == pytest.approx(sum(found.uncopied.values()) / len(found.uncopied))
+    return found.uncopied
 
 
 _BEGINS = (0, 2, 5), (0, 1, 5)
@@ -138,17 +138,108 @@ _BEGINS = (0, 2, 5), (0, 1, 5)
 def test_a_holder_that_goes_and_comes_back_does_not_begin_the_movement_anew(
         steps: Sequence[Any]) -> None:
     """Ceph goes on where the target's backfill was (pg_info_t::last_backfill)."""
-    assert flapping([_BEGINS, *steps], 700) == pytest.approx(0.3)
+    assert flapping([_BEGINS, *steps], 700) == {2: pytest.approx(0.3)}
 
 
 @pytest.mark.parametrize("steps", [
     [((0, 5), (0, 1, 5)), _BEGINS],                     # the target itself was away
-    [((0, 5), ()), ((0, 2, 5), ()), _BEGINS],
-    [((0, 2, 7), (0, 1))],                              # another OSD has come in
-    [((0, 2), (0, 1)), ((0, 2, 7), (0, 1, 5))],
-    [((0, 2), (0, 1)), ((0, 2, 5), (0, 1))]])           # the OSD that is back has lost its copy
-def test_a_movement_with_another_target_begins_anew(steps: Sequence[Any]) -> None:
-    assert flapping([_BEGINS, *steps], 700) == 1.0
+    [((0, 5), ()), ((0, 2, 5), ()), _BEGINS]])
+def test_a_target_that_was_away_begins_anew(steps: Sequence[Any]) -> None:
+    assert flapping([_BEGINS, *steps], 700) == {2: 1.0}
+
+
+@pytest.mark.parametrize("steps, other", [
+    ([((0, 2, 7), (0, 1))], 7),                         # another OSD has come in
+    ([((0, 2), (0, 1)), ((0, 2, 7), (0, 1, 5))], 7),
+    ([((0, 2), (0, 1)), ((0, 2, 5), (0, 1))], 5)])      # the OSD that is back has lost its copy
+def test_another_target_takes_nothing_from_one_that_stays(steps: Sequence[Any], other: int) -> None:
+    assert flapping([_BEGINS, *steps], 700) == {2: pytest.approx(0.3), other: 1.0}
+    # and goes again
+    assert flapping([_BEGINS, *steps, ((0, 2, 5), (0, 1, 5))], 700) == {2: pytest.approx(0.3)}
+
+
+@pytest.mark.parametrize("state, expected", [
+    ("backfilling", [{2: 0.3, 7: 1.0}, {2: 0.3, 7: 0.5}, {2: 0.1, 7: 0.1}]),
+    ("recovering", [{2: 0.3, 7: 1.0}, {2: 0.0, 7: 0.5}, {2: 0.0, 7: 0.1}])])
+def test_which_of_two_targets_gets_an_object(state: str, expected: Sequence[Any]) -> None:
+    """Backfill: the one that is behind (PrimaryLogPG::recover_backfill); recovery: both."""
+    reader, found = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)]), []
+    for recovered, up in ((0, (0, 2)), (700, (0, 2)), (700, (0, 2, 7)), (1200, (0, 2, 7)),
+                          (1600, (0, 2, 7))):
+        found.append(reader.read({"1.0": progress(1000, recovered, state=f"active+{state}")},
+                                 moving={"1.0"}, up=up, acting=(0, 1))["1.0"].uncopied)
+    assert found[2:] == [pytest.approx(one) for one in expected]
+
+
+def test_full_reading_does_not_take_targets_for_alike() -> None:
+    """It tells how much all of them lack together."""
+    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
+    for recovered, up in ((0, (0, 2)), (700, (0, 2)), (700, (0, 2, 7))):
+        reader.read({"1.0": progress(1000, recovered, **_MOVES)}, moving={"1.0"}, up=up,
+                    acting=(0, 1))
+    for missing, expected in ((13, {2: 0.3, 7: 1.0}), (11, {2: 0.2, 7: 0.9})):
+        reader.statistics.read_full([pg_stat("1.0", 10, up=(0, 2, 7), num_bytes_recovered=700,
+                                             num_objects_misplaced=missing)], [pool_stat(1, 10)])
+        assert reader.read({"1.0": progress(1000, 700, **_MOVES)}, moving={"1.0"}, up=(0, 2, 7),
+                           acting=(0, 1))["1.0"].uncopied == pytest.approx(expected)
+
+
+def test_a_pg_that_is_down_as_all_is_read_has_all_to_come() -> None:
+    """It counts nothing as missing."""
+    stat = dict(pg_stat("1.0", 10, up=(2, 1), acting=(1,)), state="down+remapped")
+    found = Reader([stat], [pool_stat(1, 10)]).read(
+        {"1.0": progress(state="down+remapped")}, moving={"1.0"}, up=(2, 1), acting=(1,))["1.0"]
+    assert found.uncopied == {2: 1.0}
+
+
+def test_a_movement_that_nobody_saw_is_not_part_of_the_next() -> None:
+    """As the PG went away and back while there was no monitor, hence no reading."""
+    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
+    reader.read({"1.0": progress(1000, 5000)})
+    assert [moving(reader, recovered) for recovered in (6000, 6400)] == [1.0, 0.6]
+
+
+def test_a_degraded_pg_that_gets_a_target_counts_from_its_last_reading() -> None:
+    reader = Reader([pg_stat("1.0", 10)], [pool_stat(1, 10)])
+    reader.read({"1.0": progress(1000, 0, state="active+undersized+degraded")}, up=(0,))
+    assert reader.read({"1.0": progress(1000, 400, state="active+degraded+backfilling")},
+                       moving={"1.0"}, up=(0, 2), acting=(0,))["1.0"].uncopied == {2: 0.6}
+
+
+def omap_alone(steps: Sequence[Any], size: int = 0) -> List[Dict[str, float]]:
+    """PG → what is to come at each step (copies that the pool lacks, PG → state); PGs have 100
+    objects each, and get one shard, but 1.2 two. `size`: bytes of the pool."""
+    pgs = [pg_stat(f"1.{number}", 100) for number in range(4)]
+    reader, found = Reader(pgs, [pool_stat(1, 400)]), []
+    for missing, states in steps:
+        pool = {"poolid": 1, "stat_sum": {"num_objects": 400, "num_objects_misplaced": missing,
+                                          "num_objects_degraded": 0, "num_bytes": size}}
+        progresses = {pg["pgid"]: progress(0) for pg in pgs}
+        progresses.update({pgid: progress(0, state=f"active+remapped+{state}")
+                           for pgid, state in states.items()})
+        now = reader.statistics.records(
+            progresses, [pool], dict.fromkeys(states, (0, 1, 3)),
+            {pgid: (0, 2, 7) if pgid == "1.2" else (0, 1, 2) for pgid in progresses})
+        found.append({pgid: now[pgid].uncopied_ratio for pgid in states})
+    return found
+
+
+def test_pgs_of_omap_alone_are_told_by_the_objects_of_their_pool() -> None:
+    """They have no bytes that could be recovered."""
+    waits, runs = "backfill_wait", "backfilling"
+    one = [(100, {"1.0": runs}), (60, {"1.0": runs}), (60, {"1.0": waits}), (25, {"1.0": runs})]
+    assert omap_alone(one) == [{"1.0": ratio} for ratio in (1.0, 0.6, 0.6, 0.25)]
+    # of other pools it is not known whose objects have come
+    assert omap_alone(one, 1000) == [{"1.0": 1.0}] * 4
+    # one waits, one gets two shards
+    several = {"1.0": waits, "1.2": runs}
+    assert omap_alone([(300, several), (200, several), (150, several)])[1:] == [
+        {"1.0": 1.0, "1.2": 0.5}, {"1.0": 1.0, "1.2": 0.25}]
+    # copies that nobody can bring count as well: then it is not known, and all may be left
+    assert omap_alone([(100, {"1.0": runs}), (150, {"1.0": runs})])[1] == {"1.0": 1.0}
+    # one that has not peered has reported nothing
+    assert omap_alone([(200, {"1.0": runs, "1.3": waits}), (80, {
+        "1.0": runs, "1.3": "clean"})])[1] == {"1.0": 0.8, "1.3": 1.0}
 
 
 @pytest.mark.parametrize("misplaced, degraded, uncopied_ratio", [

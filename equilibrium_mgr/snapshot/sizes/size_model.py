@@ -417,15 +417,17 @@ class SizeModel:
             gains, losses = transfers(pg, pool.erasure)
             for osd in gains:
                 inbound[osd] = inbound.get(osd, 0) + int(
-                    pool.bytes_on(pg.shard_bytes, osd, pg.up) * pg.uncopied_ratio)
+                    pool.bytes_on(pg.shard_bytes, osd, pg.up)
+                    * pg.uncopied.get(osd, pg.uncopied_ratio))
             for osd in losses:
                 outbound[osd] = outbound.get(osd, 0) + pool.bytes_on(
                     pg.shard_bytes, osd, pg.holders)
-            for osds, up, ratio in ((gains, pg.up, pg.uncopied_ratio), (losses, pg.holders, -1.0)):
+            for osds, up in ((gains, pg.up), (losses, pg.holders)):
                 for osd in osds:
                     if osd in self._osds:
-                        to_come[osd] = to_come.get(osd, 0.0) + ratio * self._taken(
-                            osd, {pg.pool: self._data(look, pg.pgid, up.index(osd))})
+                        to_come[osd] = to_come.get(osd, 0.0) + (
+                            pg.uncopied.get(osd, pg.uncopied_ratio) if osds is gains else -1.0
+                        ) * self._taken(osd, {pg.pool: self._data(look, pg.pgid, up.index(osd))})
         reports = {stats["osd"]: stats for stats in look.reading.osd_stats}
         found: Dict[int, Osd] = {}
         for number, one in piecewise(look.osds.items(), _OSDS_A_PIECE):

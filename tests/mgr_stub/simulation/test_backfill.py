@@ -79,6 +79,48 @@ def test_shards_of_a_pg_are_copied_together(make_session: Callable[..., Any]) ->
     assert here["num_bytes_recovered"] == pytest.approx((1.0 - one) * PG_BYTES, rel=0.01)
 
 
+def test_a_target_that_is_behind_gets_its_objects_first(make_session: Callable[..., Any]) -> None:
+    """The others wait until it has as much (PrimaryLogPG::recover_backfill)."""
+    session = make_session(two_pgs())
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("sim run 4s")
+    session.command("osd pg-upmap-items 2.0 2 4 1 5")
+    session.command("sim run 2s")
+    one, other = (session.cluster.pgs["2.0"].transfers[0, target] for target in (4, 5))
+    had = {transfer.target: transfer.copied for transfer in (one, other)}
+    recovered = session.cluster.pgs["2.0"].recovered()
+    assert 0.0 == had[4] - one.copied < had[5] < had[4]
+    session.command("sim run 1s")
+    assert one.copied == had[4] and had[5] < other.copied
+    assert session.cluster.pgs["2.0"].recovered() - recovered == pytest.approx(
+        other.copied - had[5], rel=0.01)
+    session.command("sim run 5s")
+    assert one.copied == pytest.approx(other.copied, abs=2) and one.copied > had[4]
+    session.command("sim run idle")
+    assert session.cluster.pgs["2.0"].held == (0, 5, 4)
+
+
+@pytest.mark.parametrize("log_start", ["53'177", "0'0"])
+def test_a_target_that_was_down_goes_on_with_what_it_has(make_session: Callable[..., Any],
+                                                         log_start: str) -> None:
+    """Its last_backfill, or what it is missing, is on its disk."""
+    session = make_session(clusters.state([
+        clusters.pg("2.0", [0, 1, 2], log_start=log_start)]))
+    session.command("osd pg-upmap-items 2.0 2 4")
+    session.command("sim run 5s")
+    pg, before = session.cluster.pgs["2.0"], used(session)
+    had, state = pg.transfers[0, 4].copied, pg_reports.state_of(session.cluster, pg)
+    session.command("sim osd down 4")
+    session.command("sim run 2s")
+    assert not pg.transfers.keys() & {(0, 4)} and used(session)[4] == before[4]
+    session.command("sim osd up 4")
+    assert pg.transfers[0, 4].copied == pytest.approx(had, abs=1)
+    session.command("sim run 2s")
+    assert pg_reports.state_of(session.cluster, pg) == state and pg.transfers[0, 4].copied > had
+    session.command("sim run idle")
+    assert used(session)[4] == GIB + PG_BYTES and pg.held == (0, 1, 4)
+
+
 def test_cancelled_move_leaves_no_bytes(make_session: Callable[..., Any]) -> None:
     session = make_session(two_pgs())
     before = used(session)

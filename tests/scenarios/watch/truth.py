@@ -170,8 +170,8 @@ PENDING: Dict[str, str] = {
 
 #: The same in random streams, where PGs are degraded for long; scenarios are held to these.
 PENDING_IN_STREAMS: Dict[str, str] = {
-    "T11": "of a PG that is degraded, waits for an OSD that is too full, or moves a second time,"
-           " the acting set does not tell which shards are still to come, nor how much of them",
+    "T11": "of a PG that is down before a new mgr has seen it, or that an OSD has come back to with"
+           " its old copy, the acting set does not tell which shards are still to come",
     "T12": "where the data of a degraded PG is, is taken from its acting set",
     "T14": "as T12, summed over all pools",
     "T15": "single looks are late where options, the map and the monitor change at once",
@@ -498,9 +498,13 @@ def t11_moves(session: Session, ours: UnderWay, status: Dict[str, Any],
     really = {(pg.pgid, osd): left for pg in session.cluster.unclean.values()
               for osd, left in cluster_view.coming(session.cluster, pg).items()}
     said = {(move["pgid"], move["target"]): move for move in ask(session, "moves")["moves"]}
+    peering = _arrived_and_peering(session)
     for what in sorted(set(really) ^ set(said), key=str):
-        if what not in really and not session.cluster.pgs[what[0]].shard.total:
-            continue   # nothing to copy: it is there when its PG has peered, and T3 holds its end
+        if what not in really and (
+                not session.cluster.pgs[what[0]].shard.total or what[0] in peering):
+            continue   # it is there when its PG has peered, and T3 holds its end
+        if not really.get(what, 1) and what[1] in session.cluster.map.acting(what[0]):
+            continue   # it lacks entries of the log and no bytes, and no report names such an OSD
         yield f"{what} is {'on its way' if what in really else 'not'}, said is something else"
     for what in sorted(set(really) & set(said), key=str):
         if _is_ours(ours, *what) and said[what]["origin"] != "plan":
