@@ -284,7 +284,7 @@ class Descent:
         most sources at once.
         """
         costs = self._costs
-        far = frozenset([group for negative, group in sharing.ranked   # all of those gain
+        far = frozenset([group for negative, group in sharing.ranked   # they are beyond their caps
                          if negative and costs.is_far(group, source)]) if strict else _NONE
         tried = 0
         paid = 0.0 if sharing.displaced else price
