@@ -115,7 +115,7 @@ class Relief:
             return None
         best: Optional[ReliefMove] = None
         improved = 0
-        for _, target in piecewise(receiving.sorted(limits.with_room(least)), _TARGETS_A_PIECE):
+        for _, target in piecewise(limits.with_room(receiving, least), _TARGETS_A_PIECE):
             if target == source:
                 continue
             free = most[target] - used[target]

@@ -226,9 +226,11 @@ class Search:
                 if not give_way():
                     return
                 weight, part = costs.pool_weights[group], budgets[number] / left
+                pressures = limits.by_pressure(group)
                 tightening.lower_pool_pressure(
-                    group, costs.far_pressure[group], weights.far_space_value * weight,
+                    group, pressures, costs.far_pressure[group], weights.far_space_value * weight,
                     float("inf"), left)
                 unspent = tightening.lower_pool_pressure(
-                    group, costs.min_pressure[group], weights.pool_space_value * weight, part, left)
+                    group, pressures, costs.min_pressure[group],
+                    weights.pool_space_value * weight, part, left)
                 budgets[number] -= part - unspent

@@ -78,6 +78,8 @@ class Descent:
         self._budget_of = budget_of
         #: OSD → its change count, and its groups then
         self._sharing: Dict[int, Tuple[int, List[SharingGroups]]] = {}
+        #: each group as it is ranked where an OSD has one shard of it, as of most
+        self._last_shards = [(0.0, group.index) for group in self._placement.groups]
 
     def run(self, price: float) -> bool:
         """Moves at this price until no OSD has a move that gains; False if asked to end before."""
@@ -172,15 +174,14 @@ class Descent:
         placement, costs = self._placement, self._costs
         for size, pg in displaced:
             for initial in placement.initial_osds(pg, source, group):
-                if not self._limits.fits(initial, size, group, -1):
-                    continue
                 floor = best.gain if best else NOISE
                 gain = (costs.utilization_gain(source, initial, size) + price * size
                         + costs.move_cost[initial] + count_gain)
                 if gain <= floor:
                     continue
                 gain -= costs.count_loss_on_enter(group, initial)
-                if gain > floor and placement.is_legal(pg, source, initial):
+                if gain > floor and self._limits.fits(initial, size, group, -1) and (
+                        placement.is_legal(pg, source, initial)):
                     best = Candidate(gain, 1.0, pg, initial)
         return best
 
@@ -257,11 +258,13 @@ class Descent:
         changes, known = self._sharing.get(source, (-1, []))
         if changes == self._placement.change_counts[source]:
             return known
-        ranked: Dict[int, List[RankedGroup]] = {}   # id of the list of targets → groups
+        lists_of, shard_groups = self._targets.lists_of, self._placement.groups
+        ranked: Dict[int, List[RankedGroup]] = {}   # id of the lists of targets → groups
         for group in grouped:
-            ranked.setdefault(id(self._targets.list_of(group, source)), []).append((
-                -self._costs.count_gain_on_leave(group, source)
-                if self._placement.groups[group].counts[source] > 1 else 0.0, group))
+            count = shard_groups[group].counts[source]
+            ranked.setdefault(id(lists_of[group]), []).append((
+                -self._costs.last_shard_cost(group, source, count), group)
+                if count > 1 else self._last_shards[group])
         known = []
         for groups in ranked.values():
             groups.sort()
@@ -281,8 +284,8 @@ class Descent:
         most sources at once.
         """
         costs = self._costs
-        far = frozenset(group for _, group in sharing.ranked
-                        if costs.is_far(group, source)) if strict else _NONE
+        far = frozenset([group for negative, group in sharing.ranked   # they are beyond their caps
+                         if negative and costs.is_far(group, source)]) if strict else _NONE
         tried = 0
         paid = 0.0 if sharing.displaced else price
         for _, target in self._targets.candidates(sharing.ranked[0][1], source):

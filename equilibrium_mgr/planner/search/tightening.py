@@ -13,6 +13,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
 from ..state.placement_state import PlacementState, ShardMove
+from ..state.target_index import SortedOsds
 from .relief import OverfullOsd, Relief, ReliefGoal, TooManyShards
 
 #: How far a pool's pressure is lowered per step, a ratio of it.
@@ -120,24 +121,23 @@ class Tightening:
             self._make_moves(found.steps)
         self._moves_made.clear()
 
-    def lower_pool_pressure(self, group: int, goal: float, value: float, budget: float,
-                            pools: int) -> float:
+    def lower_pool_pressure(self, group: int, pressures: SortedOsds, goal: float, value: float,
+                            budget: float, pools: int) -> float:
         """Lowers the highest pressure of a group to `goal` (shards per byte), or as far as it pays.
+        `pressures` are those of the OSDs that its shards may leave.
 
         `value` is that of a raw byte of the pool's free space, in bytes moved. At most `budget`
         bytes are displaced; returns how many of them are left. So many `pools` share the candidates
         that are left to examine.
         """
         placement, limits = self._placement, self._limits
-        members = [i for i in placement.groups[group].osds if placement.is_source[i]]
         pool = placement.groups[group].pool
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
         raw_value = pool.pg_num * pool.size * value
         ratio, failed, displaced = _PRESSURE_STEP, 0, self._displaced_bytes
         begun = placement.candidates_examined
         self._effort_end = begun + self._pressure_effort // pools
-        pressures = limits.by_pressure(group, members)
-        while members and failed < _PATIENCE:
+        while pressures.entries() and failed < _PATIENCE:
             entries = pressures.entries()
             now = -entries[0][0]
             if now <= goal or now == float("inf"):
@@ -153,7 +153,7 @@ class Tightening:
                 failed += 1
                 ratio /= 2.0
         self._pressure_effort -= placement.candidates_examined - begun
-        if members:
+        if pressures.entries():
             limits.set_max_pressure(group, -pressures.entries()[0][0])
         return budget - self._displaced_bytes + displaced
 

@@ -8,7 +8,6 @@ Sets of OSDs that share pools, by OSD index, with the sizes that steer the searc
 from __future__ import annotations
 
 from bisect import bisect_left
-from heapq import nlargest
 from math import inf
 from typing import Callable, Dict, Iterable, List, Sequence, Tuple
 
@@ -16,11 +15,16 @@ from ...runtime.time_slice import give_way
 from ..bound.lower_bound import OsdSet, UtilizationBounds
 from ..objective import Weights
 from .placement_state import PlacementState
-from .target_index import SortedOsds
+from .target_index import SortedOsds, TargetEntry
 
 
 #: Shards per free byte of a group that may have none: more than nothing, to divide by.
 _NEXT_TO_NONE = 1e-300
+
+_UNKNOWN = -1, 0.0, -1, 0.0   # what an OSD's groups need
+
+#: Where one in so many OSDs has room, a list of all is gone over until targets are found.
+_MANY = 16
 
 #: What a pool may lose of the free space that it has before the first move (ratio), unless its free
 #: space stays so many times as large, by its data, as what is free for all pools alike.
@@ -55,9 +59,9 @@ class SearchConstraints:
             placement, range(len(most)), lambda osd: used[osd] - most[osd])
         self._counts = [group.counts for group in placement.groups]
         #: the group whose limit was set last; for OSDs that were asked about since: (their changes,
-        #: the two largest (free bytes that another group needs, group))
+        #: free bytes that the other group needs that needs most, which it is, what the next needs)
         self._limited = -1
-        self._needs: Dict[int, Tuple[int, List[Tuple[float, int]]]] = {}
+        self._needs: Dict[int, Tuple[int, float, int, float]] = {}
         #: group → shards per free byte
         self.max_pressure: Dict[int, float] = {}
         self._data_groups: List[List[int]] = [[] for _ in placement.size_bytes]   # per OSD
@@ -86,30 +90,36 @@ class SearchConstraints:
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd]
         return count / free if free > 0 else inf
 
-    def by_pressure(self, group: int, osds: Sequence[int]) -> SortedOsds:
-        """The OSDs by the negative pressure of a group: those first on which it is highest."""
-        return SortedOsds(self._placement, osds,
-                          lambda osd: -self.shards_per_free_byte(group, osd))
+    def by_pressure(self, group: int) -> SortedOsds:
+        """The OSDs that a group's shards may leave, by its negative pressure: those first on which
+        it is highest."""
+        placement = self._placement
+        return SortedOsds(
+            placement, [i for i in placement.groups[group].osds if placement.is_source[i]],
+            lambda osd: -self.shards_per_free_byte(group, osd))
 
     def _highest_pressures(self, of_pools: bool) -> Dict[int, float]:
         """Data group → its highest pressure; `of_pools`: that of the OSD that limits its pool,
         whichever of the pool's groups that holds, and whether anything can leave it or not."""
-        if not of_pools:
-            return {group.index: max([self.shards_per_free_byte(group.index, osd)
-                                      for osd in group.osds], default=0.0)
-                    for group in self._groups}
+        free = [usable - used for usable, used in zip(
+            self.usable_bytes, self._placement.used_bytes)]
+        found: Dict[int, float] = {}
         highest: Dict[int, float] = {}   # pool → as of shards of the mean size
         for group in self._groups:
             give_way()
-            highest[group.pool.id] = max([highest.get(group.pool.id, 0.0)] + [
-                group.size_ratio * self.shards_per_free_byte(group.index, osd)
-                for osd, count in enumerate(group.counts) if count])
-        return {group.index: highest[group.pool.id] / group.size_ratio for group in self._groups}
+            counts = group.counts
+            found[group.index] = most = max([
+                counts[i] / free[i] if free[i] > 0 else inf
+                for i in (range(len(free)) if of_pools else group.osds) if counts[i]], default=0.0)
+            highest[group.pool.id] = max(
+                highest.get(group.pool.id, 0.0), group.size_ratio * most)
+        return found if not of_pools else {
+            group.index: highest[group.pool.id] / group.size_ratio for group in self._groups}
 
     def set_max_pressure(self, group: int, pressure: float, slack: float = 0.0) -> None:
         """Allows the group this many shards per free byte, and `slack` (a ratio) more, but not that
         its pool loses free space."""
-        least = pressure * (1 + 1e-9)
+        least = max(_NEXT_TO_NONE, pressure * (1 + 1e-9))
         self.max_pressure[group] = max(least, min(
             pressure * (1 + 1e-9 + slack), self._pressure_limits[group]))
         if group != self._limited:
@@ -129,11 +139,15 @@ class SearchConstraints:
                                          utilization * self._placement.size_bytes[i])
         self._by_room.limits_changed()
 
-    def with_room(self, least: int) -> List[int]:
-        """The OSDs that may take so many bytes more. Found in a sorted list: of thousands of OSDs
-        few have room once utilizations are near each other."""
-        entries = self._by_room.entries()
-        return [osd for _, osd in entries[:bisect_left(entries, (-least, len(entries)))]]
+    def with_room(self, receiving: SortedOsds, least: int) -> Iterable[TargetEntry]:
+        """The entries of OSDs that may take so many bytes more. Found in a sorted list: of
+        thousands of OSDs few have room once utilizations are near each other."""
+        entries, used = self._by_room.entries(), self._placement.used_bytes
+        count = bisect_left(entries, (-least, len(entries)))
+        if count * _MANY < len(entries):
+            return receiving.sorted([osd for _, osd in entries[:count]])
+        return (entry for entry in receiving.entries()
+                if used[entry[1]] - self.max_used_bytes[entry[1]] <= -least)
 
     def fits(self, osd: int, more: float, plus: int, minus: int) -> bool:
         """True if the OSD keeps all limits with `more` bytes, one shard more of the group `plus`
@@ -146,20 +160,19 @@ class SearchConstraints:
         """The same for pressure alone; a group that only loses a shard always fits."""
         counts, limits, last = self._counts, self.max_pressure, self._limited
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
-        changes, needs = self._needs.get(osd, (-1, []))
+        changes, most, needing, next_most = self._needs.get(osd, _UNKNOWN)
         if changes != self._placement.change_counts[osd]:   # with a hundred pools it takes long
-            needs = nlargest(2, [(counts[group][osd] / max(limits[group], _NEXT_TO_NONE), group)
-                                 for group in self._data_groups[osd] if group != last])
-            self._needs[osd] = self._placement.change_counts[osd], needs
-        for need, group in needs:
-            if need > free and group != minus:
-                return False
+            needs = sorted([(counts[group][osd] / limits[group], group)
+                            for group in self._data_groups[osd] if group != last])[-2:]
+            (next_most, _), (most, needing) = [(-inf, -1)] * (2 - len(needs)) + needs
+            self._needs[osd] = self._placement.change_counts[osd], most, needing, next_most
+        if (next_most if needing == minus else most) > free:
+            return False
         if last not in (-1, minus) and counts[last][osd] > max(0.0, free) * limits[last]:
             return False
-        most = limits.get(plus)
-        if most is None or plus == minus:
+        if plus == minus or plus not in limits:
             return True
-        return counts[plus][osd] + 1 <= most * free
+        return counts[plus][osd] + 1 <= limits[plus] * free
 
 
 #: A set is left as it is if single moves move less than this (a ratio of its bytes) and its fullest

@@ -42,15 +42,16 @@ class TargetIndex:
         self.patience = _PATIENCE_OWN if self.has_own_lists else _PATIENCE_SHARED
         self._by_bucket: Dict[Tuple[int, int], SortedOsds] = {}
         shared: Dict[Tuple[int, int], Dict[int, SortedOsds]] = {}
-        self._by_group: List[Dict[int, SortedOsds]] = []
+        #: group → its lists by zone
+        self.lists_of: List[Dict[int, SortedOsds]] = []
         for group in placement.groups:
             if self.has_own_lists:
-                self._by_group.append(_by_zone(placement, group, _cost_of(costs, group)))
+                self.lists_of.append(_by_zone(placement, group, _cost_of(costs, group)))
                 continue
             key = (id(group.osds), id(group.zone))
             if key not in shared:
                 shared[key] = _by_zone(placement, group, placement.capacity_utilization)
-            self._by_group.append(shared[key])
+            self.lists_of.append(shared[key])
 
     def candidates(self, group: int, source: int) -> List[TargetEntry]:
         """The OSDs that a shard of the group may be able to go to from `source`."""
@@ -71,7 +72,7 @@ class TargetIndex:
     def list_of(self, group: int, source: int) -> Optional[SortedOsds]:
         """The list of `candidates`; None where no OSD may be able to take a shard."""
         zone = self._placement.groups[group].zone
-        return self._by_group[group].get(0 if zone is None else zone[source])
+        return self.lists_of[group].get(0 if zone is None else zone[source])
 
 
 class SortedOsds:
