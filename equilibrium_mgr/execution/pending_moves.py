@@ -10,6 +10,7 @@ from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequenc
 
 from ..plan.model import PgChange
 from ..snapshot.model import Pg, SizedShards, Snapshot, shard_changes
+from ..snapshot.osds import SILENT_SECONDS
 
 #: Seconds after which a PG that looks settled counts as arrived although it has not reported at a
 #: newer epoch.
@@ -18,8 +19,6 @@ _BELIEVE_AFTER_SECONDS = 600.0
 _HEARD_SECONDS = 50.0
 #: Seconds after which a PG has peered, and Ceph shows what is misplaced.
 _RESTORE_SECONDS = 120.0
-#: Seconds after which an OSD has reported what has come to it.
-_REPORTED_SECONDS = 60.0
 #: In one of these states a PG's report says nothing of what is misplaced.
 _UNREPORTED_STATES = ("peering", "unknown", "stale", "creating")
 _MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
@@ -51,7 +50,7 @@ class PendingMove(NamedTuple):
 
 
 class PendingMoves:
-    """Our moves by pgid until they are seen to arrive, and the arrivals of the last minute."""
+    """Our moves by pgid until they are seen to arrive, and the last arrivals."""
 
     def __init__(self) -> None:
         self.entries: Dict[str, PendingMove] = {}
@@ -131,7 +130,8 @@ class PendingMoves:
         arrived = [pgid for pgid, entry in list(self.entries.items())
                    if _has_arrived(snapshot, pgid, entry)]
         now = snapshot.taken_at
-        self.arrivals = [one for one in self.arrivals if 0.0 <= now - one[0] < _REPORTED_SECONDS]
+        # later an OSD has reported what has come to it, or is known to be silent and gets nothing
+        self.arrivals = [one for one in self.arrivals if 0.0 <= now - one[0] < SILENT_SECONDS]
         for pgid in arrived:
             entry = self.entries.pop(pgid)
             self.arrivals.append((now, entry.gains))

@@ -37,7 +37,7 @@ OMAP_UNMEASURED = Immovable(
     "its omap has not been measured; a deep scrub tells",
     "'ceph pg deep-scrub {pgid}' measures it")
 INCONSISTENT = Immovable(
-    "its copies differ, and nobody knows which are good; 'ceph pg repair' is for that",
+    "its copies differ, and nobody knows which are good",
     "'ceph pg repair {pgid}'")
 STALE = Immovable(
     "nobody has reported it for too long",

@@ -111,7 +111,7 @@ def _size_and_used(stats: Mapping[str, Any]) -> Tuple[int, int]:
 
 
 #: Seconds without a new report after which the last one is too old to be used.
-_STALE_SECONDS = 120.0
+SILENT_SECONDS = 120.0
 
 
 class OsdReports:
@@ -139,7 +139,7 @@ class OsdReports:
                 last[osd] = (seq, now)
                 self._any_change = self._any_change or before is not None
         self._last, self._read_at = last, now
-        return self.silent(_STALE_SECONDS)
+        return self.silent(SILENT_SECONDS)
 
     def oldest(self, osds: Container[int]) -> Optional[float]:
         """When the oldest of the last reports of these OSDs was first seen, in seconds since the
