@@ -204,8 +204,7 @@ class Balancer:
         if self.drains.status.drains.is_paused:
             self.change_drains(lambda drains: drains.paused(False))
         self._automatic.reset()
-        self.dispatcher.rejected = {   # OSDs that withheld PGs have too many still
-            pgid: item for pgid, item in self.dispatcher.rejected.items() if item.withheld_by}
+        self.dispatcher.lift_rejections()
         self.dispatcher.corrections.resume(self._clock())
         if builtin_was_active:
             self._guards.begin_builtin_grace()
@@ -222,6 +221,7 @@ class Balancer:
         """
         self._recover(self._settings())
         self._automatic.reset()
+        self.dispatcher.lift_rejections()
         # first: no round that begins from here on takes a drain up
         self.drains.replace(lambda drains: drains.paused(True))
         execution = self._slot.stop(STOPPED_BY_OFF)
@@ -468,13 +468,12 @@ class Balancer:
             if sent is not None:
                 self.observer.is_required, snapshot = True, sent.snapshot
                 self.observer.update_view(snapshot, settings, same_bounds=True)
-        commands = {change.pgid: change.command() for change in back}
         self._withheld = {   # not what has just gone, nor what CRUSH sends there
             pg.pgid: (
                 f"pg {pg.pgid} is inactive: {named([f'osd.{osd}' for osd in new], len(new))} has"
                 " too many PGs, by its own options, to take it",
-                commands.get(pg.pgid) or PgChange(pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0,
-                                                  0).command())
+                next((change for change in back if change.pgid == pg.pgid), PgChange(
+                    pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0, 0)).command())
             for pg in found for new in (sorted(set(pg.up).difference(pg.holders)),)
             for items in (snapshot.upmap_items.get(pg.pgid, ()),)
             for left in (tuple([pair for pair in items if pair[1] not in new]),) if left != items}

@@ -140,6 +140,11 @@ class UpmapDispatcher:
                              _UNREPORTED_SECONDS if "clean" in snapshot.pgs[pgid].state
                              else _WITHHELD_SECONDS))
 
+    def lift_rejections(self) -> None:
+        """Has all be tried again, but for OSDs that withheld PGs: these have too many still."""
+        self.rejected = {
+            pgid: item for pgid, item in self.rejected.items() if item.withheld_by}
+
     # -- choosing ------------------------------------------------------------------------------
 
     def excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
@@ -311,11 +316,9 @@ class UpmapDispatcher:
             {pgid: item for pgid, item in self.rejected.items()
              if pgid not in kept or item.withheld_by},
             result.rejected, topology_of(snapshot.crush_version, snapshot.osds), self._clock())
-        withheld = self.withheld(before).intersection(before.pgs)
-        for change in result.sent:
-            if change.pgid in withheld:
-                self._note_withheld(change.pgid, set(change.up_before) - set(change.up_after),
-                                    before, self._clock())
+        for change in [one for one in result.sent if one.pgid in self.withheld(before)]:
+            self._note_withheld(change.pgid, set(change.up_before) - set(change.up_after), before,
+                                self._clock())
 
     def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
                        at: float) -> None:
