@@ -9,13 +9,14 @@ import logging
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from typing import Callable, FrozenSet, Iterator, Optional, Sequence
+from typing import (
+    Callable, ContextManager, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple)
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
 from ..execution.throttle import Decision
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
-from ..execution.dispatcher import UpmapDispatcher
+from ..execution.dispatcher import SentBatch, UpmapDispatcher
 from ..execution.execution import (
     Execution, ExecutionProgress, ExecutionSlot, ExecutionUpdate, Stall)
 from ..execution.guards import TRANSIENT_RECHECK_SECONDS
@@ -25,10 +26,10 @@ from ..observation.refusals import COUNTED, count_refusals, idle_state
 from ..observation.observer import ClusterObserver
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
-from ..plan.model import BALANCE, DRAIN, PgChange, Plan, command_of
+from ..plan.model import CANCEL, DRAIN, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
-from ..runtime.formatting import plural
+from ..runtime.formatting import named, plural
 from ..runtime.kv_store import KeyValueStore
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
@@ -53,6 +54,8 @@ _SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
 _MOST_CHANGES = 1000
 #: Seconds between two batches of a plan that moves nothing.
 _NEXT_SECONDS = 2.0
+#: The longest round while PGs are not seen to be active that were sent.
+_WATCHED_SECONDS = 60.0
 #: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
 _LOST_STATES = frozenset(("down", "incomplete"))
 #: The same, and of those whose data stands still until an OSD is less full.
@@ -103,6 +106,7 @@ class Balancer:
         self._status_lock = threading.Lock()
         self.status = BalancerStatus()
         self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
+        self._withheld: Mapping[str, Tuple[str, str]] = {}   # as in the status
         self._since_at: Optional[float] = None   # seconds since the epoch, as `until_at`
         self._until_at: Optional[float] = None
         self._decided_on: Optional[ClusterSummary] = None
@@ -167,6 +171,7 @@ class Balancer:
                 progress=progress, last_execution=self._slot.last,
                 episode=episode._asdict() if episode is not None else None,
                 history=self._journal.history, rejected=self.dispatcher.rejected,
+                withheld=self._withheld,
                 mispredicted=self.dispatcher.corrections.stopped, decided_on=self._decided_on,
                 drains=self.drains.status)
 
@@ -198,7 +203,7 @@ class Balancer:
         if self.drains.status.drains.is_paused:
             self.change_drains(lambda drains: drains.paused(False))
         self._automatic.reset()
-        self.dispatcher.rejected = {}
+        self.dispatcher.lift_rejections()
         self.dispatcher.corrections.resume(self._clock())
         if builtin_was_active:
             self._guards.begin_builtin_grace()
@@ -215,7 +220,7 @@ class Balancer:
         """
         self._recover(self._settings())
         self._automatic.reset()
-        self.dispatcher.rejected = {}
+        self.dispatcher.lift_rejections()
         # first: no round that begins from here on takes a drain up
         self.drains.replace(lambda drains: drains.paused(True))
         execution = self._slot.stop(STOPPED_BY_OFF)
@@ -304,7 +309,9 @@ class Balancer:
             self.dispatcher.restore(
                 {row.pgid: row.at for row in sent if row.shards},
                 {row.pgid: (row.at, row.epoch)
-                 for row in {row.pgid: row for row in sent}.values() if row.shards}, corrections)
+                 for row in {row.pgid: row for row in sent}.values() if row.shards}, corrections,
+                {row.pgid: (row.at, {osd for _, osd in set(row.before) - set(row.after)})
+                 for row in sent if row.kind == CANCEL and not row.plan})
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
             try:
                 plan = None if name is None else self._plan_store.get(name)
@@ -331,7 +338,7 @@ class Balancer:
                 execution.kind == DRAIN and self.drains.is_running)):
             self._slot.end(execution, SWITCHED_OFF)
             execution = self.execution
-        is_off = execution is None and not (settings.active or self.drains.is_running)
+        is_off, is_watched = self._is_off(settings), self.dispatcher.is_watched
         if is_off:
             self._journal.end(self._drain_ending, self._clock(), self.observer.view)
             self._drain_ending = SWITCHED_OFF
@@ -339,7 +346,8 @@ class Balancer:
         if is_off:
             self._enter(IS_OFF, self._stop_count)
             self._guards.observe_builtin(self._gateway.builtin_balancer_active())
-            if is_asked or not self._is_early() and self.observer.is_behind(None):
+            if is_asked or not self._is_early() and (
+                    is_watched or self.observer.is_behind(None)):
                 self._update_view(None, settings)
             return self._next_round(settings)
         try:
@@ -351,11 +359,12 @@ class Balancer:
         if guard is not None:
             self._stop_for(guard, execution)
             self._enter(guard, self._stop_count)
-            if is_asked or self.observer.is_behind(summary):
+            if is_asked or is_watched or self.observer.is_behind(summary):
                 self._update_view(summary, settings)
             return self._next_round(settings, guard.seconds)
         if not self._is_due(summary, settings):
-            if is_asked or execution is not None and self.observer.is_behind(summary):
+            if is_asked or execution is not None and self.observer.is_behind(summary) or (
+                    is_watched and not self._is_early()):
                 self._update_view(summary, settings)
             left = self._round.seconds_left(self._clock())   # it came early or had no work
             if left > _TOLERANCE_SECONDS:
@@ -381,9 +390,15 @@ class Balancer:
         be something new to say."""
         now, delay = self._clock(), settings.sleep_interval
         self._wait.begin(now, seconds or 0.0)
-        delay = max(_SHORTEST_SECONDS, delay if seconds is None else min(delay, seconds))
+        delay = max(_SHORTEST_SECONDS, min(
+            delay, delay if seconds is None else seconds,
+            _WATCHED_SECONDS if self.dispatcher.is_watched else delay))
         self._round.begin(now, delay)
         return delay
+
+    def _is_off(self, settings: Settings) -> bool:
+        """True where nothing is to be sent, as nothing is balanced, drained or executed."""
+        return not (settings.active or self.drains.is_running or self._slot.plan_name())
 
     def _is_early(self) -> bool:
         """True where something has woken the loop before there is anything to do."""
@@ -414,7 +429,7 @@ class Balancer:
             return False
         if self._is_early():
             return False
-        if self.dispatcher.corrections.has_unconfirmed_excess or self.dispatcher.activating:
+        if self.dispatcher.corrections.has_unconfirmed_excess or self.dispatcher.is_watched:
             return True
         if state == WAITING and self.execution is None and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
@@ -431,8 +446,43 @@ class Balancer:
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
             self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
+        snapshot = self._take_back(snapshot, settings)
         self.publish()
         return snapshot
+
+    def _take_back(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
+        """Takes back what was sent and an OSD withholds, unless it is off: each PG stays where its
+        data is, for which nothing has to be waited, and which no limit binds. Returns the newest
+        snapshot."""
+        pgids, now = self.dispatcher.withheld(snapshot), self._clock()
+        self._withheld, found = {}, [snapshot.pgs[pgid] for pgid in sorted(pgids)]
+        if not found:
+            return snapshot
+        execution = Execution("", cancel_plan(snapshot._replace(osds={   # of a drained one, too
+            osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()}),
+            self._journal.changes.rows(), lambda row: row.pgid in pgids).plan.changes, now, CANCEL)
+        back = self.dispatcher.choose(execution, snapshot, settings, 0.0).send
+        if back and not self._is_off(settings) and not self.dispatcher.backoff.seconds_left(now):
+            sent = self._hand_over(execution, back, snapshot, self._permit_back())
+            if sent is not None:
+                self.observer.is_required, snapshot = True, sent.snapshot
+                self.observer.update_view(snapshot, settings, same_bounds=True)
+        self._withheld = {   # not what has just gone, nor what CRUSH sends there
+            pg.pgid: (
+                f"pg {pg.pgid} is inactive: {named([f'osd.{osd}' for osd in new], len(new))} has"
+                " too many PGs, by its own options, to take it",
+                next((change for change in back if change.pgid == pg.pgid), PgChange(
+                    pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0, 0)).command())
+            for pg in found for new in (sorted(set(pg.up).difference(pg.holders)),)
+            for items in (snapshot.upmap_items.get(pg.pgid, ()),)
+            for left in (tuple([pair for pair in items if pair[1] not in new]),) if left != items}
+        return snapshot
+
+    @contextmanager
+    def _permit_back(self) -> Iterator[bool]:
+        """As `_permit`, for what is sent beside the execution: True unless `off` has come."""
+        with self._slot.permit_sending(self._slot.execution):
+            yield self._stop_count == self._slot.stop_count and not self._is_off(self._settings())
 
     def _update_view(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
         """Observes because a command has asked: nothing is decided, and what the loop compares the
@@ -449,7 +499,7 @@ class Balancer:
         execution ends, the next step needs no new observation."""
         while True:
             execution, drains_only = self.execution, self.drains.drains_only(settings)
-            if execution is None and not (settings.active or self.drains.is_running):
+            if self._is_off(settings):
                 return IS_OFF
             guard = self._guards.check(
                 snapshot, self._gateway.have_mon_connection(),
@@ -457,13 +507,7 @@ class Balancer:
             if guard is not None:
                 self._stop_for(guard, execution)
                 return guard
-            back = self._withheld_back(snapshot)
-            if back:   # inactive PGs go first, in whatever is executed
-                execution = execution or Execution("", (), self._clock(),
-                                                   BALANCE if settings.active else DRAIN)
-                self._slot.start(execution, self._stop_count)
-                execution.want_first(back)
-            elif execution is not None and not execution.name:
+            if execution is not None and not execution.name:
                 why = self._automatic.why_not_on(snapshot, settings, execution,
                                                  self.dispatcher.osd_traffic(snapshot),
                                                  drains_only)
@@ -496,12 +540,6 @@ class Balancer:
                 self._finish(execution, snapshot, settings))
             if outcome is not None:
                 return outcome
-
-    def _withheld_back(self, snapshot: Snapshot) -> Sequence[PgChange]:
-        """Takes back what an OSD withholds: each PG stays where its data is."""
-        withheld = self.dispatcher.withheld(snapshot)
-        return () if not withheld else cancel_plan(
-            snapshot, self._journal.changes.rows(), lambda row: row.pgid in withheld).plan.changes
 
     def _record(self, execution: Execution, why: str) -> None:
         """Counts the execution in an episode, once, unless a command has ended it meanwhile."""
@@ -600,15 +638,9 @@ class Balancer:
             execution.is_motionless)
         if not batch:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
-        self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
         self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
-
-        def is_submitted() -> None:   # it counts as misplaced for commands from here on
-            self.observer.count_submitted()
-            self.publish()
-        sent = self.dispatcher.send(execution, batch, before,
-                                    self._permit(execution, settings, before), is_submitted)
-        self._journal.settle_changes(sent)
+        sent = self._hand_over(execution, batch, before,
+                               self._permit(execution, settings, before))
         if sent is None:
             if not self._settings().active and self._slot.execution is None:
                 return IS_OFF
@@ -623,6 +655,18 @@ class Balancer:
         sending = sending._replace(text=execution.progress())
         # no arrival is to be waited for where nothing moves, only the monitors' next map
         return self._look_again(sending, _NEXT_SECONDS) if execution.is_motionless else sending
+
+    def _hand_over(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
+                   permit: ContextManager[bool]) -> Optional[SentBatch]:
+        """Sends a batch that is stored in the log of changes before."""
+        self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
+
+        def is_submitted() -> None:   # it counts as misplaced for commands from here on
+            self.observer.count_submitted()
+            self.publish()
+        sent = self.dispatcher.send(execution, batch, before, permit, is_submitted)
+        self._journal.settle_changes(sent)
+        return sent
 
     @contextmanager
     def _permit(self, execution: Execution, settings: Settings,

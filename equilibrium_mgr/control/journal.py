@@ -16,8 +16,9 @@ import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..execution.dispatcher import SentBatch, moving
+from ..execution.outcomes import WITHHELD_SECONDS
 from ..observation.cluster_view import BALANCED, STUCK, ClusterView
-from ..plan.model import PgChange
+from ..plan.model import CANCEL, PgChange
 from ..plan.usage import class_usage
 from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import (
@@ -189,8 +190,9 @@ class Journal:
             elif self.episode is not None and self.episode.plan != (plan or ""):
                 self.end(f"{DROPPED}: its execution had ended with the last mgr", now, None)
             lately = now - max(cooldown, _IN_FLIGHT_SECONDS)
-            sent = [row._replace(at=min(row.at, now)) for row in self.changes.rows(lately)
-                    if row.at >= lately]
+            sent = [row._replace(at=min(row.at, now))
+                    for row in self.changes.rows(min(lately, now - WITHHELD_SECONDS))
+                    if row.at >= lately or row.kind == CANCEL]
             return plan, sent, self._store.read(MEASURED) or {}, self._store.read(DRAINS) or {}
 
     # -- the episode ---------------------------------------------------------------------------

@@ -53,6 +53,8 @@ class BalancerStatus(NamedTuple):
     episode: Optional[Dict[str, Any]] = None      # the one that lasts; JSON-ready
     history: List[Dict[str, Any]] = []            # finished episodes, the newest last; JSON-ready
     rejected: Items = {}                          # by pgid: what the monitor did not keep
+    #: PG that an OSD withholds, and that is not taken back → (why, the command that takes it back)
+    withheld: Mapping[str, Tuple[str, str]] = {}
     mispredicted: Mapping[int, Misprediction] = {}   # by pool id: pools that are stopped
     decided_on: Optional[ClusterSummary] = None   # the summary that an idle state rests on
     drains: DrainStatus = DrainStatus()

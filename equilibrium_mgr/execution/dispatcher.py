@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from math import inf
 from typing import (
-    Any, Callable, ContextManager, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence,
-    Tuple)
+    AbstractSet, Any, Callable, ContextManager, FrozenSet, List, Mapping, NamedTuple, Optional,
+    Sequence, Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -19,7 +19,8 @@ from ..snapshot.model import Snapshot, pg_number, pool_of
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED
 from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
 from .outcomes import (
-    Cooldown, DroppedChange, ExcludedPgs, Items, excluded_pgs, held, still_rejected, with_rejected)
+    Cooldown, DroppedChange, ExcludedPgs, Items, Rejection, excluded_pgs, held, still_rejected,
+    with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
 from .guards import InactivePools, blocked_pools, cluster_guard
 from .pending_moves import PendingMoves
@@ -28,15 +29,17 @@ from .size_check import SizeCorrections, sentence
 _SEND_TIMEOUT_SECONDS = 30.0
 #: Seconds for which PGs are left alone whose pool was blocked for max_wait.
 _BLOCKED_SECONDS = 600.0
-_OSDS_A_PIECE = 500   # compared before it gives way again
+_OSDS_A_PIECE, _PGS_A_PIECE = 500, 1000   # compared before it gives way again
 #: Osdmaps that are read before a batch where one follows the other.
 _MOST_MAPS = 3
 #: Of all object copies: by how much more may be misplaced at sending than at the look, as clients
 #: write to PGs that move.
 _MISPLACED_GROWTH = 0.0001
 #: Seconds for which a PG is activating that an OSD withholds: others take a moment. Where that OSD
-#: is its new primary nobody reports it at all; after this longer time silent OSDs are known.
+#: is its new primary nobody reports it at all, which takes longer to tell.
 _WITHHELD_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
+#: Seconds after which the last report of an OSD does not tell whether its PGs are active.
+_OLD_REPORT_SECONDS = 30.0
 #: For so long after a failover, upmap items are believed to tell where the data of what the last
 #: mgr sent is, even where its PG counts as degraded.
 _BELIEVED_SECONDS = 3600.0
@@ -65,20 +68,26 @@ class UpmapDispatcher:
         self.backoff = Backoff()
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
-        #: PG of ours → since when it is seen to activate, in seconds since the epoch
-        self.activating: Mapping[str, float] = {}
-        #: PG that was withheld → (OSD that did so, PG shards that it may have by that)
-        self._withheld: Dict[str, Tuple[int, int]] = {}
+        #: PG in flight → since when it is seen to activate, in seconds since the epoch
+        self._activating: Mapping[str, float] = {}
+        #: whether PGs have to be looked at, whatever else is to be done: of what was sent some are
+        #: not seen to be active
+        self.is_watched = False
+        #: PG that the last mgr has taken back → (when, OSDs of which one has withheld it)
+        self._taken_back: Mapping[str, Tuple[float, AbstractSet[int]]] = {}
         self._inactive = InactivePools()
         #: pgid → when the last mgr sent it, and the osdmap's epoch before that; None after a look
         self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
         self._restored_at = -inf   # seconds since the epoch
 
     def restore(self, moved: Mapping[str, float], sent: Mapping[str, Tuple[float, int]],
-                corrections: Mapping[str, Any]) -> None:
+                corrections: Mapping[str, Any],
+                taken_back: Mapping[str, Tuple[float, AbstractSet[int]]]) -> None:
         """Takes over from the last mgr: the PGs that it has `moved` lately (pgid → when, the oldest
         first), those of them that it has not sent anything else since (the same, with the epoch of
-        the osdmap before), and what it measured of sizes."""
+        the osdmap before), what it measured of sizes, and what it has taken back that an OSD
+        withheld (pgid → when, where it was to go)."""
+        self.is_watched, self._taken_back = bool(sent), taken_back
         self.corrections.restore(corrections)
         self._gateway.measured = self.corrections.bytes_per_object
         self._recovered = sent
@@ -98,18 +107,24 @@ class UpmapDispatcher:
         if self._clock() - self._restored_at > _BELIEVED_SECONDS:
             self._gateway.sent_before = frozenset()
         self.pending.remove_arrived(snapshot)
-        self.activating = {
-            pgid: min(self.activating.get(pgid, snapshot.taken_at), snapshot.taken_at)
-            for pgid, pg in snapshot.in_flight().items()
-            if "activating" in pg.state and pgid in self.cooldown.moved
-            or self.pending.is_unreported(pg, snapshot)}
+        newest = max([pg.reported_epoch for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)],
+                     default=0) if self.pending.entries else 0
+        waiting = [pg for pg in snapshot.in_flight().values() if "activating" in pg.state
+                   or self.pending.is_unreported(pg, newest)]
+        self.is_watched = bool(waiting) or any(   # of what is pending some has not reported since
+            pgid in snapshot.pgs and snapshot.pgs[pgid].reported_epoch < entry.epoch
+            for pgid, entry in self.pending.entries.items())
+        silent, now = self._gateway.silent_osds(_OLD_REPORT_SECONDS), snapshot.taken_at
+        self._activating = {pg.pgid: min(self._activating.get(pg.pgid, now), now)
+                            for pg in waiting if silent.isdisjoint(pg.acting[:1])}
         for waits in (self.cooldown, self.given_up):
             waits.observe(self._clock())
+        for pgid, (at, osds) in self._taken_back.items():
+            self._note_withheld(pgid, osds, snapshot, at)
+        self._taken_back = {}
         self.rejected = still_rejected(
-            self.rejected, topology_of(snapshot.crush_version, snapshot.osds), snapshot.pgs,
-            self._clock())
-        self._withheld = {pgid: most for pgid, most in self._withheld.items()
-                          if pgid in self.rejected}
+            self.rejected, (topology_of(snapshot.crush_version, snapshot.osds),
+                            str(self._gateway.max_pg_shards())), snapshot.pgs, self._clock())
         # pools whose shards took more than predicted are stopped; snapshots use what was measured
         findings = self.corrections.observe(snapshot, self.pending.entries)
         self._gateway.measured = self.corrections.bytes_per_object
@@ -117,12 +132,17 @@ class UpmapDispatcher:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
     def withheld(self, snapshot: Snapshot) -> FrozenSet[str]:
-        """PGs of ours that an OSD withholds, as it has too many (osd_max_pg_per_osd_hard_ratio by
-        its own value): they are inactive until their upmap items are taken back."""
-        return frozenset(pgid for pgid, since in self.activating.items()
+        """PGs that an OSD withholds, as it has too many (osd_max_pg_per_osd_hard_ratio by its own
+        value): they are inactive until their upmap items are taken back."""
+        return frozenset(pgid for pgid, since in self._activating.items()
                          if snapshot.taken_at - since >= (
                              _UNREPORTED_SECONDS if "clean" in snapshot.pgs[pgid].state
                              else _WITHHELD_SECONDS))
+
+    def lift_rejections(self) -> None:
+        """Has all be tried again, but for OSDs that withheld PGs: these have too many still."""
+        self.rejected = {
+            pgid: item for pgid, item in self.rejected.items() if item.withheld_by}
 
     # -- choosing ------------------------------------------------------------------------------
 
@@ -148,7 +168,9 @@ class UpmapDispatcher:
             # who asks for an undo wants what has just been moved back
             {} if execution.kind == UNDO else self.cooldown.seconds_left(
                 self._clock(), settings.pg_cooldown),
-            self._gateway.max_pg_shards()[1], dict(self._withheld.values()))
+            self._gateway.max_pg_shards()[1], dict(sorted(
+                [pair for item in self.rejected.values() for pair in item.withheld_by],
+                reverse=True)))
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
                           execution.kind)
 
@@ -228,6 +250,7 @@ class UpmapDispatcher:
             # whatever happens from here on, the budget knows of it
             for change in moving(batch, before):
                 self.pending.add(change, before, now)
+                self.is_watched = True
             handed_over = self._gateway.submit_upmaps(batch)
         try:
             on_submitted()
@@ -275,7 +298,6 @@ class UpmapDispatcher:
         self.pending.confirm(moved, snapshot.epoch)
         wanted = {change.pgid for change in execution.wanted} if result.unanswered else ()
         added = {change.pgid for change in moved}
-        withheld: List[DroppedChange] = []
         for change in result.unanswered:
             if change.pgid in added and change.pgid not in wanted:  # given up
                 self.pending.entries.pop(change.pgid, None)
@@ -283,9 +305,6 @@ class UpmapDispatcher:
             pg = before.pgs[change.pgid]
             if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
                 self.pending.entries.pop(change.pgid, None)
-                if change.pgid in self.withheld(before) and (
-                        set(change.up_before) - set(change.up_after)):
-                    withheld.append(self._note_withheld(change, before))
         for dropped in result.rejected:
             if dropped.change.pgid in added and _is_as_before(
                     dropped.change.pgid, before, snapshot):
@@ -293,19 +312,26 @@ class UpmapDispatcher:
             self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
         kept = {change.pgid for change in result.sent}
         self.rejected = with_rejected(
-            {pgid: item for pgid, item in self.rejected.items() if pgid not in kept},
-            [*result.rejected, *withheld], topology_of(snapshot.crush_version, snapshot.osds),
-            self._clock())
+            {pgid: item for pgid, item in self.rejected.items()
+             if pgid not in kept or item.withheld_by},
+            result.rejected, topology_of(snapshot.crush_version, snapshot.osds), self._clock())
+        for change in [one for one in result.sent if one.pgid in self.withheld(before)]:
+            self._note_withheld(change.pgid, set(change.up_before) - set(change.up_after), before,
+                                self._clock())
 
-    def _note_withheld(self, change: PgChange, before: Snapshot) -> DroppedChange:
-        """Of the OSDs that the PG was to go to, that with the most PGs is believed to withhold it;
-        it gets no other until the PG may be tried again."""
-        osd = max(set(change.up_before) - set(change.up_after),
-                  key=lambda one: before.osds[one].pg_shards)
-        has = before.osds[osd].pg_shards
-        self._withheld[change.pgid] = osd, int(HARD_SHARE * has)
-        return DroppedChange(change, f"osd.{osd}, which has {has} PGs, did not let it become"
-                             " active, and it was taken back", is_withheld=True)
+    def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
+                       at: float) -> None:
+        """The OSDs that a PG was to go to, of which one has withheld it, get no other while they
+        have as many, until the option is another by which they go, or for WITHHELD_SECONDS."""
+        has = {osd: snapshot.osds[osd].pg_shards or sum(
+            [osd in pg.up for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)])
+               for osd in sorted(osds) if osd in snapshot.osds}
+        earlier = self.rejected[pgid].withheld_by if pgid in self.rejected else ()
+        self.rejected = {**self.rejected, pgid: Rejection(
+            " or ".join(f"osd.{osd}, which has {count} PGs," for osd, count in has.items())
+            + " did not let it become active, and it was taken back",
+            str(self._gateway.max_pg_shards()), at, withheld_by=(
+                *earlier, *((osd, int(HARD_SHARE * count)) for osd, count in has.items())))}
 
     def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
                      sent_at: float) -> None:
@@ -351,7 +377,8 @@ def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
     PG, and CRUSH still allows it."""
     number, ps = pool_of(change.pgid), pg_number(change.pgid)
     then, pool = before.pools[number], now.pools.get(number)
-    if pool is None or pool.shape != then.shape or ps >= pool.pg_num or ps in pool.touched:
+    if pool is None or pool.shape != then.shape or ps >= pool.pg_num or (
+            ps in pool.touched and ps not in then.touched):
         return False
     if any(_state(before, osd) is None or _state(before, osd) != _state(now, osd)
            for osd in change.up_after):

@@ -166,13 +166,6 @@ class Execution:
         left = max(0, _KEPT_DROPS - len(self.dropped))
         self.dropped += [(given_up.change.pgid, given_up.reason) for given_up in dropped[:left]]
 
-    def want_first(self, changes: Sequence[PgChange]) -> None:
-        """Puts changes that copy no shard before the others, and in place of those of their PGs."""
-        pgids = {change.pgid for change in changes}
-        kept = [change for change in self.wanted if change.pgid not in pgids]
-        self.planned_pgs += len(pgids) + len(kept) - len(self.wanted)
-        self.wanted = [*changes, *kept]
-
     def _remove(self, shards: Mapping[str, int]) -> None:
         """Removes changes; `shards` of each by pgid, which may be more than were planned."""
         removed = [change for change in self.wanted if change.pgid in shards]
@@ -280,7 +273,7 @@ class ExecutionSlot:
         return execution
 
     @contextmanager
-    def permit_sending(self, execution: Execution) -> Iterator[bool]:
+    def permit_sending(self, execution: Optional[Execution]) -> Iterator[bool]:
         """Context in which no command can end the execution, for handing a batch over. Yields False
         where it has been ended or replaced already."""
         with self._lock:

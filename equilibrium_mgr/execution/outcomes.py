@@ -83,7 +83,6 @@ class DroppedChange(NamedTuple):
     change: PgChange
     reason: str
     is_refused: bool = False   # the monitor answered with an error
-    is_withheld: bool = False   # by an OSD: the monitor has kept it
 
 
 class WaitingGroup(NamedTuple):
@@ -170,6 +169,9 @@ RECENT_SECONDS = 3600.0
 #: Seconds after which a refused change is tried again; below RECENT_SECONDS: what is refused again
 #: and again is reported without a gap.
 RETRY_SECONDS = 600.0
+#: For so long a PG that was withheld stays, and an OSD that did so gets no more than a part of
+#: what it had then.
+WITHHELD_SECONDS = 86_400.0
 _LONGEST_REASON = 200
 
 
@@ -177,14 +179,17 @@ class Rejection(NamedTuple):
     """Why the monitor did not keep a PG's upmap items."""
 
     reason: str
-    mark: str        # of the map that it holds for, by `topology_of`
+    mark: str        # of the map that it holds for, by `topology_of`; of options, where withheld
     at: float        # seconds since the epoch
     is_refused: bool = False   # by an error; else the monitor dropped what it had taken
-    is_withheld: bool = False   # by an OSD that has too many PGs
+    #: (OSD, PG shards that it may have by that) of those of which one has withheld it
+    withheld_by: Tuple[Tuple[int, int], ...] = ()
 
     def seconds_left(self, now: float) -> float:
         """Seconds until it is tried again while the map stays the same; infinite for never."""
-        return max(0.0, RETRY_SECONDS - max(0.0, now - self.at)) if self.is_refused else math.inf
+        seconds = (WITHHELD_SECONDS if self.withheld_by else
+                   RETRY_SECONDS if self.is_refused else math.inf)
+        return max(0.0, seconds - max(0.0, now - self.at))
 
 
 Items = Dict[str, Rejection]   # by pgid
@@ -197,16 +202,17 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
     for dropped in rejected:
         grown.pop(dropped.change.pgid, None)  # the order tells which is the newest
         grown[dropped.change.pgid] = Rejection(dropped.reason[:_LONGEST_REASON], mark,
-                                               float(int(now)), dropped.is_refused,
-                                               dropped.is_withheld)
+                                               float(int(now)), dropped.is_refused)
     return dict(list(grown.items())[-_MOST_PGS:])
 
 
-def still_rejected(items: Items, mark: str, pgids: Container[str], now: float = 0.0) -> Items:
+def still_rejected(items: Items, marks: Container[str], pgids: Container[str],
+                   now: float = 0.0) -> Items:
     """Returns the rejections that hold for this map, of PGs that still exist; without those that
     could long have been tried again: no plan wants them."""
-    return {pgid: item for pgid, item in items.items() if item.mark == mark and pgid in pgids
-            and not (item.is_refused and now - item.at >= RECENT_SECONDS)}
+    return {pgid: item for pgid, item in items.items() if item.mark in marks and pgid in pgids
+            and now - item.at < (WITHHELD_SECONDS if item.withheld_by else
+                                 RECENT_SECONDS if item.is_refused else math.inf)}
 
 
 def held(items: Items, now: float) -> Items:

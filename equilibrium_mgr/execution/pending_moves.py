@@ -148,12 +148,13 @@ class PendingMoves:
         return sum(entry.copies for pgid, entry in list(self.entries.items())
                    if not _is_counted(snapshot, pgid, entry, as_degraded))
 
-    def is_unreported(self, pg: Pg, snapshot: Snapshot) -> bool:
-        """True of a PG whose last report is from before it was to move, and whose new primary does
-        report: it does not know of the PG, or withholds it."""
+    def is_unreported(self, pg: Pg, newest: int) -> bool:
+        """True of a PG whose last report is from before it was to move, where reports have come of
+        what was then (`newest`: epoch of the last of them): its new primary does not know of it, or
+        withholds it."""
         entry = self.entries.get(pg.pgid)
-        return entry is not None and pg.reported_epoch < entry.epoch and "clean" in pg.state and (
-            pg.up[0] in entry.targets and pg.up[0] not in snapshot.stale_osds)
+        return entry is not None and pg.reported_epoch < entry.epoch <= newest and (
+            "clean" in pg.state and pg.up[0] in entry.targets)
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""

@@ -34,7 +34,7 @@ from ..runtime.time_slice import piecewise
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.immovable_reasons import (
-    OF_MOTION, OF_RULE, TO_MERGE, TRANSIENT, untrusted_state)
+    OF_MOTION, OF_PG_NUM, OF_RULE, TO_MERGE, TRANSIENT, Immovable, untrusted_state)
 from ..snapshot.model import Osd, Pg, Pool, SizedShards, Snapshot, pool_of, shard_changes
 from ..snapshot.operator_weights import held_sentence
 from ..snapshot.pools import merge_target
@@ -364,12 +364,20 @@ def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Verd
                    seconds=TRANSIENT_RECHECK_SECONDS if guard.transient else None)
 
 
-def pg_is_immovable(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
+def pg_is_immovable(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A PG that must not be moved for now (snapshot/immovable_reasons.py, TRANSIENT)."""
-    immovable = candidate.pg.immovable
-    if not immovable or (candidate.moves_nothing and immovable in OF_MOTION):
-        return None
-    return Verdict(immovable.code, immovable, {"trouble": immovable})
+    immovable = _binding(state.snapshot, candidate)
+    return None if not immovable else Verdict(
+        immovable.code, immovable, {"trouble": immovable})
+
+
+def _binding(snapshot: Snapshot, candidate: Candidate) -> Optional[Immovable]:
+    """Why the PG must not be moved, where that binds the change. Steps of pg_num take items away
+    themselves, and wait for PGs that are not clean."""
+    change, immovable = candidate.change, candidate.pg.immovable
+    return None if candidate.moves_nothing and (immovable in OF_MOTION or (
+        immovable in OF_PG_NUM
+        and set(change.items) <= set(snapshot.upmap_items.get(change.pgid, ())))) else immovable
 
 
 def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
@@ -553,12 +561,14 @@ def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optio
     """HARD_SHARE (a ratio) of the PG shards from which on an OSD withholds PGs, which would stay
     inactive: mon_max_pg_per_osd times osd_max_pg_per_osd_hard_ratio."""
     limits = state.limits
-    for osd in candidate.gains if limits.max_pg_shards else ():
+    for osd in candidate.gains if limits.max_pg_shards or limits.withheld_at else ():
         count, most = state.pg_shards(osd), limits.withheld_at.get(osd, limits.max_pg_shards)
-        if count + 1 > most:
-            return Verdict(codes.PG_COUNT, f"osd.{osd} has withheld a PG as it has too many"
-                           if osd in limits.withheld_at else "", {
-                               "osd": osd, "shards": count, "max_shards": most})
+        if count + 1 > most > 0:
+            withholds = {"withholds": osd} if osd in limits.withheld_at else {}
+            return Verdict(
+                codes.PG_COUNT, f"osd.{osd} has withheld a PG as it has too many, and gets none"
+                f" before it has fewer than {most}" if withholds else "", {
+                    "osd": osd, "shards": count, "max_shards": most, **withholds})
     return None
 
 
@@ -699,9 +709,7 @@ def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange, is_of_items: bool) ->
 def _void(snapshot: Snapshot, candidate: Candidate) -> Optional[str]:
     """Returns why the change no longer makes sense, or None."""
     change, pg, pool = candidate.change, candidate.pg, snapshot.pools[candidate.pg.pool]
-    immovable = pg.immovable
-    if candidate.moves_nothing and immovable in OF_MOTION:
-        immovable = None
+    immovable = _binding(snapshot, candidate)
     if immovable is None and not is_same_placement(pg.raw, change.raw, pool.erasure):
         return "CRUSH maps the PG differently now"
     if immovable is None and not is_same_placement(pg.up, change.up_before, pool.erasure):

@@ -59,7 +59,7 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
     rejected: Dict[bool, Dict[str, List[str]]] = {}   # whether withheld → reason → PGs
     for pgid, item in recent(status.rejected, now).items() if (
             active or status.progress is not None) else ():
-        rejected.setdefault(item.is_withheld, {}).setdefault(item.reason, []).append(pgid)
+        rejected.setdefault(bool(item.withheld_by), {}).setdefault(item.reason, []).append(pgid)
     for is_withheld, found in rejected.items():
         count = sum(map(len, found.values()))
         code, what, cause = (
@@ -71,7 +71,13 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              [f"{plural(len(pgids), 'upmap')}: {reason} (pg {named(sorted(pgids), _NAMED)})"
               for reason, pgids in sorted(found.items(),
                                           key=lambda group: (-len(group[1]), group[0]))],
-             codes.action(cause, {}))
+             codes.action(cause, {"withholds": next((
+                 osd for item in status.rejected.values() for osd, _ in item.withheld_by), None)}))
+    if status.withheld:
+        warn("MGR_EQUILIBRIUM_WITHHELD", f"{plural(len(status.withheld), 'PG')} inactive, withheld"
+             " by OSDs that have too many PGs", len(status.withheld),
+             [why for why, _ in status.withheld.values()],
+             "run " + named([f"'{one}'" for _, one in status.withheld.values()], _MOST_LINES))
     if not (active or status.progress is not None or status.drains.drains.is_running):
         return checks   # nothing is to be moved
     if status.builtin_active:

@@ -112,7 +112,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("rejected:", f"{plural(len(group['pgids']), 'PG')}, {group['reason']}"
             f" ({named(group['pgids'], _NAMED)}); " + (
                 f"tried again after {RETRY_SECONDS / 60:.0f} minutes" if group["is_refused"]
-                else f"until {LIFTED_BY}"))
+                else "for a day" if group["is_withheld"] else f"until {LIFTED_BY}"))
     if data["builtin_balancer_active"]:
         say("built-in:", "the built-in balancer is active")
     return "\n".join(lines + (
@@ -225,7 +225,8 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "last_plan": plan_service.last_plan, "last_execution": status.last_execution,
         "episode": status.episode,
         "rejected": [{"reason": reason, "pgids": pgids,
-                      "is_refused": status.rejected[pgids[0]].is_refused}
+                      "is_refused": status.rejected[pgids[0]].is_refused,
+                      "is_withheld": bool(status.rejected[pgids[0]].withheld_by)}
                      for reason, pgids in sorted(
                          rejected.items(), key=lambda group: (-len(group[1]), group[0]))],
         "mispredicted": [{

@@ -158,7 +158,10 @@ REASONS: Mapping[str, Reason] = {
         clause="would need more pairs of upmap items than max_upmap_items allows",
         stuck="the osdmap must not have more pairs of upmap items"),
     PG_COUNT: Reason(
-        ("'ceph config set global osd_max_pg_per_osd_hard_ratio {needed}'",
+        ("raise osd_max_pg_per_osd_hard_ratio by 'ceph config set global"
+         " osd_max_pg_per_osd_hard_ratio NUMBER', and leave osd.{withholds} no lower value of it or"
+         " of mon_max_pg_per_osd ('ceph config show osd.{withholds}'), or add OSDs",
+         "'ceph config set global osd_max_pg_per_osd_hard_ratio {needed}'",
          "raise osd_max_pg_per_osd_hard_ratio by 'ceph config set global"
          " osd_max_pg_per_osd_hard_ratio NUMBER', or add OSDs"),
         option="osd_max_pg_per_osd_hard_ratio",

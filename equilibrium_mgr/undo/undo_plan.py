@@ -124,16 +124,21 @@ def _made(rows: Sequence[ChangeRow], present: UpmapItems) -> List[ChangeRow]:
 def _before_motion(pg: Pg, snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:
     """The items by which the PG stays where its data is; None where no chosen row had them."""
     items = snapshot.upmap_items.get(pg.pgid, ())
+    positional = snapshot.pools[pg.pool].erasure
     for row in reversed(rows):
-        if row.after != items or not chosen(row):
-            if row.before == items:
-                continue   # the monitor has not kept it
+        if row.before == items:
+            continue   # the monitor has not kept it
+        # of several pairs the monitor may have dropped some since, as CRUSH maps the PG differently
+        if not chosen(row) or items != row.after and not (
+                set(row.after) > set(items) and set(items) - set(row.before)):
             return None
-        if not _is_mapped_alike(snapshot, row):
-            return Obstacle(REMAPPED)
-        items = row.before
-        if takes_back(pg, _up_with(snapshot, pg, items), snapshot.pools[pg.pool].erasure):
+        items = tuple([pair for pair in row.before if pair in items or pair not in row.after])
+        after = _up_with(snapshot, pg, items)
+        if takes_back(pg, after, positional):
             return items
+        if not _is_mapped_alike(snapshot, row):   # what CRUSH moves goes on
+            return items if moves_nothing(pg, after, positional) and not is_same_placement(
+                pg.up, after, positional) else Obstacle(REMAPPED)
     return None
 
 

@@ -1,27 +1,49 @@
 """What an OSD withholds, as it has too many PGs by its own options, is taken back."""
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Dict, List, Set
+from typing import Any, Dict, List, Set, Tuple
 
 import pytest
 from mgr_stub.console.session import Session
-from tests.commands.asking import run
+from tests.commands.asking import ask, run
 from tests.explain.followed import open_cluster
+
+WITHHELD = "MGR_EQUILIBRIUM_WITHHELD"
 
 
 def withheld(session: Session) -> List[str]:
     return [pgid for pgid, pg in session.cluster.unclean.items() if pg.withheld_by]
 
 
+def limited(tmp_path: Path, seed: int = 20, limit: int = 23) -> Session:
+    """A cluster of OSDs that withhold from fewer PGs on than moves bring, as the mgr knows not."""
+    session = open_cluster("random", seed, tmp_path)
+    run(session, f"config set osd mon_max_pg_per_osd {limit}",
+        "config set osd osd_max_pg_per_osd_hard_ratio 1", "sim run 1m")
+    return session
+
+
+def first_withheld(session: Session) -> Any:
+    """Runs until an OSD withholds a PG; that PG."""
+    for _ in range(100):
+        run(session, "sim run 5s")
+        for pgid in withheld(session):
+            return session.cluster.pgs[pgid]
+    raise AssertionError("none is withheld")
+
+
+def lines(session: Session) -> List[str]:
+    check = session.mgr.health_checks.get(WITHHELD)
+    return [] if check is None else list(check["detail"])
+
+
 @pytest.mark.parametrize("how, seed, limit", [
     ("automatic", 20, 23), ("plan", 20, 23), ("failover", 20, 23), ("by a new primary", 15, 15)])
 def test_a_withheld_pg_is_inactive_for_minutes_and_not_sent_there_again(
         how: str, seed: int, limit: int, tmp_path: Path) -> None:
-    session = open_cluster("random", seed, tmp_path)
-    # below what OSDs have that moves go to, and not known to the mgr
-    run(session, f"config set osd mon_max_pg_per_osd {limit}",
-        "config set osd osd_max_pg_per_osd_hard_ratio 1", "sim run 1m")
+    session = limited(tmp_path, seed, limit)
     if how == "plan":
         run(session, "equilibrium optimize p", "equilibrium execute p")
     else:
@@ -39,6 +61,178 @@ def test_a_withheld_pg_is_inactive_for_minutes_and_not_sent_there_again(
     most = 180 if how in ("automatic", "plan") else 240
     assert 2 <= len(seconds) <= 3 and max(seconds.values()) <= most, seconds   # none twice
     assert not withheld(session)
-    assert "MGR_EQUILIBRIUM_WITHHELD" in raised
+    assert WITHHELD in raised
     assert "MGR_EQUILIBRIUM_APPLY_FAILED" not in raised
+    session.close()
+
+
+OPTION = "config set mgr mgr/equilibrium/"
+
+
+@pytest.mark.parametrize("comes", [
+    ["sim pool pg_num {pool} {fewer}"], ["sim pool pg_num {pool} {more}"],
+    [OPTION + "begin_time 0100", OPTION + "end_time 0101"],
+    ["sim flag set norebalance"], ["sim flag set nobackfill"], ["sim balancer on"],
+    ["sim osd out {holder}"], ["sim osd down {other}"],
+    [OPTION + "start_delay 86400", "sim failover"], [OPTION + "sleep_interval 3600"],
+    [OPTION + "pool_ids 9999"], ["equilibrium drain add osd.{other}", OPTION + "active false"],
+    ["equilibrium optimize p", "equilibrium execute p"],
+    ["equilibrium drain add osd.{source}"], ["sim flag set noup", "sim stats hang 10m {other}"],
+    ["sim failover", "sim flag set norebalance"], ["equilibrium on"],
+    ["sim clock jump -1h"], ["config set mgr mgr/equilibrium/max_misplaced_ratio 0.0001"],
+], ids=" and ".join)
+def test_nothing_that_comes_meanwhile_leaves_it_inactive(
+        comes: List[str], tmp_path: Path) -> None:
+    """It moves no data: what binds moves does not bind it."""
+    session = limited(tmp_path)
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    pool = session.cluster.map.pools[pg.pool_id]
+    own = {*pg.held, *pg.withheld_by}
+    other = next(osd for osd in sorted(session.cluster.map.osds) if osd not in own and not any(
+        osd in session.cluster.pgs[pgid].held for pgid in withheld(session)))
+    for line in comes:
+        run(session, line.format(
+            pool=pool["pool_name"], fewer=pool["pg_num"] // 2, more=2 * pool["pg_num"],
+            holder=next(osd for osd in pg.held if osd in session.cluster.map.up[pg.pgid]),
+            source=next(osd for osd in pg.held if osd not in session.cluster.map.up[pg.pgid]),
+            other=other))
+    run(session, "sim run 4m")
+    assert not pg.withheld_by, comes
+    session.close()
+
+
+def by_items(session: Session, moments: int) -> Set[Tuple[str, int]]:
+    """PGs that were withheld for 30 s, and OSDs that did so, where upmap items sent them there."""
+    seen: Set[Tuple[str, int]] = set()
+    for _ in range(moments):
+        run(session, "sim run 30s")
+        seen.update((pgid, osd) for pgid in withheld(session)
+                    for _, osd in session.cluster.map.upmap_items.get(pgid, ()))
+    return seen
+
+
+@pytest.mark.parametrize("later", [
+    ["sim failover"], ["equilibrium on"], ["equilibrium off", "equilibrium on"],
+    ["sim failover", "equilibrium on"], ["sim osd out {other}", "sim run 10m"]],
+    ids=" and ".join)
+def test_an_osd_that_withheld_one_gets_none_later(later: List[str], tmp_path: Path) -> None:
+    session = limited(tmp_path)
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    earlier = by_items(session, 60)
+    assert not withheld(session) and earlier
+    other = next(osd for osd in sorted(session.cluster.map.osds) if osd not in pg.held)
+    run(session, *(line.format(other=other) for line in later))
+    osds = [osd for _, osd in {*earlier, *by_items(session, 240)}]
+    assert len(osds) == len(set(osds)), osds   # none twice
+    session.close()
+
+
+@pytest.mark.parametrize("lag", [100, 160, 250, 400])
+def test_what_is_reported_late_is_not_withheld(lag: int, tmp_path: Path) -> None:
+    session = open_cluster("random", 15, tmp_path)
+    run(session, f"sim stats lag {lag}s", "sim run 10m", "equilibrium on")
+    for _ in range(120):
+        run(session, "sim run 1m")
+        assert WITHHELD not in session.mgr.health_checks
+        status = ask(session, "status")
+        assert not status["rejected"], status["rejected"]
+    assert not [row for row in session.module.balancer.changes().rows() if row.kind == "cancel"]
+    session.close()
+
+
+def followed(session: Session) -> None:
+    """An operator runs the command that the health check ends with."""
+    commands = re.findall(r"'ceph ([^']+)'", lines(session)[-1])
+    assert commands, lines(session)
+    run(session, *commands, "sim run 2m")
+
+
+def test_off_sends_nothing_and_names_the_command(tmp_path: Path) -> None:
+    session = limited(tmp_path)
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    run(session, "equilibrium off")
+    items = session.cluster.map.upmap_items
+    run(session, "sim run 10m")
+    assert session.cluster.map.upmap_items == items and pg.withheld_by
+    assert any(pg.pgid in line and "inactive" in line for line in lines(session)), lines(session)
+    followed(session)
+    assert not withheld(session)
+    run(session, "sim run 5m")
+    assert not lines(session)   # nothing is withheld, and nothing is to be moved
+    session.close()
+
+
+@pytest.mark.parametrize("point", ["before-store", "after-store", "after-map"])
+def test_off_that_comes_meanwhile_is_final(point: str, tmp_path: Path) -> None:
+    session = limited(tmp_path)
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    run(session, "sim run 110s")   # five seconds before the look that has it taken back
+    assert pg.withheld_by
+    run(session, f"sim meanwhile {point} 1 equilibrium off", "sim run 10m")
+    assert not session.module.settings().active
+    assert pg.withheld_by and lines(session)
+    assert not [row for row in session.module.balancer.changes().rows() if row.kind == "cancel"]
+    session.close()
+
+
+def test_where_an_osd_is_down_the_command_is_named(tmp_path: Path) -> None:
+    """The PG would lack a copy then, which nobody sends it to; a monitor takes it."""
+    session = limited(tmp_path)
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    down = next(osd for osd in pg.held if osd in session.cluster.map.up[pg.pgid])
+    run(session, f"sim osd down {down}", "sim run 5m")
+    assert not pg.withheld_by or any(pg.pgid in line for line in lines(session)), lines(session)
+    if pg.withheld_by:
+        followed(session)
+    assert not pg.withheld_by
+    session.close()
+
+
+def test_off_after_a_failover_names_it_as_well(tmp_path: Path) -> None:
+    session = limited(tmp_path)
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    run(session, "equilibrium off", "sim failover", "sim run 10m")
+    assert pg.withheld_by and lines(session)
+    followed(session)
+    assert not withheld(session)
+    session.close()
+
+
+def test_what_somebody_else_has_set_stays_and_the_command_is_named(tmp_path: Path) -> None:
+    session = limited(tmp_path)
+    run(session, "equilibrium on")
+    first_withheld(session)
+    run(session, "sim run 2h")
+    assert not withheld(session)
+    # an operator's own, to an OSD that has too many
+    cluster = session.cluster
+    full = max(cluster.map.osds, key=lambda osd: int(cluster.usage[osd].dump()["num_pgs"]))
+    run(session, f"config set osd mon_max_pg_per_osd {cluster.usage[full].dump()['num_pgs']}",
+        "sim run 10s")
+    pg, ours = None, {row.pgid for row in session.module.balancer.changes().rows()}
+    for pgid, up in sorted(cluster.map.up.items()):
+        if full not in up and pgid not in ours and pgid not in cluster.map.upmap_items:
+            for source in up[1:]:
+                run(session, f"osd pg-upmap-items {pgid} {source} {full}", "sim run 10s")
+                if cluster.pgs[pgid].withheld_by:
+                    pg = cluster.pgs[pgid]
+                    break
+                run(session, f"osd rm-pg-upmap-items {pgid}", "sim run 10s")
+        if pg is not None:
+            break
+    assert pg is not None
+    for _ in range(10):
+        run(session, "sim run 30s")
+        if lines(session):
+            break
+    assert pg.withheld_by
+    assert any(pg.pgid in line for line in lines(session)), lines(session)
+    followed(session)
+    assert not pg.withheld_by
     session.close()

@@ -56,6 +56,19 @@ SITUATIONS = (
         "option max_misplaced_ratio 0.3", "config set global mon_max_pg_per_osd 23",
         "config set global osd_max_pg_per_osd_hard_ratio 1.25",
         "equilibrium on", "sim run 6h"), "6h"),
+    Situation("OSDs withhold PGs from fewer on than the mgr has it", "pg_count", (
+        "option max_misplaced_ratio 0.3", "config set osd mon_max_pg_per_osd 23",
+        "config set osd osd_max_pg_per_osd_hard_ratio 1", "equilibrium on", "sim run 4h"), "6h",
+        follow=("config set osd mon_max_pg_per_osd 250",
+                "config set osd osd_max_pg_per_osd_hard_ratio 4",
+                "config set global osd_max_pg_per_osd_hard_ratio 4")),
+    Situation("a PG that was withheld", "pg_count", (
+        "option max_misplaced_ratio 0.3", "config set osd mon_max_pg_per_osd 23",
+        "config set osd osd_max_pg_per_osd_hard_ratio 1", "equilibrium on", "sim run 4h"), "6h",
+        what="REJECTED", follow=(
+            "config set osd mon_max_pg_per_osd 250",
+            "config set osd osd_max_pg_per_osd_hard_ratio 4",
+            "config set global osd_max_pg_per_osd_hard_ratio 4")),
     Situation("one small pool is balanced", "pool_excluded", (
         "option pool_ids 3", "equilibrium on", "sim run 2h"), "6h"),
     Situation("all OSDs are spared", "osd_excluded", (

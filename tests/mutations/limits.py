@@ -235,21 +235,42 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-shard-bound",
         "osd_max_pg_per_osd_hard_ratio", (
             Edit(THROTTLE,
-                 "        if count + 1 > most:\n",
+                 "        if count + 1 > most > 0:\n",
                  "        if False:\n"),),
         ("scenario:items_execute",)),
     Mutation(
         "withheld-pgs-stay",
         "what an OSD withholds is taken back", (
             Edit(DISPATCHER,
-                 "        return frozenset(pgid for pgid, since in self.activating.items()\n",
+                 "        return frozenset(pgid for pgid, since in self._activating.items()\n",
                  "        return frozenset(pgid for pgid, since in ()\n"),),
         ("scenario:withheld_pgs", "control/test_withheld_pgs.py")),
+    Mutation(
+        "withheld-by-old-reports",
+        "of a PG whose reports are old nobody says that an OSD withholds it", (
+            Edit(PENDING_MOVES,
+                 "pg.reported_epoch < entry.epoch <= newest and (",
+                 "pg.reported_epoch < entry.epoch and ("),),
+        ("control/test_withheld_pgs.py -k late",)),
+    Mutation(
+        "withheld-forgotten",
+        "an OSD that has withheld a PG gets none later", (
+            Edit(THROTTLE,
+                 "state.pg_shards(osd), limits.withheld_at.get(osd, limits.max_pg_shards)\n",
+                 "state.pg_shards(osd), limits.max_pg_shards\n"),),
+        ("control/test_withheld_pgs.py -k later",)),
+    Mutation(
+        "withheld-taken-back-when-off",
+        "off sends nothing, be it that a PG is inactive", (
+            Edit(BALANCER,
+                 "yield self._stop_count == self._slot.stop_count and not self._is_off(",
+                 "yield True or not self._is_off("),),
+        ("control/test_withheld_pgs.py -k final",)),
     Mutation(
         "no-shard-bound-anywhere",
         "osd_max_pg_per_osd_hard_ratio, in plans and before sending", (
             Edit(THROTTLE,
-                 "        if count + 1 > most:\n",
+                 "        if count + 1 > most > 0:\n",
                  "        if False:\n"),
             Edit(PLACEMENT_STATE,
                  "        self.max_shards = options.max_pg_shards_per_osd or inf\n",

@@ -188,6 +188,9 @@ class FakeGateway:
     def max_pg_shards(self) -> PgShardLimits:
         return self.shards_an_osd
 
+    def silent_osds(self, _seconds: float) -> FrozenSet[int]:
+        return frozenset()
+
     def submit_upmaps(self, changes: Sequence[PgChange]) -> List[PgChange]:
         self.before_hand_over()
         self.batches.append(list(changes))

@@ -164,6 +164,22 @@ def test_cancel_takes_back_what_waits() -> None:
     assert (result.plan.kind, result.plan.bytes, result.not_begun) == (CANCEL, 0, 1)
 
 
+def test_cancel_leaves_to_crush_what_it_moves() -> None:
+    cluster = Cluster(hosts(8)).pool(1, size=2).pg(   # osd.1 is out, and osd.4 takes its place
+        "1.0", [2, 4], objects=10, items=[(0, 2)], acting=RAW, state="active+remapped",
+        uncopied_ratio=1.0)
+    rows = [row("1.0", [(1, 3)], [(0, 2), (1, 3)])]
+    change, = cancelled(cluster, rows).plan.changes
+    assert (change.items, change.up_after, change.shards) == ((), (0, 4), 0)
+
+
+def test_cancel_leaves_what_an_operator_has_taken_away() -> None:
+    cluster = Cluster(hosts(8)).pool(1, size=2).pg(
+        "1.0", RAW, objects=10, acting=(3, 1), state="active+remapped", uncopied_ratio=1.0)
+    assert not cancelled(cluster, [row("1.0", [(0, 3)], [(0, 2)])]).plan.changes
+    assert not cancelled(cluster, [row("1.0", [(0, 3)], [(0, 2), (1, 5)])]).plan.changes
+
+
 def test_cancel_takes_back_the_last_move_alone() -> None:
     """The first has arrived: the data is on osd.2."""
     cluster = Cluster(hosts(8)).pool(1, size=2).pg(

@@ -613,7 +613,9 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
         return Explanation(what, codes.IN_FLIGHT, help_for(codes.IN_FLIGHT, context),
                            "it is moving")
     if pgid in context.rejected:
-        return _reason(what, codes.REJECTED, context.rejected[pgid].reason)
+        withheld_by = dict(context.rejected[pgid].withheld_by)
+        return _reason(what, codes.PG_COUNT if withheld_by else codes.REJECTED,
+                       context.rejected[pgid].reason, withholds=next(iter(withheld_by), None))
     held_up = _held_up(what, pool, lambda change: change.pgid == pgid, context)
     if held_up is not None:
         return held_up
