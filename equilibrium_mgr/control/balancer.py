@@ -469,11 +469,12 @@ class Balancer:
                 self.observer.update_view(snapshot, settings, same_bounds=True)
         self._withheld = {   # not what has just gone, nor what CRUSH sends there
             pg.pgid: (
-                f"pg {pg.pgid} is inactive: {named([f'osd.{osd}' for osd in new], len(new))} has"
-                " too many PGs, by its own options, to take it",
+                f"pg {pg.pgid} is inactive: {'one of ' if len(new) > 1 else ''}"
+                f"{named([f'osd.{osd}' for osd in new], len(new))} has too many PGs, by its own"
+                " options, to take it",
                 next((change for change in back if change.pgid == pg.pgid), PgChange(
                     pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0, 0)).command())
-            for pg in found for new in (sorted(set(pg.up).difference(pg.holders)),)
+            for pg in found for new in (sorted(set(pg.up) & set(snapshot.osds) - set(pg.holders)),)
             for items in (snapshot.upmap_items.get(pg.pgid, ()),)
             for left in (tuple([pair for pair in items if pair[1] not in new]),) if left != items}
         return snapshot

@@ -10,6 +10,8 @@ from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
 from tests.explain.followed import open_cluster
 
+from equilibrium_mgr.crush.placement import NO_OSD
+
 WITHHELD = "MGR_EQUILIBRIUM_WITHHELD"
 
 
@@ -17,7 +19,7 @@ def withheld(session: Session) -> List[str]:
     return [pgid for pgid, pg in session.cluster.unclean.items() if pg.withheld_by]
 
 
-def limited(tmp_path: Path, seed: int = 20, limit: int = 23) -> Session:
+def limited(tmp_path: Path, seed: int = 27, limit: int = 25) -> Session:
     """A cluster of OSDs that withhold from fewer PGs on than moves bring, as the mgr knows not."""
     session = open_cluster("random", seed, tmp_path)
     run(session, f"config set osd mon_max_pg_per_osd {limit}",
@@ -40,7 +42,7 @@ def lines(session: Session) -> List[str]:
 
 
 @pytest.mark.parametrize("how, seed, limit", [
-    ("automatic", 20, 23), ("plan", 20, 23), ("failover", 20, 23), ("by a new primary", 15, 15)])
+    ("automatic", 27, 25), ("plan", 27, 25), ("failover", 27, 25), ("by a new primary", 15, 15)])
 def test_a_withheld_pg_is_inactive_for_minutes_and_not_sent_there_again(
         how: str, seed: int, limit: int, tmp_path: Path) -> None:
     session = limited(tmp_path, seed, limit)
@@ -88,7 +90,7 @@ def test_nothing_that_comes_meanwhile_leaves_it_inactive(
     run(session, "equilibrium on")
     pg = first_withheld(session)
     pool = session.cluster.map.pools[pg.pool_id]
-    own = {*pg.held, *pg.withheld_by}
+    own = {*pg.held, *session.cluster.map.up[pg.pgid]}
     other = next(osd for osd in sorted(session.cluster.map.osds) if osd not in own and not any(
         osd in session.cluster.pgs[pgid].held for pgid in withheld(session)))
     for line in comes:
@@ -179,15 +181,18 @@ def test_off_that_comes_meanwhile_is_final(point: str, tmp_path: Path) -> None:
     session.close()
 
 
-def test_where_an_osd_is_down_the_command_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_holder", [True, False])
+def test_where_an_osd_is_down_the_command_is_named(is_holder: bool, tmp_path: Path) -> None:
     """The PG would lack a copy then, which nobody sends it to; a monitor takes it."""
     session = limited(tmp_path)
     run(session, "equilibrium on")
     pg = first_withheld(session)
-    down = next(osd for osd in pg.held if osd in session.cluster.map.up[pg.pgid])
+    down = next(osd for osd in session.cluster.map.up[pg.pgid] if osd not in pg.withheld_by
+                and (osd in pg.held) is is_holder)
     run(session, f"sim osd down {down}", "sim run 5m")
     assert not pg.withheld_by or any(pg.pgid in line for line in lines(session)), lines(session)
     if pg.withheld_by:
+        assert not any(f"osd.{NO_OSD}" in line for line in lines(session)), lines(session)
         followed(session)
     assert not pg.withheld_by
     session.close()

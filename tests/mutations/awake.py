@@ -50,7 +50,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "figures are of this round while data moves, also in a pause of the monitor", (
             Edit(BALANCER,
                  "            if is_asked or execution is not None and "
-                 "self.observer.is_behind(summary):\n",
+                 "self.observer.is_behind(summary) or (\n"
+                 "                    is_watched and not self._is_early()):\n",
                  "            if is_asked:\n"),),
         ("scenario:guard_monitor",)),
     Mutation(

@@ -270,7 +270,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "the-newest-map-is-not-asked-for-steps",
         "a PG that the newest map says is to be merged stays", (
             Edit(DISPATCHER,
-                 " or ps >= pool.pg_num or ps in pool.touched:\n",
+                 " or ps >= pool.pg_num or (\n"
+                 "            ps in pool.touched and ps not in then.touched):\n",
                  ":\n"),),
         ("execution/test_pg_num_steps.py",)),
     Mutation(
@@ -291,9 +292,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-immovable-guard",
         "what cannot be judged is not moved", (
             Edit(THROTTLE,
-                 "    if not immovable or (candidate.moves_nothing"
-                 " and immovable in OF_MOTION):\n",
-                 "    if True:\n"),),
+                 "    return None if not immovable else Verdict(\n        immovable.code, ",
+                 "    return None if True else Verdict(\n        immovable.code, "),),
         ("scenario:guard_execute scenario:guard_reports",)),
     Mutation(
         "no-arrival-guard",

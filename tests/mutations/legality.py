@@ -159,9 +159,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if pg.immovable is not None:\n",
                  "    if False:\n"),
             Edit(THROTTLE,
-                 "    if not immovable or (candidate.moves_nothing"
-                 " and immovable in OF_MOTION):\n",
-                 "    if True:\n"),
+                 "    return None if not immovable else Verdict(\n        immovable.code, ",
+                 "    return None if True else Verdict(\n        immovable.code, "),
             Edit(THROTTLE,
                  "    return immovable if immovable not in TRANSIENT else None\n",
                  "    return None\n"),),
