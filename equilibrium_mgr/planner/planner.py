@@ -225,7 +225,8 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
         examined += placement.candidates_examined
         if not finished:
             return best[1], False
-        if not placement.moved_pgs or examined * (number + 1) > number * max_candidates:
+        if number > 1 and not best[1].moved_pgs or (
+                examined * (number + 1) > number * max_candidates):
             break
     assert best is not None
     return best[1], True
