@@ -20,6 +20,7 @@ import re
 from collections import Counter
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.cluster.cluster import Cluster
 from mgr_stub.cluster.pg import pg_order
 from mgr_stub.console.session import Session
@@ -38,8 +39,11 @@ _FEW_BYTES = 64 << 20
 
 
 def t12_pools(session: Session, df: Answer) -> Iterator[str]:
-    """Stored bytes, per cent used and MAX AVAIL are Ceph's; free is what the OSDs allow."""
+    """Stored bytes, per cent used and MAX AVAIL are Ceph's; free is what the OSDs allow, but where
+    a PG peers: until it has no report tells where its data is."""
     cluster = session.cluster
+    peering = {pg.pool_id for pg in cluster.unclean.values()
+               if "peering" in pg_reports.state_of(cluster, pg)}
     reported = {pool["id"]: pool["stats"] for pool in session.simulation.reports.get("df")["pools"]}
     said = {pool["id"]: pool for pool in df["pools"]}
     if said.keys() != cluster.map.pools.keys():
@@ -53,7 +57,8 @@ def t12_pools(session: Session, df: Answer) -> Iterator[str]:
                        f" {said[pool_id][key]}")
         most = min((free[osd] / part for osd, part in parts[pool_id].items() if osd in free),
                    default=0.0)
-        if abs(said[pool_id]["free_bytes"] - most) > _FREE_SLACK * most + _FEW_BYTES:
+        if pool_id not in peering and (
+                abs(said[pool_id]["free_bytes"] - most) > _FREE_SLACK * most + _FEW_BYTES):
             yield (f"pool {pool_id} can take {most:.0f}, said is {said[pool_id]['free_bytes']}")
 
 
@@ -275,15 +280,17 @@ class Truth:
         before, self._left = self._left, {
             (pg.pgid, osd): left for pg in session.cluster.unclean.values()
             for osd, left in cluster_view.coming(session.cluster, pg).items()}
-        has_moved = any(self._left.get(key, 0) < left for key, left in before.items())
-        self._moved_at = now if has_moved else min(self._moved_at, now)
+        moved = {key[0] for key, left in before.items() if self._left.get(key, 0) < left}
+        self._moved_at = now if moved else min(self._moved_at, now)
+        silent = session.simulation.reports.unreported
+        is_told = any(silent.isdisjoint(session.cluster.map.acting(pgid)[:1]) for pgid in moved)
         taken_at = status.view.snapshot.taken_at if status.view is not None else 0.0
         _, a_round, looked_at = (self._looked if self._looked[0] == taken_at
                                  else (taken_at, 60.0, now))
         self._looked = (taken_at, max(a_round, session.module.settings().sleep_interval),
                         looked_at)
         a_round = self._looked[1] + _ROUND_SLACK
-        if not has_moved or status.view is None or status.state in _RESTING or (
+        if not is_told or status.view is None or status.state in _RESTING or (
                 session.simulation.reports.frozen_seconds or not session.mgr.mon_connected):
             self._looks_since = now
         elif now - max(self._looks_since, looked_at) > a_round:
