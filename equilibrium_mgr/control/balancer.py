@@ -1,4 +1,4 @@
-"""The loop of the serve thread: guard, observe, plan, send, verify, rest.
+"""The loop of the serve thread: guard, observe, guard, plan, send, verify, rest.
 
 Commands only leave requests here; observing and sending happen in `round`, by the serve thread.
 Whatever wakes it, a round does no more than a summary shows to be needed; batches keep apart.
@@ -486,8 +486,9 @@ class Balancer:
             yield self._stop_count == self._slot.stop_count and not self._is_off(self._settings())
 
     def _update_view(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
-        """Observes because a command has asked: nothing is decided, and what the loop compares the
-        cluster with stays."""
+        """Observes for the view alone, as a command has asked or data has moved: nothing is
+        planned, and what the loop compares the cluster with stays. What OSDs withhold is taken back
+        all the same."""
         try:
             self._observe(summary, settings)
         except NotReady as not_ready:

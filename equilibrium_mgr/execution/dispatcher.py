@@ -35,8 +35,8 @@ _MOST_MAPS = 3
 #: Of all object copies: by how much more may be misplaced at sending than at the look, as clients
 #: write to PGs that move.
 _MISPLACED_GROWTH = 0.0001
-#: Seconds for which a PG is activating that an OSD withholds: others take a moment. Where that OSD
-#: is its new primary nobody reports it at all, which takes longer to tell.
+#: Seconds for which a PG is activating until it counts as withheld: others take a moment. Where the
+#: OSD is its new primary nobody reports it at all, which takes longer to tell.
 _WITHHELD_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
 #: Seconds after which the last report of an OSD does not tell whether its PGs are active.
 _OLD_REPORT_SECONDS = 30.0
@@ -321,8 +321,9 @@ class UpmapDispatcher:
 
     def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
                        at: float) -> None:
-        """The OSDs that a PG was to go to, of which one has withheld it, get no other while they
-        have as many, until the option is another by which they go, or for WITHHELD_SECONDS."""
+        """The OSDs that a PG was to go to, of which one has withheld it, get no other before they
+        have fewer than HARD_SHARE of what they have, until the option is another by which they go,
+        or for WITHHELD_SECONDS of outcomes.py."""
         has = {osd: snapshot.osds[osd].pg_shards or sum(
             [osd in pg.up for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)])
                for osd in sorted(osds) if osd in snapshot.osds}
