@@ -52,7 +52,7 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="space: the most free space for the pools that hold data, for few bytes moved. "
                    "even: the lowest and most equal utilization of the OSDs, whatever bytes that "
                    "moves. least-motion: most of the gain for a fraction of the bytes. "
-                   "`ceph equilibrium eval <plan>` compares the three."),
+                   "`ceph equilibrium eval <plan> --aims` compares the three."),
     dict(name="max_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
          desc="largest ratio of misplaced object copies; 0 for target_max_misplaced_ratio",
          long_desc="No batch is sent that would lift the cluster's misplaced ratio above this, "

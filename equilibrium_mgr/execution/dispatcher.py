@@ -37,7 +37,7 @@ _MOST_MAPS = 3
 _MISPLACED_GROWTH = 0.0001
 #: Seconds for which a PG is activating until it counts as withheld: others take a moment. Where the
 #: OSD is its new primary nobody reports it at all, which takes longer to tell.
-_WITHHELD_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
+_ACTIVATING_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
 #: Seconds after which the last report of an OSD does not tell whether its PGs are active.
 _OLD_REPORT_SECONDS = 30.0
 #: For so long after a failover, upmap items are believed to tell where the data of what the last
@@ -137,7 +137,7 @@ class UpmapDispatcher:
         return frozenset(pgid for pgid, since in self._activating.items()
                          if snapshot.taken_at - since >= (
                              _UNREPORTED_SECONDS if "clean" in snapshot.pgs[pgid].state
-                             else _WITHHELD_SECONDS))
+                             else _ACTIVATING_SECONDS))
 
     def lift_rejections(self) -> None:
         """Has all be tried again, but for OSDs that withheld PGs: these have too many still."""

@@ -125,8 +125,8 @@ _LEAST_MOTION = Weights(
     count_move_budget=0.0, pool_space_budget=0.03, near_space=0.0)
 
 #: Per aim the weights of each search; all searches are tried where they are cheap, and scored. The
-#: further ones differ in what tightening weighs: which ends best cannot be told beforehand. Those
-#: of the other aims, the cheapest, are among those of the default, that no plan beats it in all.
+#: further ones differ in what tightening weighs: which ends best cannot be told beforehand. The
+#: default has those of the other aims as well, the cheapest: no plan of theirs is better in all.
 AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
     "space": (
         _SPACE,
