@@ -188,7 +188,7 @@ class Balancer:
         # before a round can see the plan: it would drop what belongs to a stopped pool
         self.dispatcher.corrections.resume(self._clock(), frozenset(
             pool_of(change.pgid) for change in plan.changes if change.shards))
-        self.dispatcher.rejected = {}
+        self.dispatcher.lift_rejections()
         if not self._slot.start(Execution(name, plan.changes, self._clock(), plan.kind)):
             return False
         self._batch.end()   # its first one waits for none
@@ -461,6 +461,10 @@ class Balancer:
         execution = Execution("", cancel_plan(snapshot._replace(osds={   # of a drained one, too
             osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()}),
             self._journal.changes.rows(), lambda row: row.pgid in pgids).plan.changes, now, CANCEL)
+        execution.wanted = [
+            change for change in execution.wanted for pg in (snapshot.pgs[change.pgid],)
+            if not set(change.up_before) - set(change.up_after) <= {
+                *pg.holders, *(pg.acting if "remapped" in pg.state else ())}]
         back = self.dispatcher.choose(execution, snapshot, settings, 0.0).send
         if back and not self._is_off(settings) and not self.dispatcher.backoff.seconds_left(now):
             sent = self._hand_over(execution, back, snapshot, self._permit_back())

@@ -316,8 +316,9 @@ class UpmapDispatcher:
              if pgid not in kept or item.withheld_by},
             result.rejected, topology_of(snapshot.crush_version, snapshot.osds), self._clock())
         for change in [one for one in result.sent if one.pgid in self.withheld(before)]:
-            self._note_withheld(change.pgid, set(change.up_before) - set(change.up_after), before,
-                                self._clock())
+            self._note_withheld(
+                change.pgid, set(change.up_before).difference(
+                    change.up_after, before.pgs[change.pgid].holders), before, self._clock())
 
     def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
                        at: float) -> None:

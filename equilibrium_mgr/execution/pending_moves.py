@@ -187,5 +187,6 @@ def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
         return True
     if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):
         return False
-    return (pg.reported_epoch >= entry.epoch or snapshot.taken_at > entry.heard_by
-            or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)
+    return pg.reported_epoch >= entry.epoch or pg.up[0] not in entry.targets and (
+        snapshot.taken_at > entry.heard_by
+        or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)

@@ -566,8 +566,8 @@ def target_has_too_many_pgs(state: ThrottleState, candidate: Candidate) -> Optio
         if count + 1 > most > 0:
             withholds = {"withholds": osd} if osd in limits.withheld_at else {}
             return Verdict(
-                codes.PG_COUNT, f"osd.{osd} has withheld a PG as it has too many, and gets none"
-                f" before it has fewer than {most}" if withholds else "", {
+                codes.PG_COUNT, f"osd.{osd} may have withheld a PG as it has too many, and gets"
+                f" none before it has fewer than {most}" if withholds else "", {
                     "osd": osd, "shards": count, "max_shards": most, **withholds})
     return None
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import threading
 import time
 from datetime import datetime
@@ -260,11 +261,12 @@ class Gateway:
         return PgShardLimits(int(mean), int(HARD_SHARE * hard))
 
     def _number_option(self, name: str, unknown: float) -> float:
-        """An option of Ceph; `unknown` where this release does not have it."""
+        """An option of Ceph; `unknown` where this release does not have it, or it is no number."""
         try:
-            return float(self._mgr.get_ceph_option(name))
+            value = float(self._mgr.get_ceph_option(name))
         except (KeyError, TypeError, ValueError):
             return unknown
+        return value if math.isfinite(value) else unknown
 
     def at_newest_map(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot, or one with what a newer osdmap tells of flags, full ratios, pools, CRUSH

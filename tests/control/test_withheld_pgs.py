@@ -1,6 +1,7 @@
 """What an OSD withholds, as it has too many PGs by its own options, is taken back."""
 from __future__ import annotations
 
+import errno
 import re
 from pathlib import Path
 from typing import Any, Dict, List, Set, Tuple
@@ -116,7 +117,8 @@ def by_items(session: Session, moments: int) -> Set[Tuple[str, int]]:
 
 @pytest.mark.parametrize("later", [
     ["sim failover"], ["equilibrium on"], ["equilibrium off", "equilibrium on"],
-    ["sim failover", "equilibrium on"], ["sim osd out {other}", "sim run 10m"]],
+    ["sim failover", "equilibrium on"], ["sim osd out {other}", "sim run 10m"],
+    ["equilibrium off", "equilibrium optimize q", "equilibrium execute q"]],
     ids=" and ".join)
 def test_an_osd_that_withheld_one_gets_none_later(later: List[str], tmp_path: Path) -> None:
     session = limited(tmp_path)
@@ -164,6 +166,32 @@ def test_off_sends_nothing_and_names_the_command(tmp_path: Path) -> None:
     assert not withheld(session)
     run(session, "sim run 5m")
     assert not lines(session)   # nothing is withheld, and nothing is to be moved
+    session.close()
+
+
+def test_what_a_new_primary_withholds_does_not_count_as_arrived(tmp_path: Path) -> None:
+    session = limited(tmp_path, 15, 15)
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    while session.cluster.map.up[pg.pgid][0] not in pg.withheld_by:
+        pg = first_withheld(session)
+    run(session, "equilibrium off", "sim run 25m")
+    assert pg.withheld_by and any(pg.pgid in line for line in lines(session)), lines(session)
+    run(session, "equilibrium on", "sim run 10m")
+    assert not pg.withheld_by
+    session.close()
+
+
+def test_undo_leaves_taken_back_what_was_withheld(tmp_path: Path) -> None:
+    session = limited(tmp_path)
+    run(session, "equilibrium optimize p", "equilibrium execute p")
+    pg = first_withheld(session)
+    run(session, "sim run 2h")
+    items = dict(session.cluster.map.upmap_items)
+    assert not pg.withheld_by
+    assert session.command("equilibrium undo automatic")[0] == -errno.ENOENT
+    run(session, "sim run 5m")
+    assert session.cluster.map.upmap_items == items
     session.close()
 
 

@@ -29,3 +29,12 @@ def test_a_swap_where_no_move_fits() -> None:
     for step in found.steps:
         placement.move(*step)
     assert [used // GIB for used in placement.used_bytes] == [45, 45]
+
+
+def test_a_swap_of_a_pools_own_shards_keeps_its_free_space() -> None:
+    """No shard more, but more bytes on the OSD that limits the pool."""
+    placement = PlacementState(single_copies([30, 20], [25, 15]).snapshot(), PlanOptions())
+    limits = SearchConstraints(placement, [0])
+    limits.set_max_pressure(0, limits.shards_per_free_byte(0, 1))
+    assert limits.fits_pressure(1, 0, 0, 0)
+    assert not limits.fits_pressure(1, 5 * GIB, 0, 0)
