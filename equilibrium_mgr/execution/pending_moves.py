@@ -187,6 +187,9 @@ def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
         return True
     if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):
         return False
-    return pg.reported_epoch >= entry.epoch or pg.up[0] not in entry.targets and (
+    # a new primary has reported since it was sent, unless it withholds the PG
+    is_withheld = (entry.before is not None and pg.up[0] in entry.targets
+                   and pg.reported_epoch <= entry.before)
+    return pg.reported_epoch >= entry.epoch or not is_withheld and (
         snapshot.taken_at > entry.heard_by
         or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)

@@ -190,7 +190,7 @@ class InFlightTracker:
         """
         reported = pg.record.reported_epoch
         waited = self._reading.taken_at - unclean.up_set_read_at
-        if pg.up and pg.up[0] not in unclean.holders and reported < unclean.up_set_epoch:
+        if pg.up and pg.up[0] not in unclean.holders and reported <= unclean.previous_epoch:
             return False   # a new primary tells within seconds, unless it withholds the PG
         return (reported >= unclean.up_set_epoch
                 or (reported > unclean.previous_epoch and (

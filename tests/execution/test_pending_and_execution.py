@@ -111,7 +111,7 @@ def test_recall_of_what_has_reported_since_or_never_does() -> None:
     ours.restore_sending({"1.0": (990.0, 100)}, snapshot, 1000.0)
     ours.remove_arrived(snapshot)
     assert ours.entries == {} and not ours.awaits_reports
-    silent = after_sending(reported=100, up=(1, 2)).snapshot()._replace(epoch=140)
+    silent = after_sending(reported=100).snapshot()._replace(epoch=140)
     ours.restore_sending({"1.0": (990.0, 100)}, silent, 1000.0)
     assert ours.awaits_reports
     ours.remove_arrived(silent._replace(taken_at=1059.0))

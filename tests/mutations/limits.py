@@ -156,8 +156,10 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(PENDING_MOVES,
                  "    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):\n"
                  "        return False\n"
-                 "    return pg.reported_epoch >= entry.epoch or"
-                 " pg.up[0] not in entry.targets and (\n"
+                 "    # a new primary has reported since it was sent, unless it withholds the PG\n"
+                 "    is_withheld = (entry.before is not None and pg.up[0] in entry.targets\n"
+                 "                   and pg.reported_epoch <= entry.before)\n"
+                 "    return pg.reported_epoch >= entry.epoch or not is_withheld and (\n"
                  "        snapshot.taken_at > entry.heard_by\n"
                  "        or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)",
                  "    return not pg.is_moving"),),
