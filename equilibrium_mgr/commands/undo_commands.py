@@ -119,7 +119,8 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
             raise CommandError(errno.EINVAL, f"--since '{since}' is no span of time; write it like"
                                " 6h, 90m or 2d")
         begin = now - seconds
-        return (lambda row: row.at >= begin and not _takes_back(row), f"all changes since {format_time(begin)} UTC", None,
+        return (lambda row: row.at >= begin and not _takes_back(row),
+                f"all changes since {format_time(begin)} UTC", None,
                 None if first is None or first.at < begin else
                 f"what was changed before {format_time(first.at)} UTC is not known {_DROPPED}")
     if plan is None and kind == CANCEL:
