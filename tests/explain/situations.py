@@ -151,7 +151,7 @@ SITUATIONS = (
         "sim run 4m"), "8h", begins="'ceph osd unset norebalance'", is_outage=True),
     Situation("most OSDs are above full", "too_full", (
         "sim osd full-ratios 0.6 0.62 0.65", "equilibrium on", "sim run 4m"), "5m",
-        begins="'ceph osd set-full-ratio 0.88'", is_outage=True),
+        begins="'ceph osd set-full-ratio 0.85'", is_outage=True),
     Situation("a host beside the racks, and norebalance", "flag", (
         "equilibrium on", "sim run 6h", "osd set norebalance",
         "sim host add spare 4 1T under=default", "sim run 30m"), "12h", cluster=("nested", 1),
