@@ -163,7 +163,7 @@ SITUATIONS = (
         follow=("sim host up h0", "osd unset pause", "osd unset noout")),
     Situation("balanced, and larger shards than the difference", "granularity", (
         "equilibrium on", "sim run 12h"), "1d", begins="nothing; ",
-        follow=("osd pool set rbd pg_num 256",)),
+        follow=("osd pool set rbd pg_num 256",), cluster=("random", 21)),
     Situation("only one OSD may be relieved", "osd_excluded", (
         "option from_buckets osd.3", "equilibrium on", "sim run 2h"), "6h",
         begins="'ceph config rm mgr mgr/equilibrium/from_buckets'"),
