@@ -18,7 +18,7 @@ from ..plan.model import (
 from ..report.answer import CommandAnswer, CommandError, render_table, rest_line
 from ..report.operations import report_freeze, report_undo
 from ..runtime.formatting import format_duration, format_time, named, parse_span, plural, wrap
-from ..undo.change_log import MOST_ROWS, ChangeLog, ChangeRow, Chosen
+from ..undo.change_log import MOST_ROWS, ChangeLog, Chosen
 from ..undo.undo_plan import cancel_plan, undo_plan
 from ..upmap_cleanup.upmap_cleanup import UpmapFindings, cleanup_plan
 from .base import OLDEST_AT_REST_SECONDS, ModuleParts, with_figures
@@ -119,13 +119,13 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
             raise CommandError(errno.EINVAL, f"--since '{since}' is no span of time; write it like"
                                " 6h, 90m or 2d")
         begin = now - seconds
-        return (lambda row: row.at >= begin and not _takes_back(row),
+        return (lambda row: row.at >= begin and not row.takes_back,
                 f"all changes since {format_time(begin)} UTC", None,
                 None if first is None or first.at < begin else
                 f"what was changed before {format_time(first.at)} UTC is not known {_DROPPED}")
     if plan is None and kind == CANCEL:
         return (lambda row: True, "what was sent", None, None)
-    last = next((row for row in reversed(log.rows()) if not _takes_back(row) and (
+    last = next((row for row in reversed(log.rows()) if not row.takes_back and (
         row.kind not in _NOT_LAST if plan is None
         else row.plan == ("" if plan == AUTOMATIC else plan))), None)
     if last is None:
@@ -136,15 +136,10 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
     title = f"plan '{name}'" if name else (
         f"{'draining' if last.kind == DRAIN else 'automatic balancing'} of"
         f" {format_time(begun_at)} UTC")
-    return (lambda row: (row.plan, row.begun_at) == (name, begun_at) and not _takes_back(row),
+    return (lambda row: (row.plan, row.begun_at) == (name, begun_at) and not row.takes_back,
             title, name,
             f"its beginning is not known {_DROPPED}" if first is not None and (
                 first.plan, first.begun_at) == (name, begun_at) else None)
-
-
-def _takes_back(row: ChangeRow) -> bool:
-    """True of what was taken back as an OSD withheld it: nobody wants it there again."""
-    return row.kind == CANCEL and not row.plan
 
 
 #: Rows of plain text.

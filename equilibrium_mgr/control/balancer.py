@@ -311,7 +311,7 @@ class Balancer:
                 {row.pgid: (row.at, row.epoch)
                  for row in {row.pgid: row for row in sent}.values() if row.shards}, corrections,
                 {row.pgid: (row.at, {osd for _, osd in set(row.before) - set(row.after)})
-                 for row in sent if row.kind == CANCEL and not row.plan})
+                 for row in sent if row.takes_back})
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
             try:
                 plan = None if name is None else self._plan_store.get(name)
@@ -458,13 +458,13 @@ class Balancer:
         self._withheld, found = {}, [snapshot.pgs[pgid] for pgid in sorted(pgids)]
         if not found:
             return snapshot
-        execution = Execution("", cancel_plan(snapshot._replace(osds={   # of a drained one, too
+        plan = cancel_plan(snapshot._replace(osds={   # of a drained one, too
             osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()}),
-            self._journal.changes.rows(), lambda row: row.pgid in pgids).plan.changes, now, CANCEL)
-        execution.wanted = [
-            change for change in execution.wanted for pg in (snapshot.pgs[change.pgid],)
+            self._journal.changes.rows(), lambda row: row.pgid in pgids).plan
+        execution = Execution("", [   # where an OSD is to lose it that does not hold it
+            change for change in plan.changes for pg in (snapshot.pgs[change.pgid],)
             if not set(change.up_before) - set(change.up_after) <= {
-                *pg.holders, *(pg.acting if "remapped" in pg.state else ())}]
+                *pg.holders, *(pg.acting if "remapped" in pg.state else ())}], now, CANCEL)
         back = self.dispatcher.choose(execution, snapshot, settings, 0.0).send
         if back and not self._is_off(settings) and not self.dispatcher.backoff.seconds_left(now):
             sent = self._hand_over(execution, back, snapshot, self._permit_back())

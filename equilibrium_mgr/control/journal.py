@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from ..execution.dispatcher import SentBatch, moving
 from ..execution.outcomes import WITHHELD_SECONDS
 from ..observation.cluster_view import BALANCED, STUCK, ClusterView
-from ..plan.model import CANCEL, PgChange
+from ..plan.model import PgChange
 from ..plan.usage import class_usage
 from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import (
@@ -192,7 +192,7 @@ class Journal:
             lately = now - max(cooldown, _IN_FLIGHT_SECONDS)
             sent = [row._replace(at=min(row.at, now))
                     for row in self.changes.rows(min(lately, now - WITHHELD_SECONDS))
-                    if row.at >= lately or row.kind == CANCEL]
+                    if row.at >= lately or row.takes_back]
             return plan, sent, self._store.read(MEASURED) or {}, self._store.read(DRAINS) or {}
 
     # -- the episode ---------------------------------------------------------------------------

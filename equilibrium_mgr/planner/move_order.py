@@ -140,9 +140,6 @@ class _Sorter:
         self._groups_made = 0
         #: OSD → groups that had been made when all that it gives was found to have to wait
         self._found_waiting: Dict[int, int] = {}
-        #: class → utilization that targets may rise to: where it ends fuller for another class that
-        #: ends emptier, or an OSD gives what is beyond its share
-        self._final_highest: Dict[str, float] = {}
         beyond = {self._class_of[i] for i, limit in placement.share_limit_bytes.items()
                   if self._used[i] > limit}
         self._initial_highest = {name: -heap[0][0] for name, heap in self._osds.items()}
@@ -150,8 +147,10 @@ class _Sorter:
         for osd, name in enumerate(self._class_of):
             highest[name] = max(highest[name], placement.utilization(osd))
         helps = any(final < self._initial_highest[name] for name, final in highest.items())
-        self._final_highest.update({name: final for name, final in highest.items() if name in beyond
-                                    or helps and final > self._initial_highest[name]})
+        #: class → utilization that targets may rise to: where it ends fuller for another class that
+        #: ends emptier, or an OSD gives what is beyond its share
+        self._final_highest = {name: final for name, final in highest.items() if name in beyond
+                               or helps and final > self._initial_highest[name]}
         for name, final in self._final_highest.items():
             step = max((self._utilization_step(number) for number, change in enumerate(changes)
                         if self._class_of_change(change) == name), default=0.0)

@@ -15,7 +15,7 @@ import zlib
 from typing import (
     Callable, Container, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
-from ..plan.model import BALANCE, KINDS
+from ..plan.model import BALANCE, CANCEL, KINDS
 from ..runtime.kv_store import CHANGES, BufferedKvStore
 from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.model import UpmapItems
@@ -41,6 +41,11 @@ class ChangeRow(NamedTuple):
     before: UpmapItems
     after: UpmapItems     # as it was sent, or what the monitor has kept of that
     shards: int           # that it copies; 0 where it moves nothing
+
+    @property
+    def takes_back(self) -> bool:
+        """True of what was taken back as an OSD withheld it: nobody wants it there again."""
+        return self.kind == CANCEL and not self.plan
 
 
 class ChangeLog:
