@@ -306,6 +306,7 @@ class ThreadedHost(ModuleHost):
         if self._serve_thread.is_alive():
             self.failures.append("the serve thread does not end")
         self._serve_wait = self._serve_thread = None
+        self._job_count = _JobCount()   # its jobs that have not begun never end
 
     def shut_down(self) -> None:
         """Calls the module's `shutdown`; from any thread but those of the module."""

@@ -76,3 +76,12 @@ def test_storm(storm_seed: int, run_mgr: Callable[..., Running], quick_switches:
         assert not running.broken(), f"{lines}"
     running.session.close()
     assert running.session.host.shutdown_seconds < 1.0
+
+
+def test_failover_drops_waiting_jobs(run_mgr: Callable[..., Running]) -> None:
+    running = run_mgr()
+    jobs = running.session.module.jobs
+    jobs.submit("waits until the mgr ends", lambda: jobs.wait(1e9))
+    jobs.submit("never begins", lambda: None)
+    running.command("sim failover")
+    assert not running.session.host.busy()
