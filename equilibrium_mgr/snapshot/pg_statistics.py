@@ -5,7 +5,7 @@ hourly. In between `pg_progress` has each PG's bytes, state and recovered bytes,
 the present objects and omap of each pool, and the copies that it lacks. Objects and omap are
 apportioned to the pool's PGs: to one without a figure, as its OSDs had not reported at the last
 full reading, or as the pool was split or merged since, by its bytes; to the others by what they had
-then.
+then, and what has come since by the bytes that have come to them.
 """
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ from ..runtime.time_slice import piecewise
 from .model import PgRecord, pool_of
 
 
-#: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
-#: that its PGs had say little about the many that have come since.
-_MOST_GROWTH = 4.0
 _PGS_A_PIECE = 200   # before it gives way again: well below a millisecond
 #: What only a full reading has of a PG, and `stat_sum` of a pool: objects, bytes of omap, objects
 #: that have omap (-1 where not known).
 _FIGURES = ("num_objects", "num_omap_bytes", "num_objects_omap")
 
 Figures = Tuple[int, int, int]
+Full = Tuple[int, int, int, int]   # figures, and the PG's bytes with them
 Reports = Mapping[str, Mapping[str, Any]]   # get('pg_progress')['pgs']
 
 
@@ -37,31 +35,35 @@ class _PoolSums:
 
     def __init__(self) -> None:
         self.pgs = 0                 # of all, reported or not
-        self.weight = self.known_weight = 0   # see _weight; the second of PGs with figures
+        #: sums of weights (see _weight): of all, of PGs with figures, of what has come to the latter
+        self.weight = self.known_weight = self.came_weight = 0
         self.had = [0, 0, 0]         # sums of the figures that PGs had
-        #: for each figure (factor of what a PG had, None where it goes by bytes; part of a weight)
-        self.rules: List[Tuple[Optional[float], float]] = []
-        self.has_grown = self.tells_omap_objects = False
+        #: for each figure: factor of what a PG had; part of a weight, for what has come, and for a
+        #: PG without figures
+        self.rules: List[Tuple[float, float, float]] = []
+        self.is_resized = self.has_grown = self.tells_omap_objects = False
 
     def set_rules(self, totals: Optional[Mapping[str, Any]], resized: bool) -> None:
         """`totals`: the pool's `stat_sum` now, if it has any; `resized`: its pg_num has changed
         since."""
         if totals is None:
-            self.rules = [(1.0, 0.0)] * 3
+            self.rules = [(1.0, 0.0, 0.0)] * 3
             return
-        self.tells_omap_objects = _FIGURES[2] in totals
+        self.is_resized, self.tells_omap_objects = resized, _FIGURES[2] in totals
         self.has_grown = totals.get(_FIGURES[0], 0) > self.had[0]
         for name, had in zip(_FIGURES, self.had):
             share = max(0, totals.get(name, 0)) / max(1, self.weight)
             known = share * self.known_weight
-            self.rules.append((None if resized or known > _MOST_GROWTH * had
-                               else known / max(1, had), share))
+            self.rules.append((min(1.0, known / max(1, had)),
+                               max(0.0, known - had) / max(1, self.came_weight), share))
 
-    def figures(self, had: Optional[Figures], num_bytes: int) -> Figures:
+    def figures(self, had: Optional[Full], num_bytes: int) -> Figures:
         """Present figures of a PG that has reported; 0 objects only where it is certainly empty."""
+        *figures, had_bytes = had or (0, 0, 0, 0)
+        by_bytes, came = had is None or self.is_resized, _weight(num_bytes - had_bytes)
         objects, omap, omap_objects = [
-            round(share * _weight(num_bytes) if had is None or factor is None else one * factor)
-            for one, (factor, share) in zip(had or (0, 0, 0), self.rules)]
+            round(share * _weight(num_bytes) if by_bytes else one * factor + part * came)
+            for one, (factor, part, share) in zip(figures, self.rules)]
         if not objects and (num_bytes or (self.has_grown and not (had and had[0]))):
             objects = 1
         is_known = self.tells_omap_objects and (had is None or had[2] >= 0)
@@ -70,7 +72,7 @@ class _PoolSums:
 
 def _weight(num_bytes: int) -> int:
     """What a PG counts by, where it goes by bytes; those without any count alike."""
-    return num_bytes + 1
+    return max(0, num_bytes) + 1
 
 
 class _Transfer(NamedTuple):
@@ -86,7 +88,7 @@ class PgStatistics:
     """The newest known record of every PG, made anew at each reading."""
 
     def __init__(self) -> None:
-        self._full: Dict[str, Figures] = {}       # of the last full reading
+        self._full: Dict[str, Full] = {}       # of the last full reading
         self._counts: Mapping[int, int] = {}      # pool → PGs of the last full reading
         self._transfers: Dict[str, _Transfer] = {}
         self._recovered: Mapping[str, int] = {}   # pgid → its counter at the last reading
@@ -109,7 +111,8 @@ class PgStatistics:
                 continue
             objects = max(0, stat.get("num_objects", 0))
             self._full[pg["pgid"]] = (objects, max(0, stat.get("num_omap_bytes", 0)),
-                                      stat.get("num_objects_omap", -1))
+                                      stat.get("num_objects_omap", -1),
+                                      stat.get("num_bytes", 0))
             up, acting = pg.get("up", ()), pg.get("acting", ())
             moving = sum([osd not in acting for osd in up])
             # one that is down or peers counts nothing (PeeringState::update_calc_stats)
@@ -177,6 +180,7 @@ class PgStatistics:
                 sums.weight += weight
                 if had is not None:
                     sums.known_weight += weight
+                    sums.came_weight += _weight(pg.get("num_bytes", 0) - had[3])
                     sums.had = [sum_ + max(0, one) for sum_, one in zip(sums.had, had)]
         totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
         for pool, sums in pools.items():

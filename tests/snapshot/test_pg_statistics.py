@@ -39,10 +39,10 @@ class Reader:
                                        {pgid: up for pgid in pgs})
 
 
-def test_growth_of_the_pool_scales_its_pgs() -> None:
+def test_growth_of_the_pool_goes_where_bytes_have_come() -> None:
     reader = Reader([pg_stat("1.0", 6, 50), pg_stat("1.1", 4, 50)], [pool_stat(1, 10, 100)])
-    now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 20, 300)])
-    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(12, 150), (8, 150)]
+    now = reader.read({"1.0": progress(3001), "1.1": progress(1001)}, [pool_stat(1, 50, 500)])
+    assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(36, 350), (14, 150)]
 
 
 def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
@@ -56,7 +56,7 @@ def test_pool_of_few_objects_that_is_filled_is_shared_out_anew() -> None:
     """Three objects in one PG do not put all that has come since into it."""
     reader = Reader([pg_stat("1.0", 3), pg_stat("1.1", 0)], [pool_stat(1, 3)])
     now = reader.read({"1.0": progress(), "1.1": progress()}, [pool_stat(1, 1000)])
-    assert [record.num_objects for record in now.values()] == [500, 500]
+    assert [record.num_objects for record in now.values()] == [502, 498]
 
 
 def test_log_recovery_without_a_pg_temp_lowers_what_is_to_come() -> None:

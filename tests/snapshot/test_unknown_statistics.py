@@ -102,6 +102,16 @@ def test_figures_of_pgs_come_to_those_of_their_pool(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
+def test_objects_of_one_size_are_where_their_bytes_are(seed: int) -> None:
+    """However unevenly a pool has grown since the full reading: its throttle counts objects."""
+    cluster = TrueCluster(seed)
+    records = cluster.statistics.records(cluster.progress(), cluster.pool_stats(), {}, {})
+    for pool in cluster.pools:
+        for pgid in pool.seen() if pool.kind in (BYTES_ONLY, MIXED) else ():
+            assert records[pgid].num_objects == pytest.approx(pool.objects[pgid], rel=0.001, abs=2)
+
+
+@pytest.mark.parametrize("seed", range(60))
 def test_nothing_that_holds_data_is_taken_for_empty(seed: int) -> None:
     cluster = TrueCluster(seed)
     records = cluster.statistics.records(cluster.progress(), cluster.pool_stats(), {}, {})
