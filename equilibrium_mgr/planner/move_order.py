@@ -1,11 +1,12 @@
 """The order in which the wanted changes are made, so that a plan is useful wherever it is cut.
 
-The fullest OSD of a device class always gives first, to where the target's utilization is lowest
-afterwards, and no target ever passes the highest utilization of its class at that moment. Changes
-that wait for each other in a cycle cannot all keep that: then none passes the highest utilization
-at the start, and changes that would are left out. Where an OSD gives what it holds beyond its
-share, targets may rise to the highest utilization in the end, and in cycles by a shard more. What
-leaves an OSD that is being drained goes before all of this, up to the fill limits.
+The fullest OSD of a device class in its OSD set always gives first, to where the target's
+utilization is lowest afterwards, and no target ever passes the highest utilization of its class
+there at that moment. Changes that wait for each other in a cycle cannot all keep that: then none
+passes the highest utilization at the start, and changes that would are left out. Where an OSD gives
+what it holds beyond its share, targets may rise to the highest utilization in the end, and in
+cycles by a shard more. What leaves an OSD that is being drained goes before all of this, up to the
+fill limits.
 
 Classes take turns by the part of their bytes that has been moved. All moves of one PG go together:
 they are one upmap entry.
@@ -112,7 +113,11 @@ class _Sorter:
         self._used = list(placement.used_bytes)
         self._max_shards = placement.max_shards
         self._shard_counts = list(placement.shard_counts)
-        self._class_of = [placement.snapshot.osds[osd].device_class for osd in placement.osd_ids]
+        snapshot = placement.snapshot
+        #: OSD → its set and device class: one class may be in several sets that limit nothing of
+        #: each other, and one set have several
+        self._class_of = [f"{snapshot.set_of(osd)} {snapshot.osds[osd].device_class}"
+                          for osd in placement.osd_ids]
         self._changes = changes
         #: changes that take a shard off an OSD that is being drained, and those that help them
         self._draining = draining(placement, changes)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from functools import partial
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
@@ -27,7 +28,7 @@ from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS, ScoreWeights, Weights
 from .search.evacuation import stuck_shards
 from .search.relief import OverfullOsd, Relief
 from .search.search import Search
-from .state.constraints import OsdSetState
+from .state.constraints import MOST_LOST, OsdSetState
 from .state.placement_state import PlacementState, ShardMove
 
 #: Before it gives way again, a few milliseconds: PGs counted, changes written down.
@@ -48,8 +49,7 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
         snapshot = without_shares(snapshot)
     bounds = utilization_bounds(snapshot, frozenset() if options.pool_ids is None
                                 else frozenset(snapshot.pools) - options.pool_ids)
-    placement, finished = multi_start_search(snapshot, options, bounds)
-    groups = _ordered(placement, bounds, options)
+    placement, groups, finished = multi_start_search(snapshot, options, bounds)
     stop_reason, kept = _within_limits(groups, options)
     beginning = [change for group in kept for change in group]
     # what is to leave goes first, whatever else would gain more
@@ -69,20 +69,20 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
 
 
 def _ordered(placement: PlacementState, bounds: UtilizationBounds,
-             options: PlanOptions) -> List[ChangeGroup]:
+             options: PlanOptions) -> Tuple[List[ChangeGroup], bool]:
     """The changes of a whole plan in order. Where some have no order in which they may be made,
-    what was to help them is taken back as well."""
+    what was to help them is taken back as well, and what is left told by False."""
     wanted = wanted_changes(placement)
     groups = order_changes(placement, wanted)
     if sum(map(len, groups)) == len(wanted) or options.drain_only:
-        return groups
+        return groups, True
     made = {change.pg for group in groups for change in group}
     for change in wanted:
         for source, target in change.moves if change.pg not in made else ():
             placement.move(change.pg, target, source)
     Search(placement, bounds, AIM_WEIGHTS[options.aim][0]).reduce()
     placement.observers.clear()
-    return order_changes(placement, wanted_changes(placement))
+    return order_changes(placement, wanted_changes(placement)), False
 
 
 def _within_limits(groups: List[ChangeGroup],
@@ -185,16 +185,15 @@ def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Di
     full = placement.snapshot.full_ratio
     usable = [max(0.0, full * size - used)
               for size, used in zip(placement.size_bytes, placement.used_bytes)]
-    free: Dict[int, float] = {}
+    found: Dict[int, float] = {}
     for index in data_groups:
         give_way()
         group = placement.groups[index]
         chunks = group.pool.pg_num * group.pool.data_shards / (group.size_ratio or 1.0)
-        counts = group.counts
-        least = min([usable[i] * chunks / counts[i] for i in group.osds if counts[i]],
+        least = min([free * chunks / count for free, count in zip(usable, group.counts) if count],
                     default=0.0)
-        free[group.pool.id] = min(free.get(group.pool.id, least), least)
-    return free
+        found[group.pool.id] = min(found.get(group.pool.id, least), least)
+    return found
 
 
 #: Candidates that all searches together may examine: one more search begins while the mean of those
@@ -204,9 +203,11 @@ MAX_CANDIDATES = 860_000
 
 
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
-                       max_candidates: int = MAX_CANDIDATES) -> Tuple[PlacementState, bool]:
-    """Returns the best placement found, and False where a search was told to end."""
-    best: Optional[Tuple[float, PlacementState]] = None
+                       max_candidates: int = MAX_CANDIDATES,
+                       ) -> Tuple[PlacementState, List[ChangeGroup], bool]:
+    """Returns the best placement found, its changes in order, and False where a search was told to
+    end."""
+    best: Optional[Tuple[Tuple[bool, float], PlacementState, List[ChangeGroup]]] = None
     examined = 0
     variants = AIM_WEIGHTS[options.aim][:1 if options.drain_only else None]
     for number, weights in enumerate(variants, start=1):
@@ -216,20 +217,26 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
             free = pool_free_bytes(placement, search.data_groups)
             near = search.near_free_bytes()
         finished = search.run(options.drain_only)
-        score = score_placement(placement, search.sets, search.data_groups, free, near, variants[0],
-                                AIM_SCORE_WEIGHTS[options.aim])
+        judge = partial(score_placement, placement, search.sets, search.data_groups, free, near,
+                        variants[0], AIM_SCORE_WEIGHTS[options.aim])
+        score, data_groups = (True, judge()), search.data_groups
         placement.observers.clear()
         del search   # most of the memory
         if best is None or (finished and score > best[0]):
-            best = score, placement
+            groups, is_whole = _ordered(placement, bounds, options)
+            if not is_whole:   # no limit holds what is left
+                score = all(now >= (1.0 - MOST_LOST) * free[pool] for pool, now in
+                            pool_free_bytes(placement, data_groups).items()), judge()
+            if best is None or score > best[0]:
+                best = score, placement, groups
         examined += placement.candidates_examined
         if not finished:
-            return best[1], False
+            return (*best[1:], False)
         if number > 1 and not best[1].moved_pgs or (
                 examined * (number + 1) > number * max_candidates):
             break
     assert best is not None
-    return best[1], True
+    return (*best[1:], True)
 
 
 #: Utilizations tried by bisection.

@@ -30,7 +30,7 @@ def values_of(mocker: Any) -> List[Tuple[float, PlacementState]]:
 @pytest.mark.parametrize("name", few(["demo", "uneven", "racks"], 1))
 def test_the_most_valuable_attempt_is_taken(name: str, mocker: Any) -> None:
     snapshot, seen = snapshot_of(name), values_of(mocker)
-    best, finished = multi_start_search(
+    best, _, finished = multi_start_search(
         snapshot, PlanOptions(), utilization_bounds(snapshot))
     assert finished and len({score for score, _ in seen}) > 1
     assert best is max(seen, key=lambda one: one[0])[1]

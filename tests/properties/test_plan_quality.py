@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Dict, Mapping, Sequence, Tuple
+from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import pytest
 from tests.properties.corpus import ClassFigures, ClusterFigures, Corpus
@@ -172,13 +172,15 @@ _DATA, _MOST_LOST = 0.005, 0.02
 _PLENTY = 3.0
 #: Of the bytes that a plan moves (ratio).
 _WASTED = 0.03
+_CLEARLY = 0.01
 
 
-def free_bytes(end: Replay) -> Dict[int, float]:
-    """Pool id → client bytes that fit before its first OSD is full; of a rule that is known."""
+def free_bytes(end: Replay, some: Optional[Collection[str]] = None) -> Dict[int, float]:
+    """Pool id → client bytes that fit before its first OSD is full, as far as `some` PGs or all
+    limit it; of a rule that is known."""
     counts: Dict[Tuple[int, int], int] = {}
     for pgid, up in end.up.items():
-        for osd in up:
+        for osd in up if some is None or pgid in some else ():
             key = end.snapshot.pgs[pgid].pool, osd
             counts[key] = counts.get(key, 0) + 1
     free: Dict[int, float] = {}
@@ -191,6 +193,14 @@ def free_bytes(end: Replay) -> Dict[int, float]:
     return free
 
 
+def raw_bytes(snapshot: Snapshot) -> Dict[int, int]:
+    """Pool id → bytes of all shards."""
+    stored: Dict[int, int] = {}
+    for pg in snapshot.pgs.values():
+        stored[pg.pool] = stored.get(pg.pool, 0) + pg.shard_bytes * len(pg.up)
+    return stored
+
+
 def test_l13_no_pool_loses_free_space(case: Planned) -> None:
     """Whatever the aim, unless it keeps three times what all pools together have by their data. To
     empty an OSD, as an operator wants it, may cost pools space."""
@@ -199,9 +209,7 @@ def test_l13_no_pool_loses_free_space(case: Planned) -> None:
         return
     before = free_bytes(Replay(case.snapshot))
     after = free_bytes(Replay(case.snapshot, plan.moves))
-    stored: Dict[int, int] = {}
-    for pg in case.snapshot.pgs.values():
-        stored[pg.pool] = stored.get(pg.pool, 0) + pg.shard_bytes * len(pg.up)
+    stored = raw_bytes(case.snapshot)
     assert plan.after.room is not None
     room = plan.after.room.bytes / max(1, sum(
         pool.stored_bytes for pool in case.snapshot.pools.values()))
@@ -247,3 +255,30 @@ def test_l14_little_that_was_moved_could_have_stayed(corpus: Corpus) -> None:
         moved for _, moved in corpus.returnable)
     assert sum(returned > _WASTED * moved for returned, moved in corpus.returnable) <= (
         0.08 * len(corpus.returnable))
+
+
+@pytest.mark.every(2)
+def test_l15_no_other_aim_is_better_in_everything(case: Planned) -> None:
+    """The default is not dominated: no aim's plan ends as low in every set, with as much room and
+    free space of data pools, for no more bytes, and clearly ahead in one of them."""
+    default = case.options._replace(aim="space")
+    mine = case.plan if case.options == default else ended_plan(case.snapshot, default)
+    for aim in ("even", "least-motion"):
+        other = ended_plan(case.snapshot, default._replace(aim=aim))
+        ratios = [theirs / max(1.0, ours) for ours, theirs in zip(
+            _losses(case.snapshot, mine), _losses(case.snapshot, other))]
+        assert max(ratios) > 1.0 + _SAME or min(ratios) > 1.0 - _CLEARLY, aim
+
+
+def _losses(snapshot: Snapshot, plan: Plan) -> List[float]:
+    """What a plan ends with, each the lower the better, in bytes: the maximum of each set, what is
+    missing of room and of the data pools' free space to the cluster's size, and what is moved."""
+    size = sum(osd.size_bytes for osd in snapshot.osds.values())
+    data, free = raw_bytes(snapshot), free_bytes(
+        Replay(snapshot, plan.moves), movable_part(snapshot).pgs)
+    assert plan.after.room is not None
+    return [*(usage.max * size for usage in plan.after.classes.values()),
+            size - plan.after.room.bytes,
+            size * len(free) - sum(free[pool] for pool in free
+                                   if data[pool] >= _DATA * sum(data.values())),
+            plan.bytes]

@@ -28,7 +28,7 @@ _MANY = 16
 
 #: What a pool may lose of the free space that it has before the first move (ratio), unless its free
 #: space stays so many times as large, by its data, as what is free for all pools alike.
-_MOST_LOST = 0.02
+MOST_LOST = 0.02
 _PLENTY = 3.0
 
 
@@ -76,7 +76,7 @@ class SearchConstraints:
             total[of_pool.pool.id] = total.get(of_pool.pool.id, 0) + of_pool.total_bytes
         #: group → the pressure at which its pool has lost as much free space as it may
         self._pressure_limits = {group: max(
-            pressure / (1.0 - _MOST_LOST), pool.pg_num * pool.size / (
+            pressure / (1.0 - MOST_LOST), pool.pg_num * pool.size / (
                 placement.groups[group].size_ratio * max(1e-9, _PLENTY * room * total[pool.id])))
             for group, pressure in self._highest_pressures(True).items()
             for pool in (placement.groups[group].pool,)}
