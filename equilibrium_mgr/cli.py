@@ -7,7 +7,8 @@ shows the docstrings as help.
 """
 from typing import Any, Callable, List, Optional
 
-from .commands import plan_commands, report_commands, switch_commands, undo_commands
+from .commands import (
+    drain_commands, plan_commands, report_commands, switch_commands, undo_commands)
 from .commands.base import ModuleParts
 from .compat import keyword_arguments, read_command, write_command
 from .plan.model import CANCEL, UNDO
@@ -174,18 +175,18 @@ class Commands:
     def _cmd_drain_ls(self, format: str = "plain") -> CommandResult:
         """Show which OSDs are being drained, what is left on them and why, and whether they are
         safe to stop"""
-        return self._answer(format, switch_commands.list_drains)
+        return self._answer(format, drain_commands.list_drains)
 
     @write_command("equilibrium drain add")
     def _cmd_drain_add(self, osds: List[str], format: str = "plain") -> CommandResult:
         """Move all shards off OSDs, whether automatic balancing is on or off; by id (3 or osd.3),
         or by a host or another bucket above them"""
-        return self._answer(format, switch_commands.add_drains, osds)
+        return self._answer(format, drain_commands.add_drains, osds)
 
     @write_command("equilibrium drain rm")
     def _cmd_drain_rm(self, osds: List[str], format: str = "plain") -> CommandResult:
         """End the drain of OSDs, which may get shards again; by id, host or bucket"""
-        return self._answer(format, switch_commands.remove_drains, osds)
+        return self._answer(format, drain_commands.remove_drains, osds)
 
     @read_command("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
