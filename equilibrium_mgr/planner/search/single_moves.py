@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from math import inf
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
@@ -59,10 +59,9 @@ _NO_GROUPS = SharingGroups([], [], 0, 0)
 _WITHIN_CAP = 0.0, -1   # of ranked groups, those before it are beyond their caps
 
 
-#: Of a source and of a target: used bytes, size, target utilization, and the utilization term before
-#: the move; and the bytes that gain most by it, where they are displaced by it, and where they are
-#: displaced already.
-_Ends = Tuple[int, int, float, float, int, int, float, float, float, float]
+#: Of a source and of a target: used bytes, size, target utilization, and the utilization term
+#: before the move; and the bytes that gain most.
+_Ends = Tuple[int, int, float, float, int, int, float, float, float]
 
 
 class Descent:
@@ -241,7 +240,7 @@ class Descent:
         over = (placement.used_bytes[source] / placement.size_bytes[source]
                 - costs.bound_utilization[source])
         rate = 2.0 * over * (1.0 if over > 0.0 else costs.weights.underfull_weight)
-        least = min(shards[0][0] for shards in lists if shards)
+        least = min([shards[0][0] for shards in lists if shards])
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
         return (rate + count_gain / max(1.0, least) - (0.0 if lists[1] else price) + mean
                 / placement.size_bytes[first]) * mean <= cost
@@ -308,6 +307,7 @@ class Descent:
                 floor = best.gain if best else NOISE
                 if limit - negative <= floor:
                     break
+                # as count_loss_on_enter, without its call
                 counts = -negative - costs.last_shard_cost(
                     group, target, groups[group].counts[target] + 1)
                 if limit + counts <= floor or not groups[group].may_reach(source, target):
@@ -326,7 +326,7 @@ class Descent:
 
         The gain is concave in the bytes: the tangent in the middle is above it everywhere.
         """
-        used_a, size_a, wanted_a, cost_a, used_b, size_b, wanted_b, cost_b, _, _ = ends
+        used_a, size_a, wanted_a, cost_a, used_b, size_b, wanted_b, cost_b, _ = ends
         middle, below = (least + largest) // 2, self._costs.weights.underfull_weight
         x, y = (used_a - middle) / size_a - wanted_a, (used_b + middle) / size_b - wanted_b
         gain = (cost_a - size_a * x * x * (1.0 if x > 0.0 else below)
@@ -338,78 +338,67 @@ class Descent:
 
     def _ends(self, source: int, target: int, price: float) -> _Ends:
         """What the gains of all shards have in common that go from one OSD to the other."""
-        placement, costs = self._placement, self._costs
-        below, wanted_a, wanted_b = (costs.weights.underfull_weight,
-                                     costs.bound_utilization[source], costs.bound_utilization[target])
+        placement, wanted = self._placement, self._costs.bound_utilization
+        below = self._costs.weights.underfull_weight
         used_a, size_a = placement.used_bytes[source], placement.size_bytes[source]
         used_b, size_b = placement.used_bytes[target], placement.size_bytes[target]
-        over_a, over_b = used_a / size_a - wanted_a, used_b / size_b - wanted_b
-        return (used_a, size_a, wanted_a, size_a * over_a * over_a * (1.0 if over_a > 0.0 else below),
-                used_b, size_b, wanted_b, size_b * over_b * over_b * (1.0 if over_b > 0.0 else below),
-                _best_bytes(over_a, size_a, over_b, size_b, below, price),
-                _best_bytes(over_a, size_a, over_b, size_b, below, 0.0))
+        a, b = used_a / size_a - wanted[source], used_b / size_b - wanted[target]
+        return (used_a, size_a, wanted[source], size_a * a * a * (1.0 if a > 0.0 else below),
+                used_b, size_b, wanted[target], size_b * b * b * (1.0 if b > 0.0 else below),
+                _best_bytes(a, size_a, b, size_b, below, price))
 
     def _to(self, source: int, target: int, group: int, lists: Tuple[Shards, Shards],
             price: float, ends: _Ends, counts: float, strict: bool,
             best: Optional[Candidate]) -> Tuple[Optional[Candidate], bool]:
         """The best shard for one target if it is better than `best`, and True if any shard, legal
-        or not, gains."""
+        or not, gains.
+
+        The gain is concave in the bytes: the best shard is next to where the slope is 0, at
+        `wanted` bytes, and the others follow to both sides. The formula of the cost model is
+        repeated here without calls: this loop takes most of a plan's time, as measured.
+        """
         placement, costs = self._placement, self._costs
         any_improves = False
         examined = 1
         below = costs.weights.underfull_weight
-        for shards, cost, fixed, wanted in ((lists[0], price, costs.move_cost[source], ends[8]),
-                                            (lists[1], 0.0, 0.0, ends[9])):
+        for shards, cost, fixed in ((lists[0], price, costs.move_cost[source]),
+                                    (lists[1], 0.0, 0.0)):
             if not shards:
                 continue
-            for gain, size, pg in _by_gain(shards, ends, counts, below, cost, wanted):
-                gain -= fixed
+            used_a, size_a, wanted_a, cost_a, used_b, size_b, wanted_b, cost_b, wanted = (
+                ends if cost == price else self._ends(source, target, cost))
+            base, count = cost_a + cost_b + counts, len(shards)
+            right = bisect_left(shards, (wanted, -1)) if count > 1 else 0
+            left = right - 1
+            up = down = -inf   # the gains of the next shards; also where there is none, or unknown
+            while left >= 0 or right < count:
+                if up == -inf and right < count:
+                    size = shards[right][0]
+                    x, y = (used_a - size) / size_a - wanted_a, (used_b + size) / size_b - wanted_b
+                    up = (base - size_a * x * x * (1.0 if x > 0.0 else below)
+                          - size_b * y * y * (1.0 if y > 0.0 else below) - cost * size)
+                if down == -inf and left >= 0:
+                    size = shards[left][0]
+                    x, y = (used_a - size) / size_a - wanted_a, (used_b + size) / size_b - wanted_b
+                    down = (base - size_a * x * x * (1.0 if x > 0.0 else below)
+                            - size_b * y * y * (1.0 if y > 0.0 else below) - cost * size)
+                if up >= down:
+                    gain, at, right, up = up - fixed, right, right + 1, -inf
+                else:
+                    gain, at, left, down = down - fixed, left, left - 1, -inf
                 examined += 1
                 if gain <= NOISE or (strict and gain <= counts):
                     break
                 any_improves = True
                 if best and gain <= best.gain:
                     break
+                size, pg = shards[at]
                 if self._limits.fits(target, size, group, -1) and (
                         placement.is_legal(pg, source, target)):
                     best = Candidate(gain, gain - counts, pg, target)
                     break
         placement.candidates_examined += examined
         return best, any_improves
-
-
-def _by_gain(shards: Shards, ends: _Ends, counts: float, below: float, price: float,
-             wanted: float) -> Iterator[Tuple[float, int, int]]:
-    """Yields (gain, bytes, PG) of a list of shards sorted by size, the best first.
-
-    The gain is concave in the bytes: the best shard is next to where the slope is 0, at `wanted`
-    bytes, and the others follow to both sides. The formula of the cost model is repeated here
-    without calls: this loop takes most of a plan's time, as measured.
-    """
-    used_a, size_a, wanted_a, cost_a, used_b, size_b, wanted_b, cost_b, _, _ = ends
-    base, count = cost_a + cost_b + counts, len(shards)
-    right = bisect_left(shards, (wanted, -1)) if count > 1 else 0
-    left = right - 1
-    up = down = -inf   # the gains of the shards there; also where there is none, or not known yet
-    while True:
-        if up == -inf and right < count:
-            size = shards[right][0]
-            x, y = (used_a - size) / size_a - wanted_a, (used_b + size) / size_b - wanted_b
-            up = (base - size_a * x * x * (1.0 if x > 0.0 else below)
-                  - size_b * y * y * (1.0 if y > 0.0 else below) - price * size)
-        if down == -inf and left >= 0:
-            size = shards[left][0]
-            x, y = (used_a - size) / size_a - wanted_a, (used_b + size) / size_b - wanted_b
-            down = (base - size_a * x * x * (1.0 if x > 0.0 else below)
-                    - size_b * y * y * (1.0 if y > 0.0 else below) - price * size)
-        if up >= down:
-            if up == -inf:
-                return
-            yield up, shards[right][0], shards[right][1]
-            right, up = right + 1, -inf
-        else:
-            yield down, shards[left][0], shards[left][1]
-            left, down = left - 1, -inf
 
 
 def _best_bytes(over_a: float, size_a: int, over_b: float, size_b: int, below: float,
