@@ -192,9 +192,11 @@ class _Sorter:
     def _highest(self, name: str) -> float:
         """The highest utilization of a class at this moment."""
         heap = self._osds[name]
-        while -heap[0][0] != self._utilization(heap[0][1]):
-            heapq.heapreplace(heap, (-self._utilization(heap[0][1]), heap[0][1]))
-        return max(-heap[0][0], self._final_highest.get(name, 0.0))
+        highest, osd = heap[0]
+        while -highest != self._used[osd] / self._size[osd]:
+            heapq.heappop(heap)   # there is a later entry of it
+            highest, osd = heap[0]
+        return max(-highest, self._final_highest.get(name, 0.0))
 
     def _utilization_step(self, number: int) -> float:
         """The most that a change adds to the utilization of a target."""

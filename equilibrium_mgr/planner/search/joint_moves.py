@@ -41,6 +41,7 @@ class JointMoves:
         self._placement = costs.placement
         self._targets = targets
         self._shard_index = shard_index
+        self._has_any = any(group.joint is not None for group in costs.placement.groups)
 
     def best(self, source: int, price: float, limits: SearchConstraints,
              least: float = NOISE) -> Optional[JointMove]:
@@ -61,7 +62,8 @@ class JointMoves:
         """Yields joint moves of the OSD's shards: back to the initial OSDs, and to the best OSDs of
         each other bucket. The caller checks that they are legal."""
         placement = self._placement
-        for index, lists in self._shard_index.by_group(source).items():
+        for index, lists in (
+                self._shard_index.by_group(source).items() if self._has_any else ()):
             group = placement.groups[index]
             if group.joint is None:
                 continue

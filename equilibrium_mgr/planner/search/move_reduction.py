@@ -67,8 +67,8 @@ class MoveReduction:
         return returned
 
     def _pays(self, steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
-        return (self._joint_moves.gain(steps, self._price) > 0.0
-                and all(self._limits.fits(initial, size, group, -1) for _, _, initial in steps))
+        return (all([self._limits.fits(initial, size, group, -1) for _, _, initial in steps])
+                and self._joint_moves.gain(steps, self._price) > 0.0)
 
     def shorten_detours(self) -> int:
         """Tries each displaced shard once, the largest first; returns how many have returned."""

@@ -109,7 +109,6 @@ class Relief:
         if not offers:
             return None
         least = min(shards[0][0] for _, _, shards in offers)
-        used, most = placement.used_bytes, limits.max_used_bytes
         receiving = self._receiving_osds(source, goal)
         if receiving is None:
             return None
@@ -118,8 +117,7 @@ class Relief:
         for _, target in piecewise(limits.with_room(receiving, least), _TARGETS_A_PIECE):
             if target == source:
                 continue
-            free = most[target] - used[target]
-            better = self._move_to(source, target, free, offers, goal, best)
+            better = self._move_to(source, target, least, offers, goal, best)
             if better is not best:
                 best = better
                 improved += 1
@@ -161,17 +159,21 @@ class Relief:
                     yield group, count_gain, shards[
                         max(0, min(at, len(shards) - 1) - _NEAR // 2):at + _NEAR // 2]
 
-    def _move_to(self, source: int, target: int, free: float,
+    def _move_to(self, source: int, target: int, least: int,
                  offers: List[Tuple[int, float, Sequence[Tuple[int, int]]]],
                  goal: ReliefGoal, best: Optional[ReliefMove]) -> Optional[ReliefMove]:
-        """The best of the offers for one target with `free` bytes, or `best` if none is better."""
+        """The best of the offers, of `least` bytes or more, for one target, or `best` if none is
+        better."""
         placement, limits, costs = self._placement, self._limits, self._costs
+        free = limits.max_used_bytes[target] - placement.used_bytes[target]
+        # of many pools' shards: most targets can take none of them
+        fits_any = len(offers) == 1 or limits.fits_pressure(target, least, -1, -1)
         placement.candidates_examined += len(offers)
         for group, count_gain, shards in offers:
             if shards[0][0] > free or not placement.groups[group].may_reach(source, target):
                 continue
             placement.candidates_examined += len(shards)
-            if not limits.fits(target, shards[0][0], group, -1):
+            if not (fits_any and limits.fits_pressure(target, shards[0][0], group, -1)):
                 continue  # nor does a larger one
             count_loss = costs.count_loss_on_enter(group, target)
             for size, pg in shards:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from math import inf
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
@@ -53,9 +54,14 @@ class SharingGroups(NamedTuple):
     largest: int
 
 
-#: Of a source and of a target: used bytes, size, target utilization; and the utilization terms of
-#: both before the move, with the counts' gain.
-_Ends = Tuple[int, int, float, int, int, float, float]
+_NO_GROUPS = SharingGroups([], [], 0, 0)
+
+_WITHIN_CAP = 0.0, -1   # of ranked groups, those before it are beyond their caps
+
+
+#: Of a source and of a target: used bytes, size, target utilization, and the utilization term
+#: before the move; and the bytes that gain most.
+_Ends = Tuple[int, int, float, float, int, int, float, float, float]
 
 
 class Descent:
@@ -76,10 +82,10 @@ class Descent:
         self._limits = limits
         self._budgets = budgets
         self._budget_of = budget_of
-        #: OSD → its change count, and its groups then
-        self._sharing: Dict[int, Tuple[int, List[SharingGroups]]] = {}
-        #: each group as it is ranked where an OSD has one shard of it, as of most
-        self._last_shards = [(0.0, group.index) for group in self._placement.groups]
+        #: OSD → how many changes it had had, and its groups then by the id of their targets' lists
+        self._sharing: Dict[int, Tuple[int, Dict[int, SharingGroups]]] = {}
+        #: each group as it is ranked on an OSD where its count gains nothing, as on most
+        self._unranked = [(0.0, group.index) for group in self._placement.groups]
 
     def run(self, price: float) -> bool:
         """Moves at this price until no OSD has a move that gains; False if asked to end before."""
@@ -213,7 +219,8 @@ class Descent:
             if target == source or not members.may_reach(source, target):
                 continue
             counts = count_gain - self._costs.count_loss_on_enter(group, target)
-            best, gains = self._to(source, target, group, lists, price, counts, strict, best)
+            best, gains = self._to(source, target, group, lists, price,
+                                   self._ends(source, target, price), counts, strict, best)
             tried += 1
             if tried >= self._targets.patience and not gains or tried >= _TARGETS and best:
                 break
@@ -233,7 +240,7 @@ class Descent:
         over = (placement.used_bytes[source] / placement.size_bytes[source]
                 - costs.bound_utilization[source])
         rate = 2.0 * over * (1.0 if over > 0.0 else costs.weights.underfull_weight)
-        least = min(shards[0][0] for shards in lists if shards)
+        least = min([shards[0][0] for shards in lists if shards])
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
         return (rate + count_gain / max(1.0, least) - (0.0 if lists[1] else price) + mean
                 / placement.size_bytes[first]) * mean <= cost
@@ -253,28 +260,28 @@ class Descent:
         return best
 
     def _sharing_groups(self, source: int, grouped: ShardsByGroup) -> List[SharingGroups]:
-        """The groups on a source, those first whose best one is best; kept until it changes: with a
-        hundred pools it takes longer to sort them than to use them."""
-        changes, known = self._sharing.get(source, (-1, []))
-        if changes == self._placement.change_counts[source]:
-            return known
-        lists_of, shard_groups = self._targets.lists_of, self._placement.groups
-        ranked: Dict[int, List[RankedGroup]] = {}   # id of the lists of targets → groups
-        for group in grouped:
-            count = shard_groups[group].counts[source]
-            ranked.setdefault(id(lists_of[group]), []).append((
-                -self._costs.last_shard_cost(group, source, count), group)
-                if count > 1 else self._last_shards[group])
-        known = []
-        for groups in ranked.values():
-            groups.sort()
-            lists = [shards for _, group in groups for shards in grouped[group] if shards]
-            known.append(SharingGroups(
-                groups, [entry for entry in groups if grouped[entry[1]][1]],
-                min([shards[0][0] for shards in lists]), max([shards[-1][0] for shards in lists])))
-        known.sort(key=lambda sharing: sharing.ranked[0])
-        self._sharing[source] = self._placement.change_counts[source], known
-        return known
+        """The groups on a source, those first whose best one is best. Kept, and those ranked anew
+        that have changed: with a hundred pools it takes longer to rank them than to use them."""
+        lists_of, changes = self._targets.lists_of, self._placement.changes[source]
+        seen, known = self._sharing.get(source, (0, {}))
+        new = changes[seen:]
+        changed = {group for group, _ in new} if known else grouped
+        for lists in {id(lists_of[group]) for group in changed}:
+            ranked, _, least, largest = known.pop(lists, _NO_GROUPS)
+            is_known = ranked and all([least < size < largest for _, size in new])
+            ranked = sorted([entry for entry in ranked if entry[1] not in changed] + [
+                (-gain, group) if gain else self._unranked[group] for group, gain in [
+                    (group, self._costs.count_gain_on_leave(group, source)) for group in changed
+                    if group in grouped and id(lists_of[group]) == lists]])
+            if ranked:
+                sizes = (least, largest) if is_known else [
+                    size for _, group in ranked for shards in grouped[group] if shards
+                    for size in (shards[0][0], shards[-1][0])]
+                known[lists] = SharingGroups(
+                    ranked, [entry for entry in ranked if grouped[entry[1]][1]],
+                    min(sizes), max(sizes))
+        self._sharing[source] = len(changes), known
+        return sorted(known.values())
 
     def _among(self, source: int, grouped: ShardsByGroup, sharing: SharingGroups, price: float,
                strict: bool, best: Optional[Candidate]) -> Optional[Candidate]:
@@ -283,28 +290,30 @@ class Descent:
         A target at which no shard of any size can gain ends the search: on a large cluster, for
         most sources at once.
         """
-        costs = self._costs
-        far = frozenset([group for negative, group in sharing.ranked   # they are beyond their caps
-                         if negative and costs.is_far(group, source)]) if strict else _NONE
+        costs, groups, ranked = self._costs, self._placement.groups, sharing.ranked
+        far = frozenset([group for _, group in ranked[:bisect_left(ranked, _WITHIN_CAP)]
+                         if costs.is_far(group, source)]) if strict else _NONE
         tried = 0
         paid = 0.0 if sharing.displaced else price
-        for _, target in self._targets.candidates(sharing.ranked[0][1], source):
+        for _, target in self._targets.candidates(ranked[0][1], source):
             if target == source:
                 continue
-            limit = self._max_utilization_gain(source, target, sharing.least, sharing.largest, paid)
+            ends = self._ends(source, target, price)
+            limit = self._max_utilization_gain(ends, sharing.least, sharing.largest, paid)
             if strict and limit <= 0.0 and not far:
                 break
             improved = False
-            for negative, group in sharing.ranked:
+            for negative, group in ranked:
                 floor = best.gain if best else NOISE
                 if limit - negative <= floor:
                     break
-                counts = -negative - costs.count_loss_on_enter(group, target)
-                if limit + counts <= floor or not (
-                        self._placement.groups[group].may_reach(source, target)):
+                # as count_loss_on_enter, without its call
+                counts = -negative - costs.last_shard_cost(
+                    group, target, groups[group].counts[target] + 1)
+                if limit + counts <= floor or not groups[group].may_reach(source, target):
                     continue
                 best, any_improves = self._to(
-                    source, target, group, grouped[group], price, counts,
+                    source, target, group, grouped[group], price, ends, counts,
                     strict and group not in far, best)
                 improved = improved or any_improves
             tried += 1
@@ -312,38 +321,43 @@ class Descent:
                 break
         return best
 
-    def _max_utilization_gain(self, source: int, target: int, least: int, largest: int,
-                              price: float) -> float:
+    def _max_utilization_gain(self, ends: _Ends, least: int, largest: int, price: float) -> float:
         """An upper bound of the gain, without counts, of a shard of `least` to `largest` bytes.
 
         The gain is concave in the bytes: the tangent in the middle is above it everywhere.
         """
-        placement, costs = self._placement, self._costs
-        used, size, wanted = (
-            placement.used_bytes, placement.size_bytes, costs.bound_utilization)
-        middle = (least + largest) // 2
-        gain = costs.utilization_gain(source, target, middle) - price * middle
-        below = costs.weights.underfull_weight
-        x = (used[source] - middle) / size[source] - wanted[source]
-        y = (used[target] + middle) / size[target] - wanted[target]
+        used_a, size_a, wanted_a, cost_a, used_b, size_b, wanted_b, cost_b, _ = ends
+        middle, below = (least + largest) // 2, self._costs.weights.underfull_weight
+        x, y = (used_a - middle) / size_a - wanted_a, (used_b + middle) / size_b - wanted_b
+        gain = (cost_a - size_a * x * x * (1.0 if x > 0.0 else below)
+                + cost_b - size_b * y * y * (1.0 if y > 0.0 else below)) - price * middle
         slope = 2.0 * (x if x > 0.0 else below * x) - 2.0 * (y if y > 0.0 else below * y) - price
         return gain + abs(slope) * (largest - least + 1) / 2.0
 
     # -- one target --------------------------------------------------------------------------------
 
+    def _ends(self, source: int, target: int, price: float) -> _Ends:
+        """What the gains of all shards have in common that go from one OSD to the other."""
+        placement, wanted = self._placement, self._costs.bound_utilization
+        below = self._costs.weights.underfull_weight
+        used_a, size_a = placement.used_bytes[source], placement.size_bytes[source]
+        used_b, size_b = placement.used_bytes[target], placement.size_bytes[target]
+        a, b = used_a / size_a - wanted[source], used_b / size_b - wanted[target]
+        return (used_a, size_a, wanted[source], size_a * a * a * (1.0 if a > 0.0 else below),
+                used_b, size_b, wanted[target], size_b * b * b * (1.0 if b > 0.0 else below),
+                _best_bytes(a, size_a, b, size_b, below, price))
+
     def _to(self, source: int, target: int, group: int, lists: Tuple[Shards, Shards],
-            price: float, counts: float, strict: bool,
+            price: float, ends: _Ends, counts: float, strict: bool,
             best: Optional[Candidate]) -> Tuple[Optional[Candidate], bool]:
         """The best shard for one target if it is better than `best`, and True if any shard, legal
-        or not, gains."""
+        or not, gains.
+
+        The gain is concave in the bytes: the best shard is next to where the slope is 0, at
+        `wanted` bytes, and the others follow to both sides. The formula of the cost model is
+        repeated here without calls: this loop takes most of a plan's time, as measured.
+        """
         placement, costs = self._placement, self._costs
-        used_b = placement.used_bytes[target]
-        ends = (
-            placement.used_bytes[source], placement.size_bytes[source],
-            costs.bound_utilization[source], used_b, placement.size_bytes[target],
-            costs.bound_utilization[target],
-            costs.utilization_cost(source, placement.used_bytes[source])
-            + costs.utilization_cost(target, used_b) + counts)
         any_improves = False
         examined = 1
         below = costs.weights.underfull_weight
@@ -351,14 +365,34 @@ class Descent:
                                     (lists[1], 0.0, 0.0)):
             if not shards:
                 continue
-            for gain, size, pg in _by_gain(shards, ends, below, cost):
-                gain -= fixed
+            used_a, size_a, wanted_a, cost_a, used_b, size_b, wanted_b, cost_b, wanted = (
+                ends if cost == price else self._ends(source, target, cost))
+            base, count = cost_a + cost_b + counts, len(shards)
+            right = bisect_left(shards, (wanted, -1)) if count > 1 else 0
+            left = right - 1
+            up = down = -inf   # the gains of the next shards; also where there is none, or unknown
+            while left >= 0 or right < count:
+                if up == -inf and right < count:
+                    size = shards[right][0]
+                    x, y = (used_a - size) / size_a - wanted_a, (used_b + size) / size_b - wanted_b
+                    up = (base - size_a * x * x * (1.0 if x > 0.0 else below)
+                          - size_b * y * y * (1.0 if y > 0.0 else below) - cost * size)
+                if down == -inf and left >= 0:
+                    size = shards[left][0]
+                    x, y = (used_a - size) / size_a - wanted_a, (used_b + size) / size_b - wanted_b
+                    down = (base - size_a * x * x * (1.0 if x > 0.0 else below)
+                            - size_b * y * y * (1.0 if y > 0.0 else below) - cost * size)
+                if up >= down:
+                    gain, at, right, up = up - fixed, right, right + 1, -inf
+                else:
+                    gain, at, left, down = down - fixed, left, left - 1, -inf
                 examined += 1
                 if gain <= NOISE or (strict and gain <= counts):
                     break
                 any_improves = True
                 if best and gain <= best.gain:
                     break
+                size, pg = shards[at]
                 if self._limits.fits(target, size, group, -1) and (
                         placement.is_legal(pg, source, target)):
                     best = Candidate(gain, gain - counts, pg, target)
@@ -367,42 +401,10 @@ class Descent:
         return best, any_improves
 
 
-def _by_gain(shards: Shards, ends: _Ends, below: float,
-             price: float) -> Iterator[Tuple[float, int, int]]:
-    """Yields (gain, bytes, PG) of a list of shards sorted by size, the best first.
-
-    The gain is concave in the bytes: the best shard is next to where the slope is 0, and the others
-    follow to both sides. The formula of the cost model is repeated here without calls: this loop
-    takes most of a plan's time, as measured.
-    """
-    used_a, size_a, wanted_a, used_b, size_b, wanted_b, base = ends
-    count = len(shards)
-    right = bisect_left(shards, (_best_bytes(ends, below, price), -1)) if count > 1 else 0
-    left = right - 1
-    gains: List[Optional[float]] = [None, None]
-    while left >= 0 or right < count:
-        for side, index in ((0, left), (1, right)):
-            if gains[side] is None and 0 <= index < count:
-                size = shards[index][0]
-                x = (used_a - size) / size_a - wanted_a
-                y = (used_b + size) / size_b - wanted_b
-                gains[side] = (base - size_a * x * x * (1.0 if x > 0.0 else below)
-                               - size_b * y * y * (1.0 if y > 0.0 else below) - price * size)
-        down, up = gains
-        if up is not None and (down is None or up >= down):
-            yield up, shards[right][0], shards[right][1]
-            right, gains[1] = right + 1, None
-        else:
-            assert down is not None
-            yield down, shards[left][0], shards[left][1]
-            left, gains[0] = left - 1, None
-
-
-def _best_bytes(ends: _Ends, below: float, price: float) -> float:
+def _best_bytes(over_a: float, size_a: int, over_b: float, size_b: int, below: float,
+                price: float) -> float:
     """The bytes at which the gain's slope is 0: it falls with the bytes and is linear between those
     that bring the source, and the target, to its wanted utilization."""
-    used_a, size_a, wanted_a, used_b, size_b, wanted_b, _ = ends
-    over_a, over_b = used_a / size_a - wanted_a, used_b / size_b - wanted_b
     half = price / 2.0
     at_a = over_b + over_a * size_a / size_b      # the target's, once the source is as wanted
     factor_a = below if -(at_a if at_a > 0.0 else below * at_a) > half else 1.0

@@ -21,7 +21,7 @@ from .target_index import SortedOsds, TargetEntry
 #: Shards per free byte of a group that may have none: more than nothing, to divide by.
 _NEXT_TO_NONE = 1e-300
 
-_UNKNOWN = -1, 0.0, -1, 0.0   # what an OSD's groups need
+_UNKNOWN = -1, -inf, -1, -inf   # what an OSD's groups need
 
 #: Where one in so many OSDs has room, a list of all is gone over until targets are found.
 _MANY = 16
@@ -160,12 +160,17 @@ class SearchConstraints:
         """The same for pressure alone; a group that only loses a shard always fits."""
         counts, limits, last = self._counts, self.max_pressure, self._limited
         free = self.usable_bytes[osd] - self._placement.used_bytes[osd] - more
-        changes, most, needing, next_most = self._needs.get(osd, _UNKNOWN)
-        if changes != self._placement.change_counts[osd]:   # with a hundred pools it takes long
-            needs = sorted([(counts[group][osd] / limits[group], group)
-                            for group in self._data_groups[osd] if group != last])[-2:]
-            (next_most, _), (most, needing) = [(-inf, -1)] * (2 - len(needs)) + needs
-            self._needs[osd] = self._placement.change_counts[osd], most, needing, next_most
+        seen, most, needing, next_most = self._needs.get(osd, _UNKNOWN)
+        changes = len(self._placement.changes[osd])
+        if seen != changes and self._data_groups[osd]:
+            # with a hundred pools it takes long
+            needs = [counts[group][osd] / limits[group] if group != last else -inf
+                     for group in self._data_groups[osd]]
+            most = max(needs)
+            at = needs.index(most)
+            needing, needs[at] = self._data_groups[osd][at], -inf
+            next_most = max(needs)
+            self._needs[osd] = changes, most, needing, next_most
         if (next_most if needing == minus else most) > free:
             return False
         if last not in (-1, minus) and counts[last][osd] > max(0.0, free) * limits[last]:

@@ -163,15 +163,15 @@ class CostModel:
 
     def last_shard_cost(self, group: int, osd: int, count: int) -> float:
         """What the last of `count` shards adds to the count term."""
-        weight = self.pool_weights[group]
-        if count < 2 or not weight:
+        if count < 2:
             return 0.0   # a cap is never below 1
         cap = self.cap_pressure[group] * self.free[osd]
+        if count <= cap or not self.pool_weights[group]:
+            return 0.0
         if cap < 1.0:
             cap = 1.0
-        if count <= cap:
-            return 0.0
-        factor = self.weights.count_weight * weight * self.placement.size_bytes[osd]
+        factor = (self.weights.count_weight * self.pool_weights[group]
+                  * self.placement.size_bytes[osd])
         over, before = count / cap - 1.0, (count - 1) / cap - 1.0
         if before <= 0.0:
             return factor * over * over

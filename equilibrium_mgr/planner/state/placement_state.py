@@ -50,10 +50,11 @@ class PlacementState:
         #: OSD index → (PG, OSD that CRUSH wants for it) of the shards that upmap items hold there
         self.pinned: Dict[int, List[Tuple[int, int]]] = {}
         self._exchanged: Set[int] = set()   # PGs with a shard where CRUSH wants another one
-        #: per OSD index: movable PGs on it, PG shards (with those that cannot be moved), changes
+        #: per OSD index: movable PGs on it, PG shards (with those that cannot be moved), and the
+        #: (group, bytes) of each shard that has come or left
         self.shards: List[List[int]] = [[] for _ in self.osd_ids]
         self.shard_counts: List[int] = [0] * len(self.osd_ids)
-        self.change_counts: List[int] = [0] * len(self.osd_ids)
+        self.changes: List[List[Tuple[int, int]]] = [[] for _ in self.osd_ids]
         self.change_log: List[int] = []            # source and target of each move, as OSD indices
         self.candidates_examined = 0               # counted by the searches
         #: called after every move: PG, source, target, group
@@ -274,8 +275,8 @@ class PlacementState:
         self.shards[target].append(pg)
         if group.domain_bits:
             group.add_reachable_domains(up)
-        self.change_counts[source] += 1
-        self.change_counts[target] += 1
+        self.changes[source].append((group.index, size))
+        self.changes[target].append((group.index, size))
         self.change_log.append(source)
         self.change_log.append(target)
         self.moved_pgs.add(pg)
