@@ -36,8 +36,8 @@ class SearchConstraints:
     """Maximum used bytes per OSD, and maximum pressure per group of a pool that holds data.
 
     Made before the first move: no device class may become fuller than it is, but up to `levels`
-    (utilization by OSD), and no pool lose what it has. `room` is what all pools can grow by (ratio);
-    with 0 both may.
+    (utilization by OSD), and no pool lose what it has. `room` is what all pools can grow by
+    (ratio); with 0 both may.
     """
 
     def __init__(self, placement: PlacementState, data_groups: Sequence[int],
