@@ -169,12 +169,41 @@ def test_off_sends_nothing_and_names_the_command(tmp_path: Path) -> None:
     session.close()
 
 
-def test_what_a_new_primary_withholds_does_not_count_as_arrived(tmp_path: Path) -> None:
-    session = limited(tmp_path, 15, 15)
+def withheld_by_primary(session: Session) -> Any:
+    """Runs until the OSD that would lead a PG withholds it; that PG."""
     run(session, "equilibrium on")
     pg = first_withheld(session)
     while session.cluster.map.up[pg.pgid][0] not in pg.withheld_by:
         pg = first_withheld(session)
+    return pg
+
+
+@pytest.mark.parametrize("comes", [
+    ["sim failover"], ["sim mgr fail takeover=5s"], ["sim run 2m", "sim failover"],
+    ["sim mgr fail takeover=10m"], ["sim failover", "sim run 2m", "sim failover"],
+    ["sim failover", "sim run 1m", "sim stats gap 2m {0}"],
+    ["equilibrium off", "sim run 3h", "sim failover", "sim run 1h"],
+], ids=" and ".join)
+@pytest.mark.parametrize("seed", [15, 14])   # of its shards one was to move, or two
+def test_what_a_new_primary_withholds_is_taken_back_by_the_next_mgr(
+        seed: int, comes: List[str], tmp_path: Path) -> None:
+    """Which has never heard of it: nobody reports it."""
+    session = limited(tmp_path, seed, 15)
+    pg = withheld_by_primary(session)
+    items, held = session.cluster.map.upmap_items.get(pg.pgid, ()), pg.held
+    run(session, *(line.format(*session.cluster.map.up[pg.pgid]) for line in comes))
+    assert pg.withheld_by and session.cluster.map.upmap_items[pg.pgid] == items
+    if comes[0] == "equilibrium off":
+        run(session, "equilibrium on")
+    run(session, f"sim run {15 if 'takeover=10m' in comes[0] else 6}m")
+    assert not pg.withheld_by and set(session.cluster.map.up[pg.pgid]) == set(pg.held) == set(held)
+    assert session.mgr.get("pg_progress")["pgs"][pg.pgid]["state"] == "active+clean"
+    session.close()
+
+
+def test_what_a_new_primary_withholds_does_not_count_as_arrived(tmp_path: Path) -> None:
+    session = limited(tmp_path, 15, 15)
+    pg = withheld_by_primary(session)
     run(session, "equilibrium off", "sim run 25m")
     assert pg.withheld_by and any(pg.pgid in line for line in lines(session)), lines(session)
     run(session, "equilibrium on", "sim run 10m")
@@ -226,10 +255,11 @@ def test_where_an_osd_is_down_the_command_is_named(is_holder: bool, tmp_path: Pa
     session.close()
 
 
-def test_off_after_a_failover_names_it_as_well(tmp_path: Path) -> None:
-    session = limited(tmp_path)
+@pytest.mark.parametrize("as_primary", [False, True])
+def test_off_after_a_failover_names_it_as_well(as_primary: bool, tmp_path: Path) -> None:
+    session = limited(tmp_path, *((15, 15) if as_primary else ()))
     run(session, "equilibrium on")
-    pg = first_withheld(session)
+    pg = withheld_by_primary(session) if as_primary else first_withheld(session)
     run(session, "equilibrium off", "sim failover", "sim run 10m")
     assert pg.withheld_by and lines(session)
     followed(session)
