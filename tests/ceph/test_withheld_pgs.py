@@ -27,11 +27,11 @@ def num_pgs(cluster: DaemonCluster, osd: int) -> int:
     return int(next(one["num_pgs"] for one in reports if one["osd"] == osd))
 
 
-@pytest.mark.parametrize("as_primary", [False, True])
+@pytest.mark.parametrize("as_primary, fails_over", [(False, False), (True, False), (True, True)])
 def test_what_an_osd_withholds_is_taken_back(
-        as_primary: bool, cluster: DaemonCluster, unbalanced: workload.Usage,
+        as_primary: bool, fails_over: bool, cluster: DaemonCluster, unbalanced: workload.Usage,
         figure: Callable[[str], None]) -> None:
-    """Where it would be the new primary nobody reports the PG."""
+    """Where it would be the new primary nobody reports the PG, which the next mgr does not know."""
     plan = ready_plan(cluster, "withheld")
     move: Dict[str, Any] = next(one for one in plan["moves"] if as_primary == (
         plan["predicted_up"][one["pgid"]][0] == one["to"]))
@@ -42,11 +42,20 @@ def test_what_an_osd_withholds_is_taken_back(
     try:
         assert equilibrium(cluster, "execute", plan="withheld").rc == 0
         begun = time.monotonic()
+        if fails_over:
+            wait_for("it is sent", lambda: osd in cluster.mon_json(
+                "pg map", pgid=move["pgid"])["up"], 60.0)
+            time.sleep(5.0)
+            cluster.fail_mgr()
+            cluster.wait_module()
+            time.sleep(20.0)   # all that anybody reports has been
+            assert state(cluster, move["pgid"]) == "unknown"
 
         def is_back() -> bool:
             seen.add(state(cluster, move["pgid"]))
             now = status(cluster)   # what leaves the OSD may make room for some of them
-            return any(now["rejected"]) and not shards_in_flight(now)
+            return any(now["rejected"]) and not shards_in_flight(now) and (
+                "clean" in state(cluster, move["pgid"]))
         wait_for("nothing waits for it", is_back, TAKEN_BACK_SECONDS, pause=0.5)
         figure(f"pg {move['pgid']} withheld by osd.{osd} at {3 * limit} PGs"
                f" ({', '.join(sorted(seen))}): back after {time.monotonic() - begun:.0f} s")

@@ -43,6 +43,7 @@ def test_what_nobody_has_reported_yet_is_not_called_inactive(
     assert "as far as is known cannot be read or written: osd.4, osd.6 do not report" in said()
     assert "do: restart osd.4, or 'ceph mgr fail' where many OSDs do not report" in said()
     assert "since this mgr became active" not in said()
+    assert "do: restart osd.4," in run(session, "equilibrium explain osd.4")
     run(session, "sim run 10m")
     assert "cluster:" not in said()
     session.close()
