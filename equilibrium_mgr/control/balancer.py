@@ -36,7 +36,7 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
-from ..undo.undo_plan import before_unreported, cancel_plan
+from ..undo.undo_plan import cancel_plan, with_holders_of_log
 from .auto_planner import AutoPlanner, NextStep
 from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
@@ -459,8 +459,7 @@ class Balancer:
         if not pgids:
             return snapshot
         rows = self._journal.changes.rows()
-        seen = before_unreported(snapshot, rows, pgids)
-        found = [seen.pgs[pgid] for pgid in sorted(pgids)]
+        seen = with_holders_of_log(snapshot, rows, pgids)
         plan = cancel_plan(seen._replace(osds={   # of a drained one, too
             osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()}),
             rows, lambda row: row.pgid in pgids).plan
@@ -481,7 +480,8 @@ class Balancer:
                 " options, to take it",
                 next((change for change in back if change.pgid == pg.pgid), PgChange(
                     pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0, 0)).command())
-            for pg in found for new in (sorted(set(pg.up) & set(snapshot.osds) - set(pg.holders)),)
+            for pg in [seen.pgs[pgid] for pgid in sorted(pgids)]
+            for new in (sorted(set(pg.up) & set(snapshot.osds) - set(pg.holders)),)
             for items in (snapshot.upmap_items.get(pg.pgid, ()),)
             for left in (tuple([pair for pair in items if pair[1] not in new]),) if left != items}
         return snapshot

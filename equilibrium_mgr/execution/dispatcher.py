@@ -112,12 +112,15 @@ class UpmapDispatcher:
                      default=0) if self.pending.entries else 0
         waiting = [pg for pg in snapshot.in_flight().values() if "activating" in pg.state
                    or self.pending.is_unreported(pg, newest)]
-        # nor has it ever been reported to this mgr, though the OSD that is to lead it has reported
+        # where the last mgr has sent it, nothing else may tell this one that it is to move: it has
+        # its new OSD in the acting set; or nobody has ever reported it, though its primary reports
         waiting += [pg for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)
-                    if pg.immovable is NO_STATISTICS and any(
-                        osd in pg.up[:1] and snapshot.osds[osd].has_statistics
+                    if pg.acting == pg.up and not pg.is_moving and any(
+                        osd in pg.up and "activating" in pg.state
+                        or osd in pg.up[:1] and pg.immovable is NO_STATISTICS
+                        and snapshot.osds[osd].has_statistics
                         for _, osd in snapshot.upmap_items.get(pg.pgid, ()))
-                    ] if NO_STATISTICS in snapshot.skipped else []
+                    ] if any(one.inactive for one in snapshot.pool_states.values()) else []
         self.is_watched = bool(waiting) or any(   # of what is pending some has not reported since
             pgid in snapshot.pgs and snapshot.pgs[pgid].reported_epoch < entry.epoch
             for pgid, entry in self.pending.entries.items())

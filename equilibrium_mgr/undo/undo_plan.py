@@ -76,18 +76,22 @@ def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
         if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}, CANCEL, rows)
 
 
-def before_unreported(snapshot: Snapshot, rows: Sequence[ChangeRow],
-                      pgids: Iterable[str]) -> Snapshot:
-    """The snapshot with PGs that the OSD that is to lead them withholds, and that nobody has
-    reported to this mgr, where their data is: by the items before the last change, by the log, or
-    where that does not have it by those that do not lead to that OSD."""
+def with_holders_of_log(snapshot: Snapshot, rows: Sequence[ChangeRow],
+                        pgids: Iterable[str]) -> Snapshot:
+    """The snapshot with PGs that an OSD withholds, and that this mgr has not seen clean, where
+    their data is: by the items before the last change, by the log, or where that does not have it
+    by those that do not lead to their primary."""
     before = {row.pgid: row.before for row in rows
               if row.after == snapshot.upmap_items.get(row.pgid, ())}
     return snapshot._replace(pgs={**snapshot.pgs, **{
-        pg.pgid: pg._replace(immovable=None, holders=_up_with(snapshot, pg, before.get(
-            pg.pgid, tuple([pair for pair in snapshot.upmap_items.get(pg.pgid, ())
-                            if pair[1] != pg.up[0]]))))
-        for pg in [snapshot.pgs[pgid] for pgid in pgids] if pg.immovable is NO_STATISTICS}})
+        pg.pgid: pg._replace(
+            doubtful_holders=False,
+            immovable=None if pg.immovable is NO_STATISTICS else pg.immovable,
+            holders=_up_with(snapshot, pg, before.get(pg.pgid, tuple([
+                pair for pair in snapshot.upmap_items.get(pg.pgid, ())
+                if pair[1] != pg.up[0]]))))
+        for pg in [snapshot.pgs[pgid] for pgid in pgids]
+        if pg.doubtful_holders or not pg.is_moving}})
 
 
 def has_not_begun(pg: Pg) -> bool:

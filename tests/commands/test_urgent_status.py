@@ -46,4 +46,3 @@ def test_what_nobody_has_reported_yet_is_not_called_inactive(
     assert "do: restart osd.4," in run(session, "equilibrium explain osd.4")
     run(session, "sim run 10m")
     assert "cluster:" not in said()
-    session.close()

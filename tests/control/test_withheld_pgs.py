@@ -62,7 +62,7 @@ def test_a_withheld_pg_is_inactive_for_minutes_and_not_sent_there_again(
             assert seconds
             run(session, "sim failover")
     most = 180 if how in ("automatic", "plan") else 240
-    assert 2 <= len(seconds) <= 3 and max(seconds.values()) <= most, seconds   # none twice
+    assert 2 <= len(seconds) <= 5 and max(seconds.values()) <= most, seconds   # none twice
     assert not withheld(session)
     assert WITHHELD in raised
     assert "MGR_EQUILIBRIUM_APPLY_FAILED" not in raised
@@ -110,8 +110,10 @@ def by_items(session: Session, moments: int) -> Set[Tuple[str, int]]:
     seen: Set[Tuple[str, int]] = set()
     for _ in range(moments):
         run(session, "sim run 30s")
-        seen.update((pgid, osd) for pgid in withheld(session)
-                    for _, osd in session.cluster.map.upmap_items.get(pgid, ()))
+        new = {(pgid, osd) for pgid in withheld(session)
+               for _, osd in session.cluster.map.upmap_items.get(pgid, ())} - seen
+        assert {osd for _, osd in new}.isdisjoint(osd for _, osd in seen), (new, seen)
+        seen |= new
     return seen
 
 
@@ -128,8 +130,8 @@ def test_an_osd_that_withheld_one_gets_none_later(later: List[str], tmp_path: Pa
     assert not withheld(session) and earlier
     other = next(osd for osd in sorted(session.cluster.map.osds) if osd not in pg.held)
     run(session, *(line.format(other=other) for line in later))
-    osds = [osd for _, osd in {*earlier, *by_items(session, 240)}]
-    assert len(osds) == len(set(osds)), osds   # none twice
+    osds = {osd for _, osd in by_items(session, 240)}
+    assert osds.isdisjoint(osd for _, osd in earlier), (osds, earlier)
     session.close()
 
 
@@ -190,14 +192,29 @@ def test_what_a_new_primary_withholds_is_taken_back_by_the_next_mgr(
     """Which has never heard of it: nobody reports it."""
     session = limited(tmp_path, seed, 15)
     pg = withheld_by_primary(session)
-    items, held = session.cluster.map.upmap_items.get(pg.pgid, ()), pg.held
     run(session, *(line.format(*session.cluster.map.up[pg.pgid]) for line in comes))
-    assert pg.withheld_by and session.cluster.map.upmap_items[pg.pgid] == items
+    assert pg.withheld_by
     if comes[0] == "equilibrium off":
         run(session, "equilibrium on")
     run(session, f"sim run {15 if 'takeover=10m' in comes[0] else 6}m")
-    assert not pg.withheld_by and set(session.cluster.map.up[pg.pgid]) == set(pg.held) == set(held)
+    assert not pg.withheld_by and set(session.cluster.map.up[pg.pgid]) == set(pg.held)
     assert session.mgr.get("pg_progress")["pgs"][pg.pgid]["state"] == "active+clean"
+    session.close()
+
+
+@pytest.mark.parametrize("comes", [[], ["sim failover"], ["sim run 45s", "sim mgr fail takeover=5s"]])
+def test_what_its_log_would_fill_is_taken_back(comes: List[str], tmp_path: Path) -> None:
+    """A PG of few writes has the new OSD in its acting set at once, as on 16.2.15: nothing but its
+    state tells the next mgr that it is not where it is to be."""
+    session = limited(tmp_path)
+    for pg in session.cluster.pgs.values():
+        pg.writes = 50
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    assert session.cluster.map.acting(pg.pgid) == session.cluster.map.up[pg.pgid] != pg.held
+    assert session.mgr.get("pg_progress")["pgs"][pg.pgid]["state"] == "activating+degraded"
+    run(session, *comes, "sim run 4m")
+    assert not pg.withheld_by and set(session.cluster.map.up[pg.pgid]) == set(pg.held)
     session.close()
 
 
