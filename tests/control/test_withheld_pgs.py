@@ -211,8 +211,8 @@ def test_what_its_log_would_fill_is_taken_back(comes: List[str], tmp_path: Path)
         pg.writes = 50
     run(session, "equilibrium on")
     pg = first_withheld(session)
-    assert session.cluster.map.acting(pg.pgid) == session.cluster.map.up[pg.pgid] != pg.held
-    assert session.mgr.get("pg_progress")["pgs"][pg.pgid]["state"] == "activating+degraded"
+    assert session.cluster.map.acting(pg.pgid) == session.cluster.map.up[pg.pgid] != pg.held and (
+        session.mgr.get("pg_progress")["pgs"][pg.pgid]["state"] == "activating+degraded")
     run(session, *comes, "sim run 4m")
     assert not pg.withheld_by and set(session.cluster.map.up[pg.pgid]) == set(pg.held)
     session.close()
