@@ -36,7 +36,7 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
-from ..undo.undo_plan import cancel_plan
+from ..undo.undo_plan import cancel_plan, with_holders_of_log
 from .auto_planner import AutoPlanner, NextStep
 from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
@@ -455,19 +455,21 @@ class Balancer:
         data is, for which nothing has to be waited, and which no limit binds. Returns the newest
         snapshot."""
         pgids, now = self.dispatcher.withheld(snapshot), self._clock()
-        self._withheld, found = {}, [snapshot.pgs[pgid] for pgid in sorted(pgids)]
-        if not found:
+        self._withheld = {}
+        if not pgids:
             return snapshot
-        plan = cancel_plan(snapshot._replace(osds={   # of a drained one, too
+        rows = self._journal.changes.rows()
+        seen = with_holders_of_log(snapshot, rows, pgids)
+        plan = cancel_plan(seen._replace(osds={   # of a drained one, too
             osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()}),
-            self._journal.changes.rows(), lambda row: row.pgid in pgids).plan
+            rows, lambda row: row.pgid in pgids).plan
         execution = Execution("", [   # where an OSD is to lose it that does not hold it
-            change for change in plan.changes for pg in (snapshot.pgs[change.pgid],)
+            change for change in plan.changes for pg in (seen.pgs[change.pgid],)
             if not set(change.up_before) - set(change.up_after) <= {
                 *pg.holders, *(pg.acting if "remapped" in pg.state else ())}], now, CANCEL)
-        back = self.dispatcher.choose(execution, snapshot, settings, 0.0).send
+        back = self.dispatcher.choose(execution, seen, settings, 0.0).send
         if back and not self._is_off(settings) and not self.dispatcher.backoff.seconds_left(now):
-            sent = self._hand_over(execution, back, snapshot, self._permit_back())
+            sent = self._hand_over(execution, back, seen, self._permit_back())
             if sent is not None:
                 self.observer.is_required, snapshot = True, sent.snapshot
                 self.observer.update_view(snapshot, settings, same_bounds=True)
@@ -478,7 +480,8 @@ class Balancer:
                 " options, to take it",
                 next((change for change in back if change.pgid == pg.pgid), PgChange(
                     pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0, 0)).command())
-            for pg in found for new in (sorted(set(pg.up) & set(snapshot.osds) - set(pg.holders)),)
+            for pg in [seen.pgs[pgid] for pgid in sorted(pgids)]
+            for new in (sorted(set(pg.up) & set(snapshot.osds) - set(pg.holders)),)
             for items in (snapshot.upmap_items.get(pg.pgid, ()),)
             for left in (tuple([pair for pair in items if pair[1] not in new]),) if left != items}
         return snapshot

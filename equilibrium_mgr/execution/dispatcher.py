@@ -15,6 +15,7 @@ from ..plan.options import HARD_SHARE
 from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
+from ..snapshot.immovable_reasons import NO_STATISTICS
 from ..snapshot.model import Snapshot, pg_number, pool_of
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED
 from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
@@ -111,6 +112,15 @@ class UpmapDispatcher:
                      default=0) if self.pending.entries else 0
         waiting = [pg for pg in snapshot.in_flight().values() if "activating" in pg.state
                    or self.pending.is_unreported(pg, newest)]
+        # where the last mgr has sent it, nothing else may tell this one that it is to move: it has
+        # its new OSD in the acting set; or nobody has ever reported it, though its primary reports
+        waiting += [pg for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)
+                    if pg.acting == pg.up and not pg.is_moving and any(
+                        osd in pg.up and "activating" in pg.state
+                        or osd in pg.up[:1] and pg.immovable is NO_STATISTICS
+                        and snapshot.osds[osd].has_statistics
+                        for _, osd in snapshot.upmap_items.get(pg.pgid, ()))
+                    ] if any(one.inactive for one in snapshot.pool_states.values()) else []
         self.is_watched = bool(waiting) or any(   # of what is pending some has not reported since
             pgid in snapshot.pgs and snapshot.pgs[pgid].reported_epoch < entry.epoch
             for pgid, entry in self.pending.entries.items())
@@ -136,8 +146,8 @@ class UpmapDispatcher:
         value): they are inactive until their upmap items are taken back."""
         return frozenset(pgid for pgid, since in self._activating.items()
                          if snapshot.taken_at - since >= (
-                             _UNREPORTED_SECONDS if "clean" in snapshot.pgs[pgid].state
-                             else _ACTIVATING_SECONDS))
+                             _ACTIVATING_SECONDS if "activating" in snapshot.pgs[pgid].state
+                             else _UNREPORTED_SECONDS))
 
     def lift_rejections(self) -> None:
         """Has all be tried again, but for OSDs that withheld PGs: these have too many still."""

@@ -75,7 +75,9 @@ def blocked_pools(snapshot: Snapshot,
     for pool_id, states in sorted(snapshot.pool_states.items()):
         pool = snapshot.pools.get(pool_id)
         if pool is not None and (states.inactive or states.degraded):
-            what = (f"{plural(states.inactive, 'PG')} inactive" if states.inactive
+            inactive = states.inactive - states.unreported
+            what = (f"{plural(inactive, 'PG')} inactive" if inactive
+                    else f"{plural(states.unreported, 'PG')} not reported" if states.unreported
                     else f"{plural(states.degraded, 'PG')} degraded")
             own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}", states.inactive > 0,
                                    states.inactive > 0 and pool_id in transient)

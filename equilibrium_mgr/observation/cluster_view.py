@@ -162,9 +162,9 @@ def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, fl
 
 #: Used bytes that differ by more than this ratio of an OSD are other ones.
 _DRIFT = 0.01
-#: What `troubles` holds: OSDs that are down or above full_ratio, pools with inactive PGs, and
-#: (under 0) PGs that have no OSD for a shard.
-DOWN, FULL, INACTIVE, STRANDED = "down", "full", "inactive", "stranded"
+#: What `troubles` holds: OSDs that are down or above full_ratio, pools with inactive PGs, or with
+#: PGs that nobody has reported to this mgr, and (under 0) PGs that have no OSD for a shard.
+DOWN, FULL, INACTIVE, UNREPORTED, STRANDED = "down", "full", "inactive", "unreported", "stranded"
 
 
 class ClusterView(NamedTuple):
@@ -288,7 +288,10 @@ def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]
     found = {DOWN: [osd.id for osd in osds if not osd.up and not osd.destroyed],
              FULL: [osd.id for osd in osds if osd.up and osd.is_in and osd.exceeds(
                  snapshot.full_ratio)],
-             INACTIVE: [pool for pool, states in snapshot.pool_states.items() if states.inactive],
+             INACTIVE: [pool for pool, states in snapshot.pool_states.items()
+                        if states.inactive > states.unreported],
+             UNREPORTED: [pool for pool, states in snapshot.pool_states.items()
+                          if states.unreported],
              STRANDED: [0] * (NO_OSD_FOR_SHARD in snapshot.skipped)}
     return {what: {one: before.get(what, {}).get(one, snapshot.taken_at) for one in ones}
             for what, ones in found.items()}

@@ -232,6 +232,7 @@ class PgStateCounts(NamedTuple):
 
     inactive: int
     degraded: int
+    unreported: int = 0   # of the inactive, those that nobody has reported to this mgr
 
 
 class Snapshot(NamedTuple):

@@ -132,14 +132,15 @@ def corrected_states(pg_status: Mapping[str, Any], lacking: Mapping[int, int],
     copies by the osdmap are, before `pg_status` shows it; both by pool id."""
     states: Dict[int, PgStateCounts] = {}
     for pool in pg_status.get("pgs_by_pool_state", []):
-        inactive = degraded = 0
+        inactive = degraded = unreported = 0
         for entry in pool.get("pg_state_counts", []):
             names: List[str] = entry["state_name"].split("+")
             if "active" not in names and "premerge" not in names:   # which takes seconds
                 inactive += entry["count"]
+                unreported += entry["count"] * ("unknown" in names)
             elif "degraded" in names or "undersized" in names:
                 degraded += entry["count"]
-        states[pool["pool_id"]] = PgStateCounts(inactive, degraded)
+        states[pool["pool_id"]] = PgStateCounts(inactive, degraded, unreported)
     for pool_id in lacking.keys() | only_moving.keys():
         reported = states.get(pool_id, PgStateCounts(0, 0))
         states[pool_id] = reported._replace(degraded=max(

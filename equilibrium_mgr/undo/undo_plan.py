@@ -1,14 +1,14 @@
 """Plans that take back what was changed. Pure: a snapshot and rows of the log in, a plan out."""
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..plan.model import (
     CANCEL, UNDO, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
 from ..plan.options import AIMS
 from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import piecewise
-from ..snapshot.immovable_reasons import OF_MOTION, TRANSIENT
+from ..snapshot.immovable_reasons import NO_STATISTICS, OF_MOTION, TRANSIENT
 from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, rows_by_pg
@@ -74,6 +74,24 @@ def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
         pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
         for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)
         if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}, CANCEL, rows)
+
+
+def with_holders_of_log(snapshot: Snapshot, rows: Sequence[ChangeRow],
+                        pgids: Iterable[str]) -> Snapshot:
+    """The snapshot with PGs that an OSD withholds, and that this mgr has not seen clean, where
+    their data is: by the items before the last change, by the log, or where that does not have it
+    by those that do not lead to their primary."""
+    before = {row.pgid: row.before for row in rows
+              if row.after == snapshot.upmap_items.get(row.pgid, ())}
+    return snapshot._replace(pgs={**snapshot.pgs, **{
+        pg.pgid: pg._replace(
+            doubtful_holders=False,
+            immovable=None if pg.immovable is NO_STATISTICS else pg.immovable,
+            holders=_up_with(snapshot, pg, before.get(pg.pgid, tuple([
+                pair for pair in snapshot.upmap_items.get(pg.pgid, ())
+                if pair[1] != pg.up[0]]))))
+        for pg in [snapshot.pgs[pgid] for pgid in pgids]
+        if pg.doubtful_holders or not pg.is_moving}})
 
 
 def has_not_begun(pg: Pg) -> bool:

@@ -81,7 +81,7 @@ def compute_report(cluster: Cluster, pg: Pg) -> Report:
     if any(cluster.map.is_up(osd) for osd in acting) and blockers_of(cluster, pg):
         return "down" if acting == up else "down+remapped", counts
     if pg.withheld_by:
-        return "activating+remapped", counts
+        return "activating+degraded" if acting == up else "activating+remapped", counts
     state = peered_state(pg, up, acting, cluster.size_of(pg), cluster.min_size_of(pg),
                          cluster.map.is_up, counts)
     if state == CLEAN and _is_merging(cluster, pg):

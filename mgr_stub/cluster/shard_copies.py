@@ -57,8 +57,8 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
     _purge_strays(cluster, pg)
     pg.transfers = transfers
     pg.withheld_by = frozenset([
-        transfer.target for transfer in transfers.values() if not transfer.serves
-        and (transfer.is_new or transfer.target in pg.withheld_by)
+        transfer.target for transfer in transfers.values()
+        if (transfer.is_new or transfer.target in pg.withheld_by)
         and cluster.withholds(transfer.target)])
     pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
     pg.backfilling = pg.toofull = False

@@ -139,6 +139,7 @@ class ModuleHost:
         """Another mgr becomes active. The monitors block the last one's address: an epoch, at which
         clean PGs do not report."""
         self.simulation.apply_change(MapChange(force_epoch=True))
+        self.simulation.reports.forget()
         self._start_mgr()
 
     def kill_mgr(self, takeover: Optional[float] = None) -> None:

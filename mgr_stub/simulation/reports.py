@@ -1,9 +1,11 @@
 """The reports that the mgr has of OSDs and PGs: fresh, late, frozen or noisy.
 
-Statistics of a new mgr to which some OSDs have not reported yet.
+Statistics of a new mgr, which knows PGs from the osdmap alone until their primaries have reported
+them (PGMapUpdater::check_osd_map): those of OSDs that have not reported yet, and those that their
+primary withholds, which nobody reports.
 
-PGs whose primary is such an OSD are `unknown` and empty, sums of
-pools and misplaced objects do not include them, and such OSDs have no statistics.
+Such PGs are `unknown` and empty, sums of pools and misplaced objects do not include them, and OSDs
+that have not reported have no statistics.
 """
 from __future__ import annotations
 
@@ -21,51 +23,45 @@ from .deletion import Timer
 _UNKNOWN = "unknown"
 
 
-def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[int]) -> Any:
-    """A structure of get() without the reports of the `silent` OSDs."""
+def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[int],
+                    unknown: Mapping[str, Pg]) -> Any:
+    """A structure of get() without the reports of the `silent` OSDs, and of the `unknown` PGs."""
     if name == "pg_progress":
-        return {**value, "pgs": {pgid: record if _is_reported(cluster, pgid, silent) else {
+        return {**value, "pgs": {pgid: record if pgid not in unknown else {
             **record, "num_bytes": 0, "num_bytes_recovered": 0, "reported_epoch": 0,
             "state": _UNKNOWN} for pgid, record in value["pgs"].items()}}
     if name == "pg_stats":
         return {"pg_stats": [
-            record if _is_reported(cluster, record["pgid"], silent) else {
-                **record, "state": _UNKNOWN, "reported_epoch": 0,
+            record if record["pgid"] not in unknown else {
+                **record, "state": _UNKNOWN, "reported_epoch": 0, "up": [], "acting": [],
+                "up_primary": -1, "acting_primary": -1,
                 "stat_sum": dict.fromkeys(record["stat_sum"], 0)}
             for record in value["pg_stats"]]}
     if name == "osd_stats":
         return {**value, "osd_stats": _of_osds(value["osd_stats"], silent),
                 "pool_statfs": _of_osds(value["pool_statfs"], silent)}
     if name == "pool_stats":
-        return {**value, "pool_stats": [_pool(record, cluster, silent)
+        return {**value, "pool_stats": [_pool(record, unknown.values())
                                         for record in value["pool_stats"]]}
-    if name == "pg_status":
-        return _status(value, cluster, silent)
-    return value
-
-
-def _is_reported(cluster: Cluster, pgid: str, silent: FrozenSet[int]) -> bool:
-    return cluster.map.acting_primary(pgid) not in silent
+    return _status(value, cluster, list(unknown.values())) if name == "pg_status" and unknown else (
+        value)
 
 
 def _of_osds(records: List[Dict[str, Any]], silent: FrozenSet[int]) -> List[Dict[str, Any]]:
     return [record for record in records if record["osd"] not in silent]
 
 
-def _pool(record: Mapping[str, Any], cluster: Cluster, silent: FrozenSet[int]) -> Dict[str, Any]:
+def _pool(record: Mapping[str, Any], unknown: Iterable[Pg]) -> Dict[str, Any]:
     sums = dict(record["stat_sum"])
-    for pg in cluster.pgs_of(int(record["poolid"])):
-        if not _is_reported(cluster, pg.pgid, silent):
+    for pg in unknown:
+        if pg.pool_id == int(record["poolid"]):
             for key, amount in (("num_bytes", pg.num_bytes), ("num_objects", pg.num_objects),
                                 ("num_object_copies", pg.num_copies)):
                 sums[key] = max(0, sums.get(key, 0) - amount)
     return {**record, "stat_sum": sums}
 
 
-def _status(value: Mapping[str, Any], cluster: Cluster, silent: FrozenSet[int]) -> Dict[str, Any]:
-    unknown = [pg for pg in cluster.pgs.values() if not _is_reported(cluster, pg.pgid, silent)]
-    if not unknown:
-        return dict(value)
+def _status(value: Mapping[str, Any], cluster: Cluster, unknown: List[Pg]) -> Dict[str, Any]:
     by_pool = [{**entry, "pg_state_counts": _recounted(
         entry["pg_state_counts"], cluster,
         [pg for pg in unknown if pg.pool_id == entry["pool_id"]])}
@@ -171,6 +167,12 @@ class Reports(Timer):
         self._silent = frozenset(osds)
         self._silent_until = self._cluster.clock.now + seconds
 
+    def forget(self) -> None:
+        """As another mgr begins. What is not withheld is reported at once: an OSD's first report
+        has all PGs that it leads (OSD::collect_pg_stats), as every one has."""
+        for pgid in self._cluster.peering:
+            self._cluster.pgs[pgid].reported_epoch = -1
+
     def hang(self, seconds: float, osds: Iterable[int]) -> None:
         """Stops the reports of these OSDs for some seconds; the mgr keeps the last ones."""
         self._account_copied()
@@ -182,6 +184,13 @@ class Reports(Timer):
     def unreported(self) -> FrozenSet[int]:
         """OSDs of which the mgr has no statistics."""
         return self._silent if self._cluster.clock.now < self._silent_until else frozenset()
+
+    def _unknown(self) -> Dict[str, Pg]:
+        """PGs that nobody has reported to this mgr."""
+        cluster, silent = self._cluster, self.unreported
+        return {pgid: cluster.pgs[pgid] for pgid in (cluster.pgs if silent else cluster.peering)
+                if cluster.map.acting_primary(pgid) in silent
+                or statistics.reported_epoch(cluster, cluster.pgs[pgid]) < 0}
 
     @property
     def hanging_since(self) -> Dict[int, float]:
@@ -219,8 +228,9 @@ class Reports(Timer):
             value = _of_existing_pools(name, value, self._cluster)
         if self._hanging and name == "osd_stats":
             value = {**value, "osd_stats": self._with_hanging(value["osd_stats"])}
-        if now < self._silent_until:
-            value = without_reports(name, value, self._cluster, self._silent)
+        unknown = self._unknown()
+        if unknown or self.unreported:
+            value = without_reports(name, value, self._cluster, self.unreported, unknown)
         return self._noisy(name, value) if self.noise else value
 
     def _with_hanging(self, records: List[Dict[str, Any]]) -> List[Dict[str, Any]]:

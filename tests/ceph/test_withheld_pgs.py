@@ -27,14 +27,14 @@ def num_pgs(cluster: DaemonCluster, osd: int) -> int:
     return int(next(one["num_pgs"] for one in reports if one["osd"] == osd))
 
 
-@pytest.mark.parametrize("as_primary", [False, True])
+@pytest.mark.parametrize("as_primary, fails_over", [(False, False), (True, False), (True, True)])
 def test_what_an_osd_withholds_is_taken_back(
-        as_primary: bool, cluster: DaemonCluster, unbalanced: workload.Usage,
+        as_primary: bool, fails_over: bool, cluster: DaemonCluster, unbalanced: workload.Usage,
         figure: Callable[[str], None]) -> None:
-    """Where it would be the new primary nobody reports the PG."""
-    plan = ready_plan(cluster, "withheld")
+    """Where it would be the new primary nobody reports the PG, which the next mgr does not know."""
+    plan, earlier = ready_plan(cluster, "withheld"), str(status(cluster)["rejected"])
     move: Dict[str, Any] = next(one for one in plan["moves"] if as_primary == (
-        plan["predicted_up"][one["pgid"]][0] == one["to"]))
+        plan["predicted_up"][one["pgid"]][0] == one["to"]) and f"osd.{one['to']}," not in earlier)
     osd, limit = move["to"], num_pgs(cluster, move["to"]) // 3
     # osd_max_pg_per_osd_hard_ratio is 3, and the mgr does not know of this
     assert cluster.ceph(f"tell osd.{osd} config set mon_max_pg_per_osd {limit}").rc == 0
@@ -42,11 +42,20 @@ def test_what_an_osd_withholds_is_taken_back(
     try:
         assert equilibrium(cluster, "execute", plan="withheld").rc == 0
         begun = time.monotonic()
+        if fails_over:
+            wait_for("it is sent", lambda: osd in cluster.mon_json(
+                "pg map", pgid=move["pgid"])["up"], 60.0)
+            time.sleep(5.0)
+            cluster.fail_mgr()
+            cluster.wait_module()
+            time.sleep(20.0)   # all that anybody reports has been
+            assert state(cluster, move["pgid"]) == "unknown"
 
         def is_back() -> bool:
             seen.add(state(cluster, move["pgid"]))
             now = status(cluster)   # what leaves the OSD may make room for some of them
-            return any(now["rejected"]) and not shards_in_flight(now)
+            return f"osd.{osd}," in str(now["rejected"]) and not shards_in_flight(now) and (
+                "clean" in state(cluster, move["pgid"]))
         wait_for("nothing waits for it", is_back, TAKEN_BACK_SECONDS, pause=0.5)
         figure(f"pg {move['pgid']} withheld by osd.{osd} at {3 * limit} PGs"
                f" ({', '.join(sorted(seen))}): back after {time.monotonic() - begun:.0f} s")

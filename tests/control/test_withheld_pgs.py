@@ -62,7 +62,7 @@ def test_a_withheld_pg_is_inactive_for_minutes_and_not_sent_there_again(
             assert seconds
             run(session, "sim failover")
     most = 180 if how in ("automatic", "plan") else 240
-    assert 2 <= len(seconds) <= 3 and max(seconds.values()) <= most, seconds   # none twice
+    assert 2 <= len(seconds) <= 5 and max(seconds.values()) <= most, seconds   # none twice
     assert not withheld(session)
     assert WITHHELD in raised
     assert "MGR_EQUILIBRIUM_APPLY_FAILED" not in raised
@@ -110,8 +110,10 @@ def by_items(session: Session, moments: int) -> Set[Tuple[str, int]]:
     seen: Set[Tuple[str, int]] = set()
     for _ in range(moments):
         run(session, "sim run 30s")
-        seen.update((pgid, osd) for pgid in withheld(session)
-                    for _, osd in session.cluster.map.upmap_items.get(pgid, ()))
+        new = {(pgid, osd) for pgid in withheld(session)
+               for _, osd in session.cluster.map.upmap_items.get(pgid, ())} - seen
+        assert {osd for _, osd in new}.isdisjoint(osd for _, osd in seen), (new, seen)
+        seen |= new
     return seen
 
 
@@ -128,8 +130,8 @@ def test_an_osd_that_withheld_one_gets_none_later(later: List[str], tmp_path: Pa
     assert not withheld(session) and earlier
     other = next(osd for osd in sorted(session.cluster.map.osds) if osd not in pg.held)
     run(session, *(line.format(other=other) for line in later))
-    osds = [osd for _, osd in {*earlier, *by_items(session, 240)}]
-    assert len(osds) == len(set(osds)), osds   # none twice
+    osds = {osd for _, osd in by_items(session, 240)}
+    assert osds.isdisjoint(osd for _, osd in earlier), (osds, earlier)
     session.close()
 
 
@@ -169,12 +171,56 @@ def test_off_sends_nothing_and_names_the_command(tmp_path: Path) -> None:
     session.close()
 
 
-def test_what_a_new_primary_withholds_does_not_count_as_arrived(tmp_path: Path) -> None:
-    session = limited(tmp_path, 15, 15)
+def withheld_by_primary(session: Session) -> Any:
+    """Runs until the OSD that would lead a PG withholds it; that PG."""
     run(session, "equilibrium on")
     pg = first_withheld(session)
     while session.cluster.map.up[pg.pgid][0] not in pg.withheld_by:
         pg = first_withheld(session)
+    return pg
+
+
+@pytest.mark.parametrize("comes", [
+    ["sim failover"], ["sim mgr fail takeover=5s"], ["sim run 2m", "sim failover"],
+    ["sim mgr fail takeover=10m"], ["sim failover", "sim run 2m", "sim failover"],
+    ["sim failover", "sim run 1m", "sim stats gap 2m {0}"],
+    ["equilibrium off", "sim run 3h", "sim failover", "sim run 1h"],
+], ids=" and ".join)
+@pytest.mark.parametrize("seed", [15, 14])   # of its shards one was to move, or two
+def test_what_a_new_primary_withholds_is_taken_back_by_the_next_mgr(
+        seed: int, comes: List[str], tmp_path: Path) -> None:
+    """Which has never heard of it: nobody reports it."""
+    session = limited(tmp_path, seed, 15)
+    pg = withheld_by_primary(session)
+    run(session, *(line.format(*session.cluster.map.up[pg.pgid]) for line in comes))
+    assert pg.withheld_by
+    if comes[0] == "equilibrium off":
+        run(session, "equilibrium on")
+    run(session, f"sim run {15 if 'takeover=10m' in comes[0] else 6}m")
+    assert not pg.withheld_by and set(session.cluster.map.up[pg.pgid]) == set(pg.held)
+    assert session.mgr.get("pg_progress")["pgs"][pg.pgid]["state"] == "active+clean"
+    session.close()
+
+
+@pytest.mark.parametrize("comes", [[], ["sim failover"], ["sim run 45s", "sim mgr fail takeover=5s"]])
+def test_what_its_log_would_fill_is_taken_back(comes: List[str], tmp_path: Path) -> None:
+    """A PG of few writes has the new OSD in its acting set at once, as on 16.2.15: nothing but its
+    state tells the next mgr that it is not where it is to be."""
+    session = limited(tmp_path)
+    for pg in session.cluster.pgs.values():
+        pg.writes = 50
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    assert session.cluster.map.acting(pg.pgid) == session.cluster.map.up[pg.pgid] != pg.held and (
+        session.mgr.get("pg_progress")["pgs"][pg.pgid]["state"] == "activating+degraded")
+    run(session, *comes, "sim run 4m")
+    assert not pg.withheld_by and set(session.cluster.map.up[pg.pgid]) == set(pg.held)
+    session.close()
+
+
+def test_what_a_new_primary_withholds_does_not_count_as_arrived(tmp_path: Path) -> None:
+    session = limited(tmp_path, 15, 15)
+    pg = withheld_by_primary(session)
     run(session, "equilibrium off", "sim run 25m")
     assert pg.withheld_by and any(pg.pgid in line for line in lines(session)), lines(session)
     run(session, "equilibrium on", "sim run 10m")
@@ -226,10 +272,11 @@ def test_where_an_osd_is_down_the_command_is_named(is_holder: bool, tmp_path: Pa
     session.close()
 
 
-def test_off_after_a_failover_names_it_as_well(tmp_path: Path) -> None:
-    session = limited(tmp_path)
+@pytest.mark.parametrize("as_primary", [False, True])
+def test_off_after_a_failover_names_it_as_well(as_primary: bool, tmp_path: Path) -> None:
+    session = limited(tmp_path, *((15, 15) if as_primary else ()))
     run(session, "equilibrium on")
-    pg = first_withheld(session)
+    pg = withheld_by_primary(session) if as_primary else first_withheld(session)
     run(session, "equilibrium off", "sim failover", "sim run 10m")
     assert pg.withheld_by and lines(session)
     followed(session)

@@ -59,7 +59,7 @@ def two_classes() -> Cluster:
 
 @pytest.mark.parametrize("state, word", [
     ("active_undersized_degraded", "degraded"), ("active_degraded", "degraded"),
-    ("peering", "inactive"), ("down", "inactive"), ("unknown", "inactive")])
+    ("peering", "inactive"), ("down", "inactive"), ("unknown", "not reported")])
 def test_trouble_reaches_pools_on_the_same_osds_only(state: str, word: str) -> None:
     small = two_classes()
     small.pg_status = {"pgs_by_pool_state": [states(1, **{state: 3}), states(2, active_clean=1)]}

@@ -17,7 +17,7 @@ from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, changing_pg_nu
 from ...execution.outcomes import ExcludedPgs, Items, held
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
-    RECOVERY, STRANDED, STUCK, THROTTLED, ClusterView)
+    RECOVERY, STRANDED, STUCK, THROTTLED, UNREPORTED, ClusterView)
 from ...observation.refusals import NEAR, fullest_osds
 from ...plan.options import (
     FILL_MARGIN, HARD_SHARE, PgShardLimits, effective_fill_limit, raised_nearfull_ratio)
@@ -29,6 +29,7 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Snapshot
+from ...snapshot.osds import SILENT_SECONDS
 from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
 from ..answer import Row
 
@@ -105,15 +106,22 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
     snapshot = view.snapshot
     down, full = [[snapshot.osds[osd] for osd in view.troubles[what]] for what in (DOWN, FULL)]
     # PGs that peer are inactive for a moment
-    short = {what for what in (INACTIVE, STRANDED) for since in view.troubles[what].values()
+    short = {what for what in (INACTIVE, UNREPORTED, STRANDED) for since in view.troubles[what].values()
              if down or snapshot.taken_at - since >= TRANSIENT_SECONDS}
     # what is out is missed where PGs are short of OSDs, or wait for room
     down = [osd for osd in down if osd.is_in or short or view.too_full]
     paused = ["pause"] if any(flag.startswith("pause") for flag in snapshot.flags) else []
     if not (down or full or short or paused):
         return None
-    inactive = {pool: states.inactive for pool, states in snapshot.pool_states.items()
-                if states.inactive and INACTIVE in short}
+    inactive = {pool: states.inactive - states.unreported
+                for pool, states in snapshot.pool_states.items()
+                if states.inactive > states.unreported and INACTIVE in short}
+    unreported = {pool: states.unreported for pool, states in snapshot.pool_states.items()
+                  if states.unreported and UNREPORTED in short}
+    is_new = unreported and snapshot.taken_at - min(
+        view.troubles[UNREPORTED].values()) < SILENT_SECONDS
+    silent = [f"osd.{osd.id}" for osd in snapshot.osds.values() if osd.up and osd.is_in and (
+        osd.id in snapshot.stale_osds or not osd.has_statistics)] if unreported else []
     stranded = snapshot.skipped[NO_OSD_FOR_SHARD] if STRANDED in short else 0
     flags = [flag for flag in _FLAGS if flag in snapshot.flags and (
         down or short and flag not in _OF_OSDS)]
@@ -126,7 +134,10 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
              else f"'ceph osd unset {flags[-1]}'" if flags and any(
                  states.degraded for states in snapshot.pool_states.values())
              else "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"
-             if stranded else
+             if stranded else "nothing; it ends by itself when their OSDs have reported"
+             if is_new and not inactive else
+             f"restart {silent[0]}, or 'ceph mgr fail' where many OSDs do not report"
+             if silent and not inactive else
              "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'")
     fills = named([f"osd.{osd.id} ({format_percent(osd.utilization)}%)" for osd in sorted(
         full, key=lambda osd: -(osd.utilization or 0.0))], _NAMED)
@@ -139,6 +150,11 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
          f" {format_percent(snapshot.full_ratio)}%{_seen(view, FULL)}"),
         (inactive, f"{plural(sum(inactive.values()), 'PG')} of {_pools(inactive, snapshot)} cannot"
          f" be read or written{_seen(view, INACTIVE)}"),
+        (unreported, f"{plural(sum(unreported.values()), 'PG')} of {_pools(unreported, snapshot)} "
+         + (f"{'has' if sum(unreported.values()) == 1 else 'have'} not been reported yet since this"
+            " mgr became active" if is_new else "as far as is known cannot be read or written")
+         + (f": {named(silent, _NAMED)} {'does' if len(silent) == 1 else 'do'} not report"
+            if silent else "") + _seen(view, UNREPORTED)),
         (stranded and not down and not inactive, f"{plural(stranded, 'PG')}"
          f" {'has' if stranded == 1 else 'have'} no OSD for a shard{_seen(view, STRANDED)}"),
     ) if holds]
@@ -147,7 +163,8 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
                 [at for seen in view.troubles.values() for at in seen.values()],
                 default=snapshot.taken_at),
             "down_osds": [osd.id for osd in down], "full_osds": [osd.id for osd in full],
-            "inactive_pgs": sum(inactive.values()), "flags": flags + paused}
+            "inactive_pgs": sum(inactive.values()) + (
+                0 if is_new else sum(unreported.values())), "flags": flags + paused}
 
 
 def _start(down: Sequence[Osd], snapshot: Snapshot) -> str:

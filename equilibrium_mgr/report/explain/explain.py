@@ -529,8 +529,9 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     if osd.drained:
         return _drained_reason(osd.id, what, context)
     if obstacle is not None:
-        return _reason(what, codes.TARGET_UNAVAILABLE, f"no shard may go to it: it is {obstacle}",
-                       osd=osd.id)
+        return _reason(what, codes.STALE_STATISTICS if obstacle == "without statistics"
+                       else codes.TARGET_UNAVAILABLE,
+                       f"no shard may go to it: it is {obstacle}", osd=osd.id)
     if context.is_too_full and context.view.too_full[0].osd == osd.id:
         return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
                            context.view.too_full[0].sentence())

@@ -253,13 +253,14 @@ class SizeModel:
             data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
             # some of its OSDs may not have all of it; what nobody reports is not known to move
             lacks = "clean" not in record.state and not record.is_unknown
+            is_activating = "activating" in record.state   # an OSD may withhold it
             is_plain = acting is up and not lacks and pgid not in came
             for position, osd in enumerate(acting):
                 sums = self._osds.get(osd)
                 if sums is None:
                     continue
                 part = data * ratios[position] if position < len(ratios) else data
-                sums.pgs += 1
+                sums.pgs += not is_activating
                 if is_plain or not (lacks or (pgid, osd) in self._came):
                     sums.whole[pool.id] = sums.whole.get(pool.id, 0) + part
                     sums.omap += shard.omap_bytes
@@ -277,7 +278,7 @@ class SizeModel:
                 part = data * ratios[position] if position < len(ratios) else data
                 sums.change[pool.id] = sums.change.get(pool.id, 0) + part
                 if osd not in acting:
-                    sums.pgs += 1
+                    sums.pgs += not is_activating
                     sums.may[pool.id] = sums.may.get(pool.id, 0) + part
         self._add_undeleted(look)
 

@@ -50,7 +50,19 @@ def test_what_its_new_primary_withholds_is_not_reported_and_waits_for_room(
     assert session.cluster.map.acting("2.1") == (4, 0, 3)
     assert session.cluster.pgs["2.1"].reported_epoch == epoch
     assert state(session, "2.1") == "active+clean" and num_pgs(session, 4) == here + 1
+    known = session.mgr.get("pg_status")
+    assert "unknown_pgs_ratio" not in known
+    session.command("sim failover")   # the next mgr knows it from the osdmap alone
+    session.command("sim run 1h")
+    record = session.mgr.get("pg_stats")["pg_stats"][1]
+    assert (record["state"], record["up"], record["acting_primary"]) == ("unknown", [], -1)
+    assert session.mgr.get("pg_progress")["pgs"]["2.1"] == {
+        "state": "unknown", "num_bytes": 0, "num_bytes_recovered": 0, "reported_epoch": 0}
+    assert session.mgr.get("pg_status")["unknown_pgs_ratio"] == 0.5
+    assert session.mgr.get("pg_status")["num_objects"] * 2 == known["num_objects"]
+    assert len(session.mgr.get("osd_stats")["osd_stats"]) == 6
     session.command("osd rm-pg-upmap-items 2.0")
     session.command("sim run 1h")
+    assert session.mgr.get("pg_stats")["pg_stats"][1]["state"] == "active+clean"
     assert session.cluster.pgs["2.1"].reported_epoch > epoch
     assert session.cluster.pgs["2.1"].held == (4, 0, 3) and num_pgs(session, 4) == here + 1
