@@ -51,6 +51,8 @@ def test_an_osd_that_is_down_and_out_is_named_where_pgs_find_no_room(tmp_path: P
         "sim run 30m")
     assert explained(session, "")["action"].startswith("start osd.9 of h3")
     assert ask(session, "status")["outage"]["down_osds"] == [9]
+    run(session, "osd set noout", "sim run 1m")   # too late to keep anything
+    assert ask(session, "status")["outage"]["flags"] == []
     session.close()
 
 

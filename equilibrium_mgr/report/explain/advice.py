@@ -37,7 +37,6 @@ from ..answer import Row
 #: Flags of the osdmap that an outage is the longer for, and what each does.
 _FLAGS = {"noout": "keeps Ceph from rebuilding their data elsewhere", "noup": "keeps OSDs down",
           "norecover": "holds up recovery", "nobackfill": "holds up backfill"}
-_OF_OSDS = ("noout", "noup")
 _NAMED = 3
 #: Of these the figures of the action take longer than a status may.
 _EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
@@ -123,8 +122,9 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
     silent = [f"osd.{osd.id}" for osd in snapshot.osds.values() if osd.up and osd.is_in and (
         osd.id in snapshot.stale_osds or not osd.has_statistics)] if unreported else []
     stranded = snapshot.skipped[NO_OSD_FOR_SHARD] if STRANDED in short else 0
+    # what is out is rebuilt whatever noout says
     flags = [flag for flag in _FLAGS if flag in snapshot.flags and (
-        down or short and flag not in _OF_OSDS)]
+        any(osd.is_in for osd in down) if flag == "noout" else down or short and flag != "noup")]
     misplaced = [host for host in unused_hosts(snapshot) if host["pool"]]
     # clients come last: with too few OSDs they would write to what is left
     helps = (_start(down, snapshot) if down else "'ceph osd unset pause'" if paused
