@@ -1,4 +1,4 @@
-"""`drain add`, `drain rm` and `drain ls`. OSDs are given by id or name, or by a bucket above them."""
+"""`drain add`, `drain rm` and `drain ls`: OSDs by id or name, or by a bucket above them."""
 from __future__ import annotations
 
 import errno

@@ -35,7 +35,7 @@ class _PoolSums:
 
     def __init__(self) -> None:
         self.pgs = 0                 # of all, reported or not
-        #: sums of weights (see _weight): of all, of PGs with figures, of what has come to the latter
+        #: sums of weights (_weight): of all, of PGs with figures, of what has come to the latter
         self.weight = self.known_weight = self.came_weight = 0
         self.had = [0, 0, 0]         # sums of the figures that PGs had
         #: for each figure: factor of what a PG had; part of a weight, for what has come, and for a

@@ -1,4 +1,4 @@
-"""`status` says where the urgent misplaced limit is in effect, and what a new mgr does not know yet."""
+"""`status` says where the urgent misplaced limit is in effect, and what a new mgr does not know."""
 from __future__ import annotations
 
 from typing import Callable

@@ -202,7 +202,8 @@ def test_what_a_new_primary_withholds_is_taken_back_by_the_next_mgr(
     session.close()
 
 
-@pytest.mark.parametrize("comes", [[], ["sim failover"], ["sim run 45s", "sim mgr fail takeover=5s"]])
+@pytest.mark.parametrize("comes", [
+    [], ["sim failover"], ["sim run 45s", "sim mgr fail takeover=5s"]])
 def test_what_its_log_would_fill_is_taken_back(comes: List[str], tmp_path: Path) -> None:
     """A PG of few writes has the new OSD in its acting set at once, as on 16.2.15: nothing but its
     state tells the next mgr that it is not where it is to be."""

@@ -105,7 +105,8 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
     snapshot = view.snapshot
     down, full = [[snapshot.osds[osd] for osd in view.troubles[what]] for what in (DOWN, FULL)]
     # PGs that peer are inactive for a moment
-    short = {what for what in (INACTIVE, UNREPORTED, STRANDED) for since in view.troubles[what].values()
+    short = {what for what in (INACTIVE, UNREPORTED, STRANDED)
+             for since in view.troubles[what].values()
              if down or snapshot.taken_at - since >= TRANSIENT_SECONDS}
     # what is out is missed where PGs are short of OSDs, or wait for room
     down = [osd for osd in down if osd.is_in or short or view.too_full]
