@@ -93,8 +93,9 @@ class TooFull(NamedTuple):
 
     def sentence(self) -> str:
         """For people: the PGs and the OSD."""
-        return (f"pg {named(self.pgids, _PGS_NAMED)} in {self.state}: osd.{self.osd} is too full,"
-                f" at {self.utilization:.4f} with {self.ratio_name} {self.ratio:.4f}")
+        verb = "is" if self.utilization >= self.ratio else "with what comes would be"
+        return (f"pg {named(self.pgids, _PGS_NAMED)} in {self.state}: osd.{self.osd} {verb} too"
+                f" full, at {self.utilization:.4f} with {self.ratio_name} {self.ratio:.4f}")
 
     def to_json(self, full_ratio: float) -> Dict[str, Any]:
         """The same, JSON-ready."""
