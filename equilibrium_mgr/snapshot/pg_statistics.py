@@ -41,6 +41,8 @@ class _PoolSums:
         #: for each figure: factor of what a PG had; part of a weight, for what has come, and for a
         #: PG without figures
         self.rules: List[Tuple[float, float, float]] = []
+        #: a PG with objects shows no omap, as until its deep scrub
+        self.lacks_omap = False
         self.is_resized = self.has_grown = self.tells_omap_objects = False
 
     def set_rules(self, totals: Optional[Mapping[str, Any]], resized: bool) -> None:
@@ -54,8 +56,11 @@ class _PoolSums:
         for name, had in zip(_FIGURES, self.had):
             share = max(0, totals.get(name, 0)) / max(1, self.weight)
             known = share * self.known_weight
-            self.rules.append((min(1.0, known / max(1, had)),
-                               max(0.0, known - had) / max(1, self.came_weight), share))
+            more = max(0.0, known - had)
+            if name == _FIGURES[1] and self.lacks_omap:
+                more = 0.0   # a deep scrub has shown it; which, the next full reading tells
+            self.rules.append((min(1.0, known / max(1, had)), more / max(1, self.came_weight),
+                               share))
 
     def figures(self, had: Optional[Full], num_bytes: int) -> Figures:
         """Present figures of a PG that has reported; 0 objects only where it is certainly empty."""
@@ -112,7 +117,7 @@ class PgStatistics:
             objects = max(0, stat.get("num_objects", 0))
             self._full[pg["pgid"]] = (objects, max(0, stat.get("num_omap_bytes", 0)),
                                       stat.get("num_objects_omap", -1),
-                                      stat.get("num_bytes", 0))
+                                      max(0, stat.get("num_bytes", 0)))
             up, acting = pg.get("up", ()), pg.get("acting", ())
             moving = sum([osd not in acting for osd in up])
             # one that is down or peers counts nothing (PeeringState::update_calc_stats)
@@ -176,11 +181,13 @@ class PgStatistics:
             sums = pools.setdefault(pool, _PoolSums())
             sums.pgs += 1
             if not _is_silent(pg):
-                weight = _weight(max(0, pg.get("num_bytes", 0)))
+                num_bytes = max(0, pg.get("num_bytes", 0))
+                weight = _weight(num_bytes)
                 sums.weight += weight
                 if had is not None:
                     sums.known_weight += weight
-                    sums.came_weight += _weight(pg.get("num_bytes", 0) - had[3])
+                    sums.came_weight += _weight(num_bytes - had[3])
+                    sums.lacks_omap |= had[0] > 0 >= had[1]
                     sums.had = [sum_ + max(0, one) for sum_, one in zip(sums.had, had)]
         totals = {pool["poolid"]: pool.get("stat_sum", {}) for pool in pool_stats}
         for pool, sums in pools.items():

@@ -45,6 +45,23 @@ def test_growth_of_the_pool_goes_where_bytes_have_come() -> None:
     assert [(r.num_objects, r.omap_bytes) for r in now.values()] == [(36, 350), (14, 150)]
 
 
+def test_omap_that_a_deep_scrub_shows_measures_no_other_pg() -> None:
+    """Of PGs with equally much one had shown it at the full reading, and another has since; what a
+    PG without a figure has is estimated."""
+    reader = Reader([pg_stat("1.0", omap=900), pg_stat("1.1"), pg_stat("1.2")],
+                    [pool_stat(1, 30, 900)])
+    now = reader.read({f"1.{ps}": progress() for ps in range(3)}, [pool_stat(1, 30, 1800)])
+    assert [record.omap_bytes for record in now.values()] == [900, 0, 0]
+
+
+def test_bytes_below_zero_are_none_that_have_gone() -> None:
+    """Statistics of a PG may be wrong until its scrub."""
+    reader = Reader([pg_stat("1.0", num_bytes=-10 ** 9), pg_stat("1.1", num_bytes=1000)],
+                    [pool_stat(1, 20)])
+    now = reader.read({"1.0": progress(-10 ** 9), "1.1": progress(3000)}, [pool_stat(1, 30)])
+    assert [record.num_objects for record in now.values()] == [10, 20]
+
+
 def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
     reader = Reader([pg_stat(f"1.{n:x}", 20, 8) for n in range(2)], [pool_stat(1, 40, 16)])
     now = reader.read({"1.0": progress(500), "1.1": progress(1000), "1.2": progress(500)},
