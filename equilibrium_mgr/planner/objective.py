@@ -46,7 +46,7 @@ is taken, in bytes moved:
     score =   free_space · Σ (free bytes that the data pools gain)
             + min_free_space · (free bytes that the data pool gains that gains least)
             - far_free_space · Σ (free bytes that data pools lack to near_space · E_g)
-            - (bytes displaced)
+            - (bytes displaced) - beyond_share · (bytes on OSDs beyond their shares)
             - Σ_S size(S) · (max_utilization · (U_S - B_S)
                              + far_max_utilization · max(0, U_S - F_S))
 
@@ -113,6 +113,7 @@ class ScoreWeights(NamedTuple):
     far_free_space: float = 0.8
     max_utilization: float = 1.5
     far_max_utilization: float = 8.0
+    beyond_share: float = 4.0   # more than the moves cost that take it off
 
 
 _SPACE = Weights()

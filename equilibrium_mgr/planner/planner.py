@@ -170,7 +170,10 @@ def score_placement(placement: PlacementState, sets: Sequence[OsdSetState],
     displaced = sum(change.bytes * len(change.moves) for change in wanted_changes(placement))
     score = (score_weights.free_space * sum(gained)
              + score_weights.min_free_space * min(gained, default=0.0)
-             - score_weights.far_free_space * missing - displaced)
+             - score_weights.far_free_space * missing - displaced
+             - score_weights.beyond_share * sum([
+                 max(0, placement.used_bytes[i] - limit)
+                 for i, limit in placement.share_limit_bytes.items()]))
     for osd_set in sets:
         highest = osd_set.max_utilization(placement)
         score -= osd_set.size_bytes * (
@@ -261,6 +264,7 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
     for change in beginning:
         for source, target in change.moves:
             other.move(change.pg, source, target)
+    other.share_limit_bytes.update(placement.share_limit_bytes)
     search.run()
     placement.observers.clear()
 

@@ -16,7 +16,9 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 
 from equilibrium_mgr.plan.model import Plan
 from equilibrium_mgr.plan.options import AIMS, PlanOptions
+from equilibrium_mgr.plan.usage import bytes_beyond_share
 from equilibrium_mgr.snapshot.model import Snapshot
+from tests.properties.planned import Planned
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.few import few
 from tests.support.plan_legality import assert_legal, ended_plan
@@ -206,3 +208,11 @@ def test_each_step_of_a_gradual_change_is_followed(seed: int, crush: bool,
         placement = {pgid: list(up) for pgid, up in end.up.items()}
         still = ended_plan(follow_up(snapshot, plan.changes))
         assert_respected(follow_up(snapshot, plan.changes), still, shares)
+
+
+@pytest.mark.parametrize("seed", few([2123, 2146, 2035], 1))
+def test_of_several_searches_one_that_leaves_less_beyond_shares_is_taken(seed: int) -> None:
+    """To leave it there costs no bytes, and counted as cheap."""
+    case = Planned(seed)
+    assert bytes_beyond_share(case.snapshot) and case.plan.moves
+    assert not bytes_beyond_share(case.later)
