@@ -5,7 +5,8 @@ hourly. In between `pg_progress` has each PG's bytes, state and recovered bytes,
 the present objects and omap of each pool, and the copies that it lacks. Objects and omap are
 apportioned to the pool's PGs: to one without a figure, as its OSDs had not reported at the last
 full reading, or as the pool was split or merged since, by its bytes; to the others by what they had
-then, and what has come since by the bytes that have come to them.
+then, and what has come since by the bytes that have come to them where objects are as large as
+before, and else by one factor for all.
 """
 from __future__ import annotations
 
@@ -20,6 +21,9 @@ from ..runtime.time_slice import piecewise
 from .model import PgRecord, pool_of
 
 
+#: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
+#: that its PGs had say little about the many that have come since.
+_MOST_GROWTH = 4.0
 _PGS_A_PIECE = 200   # before it gives way again: well below a millisecond
 #: What only a full reading has of a PG, and `stat_sum` of a pool: objects, bytes of omap, objects
 #: that have omap (-1 where not known).
@@ -37,7 +41,7 @@ class _PoolSums:
         self.pgs = 0                 # of all, reported or not
         #: sums of weights (_weight): of all, of PGs with figures, of what has come to the latter
         self.weight = self.known_weight = self.came_weight = 0
-        self.had = [0, 0, 0]         # sums of the figures that PGs had
+        self.had = [0, 0, 0, 0]      # sums of the figures that PGs had, and of their bytes then
         #: for each figure: factor of what a PG had; part of a weight, for what has come, and for a
         #: PG without figures
         self.rules: List[Tuple[float, float, float]] = []
@@ -53,12 +57,21 @@ class _PoolSums:
             return
         self.is_resized, self.tells_omap_objects = resized, _FIGURES[2] in totals
         self.has_grown = totals.get(_FIGURES[0], 0) > self.had[0]
+        share = max(0, totals.get(_FIGURES[0], 0)) / max(1, self.weight)
+        objects, num_bytes = self.had[0], self.had[3]
+        # bytes tell where objects came only if these are as large as the others
+        as_large = self.came_weight * objects
+        more = max(0.0, share * self.known_weight - objects) * num_bytes
+        by_had = objects and not 0.8 * as_large <= more <= 1.25 * as_large
         for name, had in zip(_FIGURES, self.had):
             share = max(0, totals.get(name, 0)) / max(1, self.weight)
             known = share * self.known_weight
             more = max(0.0, known - had)
             if name == _FIGURES[1] and self.lacks_omap:
                 more = 0.0   # a deep scrub has shown it; which, the next full reading tells
+            elif by_had and had and known <= _MOST_GROWTH * had:
+                self.rules.append((known / had, 0.0, share))
+                continue
             self.rules.append((min(1.0, known / max(1, had)), more / max(1, self.came_weight),
                                share))
 

@@ -58,8 +58,17 @@ def test_bytes_below_zero_are_none_that_have_gone() -> None:
     """Statistics of a PG may be wrong until its scrub."""
     reader = Reader([pg_stat("1.0", num_bytes=-10 ** 9), pg_stat("1.1", num_bytes=1000)],
                     [pool_stat(1, 20)])
-    now = reader.read({"1.0": progress(-10 ** 9), "1.1": progress(3000)}, [pool_stat(1, 30)])
+    now = reader.read({"1.0": progress(-10 ** 9), "1.1": progress(1500)}, [pool_stat(1, 30)])
     assert [record.num_objects for record in now.values()] == [10, 20]
+
+
+def test_objects_without_bytes_do_not_follow_bytes_of_few_others() -> None:
+    """Directories come to all PGs of a metadata pool, and segments of the journal to one."""
+    reader = Reader([pg_stat(f"1.{ps}", 5000, num_bytes=10 ** 7) for ps in range(4)],
+                    [pool_stat(1, 20_000)])
+    now = reader.read({f"1.{ps}": progress(10 ** 7 + (4 * 10 ** 7 if ps == 0 else 0))
+                       for ps in range(4)}, [pool_stat(1, 24_000)])
+    assert [record.num_objects for record in now.values()] == [6000] * 4
 
 
 def test_pgs_that_were_split_since_the_full_reading_have_their_part_by_bytes() -> None:
