@@ -264,7 +264,7 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
     for change in beginning:
         for source, target in change.moves:
             other.move(change.pg, source, target)
-    other.share_limit_bytes.update(placement.share_limit_bytes)
+    other.share_limit_bytes.update(placement.share_limit_bytes)   # a Search sets them
     search.run()
     placement.observers.clear()
 

@@ -24,6 +24,9 @@ from .model import PgRecord, pool_of
 #: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
 #: that its PGs had say little about the many that have come since.
 _MOST_GROWTH = 4.0
+#: Where objects that came are so nearly as large as those before (a ratio, and its inverse), bytes
+#: tell which PGs got them. Of small objects beside large ones they do not.
+_AS_LARGE = 0.8
 _PGS_A_PIECE = 200   # before it gives way again: well below a millisecond
 #: What only a full reading has of a PG, and `stat_sum` of a pool: objects, bytes of omap, objects
 #: that have omap (-1 where not known).
@@ -57,19 +60,17 @@ class _PoolSums:
             return
         self.is_resized, self.tells_omap_objects = resized, _FIGURES[2] in totals
         self.has_grown = totals.get(_FIGURES[0], 0) > self.had[0]
-        share = max(0, totals.get(_FIGURES[0], 0)) / max(1, self.weight)
-        objects, num_bytes = self.had[0], self.had[3]
-        # bytes tell where objects came only if these are as large as the others
-        as_large = self.came_weight * objects
-        more = max(0.0, share * self.known_weight - objects) * num_bytes
-        by_had = objects and not 0.8 * as_large <= more <= 1.25 * as_large
-        for name, had in zip(_FIGURES, self.had):
-            share = max(0, totals.get(name, 0)) / max(1, self.weight)
+        shares = [max(0, totals.get(name, 0)) / max(1, self.weight) for name in _FIGURES]
+        objects, _, _, num_bytes = self.had
+        came = max(0.0, shares[0] * self.known_weight - objects) * num_bytes
+        as_large = self.came_weight * objects   # what came, if its objects are as large as those
+        bytes_tell = came and _AS_LARGE * as_large <= came <= as_large / _AS_LARGE
+        for name, share, had in zip(_FIGURES, shares, self.had):
             known = share * self.known_weight
             more = max(0.0, known - had)
             if name == _FIGURES[1] and self.lacks_omap:
                 more = 0.0   # a deep scrub has shown it; which, the next full reading tells
-            elif by_had and had and known <= _MOST_GROWTH * had:
+            elif not bytes_tell and 0 < had <= known <= _MOST_GROWTH * had:
                 self.rules.append((known / had, 0.0, share))
                 continue
             self.rules.append((min(1.0, known / max(1, had)), more / max(1, self.came_weight),
