@@ -462,7 +462,7 @@ class Balancer:
         seen = with_holders_of_log(snapshot, rows, pgids)
         plan = cancel_plan(seen._replace(osds={   # of a drained one, too
             osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()}),
-            rows, lambda row: row.pgid in pgids).plan
+            rows, lambda row: row.pgid in pgids and not row.takes_back).plan
         execution = Execution("", [   # where an OSD is to lose it that does not hold it
             change for change in plan.changes for pg in (seen.pgs[change.pgid],)
             if not set(change.up_before) - set(change.up_after) <= {

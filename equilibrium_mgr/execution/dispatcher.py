@@ -74,6 +74,8 @@ class UpmapDispatcher:
         #: whether PGs have to be looked at, whatever else is to be done: of what was sent some are
         #: not seen to be active
         self.is_watched = False
+        #: PGs with upmap items that this mgr has not seen active yet; None before the first look
+        self._unseen: Optional[FrozenSet[str]] = None
         #: PG that the last mgr has taken back → (when, OSDs of which one has withheld it)
         self._taken_back: Mapping[str, Tuple[float, AbstractSet[int]]] = {}
         self._inactive = InactivePools()
@@ -112,15 +114,21 @@ class UpmapDispatcher:
                      default=0) if self.pending.entries else 0
         waiting = [pg for pg in snapshot.in_flight().values() if "activating" in pg.state
                    or self.pending.is_unreported(pg, newest)]
-        # where the last mgr has sent it, nothing else may tell this one that it is to move: it has
-        # its new OSD in the acting set; or nobody has ever reported it, though its primary reports
-        waiting += [pg for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)
+        # where the last mgr has sent it, nothing else may tell this one that it is to move: a moment
+        # ago, and it has its new OSD in the acting set; or nobody has ever reported it, though its
+        # OSDs report
+        self._unseen = frozenset([
+            pgid for pgid in piecewise(
+                snapshot.upmap_items if self._unseen is None else self._unseen, _PGS_A_PIECE)
+            if pgid in snapshot.pgs and "active" not in snapshot.pgs[pgid].state])
+        waiting += [pg for pg in (snapshot.pgs[pgid] for pgid in sorted(self._unseen))
                     if pg.acting == pg.up and not pg.is_moving and any(
                         osd in pg.up and "activating" in pg.state
+                        and "degraded" in pg.state and pg.pgid in self._gateway.sent_before
                         or osd in pg.up[:1] and pg.immovable is NO_STATISTICS
-                        and snapshot.osds[osd].has_statistics
-                        for _, osd in snapshot.upmap_items.get(pg.pgid, ()))
-                    ] if any(one.inactive for one in snapshot.pool_states.values()) else []
+                        and all(snapshot.osds[one].has_statistics
+                                for one in pg.up if one in snapshot.osds)
+                        for _, osd in snapshot.upmap_items.get(pg.pgid, ()))]
         self.is_watched = bool(waiting) or any(   # of what is pending some has not reported since
             pgid in snapshot.pgs and snapshot.pgs[pgid].reported_epoch < entry.epoch
             for pgid, entry in self.pending.entries.items())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ..crush.placement import NO_OSD
 from ..plan.model import (
     CANCEL, UNDO, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
 from ..plan.options import AIMS
@@ -80,18 +81,24 @@ def with_holders_of_log(snapshot: Snapshot, rows: Sequence[ChangeRow],
                         pgids: Iterable[str]) -> Snapshot:
     """The snapshot with PGs that an OSD withholds, and that this mgr has not seen clean, where
     their data is: by the items before the last change, by the log, or where that does not have it
-    by those that do not lead to their primary."""
-    before = {row.pgid: row.before for row in rows
-              if row.after == snapshot.upmap_items.get(row.pgid, ())}
+    and nobody reports the PG by those that do not lead to its primary. OSDs that serve a PG in
+    place of others of its up set have its data, whatever the log has."""
+    unclear = {pg.pgid: pg for pg in [snapshot.pgs[pgid] for pgid in pgids]
+               if pg.doubtful_holders or not pg.is_moving}
+    before = {pg.pgid: tuple([pair for pair in snapshot.upmap_items.get(pg.pgid, ())
+                              if pair[1] != pg.up[0]])
+              for pg in unclear.values() if pg.immovable is NO_STATISTICS}
+    before.update({row.pgid: row.before for row in rows if row.pgid in unclear
+                   and row.after == snapshot.upmap_items.get(row.pgid, ())
+                   and not row.takes_back and _is_mapped_alike(snapshot, row)})
+    located = [(unclear[pgid], _up_with(snapshot, unclear[pgid], items))
+               for pgid, items in before.items()]
     return snapshot._replace(pgs={**snapshot.pgs, **{
         pg.pgid: pg._replace(
-            doubtful_holders=False,
-            immovable=None if pg.immovable is NO_STATISTICS else pg.immovable,
-            holders=_up_with(snapshot, pg, before.get(pg.pgid, tuple([
-                pair for pair in snapshot.upmap_items.get(pg.pgid, ())
-                if pair[1] != pg.up[0]]))))
-        for pg in [snapshot.pgs[pgid] for pgid in pgids]
-        if pg.doubtful_holders or not pg.is_moving}})
+            doubtful_holders=False, holders=holders,
+            immovable=None if pg.immovable is NO_STATISTICS else pg.immovable)
+        for pg, holders in located
+        if pg.acting == pg.up or {NO_OSD, *holders}.issuperset(pg.acting)}})
 
 
 def has_not_begun(pg: Pg) -> bool:

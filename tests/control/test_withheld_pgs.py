@@ -219,6 +219,50 @@ def test_what_its_log_would_fill_is_taken_back(comes: List[str], tmp_path: Path)
     session.close()
 
 
+def balanced(tmp_path: Path) -> Tuple[Session, Dict[str, Any]]:
+    """A cluster to which all has come that was sent, and the upmap items that brought it."""
+    session = open_cluster("random", 27, tmp_path)
+    run(session, "equilibrium on", "sim run 4h")
+    assert not session.cluster.unclean and session.cluster.map.upmap_items
+    return session, dict(session.cluster.map.upmap_items)
+
+
+@pytest.mark.parametrize("comes", [[], ["sim failover"], ["sim run 30s", "sim failover"]])
+def test_what_came_long_ago_is_not_taken_back_as_it_activates_slowly(
+        comes: List[str], tmp_path: Path) -> None:
+    """As after the restart of an OSD that is busy, or withholds what CRUSH sends it."""
+    session, items = balanced(tmp_path)
+    for pgid in items:
+        pg = session.cluster.pgs[pgid]
+        pg.withheld_by, session.cluster.unclean[pgid] = frozenset(pg.held[:1]), pg
+        pg.reported_epoch = session.cluster.map.epoch
+        pg.forget_reports()
+    assert {session.mgr.get("pg_progress")["pgs"][pgid]["state"] for pgid in items} == {
+        "activating+degraded"}
+    run(session, *comes, "sim run 10m")
+    assert session.cluster.map.upmap_items == items and not lines(session)
+    session.close()
+
+
+@pytest.mark.parametrize("writes", [50, 0])   # by log recovery, or by backfill
+def test_what_crush_sends_to_an_osd_that_withholds_it_leaves_older_moves(
+        writes: int, tmp_path: Path) -> None:
+    session, items = balanced(tmp_path)
+    for pg in session.cluster.pgs.values():
+        pg.writes = writes or pg.writes
+    run(session, "config set osd mon_max_pg_per_osd 30",
+        "config set osd osd_max_pg_per_osd_hard_ratio 1", "sim run 10s", "sim osd out 3",
+        "sim run 20s")
+    older = {pgid for pgid in withheld(session) if session.cluster.pgs[pgid].withheld_by.isdisjoint(
+        osd for _, osd in items.get(pgid, ()))} & items.keys()
+    assert older
+    run(session, "sim failover", "sim run 10m")
+    assert {pgid: session.cluster.map.upmap_items.get(pgid) for pgid in older} == {
+        pgid: items[pgid] for pgid in older}
+    assert not [line for line in lines(session) for pgid in older if pgid in line]
+    session.close()
+
+
 def test_what_a_new_primary_withholds_does_not_count_as_arrived(tmp_path: Path) -> None:
     session = limited(tmp_path, 15, 15)
     pg = withheld_by_primary(session)
