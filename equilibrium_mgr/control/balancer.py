@@ -312,6 +312,8 @@ class Balancer:
                  for row in {row.pgid: row for row in sent}.values() if row.shards}, corrections,
                 {row.pgid: (row.at, {osd for _, osd in set(row.before) - set(row.after)})
                  for row in sent if row.takes_back})
+            # what OSDs withhold they may withhold since long ago
+            self.dispatcher.is_watched |= not self._journal.changes.is_empty
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
             try:
                 plan = None if name is None else self._plan_store.get(name)

@@ -129,7 +129,9 @@ class UpmapDispatcher:
                         and all(snapshot.osds[one].has_statistics
                                 for one in pg.up if one in snapshot.osds)
                         for _, osd in snapshot.upmap_items.get(pg.pgid, ()))]
-        self.is_watched = bool(waiting) or any(   # of what is pending some has not reported since
+        self.is_watched = bool(waiting) or any(
+            "unknown" in snapshot.pgs[pgid].state for pgid in self._unseen) or any(
+            # of what is pending some has not reported since
             pgid in snapshot.pgs and snapshot.pgs[pgid].reported_epoch < entry.epoch
             for pgid, entry in self.pending.entries.items())
         silent, now = self._gateway.silent_osds(_OLD_REPORT_SECONDS), snapshot.taken_at

@@ -75,6 +75,11 @@ class ChangeLog:
         return [row for rows in reversed(found) for row in rows]
 
     @property
+    def is_empty(self) -> bool:
+        """True where nothing was ever sent."""
+        return not self._parts
+
+    @property
     def first_known(self) -> Optional[ChangeRow]:
         """The oldest row, where older ones have been dropped: those of its episode too, perhaps."""
         parts = self._parts

@@ -317,12 +317,18 @@ def test_where_an_osd_is_down_the_command_is_named(is_holder: bool, tmp_path: Pa
     session.close()
 
 
-@pytest.mark.parametrize("as_primary", [False, True])
-def test_off_after_a_failover_names_it_as_well(as_primary: bool, tmp_path: Path) -> None:
-    session = limited(tmp_path, *((15, 15) if as_primary else ()))
+@pytest.mark.parametrize("off_for, gap", [("0s", "0s"), ("24h", "0s"), ("0s", "90s")])
+@pytest.mark.parametrize("as_primary, seed, limit", [
+    (False, 27, 25), (True, 15, 15), (True, 14, 15)])
+def test_off_after_a_failover_names_it_as_well(
+        as_primary: bool, seed: int, limit: int, off_for: str, gap: str, tmp_path: Path) -> None:
+    """Be it for a day, and where OSDs take their time to report to the new mgr."""
+    session = limited(tmp_path, seed, limit)
     run(session, "equilibrium on")
     pg = withheld_by_primary(session) if as_primary else first_withheld(session)
-    run(session, "equilibrium off", "sim failover", "sim run 10m")
+    osds = " ".join(map(str, session.cluster.map.osds))
+    run(session, "equilibrium off", f"sim run {off_for}", "sim failover",
+        f"sim stats gap {gap} {osds}", "sim run 10m")
     assert pg.withheld_by and lines(session)
     followed(session)
     assert not withheld(session)
