@@ -263,6 +263,21 @@ def test_what_crush_sends_to_an_osd_that_withholds_it_leaves_older_moves(
     session.close()
 
 
+def test_what_a_silent_primary_does_not_report_is_not_withheld_by_another(tmp_path: Path) -> None:
+    """By primary affinity not the first OSD of an erasure-coded PG leads it."""
+    session, items = balanced(tmp_path)
+    cluster = session.cluster
+    pgid = next(pgid for pgid in sorted(items)
+                if cluster.map.pools[cluster.pgs[pgid].pool_id]["type"] == 3
+                and cluster.map.up[pgid][0] in {osd for _, osd in items[pgid]})
+    run(session, f"sim osd primary-affinity {cluster.map.up[pgid][0]} 0", "sim run 5m")
+    leads = cluster.map.acting_primary(pgid)
+    assert leads not in (NO_OSD, cluster.map.up[pgid][0])
+    run(session, "sim failover", f"sim stats gap 12m {leads}", "sim run 8m")
+    assert cluster.map.upmap_items == items and not lines(session)
+    session.close()
+
+
 def test_what_a_new_primary_withholds_does_not_count_as_arrived(tmp_path: Path) -> None:
     session = limited(tmp_path, 15, 15)
     pg = withheld_by_primary(session)
