@@ -114,21 +114,18 @@ class UpmapDispatcher:
                      default=0) if self.pending.entries else 0
         waiting = [pg for pg in snapshot.in_flight().values() if "activating" in pg.state
                    or self.pending.is_unreported(pg, newest)]
-        # where the last mgr has sent it, nothing else may tell this one that it is to move: a moment
-        # ago, and it has its new OSD in the acting set; or nobody has ever reported it, though its
-        # OSDs report
+        # nobody has reported it to this mgr, though its OSDs report, and an item leads to its
+        # primary. One that activates with all OSDs in its acting set is left: it may have arrived
         self._unseen = frozenset([
             pgid for pgid in piecewise(
                 snapshot.upmap_items if self._unseen is None else self._unseen, _PGS_A_PIECE)
             if pgid in snapshot.pgs and "active" not in snapshot.pgs[pgid].state])
         waiting += [pg for pg in (snapshot.pgs[pgid] for pgid in sorted(self._unseen))
-                    if pg.acting == pg.up and not pg.is_moving and any(
-                        osd in pg.up and "activating" in pg.state
-                        and "degraded" in pg.state and pg.pgid in self._gateway.sent_before
-                        or osd in pg.up[:1] and pg.immovable is NO_STATISTICS
-                        and all(snapshot.osds[one].has_statistics
-                                for one in pg.up if one in snapshot.osds)
-                        for _, osd in snapshot.upmap_items.get(pg.pgid, ()))]
+                    if pg.immovable is NO_STATISTICS and pg.acting == pg.up and not pg.is_moving
+                    and all(snapshot.osds[osd].has_statistics
+                            for osd in pg.up if osd in snapshot.osds)
+                    and any(osd == pg.up[0]
+                            for _, osd in snapshot.upmap_items.get(pg.pgid, ()))]
         self.is_watched = bool(waiting) or any(
             "unknown" in snapshot.pgs[pgid].state for pgid in self._unseen) or any(
             # of what is pending some has not reported since

@@ -60,7 +60,8 @@ def test_what_an_osd_withholds_is_taken_back(
         figure(f"pg {move['pgid']} withheld by osd.{osd} at {3 * limit} PGs"
                f" ({', '.join(sorted(seen))}): back after {time.monotonic() - begun:.0f} s")
         equilibrium(cluster, "off")
-        workload.wait_clean(cluster)   # with the limit as it is
+        if not fails_over:   # the next mgr cannot tell those of log recovery from what has arrived
+            workload.wait_clean(cluster)   # with the limit as it is
     finally:
         cluster.ceph(f"tell osd.{osd} config unset mon_max_pg_per_osd")
         equilibrium(cluster, "off")
