@@ -120,8 +120,9 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
                   if states.unreported and UNREPORTED in short}
     is_new = unreported and snapshot.taken_at - min(
         view.troubles[UNREPORTED].values()) < SILENT_SECONDS
-    silent = [f"osd.{osd.id}" for osd in snapshot.osds.values() if osd.up and osd.is_in and (
-        osd.id in snapshot.stale_osds or not osd.has_statistics)] if unreported else []
+    alive = [osd for osd in snapshot.osds.values() if osd.up and osd.is_in]
+    silent = [f"osd.{osd.id}" for osd in alive if osd.id in snapshot.stale_osds
+              or not osd.has_statistics] if unreported else []
     stranded = snapshot.skipped[NO_OSD_FOR_SHARD] if STRANDED in short else 0
     # what is out is rebuilt whatever noout says
     flags = [flag for flag in _FLAGS if flag in snapshot.flags and (
@@ -137,7 +138,7 @@ def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional
              else "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"
              if stranded else "nothing; it ends by itself when their OSDs have reported"
              if is_new and not inactive else
-             f"restart {silent[0]}, or 'ceph mgr fail' where many OSDs do not report"
+             (f"restart {silent[0]}" if 2 * len(silent) <= len(alive) else "'ceph mgr fail'")
              if silent and not inactive else
              "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'")
     fills = named([f"osd.{osd.id} ({format_percent(osd.utilization)}%)" for osd in sorted(
