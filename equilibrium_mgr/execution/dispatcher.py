@@ -114,12 +114,12 @@ class UpmapDispatcher:
                      default=0) if self.pending.entries else 0
         waiting = [pg for pg in snapshot.in_flight().values() if "activating" in pg.state
                    or self.pending.is_unreported(pg, newest)]
-        # nobody has reported it to this mgr, though its OSDs report, and an item leads to its
-        # primary. One that activates with all OSDs in its acting set is left: it may have arrived
         self._unseen = frozenset([
             pgid for pgid in piecewise(
                 snapshot.upmap_items if self._unseen is None else self._unseen, _PGS_A_PIECE)
             if pgid in snapshot.pgs and "active" not in snapshot.pgs[pgid].state])
+        # nobody has reported it to this mgr, though its OSDs report, and an item leads to its
+        # primary. One that activates with all its OSDs in the acting set may have arrived: it stays
         waiting += [pg for pg in (snapshot.pgs[pgid] for pgid in sorted(self._unseen))
                     if pg.immovable is NO_STATISTICS and pg.acting == pg.up and not pg.is_moving
                     and all(snapshot.osds[osd].has_statistics
