@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Dict, Iterable, Sequence, Tuple
+from typing import Dict, Iterable, Tuple
 
 import pytest
 from tests.support.clusters.made_clusters import NAMES, plan_of_cluster, snapshot_of
