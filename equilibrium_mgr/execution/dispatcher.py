@@ -152,7 +152,7 @@ class UpmapDispatcher:
         """PGs that an OSD withholds, as it has too many (osd_max_pg_per_osd_hard_ratio by its own
         value): they are inactive until their upmap items are taken back."""
         return frozenset(pgid for pgid, since in self._activating.items()
-                         if snapshot.taken_at - since >= (
+                         if pgid in snapshot.pgs and snapshot.taken_at - since >= (
                              _ACTIVATING_SECONDS if "activating" in snapshot.pgs[pgid].state
                              else _UNREPORTED_SECONDS))
 

@@ -323,6 +323,21 @@ def test_off_that_comes_meanwhile_is_final(point: str, tmp_path: Path) -> None:
     session.close()
 
 
+def test_a_pool_that_is_deleted_while_it_is_taken_back_fails_no_round(tmp_path: Path) -> None:
+    """The answers of the monitors take a while, and the next batch goes in the same round."""
+    session = limited(tmp_path, 14, 15)
+    run(session, "equilibrium on")
+    pg = first_withheld(session)
+    run(session, "sim run 75s")
+    balancer = session.module.balancer
+    seen = balancer.observer.view.snapshot
+    later = seen._replace(taken_at=seen.taken_at + 200)
+    assert pg.pgid in balancer.dispatcher.withheld(later)
+    gone = {pgid: one for pgid, one in later.pgs.items() if one.pool != pg.pool_id}
+    assert pg.pgid not in balancer.dispatcher.withheld(later._replace(pgs=gone))
+    session.close()
+
+
 @pytest.mark.parametrize("is_holder", [True, False])
 def test_where_an_osd_is_down_the_command_is_named(is_holder: bool, tmp_path: Path) -> None:
     """The PG would lack a copy then, which nobody sends it to; a monitor takes it."""
