@@ -124,7 +124,7 @@ class UpmapDispatcher:
                     if pg.immovable is NO_STATISTICS and pg.acting == pg.up and not pg.is_moving
                     and all(snapshot.osds[osd].has_statistics
                             for osd in pg.up if osd in snapshot.osds)
-                    and any(osd == pg.up[0]
+                    and any(osd in pg.up[:1]
                             for _, osd in snapshot.upmap_items.get(pg.pgid, ()))]
         self.is_watched = bool(waiting) or any(
             "unknown" in snapshot.pgs[pgid].state for pgid in self._unseen) or any(

@@ -86,8 +86,9 @@ def with_holders_of_log(snapshot: Snapshot, rows: Sequence[ChangeRow],
     unclear = {pg.pgid: pg for pg in [snapshot.pgs[pgid] for pgid in pgids]
                if pg.doubtful_holders or not pg.is_moving}
     before = {pg.pgid: tuple([pair for pair in snapshot.upmap_items.get(pg.pgid, ())
-                              if pair[1] != pg.up[0]])
-              for pg in unclear.values() if pg.immovable is NO_STATISTICS}
+                              if pair[1] not in pg.up[:1]])
+              for pg in unclear.values() if pg.immovable is NO_STATISTICS
+              and not snapshot.pools[pg.pool].erasure}   # another one may lead it, by its affinity
     before.update({row.pgid: row.before for row in rows if row.pgid in unclear
                    and row.after == snapshot.upmap_items.get(row.pgid, ())
                    and not row.takes_back and _is_mapped_alike(snapshot, row)})
