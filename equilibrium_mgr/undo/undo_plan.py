@@ -79,10 +79,12 @@ def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
 
 def with_holders_of_log(snapshot: Snapshot, rows: Sequence[ChangeRow],
                         pgids: Iterable[str]) -> Snapshot:
-    """The snapshot with PGs that an OSD withholds, and that this mgr has not seen clean, where
-    their data is: by the items before the last change, by the log, or where that does not have it
-    and nobody reports the PG by those that do not lead to its primary. OSDs that serve a PG in
-    place of others of its up set have its data, whatever the log has."""
+    """The snapshot, with the holders of PGs that are withheld and that this mgr has not seen clean.
+
+    Their data is where CRUSH maps them with the items before the last change, as the log has it.
+    Without such a row, and only of a replicated PG that nobody reports, with those items that do
+    not lead to its primary. OSDs that serve a PG in place of others of its up set have its data: a
+    PG for which that does not agree is left as it is."""
     unclear = {pg.pgid: pg for pg in [snapshot.pgs[pgid] for pgid in pgids]
                if pg.doubtful_holders or not pg.is_moving}
     before = {pg.pgid: tuple([pair for pair in snapshot.upmap_items.get(pg.pgid, ())
