@@ -6,7 +6,7 @@ that is counted.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD
@@ -27,15 +27,6 @@ from .upmap_items import invert_items, items_by_pg
 _PGS_A_PIECE, _READ_A_PIECE = 150, 1000   # before it gives way again: about a millisecond
 
 
-class CheckedPlacement(NamedTuple):
-    """The checked placement of one PG, and the up set and items that it holds for."""
-
-    up: Tuple[int, ...]
-    items: UpmapItems
-    raw: Tuple[int, ...]       # what CRUSH alone gives; `up` where that is not known
-    immovable: Optional[Immovable]   # why the placement forbids moving the PG
-
-
 class SnapshotBuilder:
     """Builds each snapshot anew, top to bottom, but for what takes long and depends on little: the
     CRUSH hierarchy and the rules of one CRUSH version, and for each PG the check of its placement,
@@ -49,7 +40,9 @@ class SnapshotBuilder:
         self._sizes = SizeModel()
         self._tracker = InFlightTracker()
         self._placement: Optional[PlacementRules] = None   # that what follows was checked by
-        self._placements: Dict[str, CheckedPlacement] = {}
+        self._placements: Mapping[str, Pg] = {}      # the PGs of the last look
+        self._items: Mapping[str, UpmapItems] = {}   # of the last look
+        self._faults: Dict[str, Immovable] = {}      # pgid → why its placement forbids moving it
         #: pool id → PGs of this look that lack copies, and that Ceph only calls so as they move
         self._lacking: Counter[int] = Counter()
         self._only_moving: Counter[int] = Counter()
@@ -93,17 +86,22 @@ class SnapshotBuilder:
                              if not look.is_out(osd)])
         nearfull: float = map_fields(reading.osd_map)["nearfull_ratio"]
         pgs = SnapshotPgs()
-        placements: Dict[str, CheckedPlacement] = {}
+        faults: Dict[str, Immovable] = {}
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-            up, items, record = reading.up[pgid], look.items.get(pgid, ()), look.record(pgid)
-            pool, acting = look.pools[pool_of(pgid)], look.acting_set(pgid)
+            up, items, record = tuple(reading.up[pgid]), look.items.get(pgid, ()), look.record(pgid)
+            pool, acting = look.pools[pool_of(pgid)], tuple(reading.acting.get(pgid) or up)
             shard, unknown = sizes.input_of(pool, record, acting)
-            placed = self._placements.get(pgid)
-            if placed is None or placed.up != up or placed.items != items:
-                placed = check_placement(pool, tuple(up), items, look.is_out)
-            placements[pgid] = placed
+            last = self._placements.get(pgid)
+            if last is None or last.up != up or self._items.get(pgid, ()) != items:
+                raw, fault = check_placement(pool, up, items, look.is_out)
+            else:
+                up, raw, fault = last.up, last.raw, self._faults.get(pgid)
+            if fault is not None:
+                faults[pgid] = fault
+            if acting == up:
+                acting = up   # one tuple for both: a tenth of what a look takes of memory
             immovable = (pool.touched.get(pg_number(pgid)) if pool.touched else None) or (
-                look.pinned.get(pgid)) or pool.immovable or unknown or placed.immovable
+                look.pinned.get(pgid)) or pool.immovable or unknown or fault
             if not immovable and not awaited.isdisjoint(up):
                 immovable = reasons.OSD_NOT_REPORTED
             immovable = immovable or reasons.untrusted_state(record.state)
@@ -111,30 +109,29 @@ class SnapshotBuilder:
                     shard.omap_bytes > MUCH_OMAP_RATIO * shard.data_bytes) and not any(
                         osd in look.osds and look.osds[osd].exceeds(nearfull) for osd in up):
                 immovable = reasons.OMAP_ON_SMALL_OSD
-            holders, doubtful = self._holders(placed, acting, pgid, record, pool)
+            holders, doubtful = self._holders(up, acting, items, pgid, record, pool)
             pgs[pgid] = Pg(
-                pgid, pool.id, placed.raw, placed.up, tuple(acting),
+                pgid, pool.id, raw, up, acting,
                 sizes.shard_bytes(shard),
                 # without objects a PG would count nothing against the misplaced limit
                 max(shard.objects, 1 if unknown is not None or shard.data_bytes > 0
                     or shard.omap_bytes > 0 else 0),
                 record.uncopied_ratio, record.state, record.reported_epoch, immovable, holders,
                 doubtful, record.uncopied)
-        self._placements = placements
+        self._placements, self._items, self._faults = pgs, look.items, faults
         pgs.moving = {pgid: pgs[pgid] for pgid in sorted(
             [pg.pgid for pg in piecewise(pgs.values(), _PGS_A_PIECE) if pg.is_moving],
             key=lambda pgid: (pool_of(pgid), pg_number(pgid)))}
         return pgs
 
-    def _holders(self, placed: CheckedPlacement, acting: Sequence[int], pgid: str,
+    def _holders(self, up: Tuple[int, ...], acting: Tuple[int, ...], items: UpmapItems, pgid: str,
                  record: PgRecord, pool: Pool) -> Tuple[Tuple[int, ...], bool]:
         """OSDs that hold the PG's shards, and whether that is doubtful. Counts missing copies."""
-        up = placed.up
-        if tuple(acting) == up and len(up) >= pool.size and self._tracker.is_at_rest(
+        if acting == up and len(up) >= pool.size and self._tracker.is_at_rest(
                 pgid, up, record.state):
             return up, False
         location = self._tracker.locate(
-            PgContext(pgid, up, tuple(acting), placed.items, record, pool.size, pool.erasure))
+            PgContext(pgid, up, acting, items, record, pool.size, pool.erasure))
         self._lacking[pool.id] += location.lacks_copies
         self._only_moving[pool.id] += location.only_moving
         return location.holders, location.doubtful
@@ -173,13 +170,14 @@ class SnapshotBuilder:
 
 
 def check_placement(pool: Pool, up: Tuple[int, ...], items: UpmapItems,
-                    is_out: Callable[[int], bool]) -> CheckedPlacement:
-    """Recovers what CRUSH alone gives a PG, and checks its placement by the pool's rule."""
+                    is_out: Callable[[int], bool]) -> Tuple[Tuple[int, ...], Optional[Immovable]]:
+    """(what CRUSH alone gives a PG, its up set where that is not known; why its placement, by the
+    pool's rule, forbids moving the PG)."""
     raw = invert_items(up, items, is_out) if items else up
     if raw is not None and pool.rule is not None and pool.rule.blocks_overlap and any(
             source in raw and target in raw for source, target in items):
         raw = None  # CRUSH may have chosen one OSD twice
-    return CheckedPlacement(up, items, raw or up, _fault(pool, up, raw))
+    return raw or up, _fault(pool, up, raw)
 
 
 def _fault(pool: Pool, up: Tuple[int, ...], raw: Optional[Tuple[int, ...]]) -> Optional[Immovable]:

@@ -20,8 +20,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unknown-is-movable-anywhere",
         "what has not been reported is not moved", (
             Edit(SNAPSHOT_BUILDER,
-                 "pool.immovable or unknown or placed.immovable",
-                 "pool.immovable or placed.immovable"),
+                 "pool.immovable or unknown or fault",
+                 "pool.immovable or fault"),
             Edit(SNAPSHOT_BUILDER,
                  "            if not immovable and not awaited.isdisjoint(up):\n",
                  "            if False:\n"),),

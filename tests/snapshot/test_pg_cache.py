@@ -119,3 +119,12 @@ def test_placements_are_checked_again_where_an_osd_id_is_used_again() -> None:
     assert made.build(reading_of(cluster)).pgs["1.3"].immovable is None
     cluster.osds[8] = entry
     assert made.build(reading_of(cluster)).pgs["1.3"] == cluster.snapshot().pgs["1.3"]
+
+
+def test_an_acting_set_that_is_the_up_set_is_kept_once_over_looks() -> None:
+    cluster, made = Cluster(hosts(12)).pool(1, size=3), SnapshotBuilder()
+    cluster.pg("1.0", [0, 1, 2], objects=9).pg("1.1", [3, 4, 5], acting=[3, 4, 6], objects=9)
+    for _ in range(2):   # the second reading has sets of its own
+        pgs = made.build(reading_of(cluster)).pgs
+        assert pgs["1.0"].acting is pgs["1.0"].up is pgs["1.0"].raw
+        assert pgs["1.1"].acting == (3, 4, 6)

@@ -149,8 +149,8 @@ class ShardIndex:
         self._placement = placement
         count = len(placement.used_bytes)
         self._grouped: List[Optional[ShardsByGroup]] = [None] * count
-        #: (shards, displaced ones)
-        self._sorted: List[Optional[Tuple[SizedShards, SizedShards]]] = [None] * count
+        #: all shards by OSD, and the displaced ones: few searches ask for both of an OSD
+        self._sorted: Tuple[List[Optional[SizedShards]], ...] = [None] * count, [None] * count
         placement.observers.append(self._on_move)
 
     def by_group(self, osd: int) -> ShardsByGroup:
@@ -179,13 +179,12 @@ class ShardIndex:
     def by_size(self, osd: int, displaced: bool = False) -> SizedShards:
         """Every movable shard on an OSD, or the displaced ones alone, as (bytes, PG, group),
         sorted; a list that follows the moves."""
-        known = self._sorted[osd]
+        known = self._sorted[displaced][osd]
         if known is None:
-            grouped = self.by_group(osd)
-            known = self._sorted[osd] = (
-                sorted((s, pg, g) for g, pair in grouped.items() for s, pg in pair[0] + pair[1]),
-                sorted((s, pg, g) for g, pair in grouped.items() for s, pg in pair[1]))
-        return known[displaced]
+            known = self._sorted[displaced][osd] = sorted(
+                (s, pg, g) for g, pair in self.by_group(osd).items()
+                for shards in pair[displaced:] for s, pg in shards)
+        return known
 
     def all_displaced(self) -> Iterator[Tuple[int, int, int, int]]:
         """(-bytes, PG, OSD, group) of the displaced shards that there are now, the largest first,
@@ -201,14 +200,16 @@ class ShardIndex:
         size, initial = self._placement.bytes_of[group][pg], self._placement.initial_up[pg]
         for osd, comes in ((source, False), (target, True)):
             displaced = osd not in initial
-            there, lists = self._grouped[osd], self._sorted[osd]
+            there = self._grouped[osd]
             if there is not None:
                 there[group] = _updated(there.get(group, ((), ())), displaced, (size, pg), comes)
                 if not any(there[group]):
                     del there[group]
-            for shards in lists[:1 + displaced] if lists else ():
-                at = bisect_left(shards, (size, pg, group))
-                shards[at:at + (not comes)] = [(size, pg, group)] if comes else []
+            for by_osd in self._sorted[:1 + displaced]:
+                shards = by_osd[osd]
+                if shards is not None:
+                    at = bisect_left(shards, (size, pg, group))
+                    shards[at:at + (not comes)] = [(size, pg, group)] if comes else []
 
 
 def _updated(pair: Tuple[Shards, Shards], displaced: bool, entry: Tuple[int, int],

@@ -410,6 +410,7 @@ class SizeModel:
     def osds_with_traffic(self, look: Look, moving: Collection[Pg]) -> Dict[int, Osd]:
         """The OSDs with bytes that are comparable among them, with what moves to and from them and
         has left them, and their residuals. `moving`: the PGs that move."""
+        all_sums, self._osds = self._osds, {}   # of this look alone: megabytes while plans are made
         inbound: Dict[int, int] = {}    # comparable bytes still to come
         outbound: Dict[int, int] = {}
         to_come: Dict[int, float] = {}   # bytes on the device of data to come, less that to leave
@@ -425,7 +426,7 @@ class SizeModel:
                     pg.shard_bytes, osd, pg.holders)
             for osds, up in ((gains, pg.up), (losses, pg.holders)):
                 for osd in osds:
-                    if osd in self._osds:
+                    if osd in all_sums:
                         to_come[osd] = to_come.get(osd, 0.0) + (
                             pg.uncopied.get(osd, pg.uncopied_ratio) if osds is gains else -1.0
                         ) * self._taken(osd, {pg.pool: self._data(look, pg.pgid, up.index(osd))})
@@ -435,8 +436,8 @@ class SizeModel:
             undeleted = uncompacted = beyond = 0
             residual = low = 0.0
             # one that is down deletes nothing, and comes back with what it has
-            if number in self._osds and number not in look.reading.stale_osds and one.up:
-                sums = self._osds[number]
+            if number in all_sums and number not in look.reading.stale_osds and one.up:
+                sums = all_sums[number]
                 left = self._taken(number, sums.undeleted)   # if all of it is there
                 data, omap = _data_and_omap(reports[number], one.used_bytes)
                 whole = self._taken(number, sums.whole)
