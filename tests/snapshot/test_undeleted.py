@@ -100,3 +100,52 @@ def test_what_an_osd_counts_beyond_the_map_explains_its_bytes_though_nobody_saw_
     osd = look(builder, cluster).osds[0]
     assert osd.undeleted_bytes == pytest.approx(DATA, rel=0.05)
     assert osd.least_residual_bytes <= osd.residual_bytes < 2 * GIB
+
+
+def by_pool(cluster: Cluster, more: int = 0) -> SnapshotBuilder:
+    """Each OSD tells what it has of each pool, osd.0 `more` bytes of pool 1; a mgr that has just
+    taken over."""
+    held = {(pool, osd): sum(cluster.data_bytes(pgid) for pgid, up in cluster.up.items()
+                             if up == [osd] and pgid[0] == str(pool))
+            for pool in (1, 2) for osd in range(len(SHARDS))}
+    held[1, 0] += more
+    cluster.stored = [{"poolid": pool, "osd": osd, "allocated": count, "data_stored": count}
+                      for (pool, osd), count in held.items()]
+    for pool in (1, 2):
+        of_pool = sum(count for (number, _), count in held.items() if number == pool)
+        cluster.store_stats[pool] = {"allocated": of_pool, "data_stored": of_pool}
+    return SnapshotBuilder()
+
+
+def with_larger_shards() -> Cluster:
+    """A second pool, whose shards are larger than all that is deleted."""
+    cluster = data_cluster().pool(2, size=1)
+    for osd, shards in enumerate(SHARDS):
+        cluster.pg(f"2.{osd}", [osd], num_bytes=2 * DATA, objects=1000)
+        told(cluster, osd, shards + 2, shards + 1)
+    return cluster
+
+
+def test_what_left_before_a_mgr_took_over_makes_no_shard_larger() -> None:
+    cluster = with_larger_shards()
+    told(cluster, 0, SHARDS[0] + 2 + 6, SHARDS[0] + 1 + 6)   # it deletes six of pool 1
+    snapshot = look(by_pool(cluster, 6 * DATA), cluster)
+    assert snapshot.pgs["2.1"].shard_bytes == pytest.approx(
+        2 * snapshot.pgs["1.1"].shard_bytes, rel=0.01)
+    assert snapshot.osds[0].undeleted_bytes == pytest.approx(6 * DATA, rel=0.05)
+
+
+def test_what_is_on_an_osd_that_is_out_makes_no_shard_larger() -> None:
+    cluster = with_larger_shards()
+    builder = by_pool(cluster)
+    look(builder, cluster)
+    cluster.mark_out(4).osd(4, up=0, state=["exists"]).pg(
+        "2.4", [4], num_bytes=2 * DATA, objects=1000, state="down")
+    cluster.up = {pgid: [0] if up == [4] and pgid[0] == "1" else up
+                  for pgid, up in cluster.up.items()}
+    told(cluster, 0, SHARDS[0] + SHARDS[4] + 2, SHARDS[0] + SHARDS[4] + 1)
+    cluster.without_statistics = [4]   # the mgr has none of an OSD that is out
+    cluster.stored[0] = {**cluster.stored[0], "data_stored": 27 * DATA, "allocated": 27 * DATA}
+    cluster.store_stats[1] = dict.fromkeys(("allocated", "data_stored"), 72 * DATA)
+    pgs = look(builder, cluster).pgs
+    assert pgs["2.1"].shard_bytes == pytest.approx(2 * pgs["1.1"].shard_bytes, rel=0.01)

@@ -23,7 +23,8 @@ from .omap import REPORTED_LATE, OmapEstimate, OmapSums, is_unmeasured
 from .osd_factors import (
     Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)
 
-_PGS_A_PIECE, _OSDS_A_PIECE = 150, 30   # before it gives way again: about a millisecond
+#: Before it gives way again: about a millisecond.
+_PGS_A_PIECE, _OSDS_A_PIECE, _ROWS_A_PIECE = 150, 30, 1000
 #: Seconds after which an OSD has reported what has come to it, and the mgr has its figures; and
 #: after which a shard is taken for whole although its PG has not reported since.
 _REPORTED_SECONDS, _LATEST_SECONDS = 60.0, 43200.0
@@ -64,6 +65,7 @@ class _OsdSums:
         self.omap = self.objects = 0          # of the whole shards
         self.pgs = 0                          # that the map gives it
         self.spare = 0                        # that it counts beyond those
+        self.unseen = 0                       # of these, what nobody saw leave: of any pool
 
     @property
     def is_at_rest(self) -> bool:
@@ -120,7 +122,7 @@ class SizeModel:
             if ratios:
                 self._positions[pool.id] = ratios
         self._add_shards(look)
-        self._fit_allocation(reading)
+        self._fit_allocation(look)
         self._fit_classes(look)
         self._fit_pools(look)
 
@@ -312,33 +314,47 @@ class SizeModel:
             unseen = beyond - len(parts)
             if osd not in self._known:
                 parts, unseen = [], sums.spare
+            sums.unseen = max(0, unseen)
             parts += [sums.largest] * unseen
             for part, pool in parts:
                 sums.undeleted[pool] = sums.undeleted.get(pool, 0.0) + part
 
     # -- factors -------------------------------------------------------------------------------
 
-    def _fit_allocation(self, reading: Reading) -> None:
+    def _fit_allocation(self, look: Look) -> None:
         """Allocated ÷ stored is told at any time, since what left counts in both; stored ÷ logical
-        where nothing moves, and kept between bounds elsewhere."""
+        where nothing moves, and kept between bounds elsewhere: by those OSDs of which it is known
+        what they hold. Others may have what is of any pool, or in no acting set."""
+        reading = look.reading
+        telling = {osd: sums for osd, sums in self._osds.items() if not reading.pool_statfs or (
+            not sums.unseen and look.osds[osd].up and osd not in reading.stale_osds)}
         whole: Dict[int, float] = {}
         may: Dict[int, float] = {}
-        for osd, sums in piecewise(self._osds.items(), _OSDS_A_PIECE):
+        for osd, sums in piecewise(telling.items(), _OSDS_A_PIECE):
             for into, parts in ((whole, sums.whole), (may, sums.may), (may, sums.undeleted)):
                 for pool, part in parts.items():
                     into[pool] = into.get(pool, 0.0) + part * factor_of(self._factors, pool, osd)
-        found: Dict[int, float] = {pool: self._allocation[pool] for pool in may
-                                   if pool in self._allocation}   # of deleted pools
+        untold: Dict[int, Tuple[int, int]] = {}   # pool id → allocated, stored on the others
+        for pool, osd, more, held in piecewise(reading.pool_statfs, _ROWS_A_PIECE):
+            if osd not in telling:
+                before = untold.get(pool, (0, 0))
+                untold[pool] = before[0] + more, before[1] + held
+        found = {pool: self._allocation[pool] for sums in self._osds.values()
+                 for pool in sums.undeleted if pool in self._allocation}   # of deleted pools
         for stats in reading.pool_stats:
             pool, figures = stats["poolid"], stats.get("store_stats", {})
             allocated, stored = figures.get("allocated", 0), figures.get("data_stored", 0)
-            there = whole.get(pool, 0.0) + may.get(pool, 0.0)
-            if allocated > 0 and there > 0.0:
-                if stored <= 0 or pool in self._factors:
-                    stored = allocated   # OSDs differ: only what they have allocated is comparable
-                high = stored / whole[pool] if whole.get(pool) else inf
-                self._padding[pool] = min(max(self._padding.get(pool, 1.0), stored / there), high)
-                found[pool] = self._padding[pool] * allocated / stored
+            if allocated <= 0:
+                continue
+            told, there = stored - untold.get(pool, (0, 0))[1], whole.get(pool, 0.0) + may.get(
+                pool, 0.0)
+            if stored <= 0 or pool in self._factors:
+                # OSDs differ: only what they have allocated is comparable
+                stored, told = allocated, allocated - untold.get(pool, (0, 0))[0]
+            if there > 0.0 and told > 0:
+                high = told / whole[pool] if whole.get(pool) else inf
+                self._padding[pool] = min(max(self._padding.get(pool, 1.0), told / there), high)
+            found[pool] = self._padding.get(pool, 1.0) * allocated / stored
         self._allocation = found
 
     def _fit_classes(self, look: Look) -> None:
