@@ -149,3 +149,39 @@ def test_what_is_on_an_osd_that_is_out_makes_no_shard_larger() -> None:
     cluster.store_stats[1] = dict.fromkeys(("allocated", "data_stored"), 72 * DATA)
     pgs = look(builder, cluster).pgs
     assert pgs["2.1"].shard_bytes == pytest.approx(2 * pgs["1.1"].shard_bytes, rel=0.01)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_pool_of_which_no_osd_is_known_to_hold_all_is_as_large_as_all_osds_tell(
+        others: int) -> None:
+    """A mgr takes over while each OSD with shards of pool 1 deletes one. OSDs store three bytes for
+    each logical one of that pool. `others`: OSDs beside those, of which all is known."""
+    cluster = with_larger_shards()
+    if others:
+        cluster.up = {pgid: [0] if up == [4] and pgid[0] == "1" else up
+                      for pgid, up in cluster.up.items()}
+    builder = by_pool(cluster)
+    cluster.stored = [{**row, **dict.fromkeys(
+        ("allocated", "data_stored"), 3 * (row["data_stored"] + DATA))}
+        if row["poolid"] == 1 and row["data_stored"] else row for row in cluster.stored]
+    for osd in range(len(SHARDS)):
+        bytes_ = sum(row["data_stored"] for row in cluster.stored if row["osd"] == osd)
+        told(cluster, osd, bytes_ / DATA, sum(up == [osd] for up in cluster.up.values())
+             + (osd < len(SHARDS) - others))
+    cluster.store_stats[1] = dict.fromkeys(("allocated", "data_stored"), sum(
+        row["data_stored"] for row in cluster.stored if row["poolid"] == 1))
+    pgs = look(builder, cluster).pgs
+    assert pgs["1.1"].shard_bytes / pgs["2.1"].shard_bytes == pytest.approx(1.5, rel=0.15)
+
+
+def test_what_an_osd_told_of_a_pool_that_has_left_it_makes_no_shard_larger() -> None:
+    cluster = with_larger_shards()
+    builder = by_pool(cluster)
+    cluster.up = {pgid: [0] if up == [4] and pgid[0] == "1" else up
+                  for pgid, up in cluster.up.items()}   # osd.4 has deleted them, the row stays
+    told(cluster, 0, SHARDS[0] + SHARDS[4] + 2, SHARDS[0] + SHARDS[4] + 1)
+    told(cluster, 4, 2, 1)
+    cluster.stored[0] = {**cluster.stored[0], "data_stored": 27 * DATA, "allocated": 27 * DATA}
+    cluster.store_stats[1] = dict.fromkeys(("allocated", "data_stored"), 72 * DATA)
+    pgs = look(builder, cluster).pgs
+    assert pgs["2.1"].shard_bytes == pytest.approx(2 * pgs["1.1"].shard_bytes, rel=0.01)

@@ -324,19 +324,32 @@ class SizeModel:
     def _fit_allocation(self, look: Look) -> None:
         """Allocated ÷ stored is told at any time, since what left counts in both; stored ÷ logical
         where nothing moves, and kept between bounds elsewhere: by those OSDs of which it is known
-        what they hold. Others may have what is of any pool, or in no acting set."""
-        reading = look.reading
-        telling = {osd: sums for osd, sums in self._osds.items() if not reading.pool_statfs or (
-            not sums.unseen and look.osds[osd].up and osd not in reading.stale_osds)}
+        what they hold. Others may have what is of any pool, or in no acting set: of a pool that is
+        on none of those, the shards that nobody saw leave may be of it."""
+        reading, has_rows = look.reading, bool(look.reading.pool_statfs)
+        telling = {osd: sums for osd, sums in self._osds.items() if not has_rows or (
+            look.osds[osd].up and osd not in reading.stale_osds)}
+        known: Set[int] = {pool for sums in piecewise(telling.values(), _OSDS_A_PIECE)
+                           if has_rows and not sums.unseen
+                           for pool, part in sums.whole.items() if part}
         whole: Dict[int, float] = {}
         may: Dict[int, float] = {}
         for osd, sums in piecewise(telling.items(), _OSDS_A_PIECE):
-            for into, parts in ((whole, sums.whole), (may, sums.may), (may, sums.undeleted)):
+            others = {pool: float(sums.unseen * self._means[pool].data_bytes)
+                      for pool in sums.whole if pool in self._means and has_rows
+                      and pool != sums.largest[1]}
+            for into, parts in ((whole, sums.whole), (may, sums.may), (may, sums.undeleted),
+                                (may, others)):
                 for pool, part in parts.items():
-                    into[pool] = into.get(pool, 0.0) + part * factor_of(self._factors, pool, osd)
+                    if not sums.unseen or pool not in known:
+                        into[pool] = into.get(pool, 0.0) + part * factor_of(
+                            self._factors, pool, osd)
         untold: Dict[int, Tuple[int, int]] = {}   # pool id → allocated, stored on the others
         for pool, osd, more, held in piecewise(reading.pool_statfs, _ROWS_A_PIECE):
-            if osd not in telling:
+            sums_of = telling.get(osd)
+            # the mgr keeps the row of a pool of which an OSD has nothing any more
+            if sums_of is None or sums_of.unseen and pool in known or not (
+                    pool in sums_of.whole or pool in sums_of.may or pool in sums_of.undeleted):
                 before = untold.get(pool, (0, 0))
                 untold[pool] = before[0] + more, before[1] + held
         found = {pool: self._allocation[pool] for sums in self._osds.values()
