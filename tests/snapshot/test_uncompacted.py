@@ -63,6 +63,18 @@ def test_what_has_left_counts_as_leaving() -> None:
         assert [osds[osd].uncompacted_bytes for osd in (1, 2)] == [0, 0]
 
 
+def test_what_has_just_been_sent_away_leaves_once() -> None:
+    cluster, builder = omap_cluster(), SnapshotBuilder()
+    builder.build(cluster.reading())
+    cluster.up = dict(cluster.up)
+    cluster.pg("1.0", [2], objects=1000, omap=OMAP, items=[(0, 2)],
+               reported=100)   # it has not told yet
+    cluster.epoch = 101
+    for _ in range(2):
+        osd = builder.build(cluster.reading()).osds[0]
+        assert osd.target_bytes == pytest.approx(5 * OMAP, rel=0.02)
+
+
 @pytest.mark.parametrize("given_back", [1, 2, 3])
 def test_what_the_osd_has_given_back_is_not_expected_any_more(given_back: int) -> None:
     cluster, builder = moved()

@@ -443,6 +443,7 @@ class SizeModel:
         inbound: Dict[int, int] = {}    # comparable bytes still to come
         outbound: Dict[int, int] = {}
         to_come: Dict[int, float] = {}   # bytes on the device of data to come, less that to leave
+        leaving: Dict[int, Dict[str, int]] = {}   # OSD → omap bytes of PGs that it gives away
         for pg in piecewise(moving, _PGS_A_PIECE):
             pool = look.pools[pg.pool]
             gains, losses = transfers(pg, pool.erasure)
@@ -453,6 +454,7 @@ class SizeModel:
             for osd in losses:
                 outbound[osd] = outbound.get(osd, 0) + pool.bytes_on(
                     pg.shard_bytes, osd, pg.holders)
+                leaving.setdefault(osd, {})[pg.pgid] = self._omap_bytes(look, pg.pgid)
             for osds, up in ((gains, pg.up), (losses, pg.holders)):
                 for osd in osds:
                     if osd in all_sums:
@@ -479,7 +481,8 @@ class SizeModel:
                     beyond = int(data + to_come.get(number, 0.0)
                                  - whole - self._taken(number, sums.change) - residual)
                     undeleted = max(0, min(beyond, int(left)))
-                uncompacted = self._uncompacted(look, number, omap - sums.omap)
+                uncompacted = self._uncompacted(
+                    look, number, omap - sums.omap, leaving.get(number, {}))
             factor = self.size_factors.get(number, 1.0)
             come = inbound.get(number, 0) + int((undeleted - beyond) / factor)
             found[number] = one._replace(
@@ -494,25 +497,29 @@ class SizeModel:
                     used_bytes=int(one.used_bytes / factor))
         return found
 
-    def _uncompacted(self, look: Look, osd: int, excess: int) -> int:
-        """Bytes of omap that has left an OSD. `excess`: what it reports beyond its shards.
+    def _uncompacted(self, look: Look, osd: int, excess: int, leaving: Mapping[str, int]) -> int:
+        """Bytes of omap that has left an OSD. `excess`: what it reports beyond its shards, those of
+        `leaving` PGs among it.
 
         RocksDB frees it when it has compacted: after minutes on a busy OSD, and never by itself on
         an idle one (16.2.15 and 20.2.4)."""
-        rows = self._omap_left.get(osd)
-        if not rows:
-            return 0
-        sizes = [look.record(pgid).omap_bytes
-                 or self.input_of(look.pools[pool_of(pgid)], look.record(pgid), ())[0].omap_bytes
-                 if pgid in look.reading.up and pool_of(pgid) in look.pools else 0
-                 for pgid in rows]
-        left = sum(sizes)
+        rows = [pgid for pgid in self._omap_left.get(osd, ()) if pgid not in leaving]
+        sizes = [self._omap_bytes(look, pgid) for pgid in rows]
+        left, excess = sum(sizes), excess - sum(leaving.values())
         while rows and (not sizes[0] or excess < left - _FREED_RATIO * sizes[0]):
             left -= sizes.pop(0)
             rows.pop(0)
-        if not rows:
-            del self._omap_left[osd]
+        self._omap_left[osd] = rows + [
+            pgid for pgid in self._omap_left.pop(osd, ()) if pgid in leaving]
         return max(0, min(left, excess))
+
+    def _omap_bytes(self, look: Look, pgid: str) -> int:
+        """Bytes of omap of a PG, the mean of its pool where it tells none; 0 of one that is gone."""
+        if pgid not in look.reading.up or pool_of(pgid) not in look.pools:
+            return 0
+        record = look.record(pgid)
+        return record.omap_bytes or self.input_of(
+            look.pools[pool_of(pgid)], record, ())[0].omap_bytes
 
 
 def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:
