@@ -62,8 +62,12 @@ class MapHistory:
     def _read(self, epoch: int) -> None:
         dump = self.cluster.mon_json("osd dump", epoch=epoch)
         self._items[epoch] = {entry["pgid"]: _pairs(entry) for entry in dump["pg_upmap_items"]}
-        self._times[epoch] = datetime.strptime(
-            dump["modified"], "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
+        self._times[epoch] = seconds_of(dump["modified"])
+
+
+def seconds_of(modified: str) -> float:
+    """Seconds since the epoch, of a time as Ceph prints it."""
+    return datetime.strptime(modified, "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
 
 
 def _pairs(entry: Dict[str, Any]) -> Tuple[Tuple[int, int], ...]:
