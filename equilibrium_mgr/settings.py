@@ -106,7 +106,8 @@ OPTIONS: List[Dict[str, Any]] = [
          long_desc="An automatic plan is carried out where it lowers the highest utilization of a "
                    "device class by at least this ratio, or gives a pool that holds data room for "
                    "so much more of what it could hold, or relieves an OSD above nearfull_ratio. "
-                   "Otherwise the cluster counts as balanced. 0 takes every plan."),
+                   "Otherwise the cluster counts as balanced; from then on drift alone is followed "
+                   "from 0.008 on, with few bytes. 0 takes every plan."),
     dict(name="begin_time", type="str", default="0000", runtime=True,
          desc="when automatic moves may begin each day, HHMM in the mgr's local time",
          long_desc="Automatic moves are sent from begin_time on and until before end_time. Where "

@@ -45,9 +45,13 @@ _UTILIZATION = 0.03
 #: and by this multiple of the mean difference between two reports: that is noise.
 _GAIN_RATIO, _LEAST_GAIN = 0.25, 0.001
 _NOISE_RATIO = 6.0
-#: Shards of a pool on an OSD that are placed otherwise, and of those there: their weights change
-#: with each fit of sizes, by less.
-_SHARD, _PLACED_RATIO = 0.25, 0.02
+#: Once a plan has had nothing to gain, drift alone is followed where a plan gains this ratio, with
+#: few bytes: plans for less, or as far as they go, have to be made anew in hours. No OSD set is
+#: left to be a point fuller than it could be.
+_DRIFT_GAIN = 0.008
+#: Shards of a pool that have left an OSD, and of those there: their weights change with each fit of
+#: sizes, by less.
+_SHARD, _PLACED_RATIO = 0.9, 0.05
 #: An OSD counts as newly above nearfull by this much: more than measurement noise.
 _NEARFULL_MARGIN = 0.01
 
@@ -158,11 +162,8 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     """A change of what OSDs hold, at rest, by which a plan could gain min_gain that gained less
     before, as a clause, or None: by a part of min_gain otherwise than most of the class, or by all
     of it alike, as growth makes other moves worth their bytes."""
-    if now.down_osds == then.down_osds and now.placed != then.placed and any(
-            abs(shards - now.placed.get(pool, {}).get(osd, 0.0)) > max(
-                _SHARD, _PLACED_RATIO * shards)
-            for pool, placed in then.placed.items() for osd, shards in placed.items()):
-        return "shards are placed otherwise"   # what leaves none of these moves bytes
+    if _is_displaced(then, now):
+        return "shards are placed otherwise"
     by_class: Dict[str, Dict[int, float]] = {}
     for osd in now.utilization.keys() & then.utilization.keys():
         by_class.setdefault(now.osds[osd][3], {})[osd] = (
@@ -181,6 +182,13 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
         if abs(middle) > least:
             return f"most OSDs are {'fuller' if middle > 0 else 'emptier'}"
     return None
+
+
+def _is_displaced(then: ClusterMark, now: ClusterMark) -> bool:
+    """True where shards have left OSDs; what leaves no shard on an OSD moves no bytes."""
+    return now.down_osds == then.down_osds and now.placed != then.placed and any(
+        shards - now.placed.get(pool, {}).get(osd, 0.0) > max(_SHARD, _PLACED_RATIO * shards)
+        for pool, placed in then.placed.items() for osd, shards in placed.items())
 
 
 def unplanned_change(then: ClusterMark, snapshot: Snapshot, traffic: OsdTraffic,
@@ -286,6 +294,7 @@ class _MadePlan(NamedTuple):
     mark: ClusterMark
     cooling_seconds: float     # after which the first PG that it had to leave alone may move
     made_at: float             # seconds since the epoch
+    least_gain: float = 0.0    # as PlanOptions: above 0 it follows drift
 
 
 class _IdleState(NamedTuple):
@@ -313,6 +322,8 @@ class AutoPlanner:
         self._ready: Optional[_MadePlan] = None
         self._executed: Optional[_MadePlan] = None
         self._idle: Optional[_IdleState] = None
+        #: of the last whole plan that had nothing to gain; None once others have moved shards
+        self._balanced: Optional[ClusterMark] = None
         self._retry = WaitTimer()   # of the idle state; inf: it is for good
         self._topology: Any = None
         #: since the topology has changed last; and since it did so first, of changes that are no
@@ -346,8 +357,7 @@ class AutoPlanner:
         """Drops a plan that waits or is being made, and ends an idle state."""
         with self._lock:
             self._generation += 1
-            self._ready = None
-            self._idle = None
+            self._ready = self._idle = self._balanced = None
             self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
@@ -416,11 +426,18 @@ class AutoPlanner:
     def _idle_after(self, plan: _MadePlan, generation: int) -> _IdleState:
         """Begins an idle state after a plan that has nothing to gain."""
         min_gain = plan.mark.min_gain
-        idle = _IdleState(plan.mark, Verdict(codes.BALANCED, NOTHING_LEFT) if not plan.plan.changes
-                          else Verdict(codes.MIN_GAIN, "the moves that are left gain less than"
-                                       f" min_gain ({min_gain:g})"), plan.made_at)
-        self._set_idle(idle, generation)
         is_for_good = plan.cooling_seconds <= 0.0 and not plan.plan.stuck
+        if plan.least_gain:
+            why = Verdict(codes.DRIFT, "what OSDs hold has changed since, which leaves less than"
+                          f" {100.0 * _DRIFT_GAIN:.1f} points to gain")
+        else:
+            with self._lock:
+                is_balanced = is_for_good and generation == self._generation
+                self._balanced = plan.mark if is_balanced else None
+            why = Verdict(codes.BALANCED, NOTHING_LEFT) if not plan.plan.changes else Verdict(
+                codes.MIN_GAIN, f"the moves that are left gain less than min_gain ({min_gain:g})")
+        idle = _IdleState(plan.mark, why, plan.made_at)
+        self._set_idle(idle, generation)
         self._retry.begin(self._clock(), math.inf if is_for_good
                           else max(plan.cooling_seconds, PACE_SECONDS))
         return idle
@@ -487,6 +504,8 @@ class AutoPlanner:
                           left)
 
     def _stays_idle(self, idle: _IdleState, now: ClusterMark) -> bool:
+        if _is_displaced(idle.mark, now):
+            self._balanced = None
         if self._retry.seconds_left(self._clock()) <= 0.0 or change_of(idle.mark, now):
             return False
         change = data_change(idle.mark, now)
@@ -494,6 +513,13 @@ class AutoPlanner:
         self._is_doubtful = bool(change or drift(idle.mark, now._replace(noise=0.0)))
         return not (change or drift(idle.mark, now)) or self._is_paced(
             max(pace_seconds(now.fullness), FULL_PACE_SECONDS))
+
+    def _is_drift(self, now: ClusterMark) -> bool:
+        """True where nothing but what OSDs hold, and our own moves, has changed since it was
+        balanced, and no OSD is too full; never for an operator's own idea of what is worth it."""
+        return self._balanced is not None and 0.0 < now.min_gain < _DRIFT_GAIN and not (
+            any(now.fullness) or change_of(self._balanced, now)
+            or data_change(self._balanced, now))
 
     def _plan(self, snapshot: Snapshot, mark: ClusterMark, excluded: ExcludedPgs, generation: int,
               max_seconds: float) -> NextStep:
@@ -511,14 +537,18 @@ class AutoPlanner:
         if left > 0.0:
             return NextStep(_planning(f"{failed} at {format_deadline(now + left)}", left))
 
+        least_gain = _DRIFT_GAIN if self._is_drift(mark) else 0.0
+
         def done(plan: Plan) -> None:
             with self._lock:
                 if generation != self._generation:
                     return  # asked for before `off` or `on`
                 self._ready = _MadePlan(plan, mark, min(
-                    excluded.seconds_left.values(), default=excluded.seconds), self._clock())
+                    excluded.seconds_left.values(), default=excluded.seconds), self._clock(),
+                    least_gain)
             self._wake()
         options = mark.options._replace(
+            least_gain=least_gain,
             rejected_pgs=mark.options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(
                 pgid for pgid, code in excluded.codes.items() if code == codes.COOLDOWN))
         if generation == self._generation and self._plan_service.submit_automatic(

@@ -21,8 +21,8 @@ MOST_PAIRS = 40_000
 #: Nearer to its bound than this (a ratio), an OSD is as low as it can be.
 NEAR = 0.005
 #: Codes of a state at rest that the counts tell more exactly.
-COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.IMMOVABLE,
-                     codes.NOT_READY))
+COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.DRIFT,
+                     codes.IMMOVABLE, codes.NOT_READY))
 
 
 class Fullest(NamedTuple):
@@ -54,7 +54,9 @@ def bound_code(osd_set: OsdSet) -> str:
 
 def settled_code(census: Census, rest_code: str) -> str:
     """The code of a census where a plan has found nothing to do: what is allowed then gains less
-    than it costs, for shards are whole, or less than min_gain."""
+    than it costs, for shards are whole, or less than min_gain, or than drift is followed for."""
+    if rest_code == codes.DRIFT and census.reason_code in (codes.BALANCED, codes.MIN_GAIN):
+        return codes.DRIFT
     if census.reason_code == codes.BALANCED or (
             rest_code == codes.MIN_GAIN and census.of(codes.MIN_GAIN) is not None):
         return codes.MIN_GAIN
@@ -172,6 +174,8 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     refusals = counted(code)
     refused = refusals.sentence() if refusals is not None else ""
     code = refusals.code if refusals is not None else code
+    if code == codes.DRIFT:   # a plan could lower it
+        return Verdict(code, f"{reason}; {far.sentence(limited)}", state=BALANCED)
     return Verdict(code, f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
                    " 'ceph equilibrium explain' tells why", refusals=refusals,
                    state=WAITING if code == codes.PG_NUM_CHANGING else STUCK)

@@ -52,6 +52,7 @@ class PlanOptions(NamedTuple):
     max_pg_shards_per_osd: int = 0        # no target gets more; 0: no limit
     repair: bool = False                  # PGs that break their CRUSH rule are mended, and no more
     drain_only: bool = False              # shards leave drained OSDs, and nothing else
+    least_gain: float = 0.0               # ratio; above 0 the plan follows drift, with few bytes
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
     #: what sources, targets, pools and classes leave, in words; empty: everything

@@ -8,6 +8,9 @@ Where a plan is limited to a number of moves or of bytes, the first changes of a
 the best that so much can do: some of them prepare later ones. Instead the lowest utilizations that
 the limit allows are found by bisection, all sets of OSDs by the same part of their way to their
 bounds. Moves that are left relieve the fullest OSDs.
+
+A plan that follows drift (`least_gain`) is made of fewest bytes: a whole plan is worth its bytes
+once, and drift takes most of it back within hours.
 """
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
 from ..plan.options import PlanOptions
-from ..plan.usage import usage_before_and_after
+from ..plan.usage import bytes_beyond_share, usage_before_and_after
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
@@ -28,7 +31,7 @@ from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS, ScoreWeights, Weights
 from .search.evacuation import stuck_shards
 from .search.relief import OverfullOsd, Relief
 from .search.search import Search
-from .state.constraints import MOST_LOST, OsdSetState
+from .state.constraints import MOST_LOST, PLENTY, OsdSetState
 from .state.placement_state import PlacementState, ShardMove
 
 #: Before it gives way again, a few milliseconds: PGs counted, changes written down.
@@ -50,6 +53,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     bounds = utilization_bounds(snapshot, frozenset() if options.pool_ids is None
                                 else frozenset(snapshot.pools) - options.pool_ids)
     placement, groups, finished = multi_start_search(snapshot, options, bounds)
+    if options.least_gain > 0.0 and finished:
+        groups = drift_changes(placement, groups, bounds, options)
     stop_reason, kept = _within_limits(groups, options)
     beginning = [change for group in kept for change in group]
     # what is to leave goes first, whatever else would gain more
@@ -77,9 +82,7 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
     if sum(map(len, groups)) == len(wanted) or options.drain_only:
         return groups, True
     made = {change.pg for group in groups for change in group}
-    for change in wanted:
-        for source, target in change.moves if change.pg not in made else ():
-            placement.move(change.pg, target, source)
+    _take_back(placement, [change for change in wanted if change.pg not in made])
     Search(placement, bounds, AIM_WEIGHTS[options.aim][0]).reduce()
     placement.observers.clear()
     return order_changes(placement, wanted_changes(placement)), False
@@ -242,6 +245,78 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     return (*best[1:], True)
 
 
+#: A plan that follows drift ends at most so far above the maximum of a whole one: a ratio of the
+#: gain at which it begins. Where that cannot be reached it is whole from this multiple of it on.
+_DRIFT_SLACK, _DRIFT_MOST = 0.75, 1.25
+
+
+def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: UtilizationBounds,
+                  options: PlanOptions) -> List[ChangeGroup]:
+    """The changes that follow drift, in order, and the placement with them: those of fewest bytes
+    that bring each OSD set and pool nearly to where a whole plan brings it. None where that gives
+    no set and no pool the least gain; the whole plan where it drains, or relieves an OSD that is
+    held to a share."""
+    changes = [change for group in whole for change in group]
+    if draining(placement, changes) or bytes_beyond_share(placement.snapshot):
+        return whole
+    _take_back(placement, changes)
+    search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
+    highest = [osd_set.max_utilization(placement) for osd_set in search.sets]
+    free = pool_free_bytes(placement, search.data_groups)
+    _make(placement, changes)
+    lowest = [osd_set.max_utilization(placement) for osd_set in search.sets]
+    most_free = pool_free_bytes(placement, search.data_groups)
+    pools = placement.snapshot.pools
+    room = placement.snapshot.full_ratio / max([1e-9, *bounds.utilizations.values()]) - 1.0
+    worth = {pool: options.least_gain * (bytes_free + pools[pool].stored_bytes)
+             for pool, bytes_free in free.items()
+             if bytes_free < PLENTY * room * pools[pool].stored_bytes}
+    gain = max([(a - b) / options.least_gain for a, b in zip(highest, lowest)]
+               + [(most_free[pool] - free[pool]) / least for pool, least in worth.items()],
+               default=0.0)   # in least gains
+    if gain < 1.0:
+        _take_back(placement, changes)
+        return []
+    levels = [min(a, b + _DRIFT_SLACK * options.least_gain) for a, b in zip(highest, lowest)]
+    least_free = {pool: most_free[pool] - _DRIFT_SLACK * least for pool, least in worth.items()}
+    for osd_set, level in zip(search.sets, levels):
+        search.limits.set_max_utilization(osd_set.osds, level)
+    for index in search.data_groups:
+        search.limits.set_least_free(index, least_free.get(placement.groups[index].pool.id, 0.0))
+    search.reduce_within_limits()
+    placement.observers.clear()
+    limited = PlacementState(placement.snapshot, options)
+    LimitedSearch(limited, bounds, options).reach(levels)
+    limited.observers.clear()
+    found: List[Tuple[bool, int, List[ChangeGroup]]] = []   # whether it falls short, bytes
+    for other in (placement, limited):
+        groups, _ = _ordered(other, bounds, options)   # some may have no order
+        found.append((any(osd_set.max_utilization(other) > level + _SAME_RATIO
+                          for osd_set, level in zip(search.sets, levels))
+                      or any(left < least_free.get(pool, 0.0) - _SAME_BYTES for pool, left in
+                             pool_free_bytes(other, search.data_groups).items()),
+                      sum(change.bytes * len(change.moves) for group in groups for change in group),
+                      groups))
+    falls_short, _, best = min(found, key=lambda one: one[:2])
+    if falls_short and gain >= _DRIFT_MOST:
+        best = whole
+    _take_back(placement, wanted_changes(placement))
+    _make(placement, [change for group in best for change in group])
+    return best
+
+
+def _make(placement: PlacementState, changes: Sequence[Change]) -> None:
+    for change in changes:
+        for source, target in change.moves:
+            placement.move(change.pg, source, target)
+
+
+def _take_back(placement: PlacementState, changes: Sequence[Change]) -> None:
+    for change in reversed(changes):
+        for source, target in reversed(change.moves):
+            placement.move(change.pg, target, source)
+
+
 #: Utilizations tried by bisection.
 _HALVINGS = 12
 
@@ -249,8 +324,8 @@ _HALVINGS = 12
 _SHARDS = 12
 _TARGETS = 40
 
-#: Usable bytes that differ by less are equal.
-_SAME_BYTES = 1 << 20
+#: Usable bytes, and utilizations, that differ by less are equal.
+_SAME_BYTES, _SAME_RATIO = 1 << 20, 1e-9
 
 
 def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
@@ -261,9 +336,7 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
     search = LimitedSearch(placement, bounds, options)
     free = pool_free_bytes(placement, search.data_groups)
     other = PlacementState(snapshot, options)
-    for change in beginning:
-        for source, target in change.moves:
-            other.move(change.pg, source, target)
+    _make(other, beginning)
     other.share_limit_bytes.update(placement.share_limit_bytes)   # a Search sets them
     search.run()
     placement.observers.clear()
@@ -305,6 +378,11 @@ class LimitedSearch:
         for some in (by_value, *([osd_set] for osd_set in by_value)):
             self._make(self._lowest(some))
         self._even_out()
+
+    def reach(self, levels: Sequence[float]) -> None:
+        """Makes moves until all sets are at their levels (utilizations), as far as it is possible."""
+        for osd_set, level in zip(self.sets, levels):
+            self._reach(osd_set, level, [])
 
     def _make(self, steps: Sequence[ShardMove]) -> None:
         for step in steps:

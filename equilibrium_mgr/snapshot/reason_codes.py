@@ -18,6 +18,7 @@ FAILURE_DOMAIN = "failure_domain"       # the CRUSH rule could not place it so
 HOLDS_SHARD = "holds_shard"             # the target holds a shard of the PG
 GRANULARITY = "granularity"             # a whole shard is larger than the difference
 MIN_GAIN = "min_gain"                   # what is left gains less than the option min_gain
+DRIFT = "drift"                         # what has drifted since leaves less than is worth its bytes
 UPMAP_ITEMS = "max_upmap_items"         # the osdmap must not have more pairs of upmap items
 PG_COUNT = "pg_count"                   # from which on an OSD withholds PGs, less a margin
 REWEIGHT = "reweight"                   # weights that an operator lowered hold OSDs to a share
@@ -147,6 +148,9 @@ REASONS: Mapping[str, Reason] = {
         (f"nothing; '{SET}/min_gain {{needed}}' moves for less",
          f"nothing; '{SET}/min_gain 0' moves for any gain"),
         BEST, "min_gain"),
+    DRIFT: Reason(
+        ("nothing; 'ceph equilibrium off' and 'ceph equilibrium on' have all planned for that there"
+         " is",), BEST),
     UPMAP_ITEMS: Reason(
         (f"'{SET}/max_upmap_items {{needed}}' (0 = no limit; now {{limit}})",
          f"'{SET}/max_upmap_items 0' sets no limit"),

@@ -97,6 +97,9 @@ SITUATIONS = (
     Situation("a high min_gain", "min_gain", (
         "option min_gain 0.5", "sim osd full-ratios 0.95 0.96 0.97", "equilibrium on",
         "sim run 1h"), "6h", follow=(OPTION + "min_gain 0",)),
+    Situation("an OSD has become fuller by less than a point", "drift", (
+        "equilibrium on", "sim run 6h", "sim osd allocation 1.008 6", "sim run 1h"), "6h",
+        follow=("equilibrium off", "equilibrium on")),
     Situation("balanced", "bound_capacity", (
         "equilibrium on", "sim run 6h"), "1d",
         cluster=("random", 5), follow=("sim host add spare 4 500G",)),

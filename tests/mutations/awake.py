@@ -40,6 +40,24 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        return not change or self._is_paced(\n"),),
         ("scenarios/awake/test_drift.py --drift-streams 4",)),
     Mutation(
+        "drift-is-followed-by-whole-plans",
+        "drift moves little more bytes than a plan a day", (
+            Edit(AUTO_PLANNER,
+                 "_DRIFT_GAIN if self._is_drift(mark) else 0.0\n", "0.0\n"),),
+        ("scenarios/awake/test_drift.py --full -k little",)),
+    Mutation(
+        "drift-leaves-too-much",
+        "drift leaves less than a point to gain", (
+            Edit(AUTO_PLANNER, "_DRIFT_GAIN = 0.008\n", "_DRIFT_GAIN = 0.02\n"),),
+        ("scenarios/awake/test_drift.py --full -k little",)),
+    Mutation(
+        "what-others-move-is-drift",
+        "what others have moved is balanced by a whole plan", (
+            Edit(AUTO_PLANNER,
+                 "        if _is_displaced(idle.mark, now):\n"
+                 "            self._balanced = None\n", ""),),
+        ("scenarios/awake/test_drift.py --full --drift-streams 12",)),
+    Mutation(
         "rests-until-all-have-cooled",
         "a rest is questioned when the first PG may move again", (
             Edit(AUTO_PLANNER,

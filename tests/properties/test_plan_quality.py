@@ -7,7 +7,7 @@ from typing import Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 import pytest
 from tests.properties.corpus import ClassFigures, ClusterFigures, Corpus
 from tests.properties.planned import Planned
-from tests.support.plan_legality import ended_plan
+from tests.support.plan_legality import assert_legal, ended_plan
 from tests.support.replay import Replay
 
 from equilibrium_mgr.plan.model import Plan
@@ -42,6 +42,24 @@ def test_l6_l7_figures(case: Planned, corpus: Corpus) -> None:
                 case.seed, name, start, usage.max, bounds[name],
                 largest_shard(case.snapshot, end, usage.fullest_osd)))
     corpus.clusters.append(ClusterFigures(case.options.aim, plan.bytes, needed))
+
+
+_LEAST_GAIN = 0.01
+
+
+def test_what_follows_drift_is_cheaper_and_nearly_as_good(case: Planned) -> None:
+    """At least three quarters of the least gain are left of what a whole plan gains, or all."""
+    options = case.options._replace(least_gain=_LEAST_GAIN)
+    plan, whole = ended_plan(case.snapshot, options), case.plan
+    assert_legal(case.snapshot, plan, options)
+    assert plan.bytes <= whole.bytes
+    if bytes_beyond_share(case.snapshot):
+        return
+    for name, usage in plan.after.classes.items():
+        start, lowest = plan.before.classes[name].max, whole.after.classes[name].max
+        assert usage.max <= start + _SAME
+        if start - lowest >= 1.25 * _LEAST_GAIN:
+            assert usage.max <= lowest + 0.75 * _LEAST_GAIN + _SAME, name
 
 
 def test_the_bound_of_a_set_is_between_its_mean_and_its_maximum(case: Planned) -> None:

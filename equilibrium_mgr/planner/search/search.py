@@ -125,6 +125,10 @@ class Search:
                 osds = [i for i in osd_set.osds if is_source[i] is may_give]
                 self.limits.set_max_utilization(osds, max(
                     map(self._placement.utilization, osds), default=0.0))
+        self.reduce_within_limits()
+
+    def reduce_within_limits(self) -> None:
+        """Takes moves back as far as the limits allow."""
         if self.weights.return_value:
             reduction = MoveReduction(self.costs, self.shard_index, self._joint_moves,
                                       self.limits, self.weights.return_value)

@@ -29,7 +29,7 @@ _MANY = 16
 #: What a pool may lose of the free space that it has before the first move (ratio), unless its free
 #: space stays so many times as large, by its data, as what is free for all pools alike.
 MOST_LOST = 0.02
-_PLENTY = 3.0
+PLENTY = 3.0
 
 
 class SearchConstraints:
@@ -77,7 +77,7 @@ class SearchConstraints:
         #: group → the pressure at which its pool has lost as much free space as it may
         self._pressure_limits = {group: max(
             pressure / (1.0 - MOST_LOST), pool.pg_num * pool.size / (
-                placement.groups[group].size_ratio * max(1e-9, _PLENTY * room * total[pool.id])))
+                placement.groups[group].size_ratio * max(1e-9, PLENTY * room * total[pool.id])))
             for group, pressure in self._highest_pressures(True).items()
             for pool in (placement.groups[group].pool,)}
         self.max_pressure.update(self._pressure_limits)
@@ -124,6 +124,13 @@ class SearchConstraints:
             pressure * (1 + 1e-9 + slack), self._pressure_limits[group]))
         if group != self._limited:
             self._limited, self._needs = group, {}
+
+    def set_least_free(self, group: int, free_bytes: float) -> None:
+        """Allows the group what leaves its pool so many client bytes."""
+        of_group = self._placement.groups[group]
+        self.set_max_pressure(group, min(
+            self._pressure_limits[group], of_group.pool.pg_num * of_group.pool.data_shards / (
+                (of_group.size_ratio or 1.0) * max(1.0, free_bytes))))
 
     def tighten_to_current(self, slack: float, of_pools: bool = False) -> None:
         """Allows each data group its present highest pressure, and `slack` (a ratio) more; those of

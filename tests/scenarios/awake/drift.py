@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from equilibrium_mgr.planner.planner import make_plan
 from mgr_stub.console.session import Session
 from mgr_stub.crush.dump_editor import DumpEditor
 from mgr_stub.crush.tree import rebuild_shadow_trees
@@ -86,6 +87,43 @@ def _phase(step: str, session: Session, watch: Watch, asker: Optional[Asker],
     return Phase(step, sent, first, {name: max(used.values()) for name, used in
                                      session.cluster.utilizations().items()},
                  watch.figures.moved_bytes - moved, session.module.balancer.status.state)
+
+
+class Week(NamedTuple):
+    """Some days of drift."""
+
+    moved_bytes: int
+    worst: float   # ratio by which a fresh plan would have lowered a class, at a full hour
+
+
+def week(seed: int, days: int, is_continuous: bool) -> Week:
+    """The demo cluster while half of its OSDs, drawn once, become fuller or emptier by 0.1 points
+    an hour: under automatic balancing, or with a plan a day."""
+    rng = random.Random(f"week/{seed}")
+    session = Session.from_state(release=18)
+    command(session, "sim backfill rate 1G")
+    watch, worst = Watch(session), 0.0
+    command(session, "equilibrium on")
+    session.host.run_for(_FIRST_SECONDS)
+    if not is_continuous:
+        command(session, "equilibrium off")
+    used = {osd: usage.utilization for osd, usage in sorted(session.cluster.usage.items())}
+    drifts = {osd: rng.choice((-0.001, 0.001)) for osd in rng.sample(list(used), len(used) // 2)}
+    session.host.observers.append(lambda _: watch(session))
+    for hour in range(1, 24 * days + 1):
+        for osd, drift in drifts.items():
+            command(session, f"sim osd allocation {1.0 + hour * drift / used[osd]:.6f} {osd}")
+        if not is_continuous and hour % 24 == 0:
+            command(session, "equilibrium optimize daily --replace")
+            session.host.run_for(60.0)
+            session.command("equilibrium execute daily")   # refused where it is empty
+        session.host.run_for(HOUR)
+        if is_continuous:   # by the module's own figures: chance finds more by slightly others
+            plan = make_plan(session.module.balancer.observer.view.snapshot)
+            worst = max([worst, *(usage.max - plan.after.classes[name].max
+                                  for name, usage in plan.before.classes.items())])
+    session.close()
+    return Week(watch.figures.moved_bytes, worst)
 
 
 # -- steps ----------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """R1 a rest is deserved: while the module says that it is balanced or stuck, a plan made from
 scratch finds nothing that min_gain would take, but of the last 15 minutes; of 5 minutes where an
-OSD above nearfull is relieved, of a round where it is above backfillfull.
+OSD above nearfull is relieved, of a round where it is above backfillfull. Where nothing was found
+before, and since then only what OSDs hold has changed and what the module has moved, it finds less
+than a point. An OSD above nearfull is relieved as before.
 
 A plan made from scratch, of what the simulated cluster is and not of what it has reported.
 """
@@ -33,6 +35,8 @@ _CLEARLY = 1.5
 _LEAST_GAIN = 0.001
 #: A pool that has less of the bytes of every class is not worth a move.
 _SMALL_POOL = 0.015
+#: A pool has plenty that has so many times the room, by its data, that all pools have together.
+_PLENTY = 3.0
 
 
 class _TruthfulMgr(Mgr):
@@ -62,6 +66,7 @@ class Gain(NamedTuple):
 
     what: str
     relieved: float   # utilization of the fullest OSD that it relieves; 0.0 for a gain of others
+    ratio: float      # by which the class, the OSD or the pool gains; 0.0 for one that has plenty
 
 
 def plan_of(session: Session, rejected: FrozenSet[str], drained: FrozenSet[int]) -> Plan:
@@ -102,11 +107,12 @@ def gains(session: Session, plan: Plan, drained: FrozenSet[int]) -> List[Gain]:
     for name, osds in sorted(by_class.items()):
         highest, lower = max(before[osd] for osd in osds), max(after[osd] for osd in osds)
         if highest - lower >= least:
-            found.append(Gain(f"class {name} can go from {highest:.4f} to {lower:.4f}", 0.0))
+            found.append(Gain(f"class {name} can go from {highest:.4f} to {lower:.4f}", 0.0,
+                              highest - lower))
     for osd in sorted(before):
         if before[osd] > nearfull + _LEAST_GAIN and before[osd] - after[osd] >= least:
             found.append(Gain(f"osd.{osd} can go from {before[osd]:.4f} to {after[osd]:.4f}",
-                              before[osd]))
+                              before[osd], before[osd] - after[osd]))
     return found + _room(session, plan, least)
 
 
@@ -130,7 +136,9 @@ def _room(session: Session, plan: Plan, least: float) -> List[Gain]:
             continue
         part = (after.free_bytes - before.free_bytes) / (before.stored_bytes + before.free_bytes)
         if part >= least:
-            found.append(Gain(f"pool {name} can have {100.0 * part:.1f} % more", 0.0))
+            room = cluster.map.ratio("full_ratio") / max(plan.bounds.values()) - 1.0
+            found.append(Gain(f"pool {name} can have {100.0 * part:.1f} % more", 0.0, (
+                part if before.free_bytes < _PLENTY * room * before.stored_bytes else 0.0)))
     return found
 
 
@@ -139,6 +147,8 @@ _SECONDS, _NEARFULL_SECONDS, _FULL_SECONDS = 900.0, 300.0, 30.0
 _PLAN_SECONDS = 600.0
 #: Utilizations that have changed by less than this part of min_gain are the same.
 _SAME = 0.25
+#: Drift may leave so much (a ratio), where min_gain is less.
+_DRIFT = 0.01
 #: Pools that the module says it does not move any more.
 _MISPREDICTED = "MGR_EQUILIBRIUM_MISPREDICTED"
 
@@ -153,6 +163,7 @@ class DeservedRest:
         self._planned_at = float("-inf")
         self._seen: Any = None                 # the cluster of the last plan
         self._levels: Dict[int, float] = {}    # OSD → utilization then
+        self._balanced: Any = None             # the cluster of the last plan without gains
         self._found: List[Gain] = []
         self._since: Optional[float] = None    # when a gain was found first, without end
         self._is_noted = False                 # has that been told?
@@ -223,11 +234,18 @@ class DeservedRest:
                        for osd, level in levels.items())
         if session.clock.now - self._planned_at < _PLAN_SECONDS and not overfull:
             return
+        if self._seen is not None and self._seen[0] != seen[0]:   # by others
+            self._balanced = None
         self._seen, self._levels, self._planned_at = seen, levels, session.clock.now
         drained = _drained(session)
         plan = plan_of(session, self._staying(session, levels, nearfull), drained)
         self.plans += 1
-        self._found = gains(session, plan, drained)
+        self._found, rules = gains(session, plan, drained), (drained, *seen[1:])
+        if not self._found:
+            self._balanced = rules
+        elif self._balanced == rules:
+            self._found = [gain for gain in self._found
+                           if gain.relieved or gain.ratio >= _DRIFT or not settings.min_gain]
 
     def _has_cooled(self, now: float, cooldown: float) -> bool:
         """Whether a PG's cooldown has ended since the last plan."""
