@@ -51,13 +51,6 @@ MUTATIONS: Tuple[Mutation, ...] = (
             Edit(AUTO_PLANNER, "_DRIFT_GAIN = 0.008\n", "_DRIFT_GAIN = 0.02\n"),),
         ("scenarios/awake/test_drift.py --full -k little",)),
     Mutation(
-        "what-others-move-is-drift",
-        "what others have moved is balanced by a whole plan", (
-            Edit(AUTO_PLANNER,
-                 "        if _is_displaced(idle.mark, now):\n"
-                 "            self._balanced = None\n", ""),),
-        ("scenarios/awake/test_drift.py --full --drift-streams 12",)),
-    Mutation(
         "rests-until-all-have-cooled",
         "a rest is questioned when the first PG may move again", (
             Edit(AUTO_PLANNER,
