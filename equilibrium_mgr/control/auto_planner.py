@@ -428,8 +428,8 @@ class AutoPlanner:
         min_gain = plan.mark.min_gain
         is_for_good = plan.cooling_seconds <= 0.0 and not plan.plan.stuck
         if plan.least_gain:
-            why = Verdict(codes.DRIFT, "what OSDs hold has changed since, which leaves less than"
-                          f" {100.0 * _DRIFT_GAIN:.1f} points to gain")
+            why = Verdict(codes.DRIFT, "what OSDs hold has changed since, which leaves less than a"
+                          " point to gain")
         else:
             with self._lock:
                 is_balanced = is_for_good and generation == self._generation

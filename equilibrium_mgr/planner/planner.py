@@ -263,7 +263,7 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
     highest = [osd_set.max_utilization(placement) for osd_set in search.sets]
     free = pool_free_bytes(placement, search.data_groups)
-    _make(placement, changes)
+    _apply(placement, changes)
     lowest = [osd_set.max_utilization(placement) for osd_set in search.sets]
     most_free = pool_free_bytes(placement, search.data_groups)
     pools = placement.snapshot.pools
@@ -301,11 +301,11 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     if falls_short and gain >= _DRIFT_MOST:
         best = whole
     _take_back(placement, wanted_changes(placement))
-    _make(placement, [change for group in best for change in group])
+    _apply(placement, [change for group in best for change in group])
     return best
 
 
-def _make(placement: PlacementState, changes: Sequence[Change]) -> None:
+def _apply(placement: PlacementState, changes: Sequence[Change]) -> None:
     for change in changes:
         for source, target in change.moves:
             placement.move(change.pg, source, target)
@@ -336,7 +336,7 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
     search = LimitedSearch(placement, bounds, options)
     free = pool_free_bytes(placement, search.data_groups)
     other = PlacementState(snapshot, options)
-    _make(other, beginning)
+    _apply(other, beginning)
     other.share_limit_bytes.update(placement.share_limit_bytes)   # a Search sets them
     search.run()
     placement.observers.clear()

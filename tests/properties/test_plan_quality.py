@@ -48,7 +48,8 @@ _LEAST_GAIN = 0.01
 
 
 def test_what_follows_drift_is_cheaper_and_nearly_as_good(case: Planned) -> None:
-    """At least three quarters of the least gain are left of what a whole plan gains, or all."""
+    """At most three quarters of the least gain are left of what a whole plan gains, where that is
+    more than the least gain by a quarter."""
     options = case.options._replace(least_gain=_LEAST_GAIN)
     plan, whole = ended_plan(case.snapshot, options), case.plan
     assert_legal(case.snapshot, plan, options)
