@@ -22,13 +22,13 @@ from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
 from ..plan.model import PgChange, Plan
 from ..plan.options import PgShardLimits, PlanOptions
-from ..plan.usage import ShardCounts, bytes_beyond_share
+from ..plan.usage import bytes_beyond_share
 from ..plan_service.plan_service import PlanService
 from ..runtime.waiting import Backoff, WaitTimer
 from ..runtime.formatting import format_bytes, format_deadline, format_percent
 from ..settings import Settings
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
-from ..snapshot.model import Pool, Snapshot, pool_of
+from ..snapshot.model import Pool, Snapshot, UpmapItems, pool_of
 from ..snapshot.operator_weights import held_sentence
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
@@ -49,9 +49,6 @@ _NOISE_RATIO = 6.0
 #: few bytes: plans for less, or as far as they go, have to be made anew in hours. No OSD set is
 #: left to be a point fuller than it could be.
 _DRIFT_GAIN = 0.008
-#: Shards of a pool that have left an OSD, and of those there: their weights change with each fit of
-#: sizes, by less.
-_SHARD, _PLACED_RATIO = 0.9, 0.05
 #: An OSD counts as newly above nearfull by this much: more than measurement noise.
 _NEARFULL_MARGIN = 0.01
 
@@ -65,7 +62,7 @@ class ClusterMark(NamedTuple):
     osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed, class, place in the tree
     pools: Mapping[int, Tuple[Any, ...]]     # Pool.shape, and the rule itself
     drained_osds: FrozenSet[int]             # nothing may go to these
-    placed: ShardCounts                      # by the up sets; empty where it does not matter
+    items: Mapping[str, UpmapItems]
     down_osds: FrozenSet[int]
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
     unknown_pgs: int                         # PGs of which nobody knows how much they hold
@@ -93,7 +90,7 @@ class ClusterMark(NamedTuple):
 
 
 def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
-            placed: ShardCounts = {}, noise: float = 0.0) -> ClusterMark:
+            noise: float = 0.0) -> ClusterMark:
     """The mark of a snapshot for a plan with these options."""
     places = snapshot.crush.places()
     return ClusterMark(
@@ -103,7 +100,7 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
               for o in snapshot.osds.values()},
         pools={pool.id: (*pool.shape, snapshot.crush.rules.get(pool.rule_id))
                for pool in snapshot.pools.values()},
-        drained_osds=snapshot.drained_osds, placed=placed,
+        drained_osds=snapshot.drained_osds, items=snapshot.upmap_items,
         down_osds=frozenset(o.id for o in snapshot.osds.values() if o.is_in and not o.up),
         utilization={o.id: o.target_utilization or 0.0 for o in snapshot.osds.values()
                      if o.up and o.has_statistics and o.size_bytes > 0},
@@ -162,7 +159,7 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     """A change of what OSDs hold, at rest, by which a plan could gain min_gain that gained less
     before, as a clause, or None: by a part of min_gain otherwise than most of the class, or by all
     of it alike, as growth makes other moves worth their bytes."""
-    if _is_displaced(then, now):
+    if then.items != now.items:   # by others: ours end a rest
         return "shards are placed otherwise"
     by_class: Dict[str, Dict[int, float]] = {}
     for osd in now.utilization.keys() & then.utilization.keys():
@@ -182,13 +179,6 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
         if abs(middle) > least:
             return f"most OSDs are {'fuller' if middle > 0 else 'emptier'}"
     return None
-
-
-def _is_displaced(then: ClusterMark, now: ClusterMark) -> bool:
-    """True where shards have left OSDs; what leaves no shard on an OSD moves no bytes."""
-    return now.down_osds == then.down_osds and now.placed != then.placed and any(
-        shards - now.placed.get(pool, {}).get(osd, 0.0) > max(_SHARD, _PLACED_RATIO * shards)
-        for pool, placed in then.placed.items() for osd, shards in placed.items())
 
 
 def unplanned_change(then: ClusterMark, snapshot: Snapshot, traffic: OsdTraffic,
@@ -361,12 +351,12 @@ class AutoPlanner:
             self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                  placed: ShardCounts, noise: float, drain_only: bool = False,
+                  noise: float, drain_only: bool = False,
                   drain_has_work: bool = False) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan.
-        `placed`: the snapshot's shards by the up sets. `noise`: as ClusterMark. `drain_has_work`:
-        shards have come to an OSD that is being drained."""
-        mark = self._observe(snapshot, settings, drain_only, excluded, placed, noise)
+        `noise`: as ClusterMark. `drain_has_work`: shards have come to an OSD that is being
+        drained."""
+        mark = self._observe(snapshot, settings, drain_only, excluded, noise)
         with self._lock:
             ready, self._ready = self._ready, None
             idle, generation = self._idle, self._generation
@@ -477,14 +467,14 @@ class AutoPlanner:
 
     def _observe(self, snapshot: Snapshot, settings: Settings, drain_only: bool,
                  excluded: Optional[ExcludedPgs] = None,
-                 placed: ShardCounts = {}, noise: float = 0.0) -> ClusterMark:
+                 noise: float = 0.0) -> ClusterMark:
         """Returns the mark of a newer snapshot; begins the settling time where its topology is
         another one."""
         rejected = excluded.rejected if excluded is not None else frozenset()
         mark, now = mark_of(
             snapshot, automatic_options(
                 settings, snapshot, rejected, self._max_pg_shards(), drain_only),
-            settings.min_gain, placed, noise), self._clock()
+            settings.min_gain, noise), self._clock()
         if mark.unsettled != self._topology:
             if self._topology is not None:
                 if self._changing.seconds_left(now) <= 0.0:   # the first in a while
@@ -504,7 +494,7 @@ class AutoPlanner:
                           left)
 
     def _stays_idle(self, idle: _IdleState, now: ClusterMark) -> bool:
-        if _is_displaced(idle.mark, now):
+        if idle.mark.items != now.items:
             self._balanced = None
         if self._retry.seconds_left(self._clock()) <= 0.0 or change_of(idle.mark, now):
             return False

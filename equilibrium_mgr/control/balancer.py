@@ -536,8 +536,7 @@ class Balancer:
                     return AWAITS_REPORTS
                 excluded = self.dispatcher.excluded(snapshot, settings)
                 step = self._automatic.next_step(snapshot, settings, excluded,
-                                                 self.observer.placed, self.observer.noise,
-                                                 drains_only,
+                                                 self.observer.noise, drains_only,
                                                  self.drains.has_work)
                 self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
                 if step.plan is None:

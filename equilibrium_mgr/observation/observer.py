@@ -12,7 +12,6 @@ from ..execution.guards import changing_pg_nums
 from ..execution.pending_moves import PendingMoves
 from ..gateway.cluster_summary import ClusterSummary, Fullness
 from ..gateway.gateway import Gateway
-from ..plan.usage import ShardCounts
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
 from ..snapshot.model import RUNNING_STATES, Snapshot
@@ -126,11 +125,6 @@ class ClusterObserver:
         middle = median(steps) if steps else 0.0   # what comes to all alike is growth
         self.noise = max(_FORGOTTEN * self.noise,   # that has ended is forgotten within some rounds
                          sum(abs(step - middle) for step in steps) / max(1, len(steps) - 2))
-
-    @property
-    def placed(self) -> ShardCounts:
-        """The shards of the last look by the up sets, which at rest only plans change."""
-        return self.view.counts.soon if self.view is not None else {}
 
     def observe(self, summary: Optional[ClusterSummary]) -> Snapshot:
         """Reads the whole cluster. Raises NotReady; after any failure it is tried again."""

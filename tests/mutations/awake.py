@@ -46,6 +46,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "_DRIFT_GAIN if self._is_drift(mark) else 0.0\n", "0.0\n"),),
         ("scenarios/awake/test_drift.py --full -k little",)),
     Mutation(
+        "what-others-move-is-drift",
+        "a rest after which others have moved shards is planned for as a whole", (
+            Edit(AUTO_PLANNER,
+                 "        if idle.mark.items != now.items:\n"
+                 "            self._balanced = None\n", ""),),
+        ("scenarios/awake/test_drift.py -k others",)),
+    Mutation(
         "drift-leaves-too-much",
         "drift leaves less than a point to gain", (
             Edit(AUTO_PLANNER, "_DRIFT_GAIN = 0.008\n", "_DRIFT_GAIN = 0.02\n"),),

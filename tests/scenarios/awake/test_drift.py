@@ -5,6 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from mgr_stub.console.session import Session
+from mgr_stub.monitor.monitor import MGR
+
+from ..drive import command
+from ..watch.watch import Watch
 from . import drift
 
 
@@ -19,6 +24,29 @@ def test_drift_is_acted_on(drift_seed: int, tmp_path: Path,
     steps = 4 if request.config.getoption("--full") else 2
     played = drift.play(drift_seed, tmp_path / "state", steps=steps)
     assert not played.watch.broken, [phase.step for phase in played.phases]
+
+
+def test_a_shard_that_others_move_is_no_drift() -> None:
+    """What is worth no plan that follows drift is taken back where others have done it."""
+    session = Session.from_state(release=18)
+    command(session, "sim backfill rate 1G")
+    watch = Watch(session)
+    command(session, "equilibrium on")
+    session.host.run_for(5 * drift.HOUR)
+    session.host.observers.append(lambda _: watch(session))
+    session.host.run_for(drift.HOUR)
+    cluster = session.cluster
+    usage, items = cluster.usage, cluster.map.upmap_items
+    highest = max(cluster.utilizations()["hdd"].values())
+    pgid = min(items, key=lambda one: abs(highest + 0.007 - max(
+        usage[source].utilization + cluster.pgs[one].shard.total / usage[source].total
+        for source, _ in items[one])))
+    read = len(session.command_log)
+    command(session, f"osd rm-pg-upmap-items {pgid}")
+    session.host.run_for(drift.HOUR)
+    assert not watch.broken
+    assert any(entry.sender == MGR for entry in session.command_log[read:])
+    session.close()
 
 
 @pytest.mark.full

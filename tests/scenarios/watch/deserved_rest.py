@@ -209,10 +209,14 @@ class DeservedRest:
             now - self._set_at >= session.module.settings().pg_cooldown)
 
     def _has_sent(self, session: Session) -> bool:
-        """Whether the module has sent upmap items since the last look; notes them."""
-        fresh = {str(entry.command["pgid"]): entry for entry in session.command_log[self._read:]
-                 if entry.sender == MGR and entry.prefix in (SET_ITEMS, REMOVE_ITEMS)}
+        """Whether the module has sent upmap items since the last look; notes them. What others
+        send is no drift."""
+        sent = [entry for entry in session.command_log[self._read:]
+                if entry.prefix in (SET_ITEMS, REMOVE_ITEMS)]
         self._read = len(session.command_log)
+        if any(entry.sender != MGR for entry in sent):
+            self._balanced = None
+        fresh = {str(entry.command["pgid"]): entry for entry in sent if entry.sender == MGR}
         self._sent.update(fresh)
         return bool(fresh)
 
@@ -234,8 +238,6 @@ class DeservedRest:
                        for osd, level in levels.items())
         if session.clock.now - self._planned_at < _PLAN_SECONDS and not overfull:
             return
-        if self._seen is not None and self._seen[0] != seen[0]:   # by others
-            self._balanced = None
         self._seen, self._levels, self._planned_at = seen, levels, session.clock.now
         drained = _drained(session)
         plan = plan_of(session, self._staying(session, levels, nearfull), drained)
