@@ -58,6 +58,20 @@ def wanted_changes(placement: PlacementState) -> List[Change]:
     return changes
 
 
+def apply(placement: PlacementState, changes: Iterable[Change]) -> None:
+    """Makes the moves of changes."""
+    for change in changes:
+        for source, target in change.moves:
+            placement.move(change.pg, source, target)
+
+
+def take_back(placement: PlacementState, changes: Sequence[Change]) -> None:
+    """Takes the moves of changes back, the last ones first."""
+    for change in reversed(changes):
+        for source, target in reversed(change.moves):
+            placement.move(change.pg, target, source)
+
+
 def draining(placement: PlacementState, changes: Sequence[Change]) -> FrozenSet[int]:
     """Numbers of the changes that take a shard off an OSD that is being drained."""
     drained = [placement.snapshot.osds[osd].drained for osd in placement.osd_ids]

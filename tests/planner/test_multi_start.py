@@ -11,7 +11,8 @@ from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner import planner
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.objective import AIM_WEIGHTS
-from equilibrium_mgr.planner.planner import make_plan, multi_start_search, score_placement
+from equilibrium_mgr.planner.planner import make_plan, multi_start_search
+from equilibrium_mgr.planner.score import score_placement
 from equilibrium_mgr.planner.state.placement_state import PlacementState
 from equilibrium_mgr.runtime.time_slice import giving_way
 
