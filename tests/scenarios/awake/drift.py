@@ -139,6 +139,13 @@ def _pool(session: Session, rng: random.Random) -> str:
     return str(pools[rng.choice(sorted(pools))]["pool_name"])
 
 
+def _omap(session: Session, rng: random.Random) -> Lines:
+    """Erasure-coded pools have none."""
+    names = [str(pool["pool_name"]) for _, pool in sorted(session.cluster.map.pools.items())
+             if not pool["erasure_code_profile"]]
+    return [f"sim write-omap {rng.choice(names)} {rng.choice((2, 8))}G"][:len(names)]
+
+
 def _slow_allocation(session: Session, rng: random.Random) -> Lines:
     """In pieces of which none is much."""
     osd = rng.choice(_fullest(session)[:3])
@@ -193,8 +200,7 @@ STEPS: Dict[str, Callable[[Session, random.Random], Lines]] = {
     "allocation of all": lambda session, rng: [   # looks like noise
         f"sim osd allocation {rng.uniform(0.99, 1.05):.4f} {osd}" for osd in _fullest(session)],
     "slow allocation": _slow_allocation,
-    "omap": lambda session, rng: [
-        f"sim write-omap {_pool(session, rng)} {rng.choice((2, 8))}G"],
+    "omap": _omap,
     "writes": lambda session, rng: [f"sim write {_pool(session, rng)} {rng.choice((10, 40))}G"],
     "growth": lambda session, rng: [f"sim grow {_pool(session, rng)} {rng.choice((5, 20))}G/1h"],
     "deletes": _deletes,
