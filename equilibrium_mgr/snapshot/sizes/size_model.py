@@ -241,8 +241,9 @@ class SizeModel:
         for stats in look.reading.pool_stats:
             pool, allocated = stats["poolid"], stats.get("store_stats", {}).get("omap_allocated", 0)
             if allocated > 0:
-                found[pool] = sums[pool].estimate(allocated, self._omap.get(pool)) if (
-                    pool in sums) else OmapEstimate()
+                found[pool] = sums[pool].estimate(
+                    allocated, self._omap.get(pool), self._omap_is_late) if (
+                        pool in sums) else OmapEstimate()
         self._omap = found
 
     def _add_shards(self, look: Look) -> None:
@@ -514,12 +515,13 @@ class SizeModel:
         return max(0, min(left, excess))
 
     def _omap_bytes(self, look: Look, pgid: str) -> int:
-        """Bytes of omap of a PG, the mean of its pool where it tells none; 0 of one that is gone."""
+        """Bytes of omap of a PG, the mean of its pool where it tells none; 0 of one that is gone.
+        What clients have written since its deep scrub came to where it is now."""
         if pgid not in look.reading.up or pool_of(pgid) not in look.pools:
             return 0
         record = look.record(pgid)
-        return record.omap_bytes or self.input_of(
-            look.pools[pool_of(pgid)], record, ())[0].omap_bytes
+        omap = self.input_of(look.pools[pool_of(pgid)], record, ())[0].omap_bytes
+        return min(record.omap_bytes or omap, omap)
 
 
 def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:
