@@ -97,6 +97,17 @@ def test_an_osd_that_tells_nothing_of_omap_is_believed(told: bool) -> None:
     assert snapshot.osds[0].target_bytes == 6 * OMAP
 
 
+def test_what_an_osd_keeps_while_others_lack_it_has_not_left() -> None:
+    cluster, builder = moved()
+    builder.build(cluster.reading())
+    report(cluster, 0, 3)   # all that left is free
+    for ps in range(3, 6):
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=0, objects=1000, omap=OMAP, reported=103,
+                   state="active+undersized+degraded+remapped+backfilling")
+    osd = builder.build(cluster.reading()).osds[0]
+    assert osd.target_bytes == pytest.approx(3 * OMAP, rel=0.02)
+
+
 @pytest.mark.parametrize("scrubbed", [PGS, 3])
 def test_omap_that_rocksdb_compresses_takes_what_osds_report(scrubbed: int) -> None:
     """As by default since Ceph 19: deep scrubs count keys and values as clients wrote them."""
