@@ -3,7 +3,7 @@
 PG statistics show 0 until the PG's deep scrub, days or weeks later. The pool's own statistics
 (`store_stats.omap_allocated`, raw bytes of all copies) have what the OSDs' RocksDB has written out,
 without its write buffers. Since Ceph 18 those are small (16 MiB, not 256), so the rest of the
-pool's figure is apportioned to the PGs without one, by their objects. Where it is less than the PGs'
+pool's figure is apportioned to the PGs without one, by their objects. Where it is less than PGs'
 own figures, RocksDB compresses (LZ4, the default where its buffers are small) or clients have
 deleted since: all PGs count less alike. Before Ceph 18 it is only a lower limit: it counts, but a
 PG of which more than a few objects have omap is immovable until its deep scrub. There OSDs also
