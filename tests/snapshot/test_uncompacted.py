@@ -95,3 +95,42 @@ def test_an_osd_that_tells_nothing_of_omap_is_believed(told: bool) -> None:
         cluster.omap_reported[0] = 0
     snapshot = (SnapshotBuilder() if told else builder).build(cluster.reading())
     assert snapshot.osds[0].target_bytes == 6 * OMAP
+
+
+def test_what_an_osd_keeps_while_others_lack_it_has_not_left() -> None:
+    cluster, builder = moved()
+    builder.build(cluster.reading())
+    report(cluster, 0, 3)   # all that left is free
+    for ps in range(3, 6):
+        cluster.pg(f"1.{ps:x}", [0], num_bytes=0, objects=1000, omap=OMAP, reported=103,
+                   state="active+undersized+degraded+remapped+backfilling")
+    osd = builder.build(cluster.reading()).osds[0]
+    assert osd.target_bytes == pytest.approx(3 * OMAP, rel=0.02)
+
+
+@pytest.mark.parametrize("scrubbed", [PGS, 3])
+def test_omap_that_rocksdb_compresses_takes_what_osds_report(scrubbed: int) -> None:
+    """As by default since Ceph 19: deep scrubs count keys and values as clients wrote them."""
+    cluster, builder = omap_cluster(), SnapshotBuilder()
+    for ps in range(PGS):
+        pgid = f"1.{ps:x}"
+        cluster.records[pgid] = cluster.records[pgid]._replace(
+            omap_bytes=int(2.2 * OMAP) if ps < scrubbed else 0)
+    snapshot = builder.build(cluster.reading())
+    for pg in snapshot.pgs.values():
+        assert pg.shard_bytes == pytest.approx(OMAP, rel=0.01)
+    cluster.up = dict(cluster.up, **{"1.0": [2]})
+    cluster.records = {**cluster.records,
+                       "1.0": cluster.records["1.0"]._replace(reported_epoch=102)}
+    cluster.epoch = 102
+    report(cluster, 2, 1)   # it has arrived, and osd.0 has compacted nothing
+    for _ in range(3):
+        target = builder.build(cluster.reading()).osds[0].target_bytes
+        assert target == pytest.approx(5 * OMAP, rel=0.02)
+
+
+def test_before_ceph_18_what_is_not_reported_may_be_there_all_the_same() -> None:
+    cluster = omap_cluster()
+    cluster.extra["require_osd_release"] = "pacific"
+    cluster.store_stats[1]["omap_allocated"] //= 2
+    assert {pg.shard_bytes for pg in cluster.snapshot().pgs.values()} == {OMAP}

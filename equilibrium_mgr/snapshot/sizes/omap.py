@@ -3,9 +3,11 @@
 PG statistics show 0 until the PG's deep scrub, days or weeks later. The pool's own statistics
 (`store_stats.omap_allocated`, raw bytes of all copies) have what the OSDs' RocksDB has written out,
 without its write buffers. Since Ceph 18 those are small (16 MiB, not 256), so the rest of the
-pool's figure is apportioned to the PGs without one, by their objects. Before Ceph 18 that is only a
-lower limit: it counts, but a PG of which more than a few objects have omap is immovable until its
-deep scrub. There OSDs also free late what has left, and one plan after the other would take more.
+pool's figure is apportioned to the PGs without one, by their objects. Where it is less than PGs'
+own figures, RocksDB compresses (LZ4, the default where its buffers are small) or clients have
+deleted since: all PGs count less alike. Before Ceph 18 it is only a lower limit: it counts, but a
+PG of which more than a few objects have omap is immovable until its deep scrub. There OSDs also
+free late what has left, and one plan after the other would take more.
 """
 from __future__ import annotations
 
@@ -61,20 +63,26 @@ class OmapSums:
             self._objects += omap_objects(record) * copies
             self._moved_objects += omap_objects(record) * moved
 
-    def estimate(self, allocated: int, kept: Optional[OmapEstimate]) -> OmapEstimate:
+    def estimate(self, allocated: int, kept: Optional[OmapEstimate],
+                 reported_late: bool) -> OmapEstimate:
         """How the omap of the PGs is estimated. `allocated`: raw bytes by the pool's statistics;
         `kept`: the last estimate, as far as it can be while copies move."""
-        if self._objects > 0:
+        # an object of a PG without a figure has as much as others; what is beyond that, the PGs
+        # without a figure have
+        mean = self._reported_bytes / max(1, self._reported_objects)
+        whole = self._reported_bytes + mean * self._objects
+        if self._objects > 0 and (reported_late or allocated >= whole):
             rest = max(0, allocated - self._reported_bytes)
             high = rest / self._objects
             low = max(0, rest - self._moved_bytes) / (self._objects + self._moved_objects)
             most = _MOST_OF_MEAN * allocated / (self._objects + self._reported_objects)
             per_object = min(max(kept.per_object, low), high) if kept is not None else high
             return OmapEstimate(1.0, min(per_object, most))
-        if self._reported_bytes > 0:   # PGs may have grown since their deep scrubs
-            high = allocated / self._reported_bytes
-            low = allocated / (self._reported_bytes + self._moved_bytes)
-            return OmapEstimate(max(1.0, min(max(kept.ratio, low), high) if kept else high))
+        if whole > 0:   # PGs may have grown since their deep scrubs, and RocksDB compresses
+            high = allocated / whole
+            low = allocated / (whole + self._moved_bytes + mean * self._moved_objects)
+            ratio = max(float(reported_late), min(max(kept.ratio, low), high) if kept else high)
+            return OmapEstimate(ratio, ratio * mean)
         return OmapEstimate()
 
 

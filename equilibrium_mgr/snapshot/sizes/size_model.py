@@ -62,7 +62,8 @@ class _OsdSums:
         self.change: Dict[int, float] = {}    # shards that are to be there, less the whole ones
         self.undeleted: Dict[int, float] = {}   # what has left it and may be there
         self.largest = (0.0, 0)   # (its largest shard, pool id)
-        self.omap = self.objects = 0          # of the whole shards
+        self.objects = 0                      # of the whole shards
+        self.omap = 0                         # of all that it serves, but for what has just come
         self.pgs = 0                          # that the map gives it
         self.spare = 0                        # that it counts beyond those
         self.unseen = 0                       # of these, what nobody saw leave: of any pool
@@ -241,8 +242,9 @@ class SizeModel:
         for stats in look.reading.pool_stats:
             pool, allocated = stats["poolid"], stats.get("store_stats", {}).get("omap_allocated", 0)
             if allocated > 0:
-                found[pool] = sums[pool].estimate(allocated, self._omap.get(pool)) if (
-                    pool in sums) else OmapEstimate()
+                found[pool] = sums[pool].estimate(
+                    allocated, self._omap.get(pool), self._omap_is_late) if (
+                        pool in sums) else OmapEstimate()
         self._omap = found
 
     def _add_shards(self, look: Look) -> None:
@@ -263,9 +265,11 @@ class SizeModel:
                     continue
                 part = data * ratios[position] if position < len(ratios) else data
                 sums.pgs += not is_activating
-                if is_plain or not (lacks or (pgid, osd) in self._came):
-                    sums.whole[pool.id] = sums.whole.get(pool.id, 0) + part
+                has_come = not is_plain and (pgid, osd) in self._came
+                if not has_come:   # whoever else lacks it
                     sums.omap += shard.omap_bytes
+                if is_plain or not (lacks or has_come):
+                    sums.whole[pool.id] = sums.whole.get(pool.id, 0) + part
                     sums.objects += shard.objects
                     if not is_plain:
                         sums.change[pool.id] = sums.change.get(pool.id, 0) - part
@@ -443,7 +447,9 @@ class SizeModel:
         inbound: Dict[int, int] = {}    # comparable bytes still to come
         outbound: Dict[int, int] = {}
         to_come: Dict[int, float] = {}   # bytes on the device of data to come, less that to leave
-        leaving: Dict[int, Dict[str, int]] = {}   # OSD → omap bytes of PGs that it gives away
+        #: OSD → omap bytes of PGs that it is about to give away and still holds, though the map
+        #: has it serve them no more
+        leaving: Dict[int, Dict[str, int]] = {}
         for pg in piecewise(moving, _PGS_A_PIECE):
             pool = look.pools[pg.pool]
             gains, losses = transfers(pg, pool.erasure)
@@ -454,7 +460,8 @@ class SizeModel:
             for osd in losses:
                 outbound[osd] = outbound.get(osd, 0) + pool.bytes_on(
                     pg.shard_bytes, osd, pg.holders)
-                leaving.setdefault(osd, {})[pg.pgid] = self._omap_bytes(look, pg.pgid)
+                if osd not in pg.acting:
+                    leaving.setdefault(osd, {})[pg.pgid] = self._omap_bytes(look, pg.pgid)
             for osds, up in ((gains, pg.up), (losses, pg.holders)):
                 for osd in osds:
                     if osd in all_sums:
@@ -503,23 +510,26 @@ class SizeModel:
 
         RocksDB frees it when it has compacted: after minutes on a busy OSD, and never by itself on
         an idle one (16.2.15 and 20.2.4)."""
-        rows = [pgid for pgid in self._omap_left.get(osd, ()) if pgid not in leaving]
+        held = self._omap_left.pop(osd, [])
+        rows = [pgid for pgid in held if pgid not in leaving]
         sizes = [self._omap_bytes(look, pgid) for pgid in rows]
         left, excess = sum(sizes), excess - sum(leaving.values())
         while rows and (not sizes[0] or excess < left - _FREED_RATIO * sizes[0]):
             left -= sizes.pop(0)
             rows.pop(0)
-        self._omap_left[osd] = rows + [
-            pgid for pgid in self._omap_left.pop(osd, ()) if pgid in leaving]
+        rows += [pgid for pgid in held if pgid in leaving]
+        if rows:
+            self._omap_left[osd] = rows
         return max(0, min(left, excess))
 
     def _omap_bytes(self, look: Look, pgid: str) -> int:
-        """Bytes of omap of a PG, the mean of its pool where it tells none; 0 of one that is gone."""
+        """Bytes of omap of a PG, the mean of its pool where it tells none; 0 of one that is gone.
+        What clients have written since its deep scrub came to where it is now."""
         if pgid not in look.reading.up or pool_of(pgid) not in look.pools:
             return 0
         record = look.record(pgid)
-        return record.omap_bytes or self.input_of(
-            look.pools[pool_of(pgid)], record, ())[0].omap_bytes
+        omap = self.input_of(look.pools[pool_of(pgid)], record, ())[0].omap_bytes
+        return min(record.omap_bytes or omap, omap)
 
 
 def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:
