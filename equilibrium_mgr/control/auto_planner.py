@@ -159,7 +159,7 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     """A change of what OSDs hold, at rest, by which a plan could gain min_gain that gained less
     before, as a clause, or None: by a part of min_gain otherwise than most of the class, or by all
     of it alike, as growth makes other moves worth their bytes."""
-    if then.items != now.items:   # by others: ours end a rest
+    if _is_displaced(then, now):
         return "shards are placed otherwise"
     by_class: Dict[str, Dict[int, float]] = {}
     for osd in now.utilization.keys() & then.utilization.keys():
@@ -179,6 +179,13 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
         if abs(middle) > least:
             return f"most OSDs are {'fuller' if middle > 0 else 'emptier'}"
     return None
+
+
+def _is_displaced(then: ClusterMark, now: ClusterMark, sent: Sequence[PgChange] = ()) -> bool:
+    """True where others have changed upmap items; `sent`: what may have been sent since."""
+    items = {change.pgid: change.items for change in sent}
+    return any(now.items.get(pgid, ()) not in (then.items.get(pgid, ()), items.get(pgid))
+               for pgid in then.items.keys() | now.items.keys())
 
 
 def unplanned_change(then: ClusterMark, snapshot: Snapshot, traffic: OsdTraffic,
@@ -415,11 +422,11 @@ class AutoPlanner:
 
     def _idle_after(self, plan: _MadePlan, generation: int) -> _IdleState:
         """Begins an idle state after a plan that has nothing to gain."""
-        min_gain = plan.mark.min_gain
+        min_gain, self._executed = plan.mark.min_gain, None
         is_for_good = plan.cooling_seconds <= 0.0 and not plan.plan.stuck
         if plan.least_gain:
-            why = Verdict(codes.DRIFT, "what OSDs hold has changed since, which leaves less than a"
-                          " point to gain")
+            why = Verdict(codes.DRIFT, "what OSDs hold has changed since, and all that may move"
+                          " gains less than a point")
         else:
             with self._lock:
                 is_balanced = is_for_good and generation == self._generation
@@ -494,7 +501,7 @@ class AutoPlanner:
                           left)
 
     def _stays_idle(self, idle: _IdleState, now: ClusterMark) -> bool:
-        if idle.mark.items != now.items:
+        if _is_displaced(idle.mark, now):
             self._balanced = None
         if self._retry.seconds_left(self._clock()) <= 0.0 or change_of(idle.mark, now):
             return False
@@ -507,9 +514,12 @@ class AutoPlanner:
     def _is_drift(self, now: ClusterMark) -> bool:
         """True where nothing but what OSDs hold, and our own moves, has changed since it was
         balanced, and no OSD is too full; never for an operator's own idea of what is worth it."""
-        return self._balanced is not None and 0.0 < now.min_gain < _DRIFT_GAIN and not (
-            any(now.fullness) or change_of(self._balanced, now)
-            or data_change(self._balanced, now))
+        balanced, executed = self._balanced, self._executed   # commands reset them
+        if balanced is not None and executed is not None and _is_displaced(
+                executed.mark, now, executed.plan.changes):
+            balanced = self._balanced = None
+        return balanced is not None and 0.0 < now.min_gain < _DRIFT_GAIN and not (
+            any(now.fullness) or change_of(balanced, now) or data_change(balanced, now))
 
     def _plan(self, snapshot: Snapshot, mark: ClusterMark, excluded: ExcludedPgs, generation: int,
               max_seconds: float) -> NextStep:

@@ -174,7 +174,7 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     refusals = counted(code)
     refused = refusals.sentence() if refusals is not None else ""
     code = refusals.code if refusals is not None else code
-    if code == codes.DRIFT:   # a plan could lower it
+    if code == codes.DRIFT and far.excess < _NEAR:   # a plan could lower it
         return Verdict(code, f"{reason}; {far.sentence(limited)}", state=BALANCED)
     return Verdict(code, f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
                    " 'ceph equilibrium explain' tells why", refusals=refusals,

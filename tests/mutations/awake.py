@@ -49,8 +49,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-others-move-is-drift",
         "a rest after which others have moved shards is planned for as a whole", (
             Edit(AUTO_PLANNER,
-                 "        if idle.mark.items != now.items:\n"
+                 "        if _is_displaced(idle.mark, now):\n"
                  "            self._balanced = None\n", ""),),
+        ("scenarios/awake/test_drift.py -k others",)),
+    Mutation(
+        "what-others-move-meanwhile-is-drift",
+        "a plan during which others have moved shards is followed by a whole one", (
+            Edit(AUTO_PLANNER,
+                 "                executed.mark, now, executed.plan.changes):\n",
+                 "                executed.mark, now, executed.plan.changes) and False:\n"),),
         ("scenarios/awake/test_drift.py -k others",)),
     Mutation(
         "drift-leaves-too-much",
