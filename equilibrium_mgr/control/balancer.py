@@ -473,12 +473,9 @@ class Balancer:
         sent = self._hand_over(back, batch, snapshot, self._permit_back()) if batch else None
         if sent is None:
             return snapshot
-        gone = {change.pgid for change in sent.handed_over}.difference(
-            change.pgid for change in back.wanted)
+        stays = {change.pgid for change in back.wanted}
         execution.apply(ExecutionUpdate(
-            taken_back=[change for change in again if change.pgid in gone]))
-        self.dispatcher.cooldown.end(gone)
-        self.observer.is_required = True
+            taken_back=[change for change in again if change.pgid not in stays]))
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         return sent.snapshot
 

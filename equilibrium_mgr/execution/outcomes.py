@@ -240,10 +240,6 @@ class Cooldown:
             moved[pgid] = now
         self.moved = dict(list(moved.items())[-_MOST_PGS:])
 
-    def end(self, pgids: Container[str]) -> None:
-        """Ends the cooldown of PGs that have not moved after all."""
-        self.moved = {pgid: at for pgid, at in self.moved.items() if pgid not in pgids}
-
     def restore(self, moved: Mapping[str, float]) -> None:
         """Takes over what the last mgr has sent: pgid → when."""
         self.moved = dict(sorted(moved.items(), key=lambda one: one[1])[-_MOST_PGS:])

@@ -337,37 +337,33 @@ def _needed_by_steps(snapshot: Snapshot) -> Dict[int, Pool]:
     """OSD → the pool whose pg_num changes that needs it: it has, or gets, a PG that a step moves,
     or is to move for one of the next pairs that are merged, or one of the very next pair."""
     changing = {pool.id: pool for pool in snapshot.pools.values() if pool.touched}
-    waited = [pg for pg in snapshot.in_flight().values() if _is_touched(snapshot, pg)
-              ] if changing else []
-    for pool in changing.values():
-        last = pool.pg_num - 1
-        for ps in range(last, max(0, last - _PAIRS_AHEAD), -1):
-            pair = [snapshot.pgs[pgid] for one in (ps, merge_target(ps))
-                    for pgid in (f"{pool.id}.{one:x}",)
-                    if pool.touched.get(one) == TO_MERGE and pgid in snapshot.pgs]
-            if ps == last or len(pair) == 2 and pair[0].up != pair[1].up:
-                waited += pair
-    return {osd: changing[pg.pool] for pg in waited for osd in (*pg.up, *pg.raw, *pg.holders)}
-
-
-def _is_touched(snapshot: Snapshot, pg: Pg) -> bool:
-    return pg_number(pg.pgid) in snapshot.pools[pg.pool].touched
+    moving = [pg for pg in piecewise(snapshot.in_flight().values(), _CHANGES_A_PIECE)
+              if pg_number(pg.pgid) in snapshot.pools[pg.pool].touched] if changing else []
+    pairs = [(ps == pool.pg_num - 1, [
+        snapshot.pgs[pgid] for one in (ps, merge_target(ps)) for pgid in (f"{pool.id}.{one:x}",)
+        if pool.touched.get(one) == TO_MERGE and pgid in snapshot.pgs])
+        for pool in changing.values()
+        for ps in range(max(1, pool.pg_num - _PAIRS_AHEAD), pool.pg_num)]
+    return {osd: changing[pg.pool] for pg in chain(moving, *(
+        pair for is_next, pair in pairs
+        if is_next or len(pair) == 2 and pair[0].up != pair[1].up))
+            for osd in (*pg.up, *pg.raw, *pg.holders)}
 
 
 def in_the_way(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> FrozenSet[str]:
-    """Moves of ours that wait for a slot, of which nothing is copied, while steps of pg_num need
-    their OSDs or are to merge the PG: they are in the queue before the step's own PGs. Those that
-    relieve OSDs above nearfull stay."""
-    needed, found = _needed_by_steps(snapshot), []
-    for pgid, entry in pending.items():
-        pg = snapshot.pgs.get(pgid)
-        if pg is not None and "backfill_wait" in pg.state and (
-                _is_touched(snapshot, pg)
-                or not needed.keys().isdisjoint((*entry.sources, *entry.targets, *pg.acting[:1]))
-                ) and not any(snapshot.osds[osd].exceeds(snapshot.nearfull_ratio)
-                              for osd in entry.sources if osd in snapshot.osds):
-            found.append(pgid)
-    return frozenset(found)
+    """Moves of ours that wait for a slot while steps of pg_num need their OSDs or are to merge the
+    PG: they are in the queue before the step's own PGs. Those that relieve OSDs above nearfull
+    stay."""
+    needed = _needed_by_steps(snapshot)
+    waiting = [(pg, entry) for pgid, entry in pending.items()
+               for pg in (snapshot.pgs.get(pgid),)
+               if pg is not None and "backfill_wait" in pg.state]
+    return frozenset(
+        pg.pgid for pg, entry in waiting
+        if (pg_number(pg.pgid) in snapshot.pools[pg.pool].touched or not needed.keys().isdisjoint(
+            (*entry.sources, *entry.targets, *pg.acting[:1])))
+        and not any(snapshot.osds[osd].exceeds(snapshot.nearfull_ratio)
+                    for osd in entry.sources if osd in snapshot.osds))
 
 
 def _count_shards(snapshot: Snapshot) -> Counter[int]:

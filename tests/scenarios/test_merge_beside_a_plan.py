@@ -14,6 +14,7 @@ from mgr_stub.console.session import Session
 from tests.commands.asking import run
 
 from . import clusters
+from .watch.watch import Watch
 
 POOL, MOST, LEAST = "steps", 64, 48
 _LONGEST_RATIO = 1.25
@@ -51,6 +52,8 @@ def test_a_merge_takes_little_longer_and_the_plan_is_carried_through(
     seconds_alone = _seconds_to_merge(alone)
     alone.close()
     session = _opened(seed, tmp_path)
+    watch = Watch(session)
+    session.host.observers.append(lambda _: watch(session))
     run(session, "equilibrium optimize p", "sim run 30s", "equilibrium execute p")
     while not session.cluster.map.upmap_items:
         run(session, "sim run 1s")
@@ -62,4 +65,5 @@ def test_a_merge_takes_little_longer_and_the_plan_is_carried_through(
     assert last["outcome"].startswith("completed") and not last["remaining_pgs"], last
     assert {entry["reason"] for entry in last["dropped"]} <= {"its pool or PG is gone"}, last
     assert last["sent_moves"] + last["dropped_moves"] == last["planned_moves"], last
+    assert not watch.broken
     session.close()
