@@ -47,8 +47,8 @@ class History:
     def seconds_since(self, moment: Moment, pgid: str) -> float:
         """By the wall clock, or by the virtual one where that was set back; infinite where it was
         never moved."""
-        if pgid in self._made_way:
-            return 0.0 if moment.splitting else float("inf")
+        if pgid in self._made_way and not moment.splitting:
+            return float("inf")
         last = self._last.get(pgid)
         if last is None or last.entry.returncode != 0 or not (last.gains and last.entry.kept):
             return float("inf")
