@@ -14,7 +14,7 @@ from typing import (
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
-from ..execution.throttle import Decision
+from ..execution.throttle import Decision, in_the_way
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import SentBatch, UpmapDispatcher
 from ..execution.execution import (
@@ -26,7 +26,7 @@ from ..observation.refusals import COUNTED, count_refusals, idle_state
 from ..observation.observer import ClusterObserver
 from ..observation.cluster_view import (
     BALANCED, BLOCKED, MOVING, OFF, PLANNING, STUCK, THROTTLED, WAITING)
-from ..plan.model import CANCEL, DRAIN, PgChange, Plan, command_of
+from ..plan.model import CANCEL, DRAIN, UNDO, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import named, plural
@@ -448,9 +448,36 @@ class Balancer:
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
             self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
-        snapshot = self._take_back(snapshot, settings)
+        snapshot = self._make_way(self._take_back(snapshot, settings), settings)
         self.publish()
         return snapshot
+
+    def _make_way(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
+        """Takes back what of the execution waits where steps of pg_num do; it stays wanted. Returns
+        the newest snapshot."""
+        execution, pending = self.execution, self.dispatcher.pending.entries
+        pgids, now = in_the_way(snapshot, pending), self._clock()
+        if execution is None or not pgids or self._is_off(settings) or (
+                self.dispatcher.backoff.seconds_left(now)):
+            return snapshot
+        changes = cancel_plan(
+            snapshot, self._journal.changes.rows(),
+            lambda row: row.pgid in pgids and row.plan == execution.name).plan.changes
+        again = [change._replace(
+            up_before=change.up_after, up_after=change.up_before,
+            items=snapshot.upmap_items[change.pgid], shards=pending[change.pgid].shards)
+            for change in changes]
+        # in the log it is the plan's own
+        back = Execution(execution.name, changes, now, UNDO)
+        batch = self.dispatcher.choose(back, snapshot, settings, 0.0).send
+        sent = self._hand_over(back, batch, snapshot, self._permit_back()) if batch else None
+        if sent is None:
+            return snapshot
+        stays = {change.pgid for change in back.wanted}
+        execution.apply(ExecutionUpdate(
+            taken_back=[change for change in again if change.pgid not in stays]))
+        self.observer.update_view(sent.snapshot, settings, same_bounds=True)
+        return sent.snapshot
 
     def _take_back(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
         """Takes back what was sent and an OSD withholds, unless it is off: each PG stays where its

@@ -23,7 +23,7 @@ from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Items, Rejection, excluded_pgs, held, still_rejected,
     with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
-from .guards import InactivePools, blocked_pools, cluster_guard
+from .guards import InactivePools, blocked_pools, changing_pg_nums, cluster_guard
 from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
@@ -178,13 +178,16 @@ class UpmapDispatcher:
                max_misplaced_ratio: float) -> Decision:
         """Decides what of the execution may go now; changes nothing of it."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
+        # what has made way has not moved, and goes again once pg_num has its value
+        uncooled = () if changing_pg_nums(snapshot) else execution.taken_back
         limits = ThrottleLimits(
             settings, max_misplaced_ratio,
             snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot),
             self.pending.entries.keys() - execution.unanswered.keys(),
             # who asks for an undo wants what has just been moved back
-            {} if execution.kind == UNDO else self.cooldown.seconds_left(
-                self._clock(), settings.pg_cooldown),
+            {} if execution.kind == UNDO else {
+                pgid: seconds for pgid, seconds in self.cooldown.seconds_left(
+                    self._clock(), settings.pg_cooldown).items() if pgid not in uncooled},
             self._gateway.max_pg_shards()[1], dict(sorted(
                 [pair for item in self.rejected.values() for pair in item.withheld_by],
                 reverse=True)))

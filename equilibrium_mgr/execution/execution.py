@@ -10,7 +10,8 @@ from collections import Counter
 from contextlib import contextmanager
 from itertools import chain
 from typing import (
-    Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set,
+    Tuple)
 
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
@@ -60,6 +61,7 @@ class ExecutionUpdate(NamedTuple):
     rejected: Sequence[DroppedChange] = ()   # the monitor has not kept their upmap items
     dropped: Sequence[DroppedChange] = ()    # for other reasons
     unanswered: Sequence[PgChange] = ()    # sent, without an answer; dropped after some attempts
+    taken_back: Sequence[PgChange] = ()    # sent, and taken back before anything was copied
 
     @property
     def sent_moves(self) -> int:
@@ -138,6 +140,7 @@ class Execution:
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
+        self.taken_back: Set[str] = set()   # PGs that have made way to steps of pg_num
         self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
         self.is_compared = False  # whether its changes have been compared with the map
         self.is_recorded = False  # whether the episode under way counts it
@@ -155,13 +158,18 @@ class Execution:
             update.sent, update.done, (given_up.change for given_up in dropped))}
         if gone:
             self._remove(gone)
-        self.changed_pgs += len(update.sent) + len(update.done)
-        self.sent_moves += update.sent_moves
-        self.sent_bytes += update.sent_bytes
+        back = ExecutionUpdate(update.taken_back)
+        self.taken_back.update(change.pgid for change in back.sent)
+        self.wanted = [*back.sent, *self.wanted]
+        self.wanted_bytes = dict(Counter(self.wanted_bytes) + bytes_by_target(back.sent))
+        self.changed_pgs += len(update.sent) + len(update.done) - len(back.sent)
+        self.sent_moves += update.sent_moves - back.sent_moves
+        self.sent_bytes += update.sent_bytes - back.sent_bytes
         self.done_moves += sum(change.shards for change in update.done)
-        for change in chain(update.sent, update.done):
+        for change, sign in chain(((one, 1) for one in chain(update.sent, update.done)),
+                                  ((one, -1) for one in back.sent)):
             for osd in set(change.up_before) ^ set(change.up_after):
-                self.moved[osd] = self.moved.get(osd, 0) + change.bytes_on(osd)
+                self.moved[osd] = self.moved.get(osd, 0) + sign * change.bytes_on(osd)
         self.dropped_moves += sum(given_up.change.shards for given_up in dropped)
         left = max(0, _KEPT_DROPS - len(self.dropped))
         self.dropped += [(given_up.change.pgid, given_up.reason) for given_up in dropped[:left]]

@@ -21,7 +21,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 from typing import (
-    Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Callable, Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple)
 
 from ..crush.placement import NO_OSD
 from ..plan.model import (
@@ -35,7 +36,8 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.immovable_reasons import (
     OF_MOTION, OF_PG_NUM, OF_RULE, TO_MERGE, TRANSIENT, Immovable, untrusted_state)
-from ..snapshot.model import Osd, Pg, Pool, SizedShards, Snapshot, pool_of, shard_changes
+from ..snapshot.model import (
+    Osd, Pg, Pool, SizedShards, Snapshot, pg_number, pool_of, shard_changes)
 from ..snapshot.operator_weights import held_sentence
 from ..snapshot.pools import merge_target
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
@@ -326,17 +328,42 @@ class ThrottleState:
                    self.snapshot.osds[osd].pg_shards + self.traffic.of(osd).shards_in)
 
 
+#: Pairs of a merge that come due before a batch arrives: by so many the mgr always lets pgp_num be
+#: ahead of pg_num.
+_PAIRS_AHEAD = 8
+
+
 def _needed_by_steps(snapshot: Snapshot) -> Dict[int, Pool]:
-    """OSD → the pool whose pg_num changes that needs it next: it has, or gets, a PG of the pair
-    that is merged next, for which all later ones wait."""
-    found: Dict[int, Pool] = {}
-    for pool in snapshot.pools.values():
-        last = pool.pg_num - 1
-        for ps in (last, merge_target(last)) if pool.touched.get(last) == TO_MERGE else ():
-            pg = snapshot.pgs.get(f"{pool.id}.{ps:x}")
-            if pg is not None:
-                found.update(dict.fromkeys((*pg.up, *pg.raw, *pg.holders), pool))
-    return found
+    """OSD → the pool whose pg_num changes that needs it: it has, or gets, a PG that a step moves,
+    or is to move for one of the next pairs that are merged, or one of the very next pair."""
+    changing = {pool.id: pool for pool in snapshot.pools.values() if pool.touched}
+    moving = [pg for pg in piecewise(snapshot.in_flight().values(), _CHANGES_A_PIECE)
+              if pg_number(pg.pgid) in snapshot.pools[pg.pool].touched] if changing else []
+    pairs = [(ps == pool.pg_num - 1, [
+        snapshot.pgs[pgid] for one in (ps, merge_target(ps)) for pgid in (f"{pool.id}.{one:x}",)
+        if pool.touched.get(one) == TO_MERGE and pgid in snapshot.pgs])
+        for pool in changing.values()
+        for ps in range(max(1, pool.pg_num - _PAIRS_AHEAD), pool.pg_num)]
+    return {osd: changing[pg.pool] for pg in chain(moving, *(
+        pair for is_next, pair in pairs
+        if is_next or len(pair) == 2 and pair[0].up != pair[1].up))
+            for osd in (*pg.up, *pg.raw, *pg.holders)}
+
+
+def in_the_way(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> FrozenSet[str]:
+    """Moves of ours that wait for a slot while steps of pg_num need their OSDs or are to merge the
+    PG: they are in the queue before the step's own PGs. Those that relieve OSDs above nearfull
+    stay."""
+    needed = _needed_by_steps(snapshot)
+    waiting = [(pg, entry) for pgid, entry in pending.items()
+               for pg in (snapshot.pgs.get(pgid),)
+               if pg is not None and "backfill_wait" in pg.state]
+    return frozenset(
+        pg.pgid for pg, entry in waiting
+        if (pg_number(pg.pgid) in snapshot.pools[pg.pool].touched or not needed.keys().isdisjoint(
+            (*entry.sources, *entry.targets, *pg.acting[:1])))
+        and not any(snapshot.osds[osd].exceeds(snapshot.nearfull_ratio)
+                    for osd in entry.sources if osd in snapshot.osds))
 
 
 def _count_shards(snapshot: Snapshot) -> Counter[int]:
@@ -447,7 +474,7 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
 
 def osd_is_needed_by_steps(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """An OSD that steps of pg_num need next, but for urgent relief: backfills take turns there."""
-    osd = next((osd for osd in candidate.gains + candidate.losses
+    osd = next((osd for osd in candidate.gains + candidate.losses + candidate.pg.acting[:1]
                 if osd in state.needed_by_steps), None)
     if osd is None or candidate.relieves is not None:
         return None

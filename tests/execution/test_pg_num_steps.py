@@ -2,8 +2,13 @@
 and maps are few. Asked again of the newest map."""
 from __future__ import annotations
 
+from typing import Dict
+
+import pytest
+
 from equilibrium_mgr.execution.dispatcher import _is_allowed
-from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch
+from equilibrium_mgr.execution.pending_moves import PendingMoves
+from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, in_the_way, next_batch
 from tests.execution.limits import FREE, limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
@@ -52,6 +57,34 @@ def test_osds_that_the_next_pair_is_copied_from_are_spared() -> None:
     cluster = merging().pg("1.7", [6, 7], acting=[6, 8], objects=10,
                            state="active+remapped+backfilling")
     assert sent(batch(cluster, 8)) == 0
+
+
+def test_osds_of_pairs_that_are_to_be_moved_soon_are_spared() -> None:
+    assert sent(batch(merging(), 4)) == 1
+    assert sent(batch(merging().pg("1.6", [4, 5], objects=10), 4)) == 0
+
+
+def test_osds_that_a_step_copies_to_or_from_are_spared() -> None:
+    """Placed anew already, 1.2 waits for a slot."""
+    waiting = merging().pg("1.2", [0, 4], acting=[0, 5], objects=10,
+                           state="active+remapped+backfill_wait")
+    assert sent(batch(waiting, 4)) == sent(batch(waiting, 5)) == 0
+
+
+@pytest.mark.parametrize("target, others, state, source_used, is_back", [
+    (7, {}, "backfill_wait", 1, True),
+    (7, {}, "backfilling", 1, False),      # something may have been copied
+    (2, {}, "backfill_wait", 1, False),    # it waits where no step does
+    (7, {}, "backfill_wait", 8.7, False),  # relief of an OSD above nearfull
+    (7, {"pg_num_target": 8, "pg_placement_num_target": 8}, "backfill_wait", 1, False)])
+def test_own_moves_that_wait_where_steps_do_make_way(
+        target: int, others: Dict[str, int], state: str, source_used: float, is_back: bool) -> None:
+    before = merging(**others).osd(0, size=10 * GIB, used=int(source_used * GIB))
+    pending = PendingMoves()
+    pending.add(change_of("1.0", (0, 1), (target, 1)), before.snapshot(), 0.0)
+    after = before.pg("1.0", [target, 1], acting=[0, 1], objects=10,
+                      state=f"active+remapped+{state}")
+    assert in_the_way(after.snapshot(), pending.entries) == ({"1.0"} if is_back else set())
 
 
 def test_few_maps_with_many_items_each() -> None:

@@ -282,6 +282,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "                if osd in ()), None)\n"),),
         ("execution/test_pg_num_steps.py",)),
     Mutation(
+        "what-waits-for-slots-does-not-make-way",
+        "moves that wait where steps of pg_num do are taken back", (
+            Edit(THROTTLE,
+                 '               if pg is not None and "backfill_wait" in pg.state]\n',
+                 "               if pg is None]\n"),),
+        ("execution/test_pg_num_steps.py",)),
+    Mutation(
         "a-map-a-move-while-pg-num-changes",
         "while a pg_num changes, what is sent is no less than is under way", (
             Edit(THROTTLE,

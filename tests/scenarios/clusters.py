@@ -31,6 +31,7 @@ _SIZES_TIB = (0.25, 0.375, 0.5)
 #: The fullest OSD's utilization: roomy, usual, and nearfull.
 _FILLS = (0.5, 0.7, 0.8, 0.87)
 _OMAP_BYTES = 16 << 20
+_SMALL_OBJECT = 64 << 10
 
 
 def layout(rng: random.Random) -> Layout:
@@ -213,12 +214,23 @@ def _small_objects(rng: random.Random) -> Layout:
         PoolPlan("rbd", 0.3, 128)])._replace(highest_fill=0.55)
 
 
+def _steps(rng: random.Random) -> Layout:
+    """10 hosts of one device, and small PGs of a pool to merge beside large ones: too many objects
+    for their logs."""
+    osds = Osds()
+    tree = {f"host h{h}": osds.host([rng.choice(_SIZES_TIB)]) for h in range(10)}
+    return osds.layout(tree, {0: HDD_HOSTS, 1: _RULES[1]}, [
+        PoolPlan("rep", 0.5, 32, object_bytes=_SMALL_OBJECT),
+        PoolPlan("ec", 0.38, 16, rule=1, k=2, object_bytes=_SMALL_OBJECT),
+        PoolPlan("steps", 0.12, 64, object_bytes=_SMALL_OBJECT)])._replace(highest_fill=0.6)
+
+
 WITH_EMPTY_PGS = "random_empty"
 LAYOUTS: Dict[str, Callable[[random.Random], Layout]] = {
     "random": layout, WITH_EMPTY_PGS: with_empty_pgs,
     "small": _small, "giant": _giant, "hybrid": _hybrid, "racks": _racks, "erasure": _erasure,
     "nested": _nested, "logs": _logs, "index": _index, "small_objects": _small_objects,
-    "msr": _msr}
+    "msr": _msr, "steps": _steps}
 
 
 def make(name: str, seed: int) -> Cluster:

@@ -73,6 +73,8 @@ class Judge:
         if not move.moves_nothing:   # else an earlier move of the PG ends as its data stays
             self.ours.add(move)
             self._history.add(move)
+        else:
+            self._history.end(move, moment)
         self.sent_pairs += max(0, len(move.items) - len(move.had))
         for rule, check in {**OF_ONE_MOVE, **OF_LIMITS}.items():
             self._note_all(rule, move.pgid, list(check(moment, move)))

@@ -31,13 +31,24 @@ class History:
 
     def __init__(self) -> None:
         self._last: Dict[str, Outgoing] = {}
+        self._made_way: Set[str] = set()
 
     def add(self, move: Outgoing) -> None:
         self._last[move.pgid] = move
+        self._made_way.discard(move.pgid)
+
+    def end(self, move: Outgoing, moment: Moment) -> None:
+        """A command that leaves the PG's data where it is: nothing has been copied before it makes
+        way for steps of pg_num."""
+        transfers = move.pg.transfers.values()
+        if moment.splitting and transfers and not any(one.copied for one in transfers):
+            self._made_way.add(move.pgid)
 
     def seconds_since(self, moment: Moment, pgid: str) -> float:
         """By the wall clock, or by the virtual one where that was set back; infinite where it was
         never moved."""
+        if pgid in self._made_way and not moment.splitting:
+            return float("inf")
         last = self._last.get(pgid)
         if last is None or last.entry.returncode != 0 or not (last.gains and last.entry.kept):
             return float("inf")
