@@ -16,15 +16,15 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Set
 
 from .clock import parse_timestamp
 from .cluster.cluster import Cluster
 from .errors import StubError, error_name
 from .mgr.install import install, release_of
 from .monitor.config import CORE_OPTIONS
-from .osdmap.osd_map import pgids_of
-from .state.cluster_builder import build_cluster
+from .osdmap.osd_map import OsdMap, pgids_of
+from .state.cluster_builder import build_cluster, read_osdmap
 from .state.state_file import write_state
 
 #: Seconds that a command may take; to find a monitor; and between two tries.
@@ -50,6 +50,7 @@ _KEPT_OF_PG = frozenset((
     "pgid", "state", "version", "reported_epoch", "log_start", "ondisk_log_start", "log_size",
     "ondisk_log_size", "up_primary", "acting_primary", "blocked_by", "stat_sum"))
 _DROPPED_OF_OSD = frozenset(("network_ping_times", "hb_peers", "alerts", "op_queue_age_hist"))
+_OTHER_FORM = "this Ceph answers in another form than Ceph 16 to 20 do"
 #: Sections of options; another names a daemon or a client.
 _SECTION = re.compile(r"global|mon|mgr|osd|osd\.\d+")
 
@@ -98,20 +99,19 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
         options = [{key: one[key] for key in ("section", "name", "value")}
                    for one in ask("config dump") if _is_wanted(one)]
         osd_map, crush, pg_map, df = _maps(ask)
-        known = set(pgid for pool in osd_map["pools"] for pgid in pgids_of(pool["pool"], pool))
+        known = _pgids(osd_map)
         pgs = [pg for pg in pg_map["pg_stats"] if pg["pgid"] in known]
         taken_at = parse_timestamp(pg_map.get("stamp"))
         raw = {"osd_dump": osd_map, "crush_dump": crush,
                "pg_dump": {"pg_map": {**pg_map, "pg_stats": pgs}}}
         release = release_of(versions)
-        cluster = build_cluster(raw, release, "what the commands told")
-        _place(cluster, say)
+        placed = _placed(build_cluster(raw, release, _OTHER_FORM),
+                         read_osdmap(osd_map, pgs), say)
         install(release)
         module: Any = importlib.import_module("equilibrium_mgr.report.state_dump")
         model: Any = importlib.import_module("equilibrium_mgr.snapshot.model")
-        up, acting = cluster.map.up, cluster.map.acting
         state: Json = module.dump_state(model.Reading(
-            taken_at=taken_at, osd_map=osd_map, crush=crush, up=up, records={}, pg_status={},
+            taken_at=taken_at, osd_map=osd_map, crush=crush, up=placed.up, records={}, pg_status={},
             osd_stats=[{key: value for key, value in one.items() if key not in _DROPPED_OF_OSD}
                        for one in pg_map["osd_stats"]],
             pool_stats=pg_map["pool_stats"],
@@ -120,12 +120,11 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
                          for row in pg_map.get("pool_statfs", ())]), anonymous).data
         state["pg_dump"]["pg_map"]["pg_stats"] = [{
             **{key: value for key, value in pg.items() if key in _KEPT_OF_PG},
-            "up": up[pg["pgid"]], "acting": acting(pg["pgid"])} for pg in pgs]
+            "up": placed.up[pg["pgid"]], "acting": placed.acting(pg["pgid"])} for pg in pgs]
         state.update(versions=versions, config_dump=options)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         what = f"{type(error).__name__} {error}".replace("\n", " ")
-        raise StubError(errno.EPROTO, f"this Ceph answers in another form than Ceph 16 to 20 do:"
-                        f" {what}") from None
+        raise StubError(errno.EPROTO, f"{_OTHER_FORM}: {what}") from None
     for sentence in _lacking(osd_map, pg_map, versions):
         say(sentence)
     return state
@@ -144,26 +143,29 @@ def _maps(ask: Callable[[str], Any]) -> List[Json]:
         elif osd_map.get("crush_version") != version:
             why = "the CRUSH map is being changed"
         else:
-            told = {pg["pgid"] for pg in pgs["pg_map"]["pg_stats"]}
-            if told.issuperset(pgid for pool in osd_map["pools"]
-                               for pgid in pgids_of(pool["pool"], pool)):
+            if _pgids(osd_map) <= {pg["pgid"] for pg in pgs["pg_map"]["pg_stats"]}:
                 return [osd_map, crush, pgs["pg_map"], df]
             why = "pools are being created, split or merged"
     raise StubError(errno.EAGAIN, f"{why}; try again later")
 
 
-def _place(cluster: Cluster, say: Callable[[str], None]) -> None:
-    """Computes the up sets of the osdmap; those that PGs report stay where that is not possible."""
-    topology = cluster.topology()
-    reweights, up = topology.reweights(), dict(cluster.map.up)
+def _pgids(osd_map: Json) -> Set[str]:
+    return {pgid for pool in osd_map["pools"] for pgid in pgids_of(pool["pool"], pool)}
+
+
+def _placed(cluster: Cluster, osd_map: OsdMap, say: Callable[[str], None]) -> OsdMap:
+    """The osdmap with the up sets that it gives PGs; those that these report where CRUSH cannot be
+    computed."""
+    topology, up = cluster.topology(), dict(osd_map.up)
+    reweights = topology.reweights()
     try:
         for pgid, pg in cluster.pgs.items():
             pg.raw = cluster.raw_mapping.compute(topology, *pg.order, reweights)
-            up[pgid] = cluster.up_with_items(pg, cluster.map.upmap_items.get(pgid, ()))
+            up[pgid] = cluster.up_with_items(pg, osd_map.upmap_items.get(pgid, ()))
     except StubError as error:
         say(f"up sets are those that PGs have reported, of maps before as well: {error.message}")
-        return
-    cluster.map = replace(cluster.map, up=up)
+        return osd_map
+    return replace(osd_map, up=up)
 
 
 def _is_wanted(option: Mapping[str, Any]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cmd
-import enum
 import errno
 import sys
 from textwrap import shorten
@@ -108,10 +107,5 @@ class Prompt(cmd.Cmd):
                  if len(name) > len(words) and name[:len(words)] == words}
         handler = find_handler(self._session.host.handlers, words)
         if handler is not None:
-            options = {f"--{one.name.replace('_', '-')}": one.kind for one in handler.arguments}
-            kind = options.get(words[-1])
-            if isinstance(kind, type) and issubclass(kind, enum.Enum):
-                found = {str(member.value) for member in kind}
-            else:
-                found.update(options)
+            found.update(f"--{one.name.replace('_', '-')}" for one in handler.arguments)
         return sorted(word for word in found if word.startswith(text))
