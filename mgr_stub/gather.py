@@ -187,7 +187,7 @@ def _lacking(osd_map: Json, pg_map: Json, versions: Json) -> List[str]:
     if silent:
         told.append(f"{len(silent)} OSDs that are in have no statistics: nothing is moved to them")
     if not pg_map.get("pool_statfs"):
-        told.append("OSDs do not tell how much each pool takes: sizes are of what pools take on all")
+        told.append("OSDs do not tell how much each pool takes: they count as alike")
     if any("num_objects_omap" not in pg["stat_sum"] for pg in pg_map["pg_stats"][:1]):
         told.append("PGs do not tell which objects have omap: it is taken as spread evenly")
     majors = [int(found) for found in re.findall(r"ceph version (\d+)", json.dumps(versions))]

@@ -13,9 +13,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple
+from typing import Callable, Dict, Iterator, List, NamedTuple
 
 import pytest
+
+from tests.oracle.ceph_tools import read_mappings
 
 from .cluster import DaemonCluster
 from .daemons import wait_for
@@ -118,7 +120,7 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
     try:
         assert equilibrium(cluster, "execute", plan="moves").rc == 0
         wait_for("moves", lambda: shards_in_flight(status(cluster)), 60)
-        moving = wait_for("a file of a map that stays", lambda: file_of_now(reader), 60)
+        moving = [moving_in_file(reader) for _ in range(TRIES)]
         for flag in HOLDS:
             cluster.mon("osd set", key=flag)
         equilibrium(cluster, "off")
@@ -126,8 +128,8 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
         cluster.wait_module()
         held = reader.same_plan()
         left = shards_in_flight(status(cluster))
-        assert moving and left
-        figure(f"gather: {moving} PGs on their way in a file made meanwhile; with {left} shards"
+        assert all(moving) and left
+        figure(f"gather: {moving} PGs on their way in files made meanwhile; with {left} shards"
                f" held in mid-move the module's plan from it, {len(held)} lines")
     finally:
         for flag in HOLDS:
@@ -137,14 +139,15 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
         workload.clear_upmaps(cluster)
 
 
-def file_of_now(reader: Reader) -> int:
-    """PGs whose acting set is not their up set, in a file of the present osdmap; 0 where the map is
-    another one already. The monitor maps PGs as the file has them."""
-    state: Any = json.loads(reader.gather().read_text())
-    pgs = state["pg_dump"]["pg_map"]["pg_stats"]
-    mapped = [reader.cluster.mon_json("pg map", pgid=pg["pgid"]) for pg in pgs]
-    if {one["epoch"] for one in mapped} != {state["osd_dump"]["epoch"]}:
-        return 0
-    assert [(pg["up"], pg["acting"]) for pg in pgs] == [
-        (one["up"], one["acting"]) for one in mapped]
+def moving_in_file(reader: Reader) -> int:
+    """PGs whose acting set is not their up set in a file made now; osdmaptool maps all PGs of its
+    epoch as the file has them."""
+    cluster, state = reader.cluster, json.loads(reader.gather().read_text())
+    pgs, path = state["pg_dump"]["pg_map"]["pg_stats"], str(cluster.work / "osdmap")
+    cluster.processes.check(["ceph", "-c", str(cluster.conf), "osd", "getmap",
+                             str(state["osd_dump"]["epoch"]), "-o", path])
+    mapped = read_mappings(
+        cluster.processes.check(["osdmaptool", path, "--test-map-pgs-dump-all"]).out)
+    assert {pg["pgid"]: (tuple(pg["up"]), tuple(pg["acting"])) for pg in pgs} == {
+        pgid: (one.up, one.acting) for pgid, one in mapped.items()}
     return sum(pg["up"] != pg["acting"] for pg in pgs)

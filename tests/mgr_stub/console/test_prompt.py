@@ -9,20 +9,14 @@ import select
 import signal
 import subprocess
 import sys
-from typing import Any, Callable, List, Tuple
+from typing import Any, List, Tuple
 
 import pytest
 
 from mgr_stub.__main__ import _print_answer
 from mgr_stub.console.prompt import Prompt
-from tests.support.clusters import stub_states as clusters
 
-from .test_session import ROOT, run
-
-
-@pytest.fixture
-def session(make_session: Callable[..., Any]) -> Any:
-    return make_session(clusters.state([clusters.pg("2.0", [0, 1, 2])]))
+from .test_session import ROOT
 
 
 @pytest.fixture
@@ -48,7 +42,8 @@ def test_the_end(typed: Any, last: str) -> None:
 
 
 def test_wrong_lines_give_their_message_and_the_first_the_exit_code(typed: Any) -> None:
-    code, out, err = typed("equilibrium fail\nsim dance\nno 'such\nhelp me\n?\n!ls\nequilibrium echo b")
+    code, out, err = typed(
+        "equilibrium fail\nsim dance\nno 'such\nhelp me\n?\n!ls\nequilibrium echo b")
     assert code == 2 and out.endswith('["b", 7, "plain"]\n')
     lines = err.splitlines()
     assert [line.split(":")[0] for line in lines] == ["Error ENOENT"] + 5 * ["Error EINVAL"]
@@ -88,7 +83,6 @@ def test_without_a_terminal() -> None:
         input="equilibrium show p\n", text=True, capture_output=True, timeout=120)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("p: planning") and "\nceph osd pg-upmap-items" in result.stdout
-    assert run("-c", "equilibrium ls", "--console").returncode == 0   # stdin is at its end
 
 
 def test_at_a_terminal() -> None:

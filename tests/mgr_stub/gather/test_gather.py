@@ -13,41 +13,32 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from mgr_stub import gather
+from mgr_stub.__main__ import main
 from mgr_stub.console.session import Session
-from mgr_stub.state.state_file import read_state
 from tests.support.secrets import ADDRESS, SECRETS, with_secrets
 
 from .conftest import Ceph
 
 
-def plan_of(path: Path) -> List[str]:
-    session = Session.from_state(str(path), release=None)
-    try:
-        for line in ("status", "optimize p"):
-            assert session.command("equilibrium " + line)[0] == 0
-        rc, text, err = session.command("equilibrium show p")
-        assert rc == 0, err
-        return text.splitlines()
-    finally:
-        session.close()
+def plan_of(path: Path, capsys: Any) -> List[str]:
+    capsys.readouterr()
+    assert main(["--state", str(path), "-c", "equilibrium optimize p",
+                 "-c", "equilibrium show p"]) == 0
+    lines: List[str] = capsys.readouterr().out.splitlines()[1:]
+    return lines
 
 
-def test_commands_are_named_and_the_file_plans(ceph: Ceph, capsys: Any) -> None:
-    assert ceph.gather("state.json.xz") == 0
+@pytest.mark.parametrize("name, unpack", [
+    ("a.json.xz", lzma.decompress), ("a.json.gz", gzip.decompress), ("a.json", bytes)])
+def test_commands_are_named_and_the_file_plans(ceph: Ceph, capsys: Any, name: str,
+                                               unpack: Callable[[bytes], bytes]) -> None:
+    assert ceph.gather(name) == 0
     shown = capsys.readouterr().out.splitlines()
     assert [line.split(" ", 3)[3].rpartition(" --format")[0] for line in shown[:-1]] == ceph.asked
     assert "10 OSDs, 3 pools, 49 PGs at osdmap epoch" in shown[-1]
-    assert os.listdir(ceph.out) == ["state.json.xz"]
-    lines = plan_of(ceph.out / "state.json.xz")
-    assert lines[0].endswith(f"osdmap epoch {ceph.answers['osd dump']['epoch']}:")
-
-
-def test_the_file_is_packed_by_its_name(ceph: Ceph) -> None:
-    for name, unpack in (("a.json.xz", lzma.decompress), ("a.json.gz", gzip.decompress),
-                         ("a.json", bytes)):
-        assert ceph.gather(name) == 0
-        assert json.loads(unpack((ceph.out / name).read_bytes())) == read_state(
-            str(ceph.out / name))
+    assert os.listdir(ceph.out) == [name]
+    epoch = json.loads(unpack((ceph.out / name).read_bytes()))["osd_dump"]["epoch"]
+    assert plan_of(ceph.out / name, capsys)[0].endswith(f"osdmap epoch {epoch}:")
 
 
 def test_release_and_options_are_those_of_the_cluster(ceph: Ceph) -> None:
@@ -108,7 +99,7 @@ def with_all_secrets(answers: Dict[str, Any]) -> Dict[str, Any]:
     return changed
 
 
-def test_anonymous_tells_no_names(ceph: Ceph) -> None:
+def test_anonymous_tells_no_names(ceph: Ceph, capsys: Any) -> None:
     ceph.answers = with_all_secrets(ceph.answers)
     assert ceph.gather("named.json") == 0 and ceph.gather("nameless.json", "--anonymous") == 0
     named, nameless = ((ceph.out / f"{one}.json").read_text() for one in ("named", "nameless"))
@@ -116,7 +107,7 @@ def test_anonymous_tells_no_names(ceph: Ceph) -> None:
     for word in SECRETS:
         where = nameless.find(word)
         assert where < 0, nameless[max(0, where - 80):where + 80]
-    lines = [plan_of(ceph.out / f"{one}.json") for one in ("named", "nameless")]
+    lines = [plan_of(ceph.out / f"{one}.json", capsys) for one in ("named", "nameless")]
     assert [line.replace("secretssd", "nvmeclass00") for line in lines[0]] == lines[1]
 
 
@@ -142,7 +133,7 @@ DENIED = """echo 'Error EACCES: access denied: does your client key have mgr cap
     ("osd dump", "exit 5", "'ceph osd dump' fails: no message"),
     ("df detail", "echo RAW STORAGE", "does not answer in JSON: 'RAW STORAGE'"),
     ("osd crush dump", "exit 0", "does not answer in JSON: ''"),
-    ("osd crush dump", "echo '{}'", "in another form than Ceph 16 to 20 do: the state file does not make sense: KeyError 'buckets'"),
+    ("osd crush dump", "echo '{}'", "in another form than Ceph 16 to 20 do: "),
     ("pg dump", "echo '{\"pg_stats\": []}'", "in another form"),
     ("pg dump", "echo '[]'", "in another form"),
     ("versions", "kill -9 $$", "'ceph versions' fails"),
@@ -163,13 +154,6 @@ class TestWhereItRuns:
         monkeypatch.setenv("PATH", str(ceph.out))
         fails(ceph, capsys, "there is no command 'ceph' here")
 
-    def test_ceph_cannot_run(self, ceph: Ceph, capsys: Any,
-                             monkeypatch: pytest.MonkeyPatch) -> None:
-        folder = ceph.path.partition(":")[0]
-        monkeypatch.setenv("PATH", folder)
-        (Path(folder) / "ceph").write_text("no program")
-        fails(ceph, capsys, "'ceph' does not run")
-
     def test_the_file_exists(self, ceph: Ceph, capsys: Any) -> None:
         (ceph.out / "state.json").write_text("mine")
         fails(ceph, capsys, "exists already")
@@ -188,41 +172,30 @@ class TestWhereItRuns:
     def test_interrupted(self, ceph: Ceph, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupt(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
-        monkeypatch.setattr(gather.subprocess, "run", interrupt)
+        monkeypatch.setattr("subprocess.run", interrupt)
         fails(ceph, capsys, "interrupted")
 
 
 # -- a cluster that changes, or lacks something ---------------------------------------------------
 
-def other_crush(answers: Dict[str, Any]) -> None:
-    answers["osd dump"]["crush_version"] += 1
-
-
-def more_pgs(answers: Dict[str, Any]) -> None:
-    answers["osd dump"]["pools"][1]["pg_num"] += 1
-
-
-def unready(answers: Dict[str, Any]) -> None:
-    answers["pg dump"]["pg_ready"] = False
-
-
 @pytest.mark.parametrize("ceph", [16], indirect=True)
-@pytest.mark.parametrize("change, text, tries", [
-    (other_crush, "the CRUSH map is being changed", 1), (more_pgs, "split or merged", 2),
-    (unready, "has not received the statistics", 1)])
-def test_a_cluster_in_between(ceph: Ceph, capsys: Any, change: Callable[[Any], None], text: str,
-                              tries: int) -> None:
-    """It is read again, until it stands still for a moment."""
-    changed = copy.deepcopy(ceph.answers)
-    change(changed)
-    for command, answer in changed.items():
-        for number in range(1, 1 + tries) if answer != ceph.answers[command] else ():
-            (ceph.folder / f"{command}.{number}").write_text(json.dumps(answer))
-    assert ceph.gather() == 0
-    assert ceph.asked.count("pg dump") == 2
-    ceph.answers = changed
-    if change is other_crush:   # at each second question
-        ceph.behaves("osd dump", 'echo "{\\"crush_version\\": $(wc -l < asked)}"')
+@pytest.mark.parametrize("command, keys, value, text", [
+    ("osd dump", ["crush_version"], 1, "the CRUSH map is being changed"),
+    ("osd dump", ["pools", 1, "pg_num"], 99, "pools are being created, split or merged"),
+    ("pg dump", ["pg_ready"], False, "has not received the statistics of all PGs")])
+def test_a_cluster_in_between(ceph: Ceph, capsys: Any, command: str, keys: List[Any], value: Any,
+                              text: str) -> None:
+    """It is read again, until it stands still for a moment: here as the second try ends."""
+    inner = changed = copy.deepcopy(ceph.answers[command])
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    step = 1 + (command == "osd dump")   # of a pair of osdmaps the later one counts
+    (ceph.folder / f"{command}.{1 if 'crush_version' in keys else step}").write_text(
+        json.dumps(changed))
+    assert ceph.gather() == 0 and ceph.asked.count("pg dump") == 2
+    for number in range(2 * step, 20, step):
+        (ceph.folder / f"{command}.{number}").write_text(json.dumps(changed))
     fails(ceph, capsys, text, "other.json")
 
 
@@ -240,4 +213,4 @@ def test_what_the_file_lacks_is_said(ceph: Ceph, capsys: Any) -> None:
     for text in ("1 PGs are unknown", "1 OSDs that are in have no statistics",
                  "how much each pool takes", "which objects have omap", "a daemon runs Ceph 15"):
         assert said.count(text) == 1, text
-    plan_of(ceph.out / "state.json")
+    plan_of(ceph.out / "state.json", capsys)
