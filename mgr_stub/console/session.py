@@ -54,8 +54,11 @@ class Session:
         state = read_state(name)
         release = release or release_of(state.get("versions") or {})
         simulation = Simulation(build_cluster(state, release, name))
-        for option in state.get("config_dump", ()):
-            simulation.config.set(option["section"], option["name"], option["value"])
+        try:
+            for option in state.get("config_dump", ()):
+                simulation.config.set(option["section"], option["name"], option["value"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise invalid(f"{name}: config_dump does not make sense: {error!r}") from None
         install(release)
         return cls(simulation, seed, own_job_thread, load_module, frozen)
 

@@ -53,11 +53,11 @@ class Ceph:
             (self.folder / command).write_text(json.dumps(answer))
         return main(["gather", str(self.out / name), *options])
 
-    def state(self, *options: str) -> Dict[str, Any]:
+    def state(self) -> Dict[str, Any]:
         """What is in the file."""
-        assert self.gather("read.json", *options) == 0
+        (self.out / "read.json").unlink(missing_ok=True)
+        assert self.gather("read.json") == 0
         found: Dict[str, Any] = json.loads((self.out / "read.json").read_text())
-        (self.out / "read.json").unlink()
         return found
 
     @property
