@@ -23,7 +23,7 @@ from .cluster import DaemonCluster
 from .daemons import wait_for
 from .harness import workload
 from .harness.commands import equilibrium, ready_plan, shards_in_flight, status
-from .operations.test_freeze import shorten_logs
+from .operations.test_freeze import misplaced, shorten_logs
 
 pytestmark = pytest.mark.releases(16, 20)
 
@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SLOW = {"osd_recovery_sleep": "1", "osd_max_backfills": "2", "osd_recovery_max_active": "1"}
 HOLDS = ("nobackfill", "norebalance")
 TRIES = 5
+QUIET = 10
 
 
 class Reader(NamedTuple):
@@ -124,6 +125,12 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
         for flag in HOLDS:
             cluster.mon("osd set", key=flag)
         equilibrium(cluster, "off")
+        counts: List[float] = []   # of misplaced copies, once a second
+
+        def stands_still() -> bool:
+            counts.append(misplaced(cluster))
+            return len(counts) >= QUIET and len(set(counts[-QUIET:])) == 1
+        wait_for("copies that have come to rest", stands_still, 90, pause=1.0)
         cluster.fail_mgr()
         cluster.wait_module()
         held = reader.same_plan()

@@ -90,14 +90,14 @@ def test_at_a_terminal() -> None:
     ours, its = pty.openpty()
     child = subprocess.Popen([sys.executable, "-m", "mgr_stub", "--console"], cwd=ROOT, stdin=its,
                              stdout=its, stderr=its,
-                             env={**os.environ, "TERM": "xterm"})
+                             env={**os.environ, "TERM": "xterm", "INPUTRC": "/dev/null"})
     os.close(its)
     seen = b""
 
     def until(text: bytes) -> None:
         nonlocal seen
         while text not in seen:
-            assert select.select([ours], [], [], 30)[0], seen
+            assert select.select([ours], [], [], 90)[0], seen
             seen += os.read(ours, 4096)
         seen = seen.partition(text)[2]
     try:
@@ -114,7 +114,7 @@ def test_at_a_terminal() -> None:
         until(b"^C")
         until(b"equilibrium> ")
         os.write(ours, b"\x04")
-        assert child.wait(30) == 0
+        assert child.wait(90) == 0
     finally:
         child.kill()
         os.close(ours)
