@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Set
 
 from .clock import parse_timestamp
@@ -78,8 +79,9 @@ def main(words: Sequence[str]) -> int:
     return abs(error.code)
 
 
-def gather(path: str, anonymous: bool, say: Callable[[str], None] = print) -> None:
+def gather(path: str, anonymous: bool) -> None:
     """Writes the file; StubError with one sentence where that fails, and there is none."""
+    say = partial(print, flush=True)
     folder = os.path.dirname(path) or "."
     if os.path.lexists(path):
         raise StubError(errno.EEXIST, f"{path} exists already; name another file")
@@ -122,11 +124,11 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
             **{key: value for key, value in pg.items() if key in _KEPT_OF_PG},
             "up": placed.up[pg["pgid"]], "acting": placed.acting(pg["pgid"])} for pg in pgs]
         state.update(versions=versions, config_dump=options)
+        for sentence in _lacking(osd_map, pg_map, versions):
+            say(sentence)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         what = f"{type(error).__name__} {error}".replace("\n", " ")
         raise StubError(errno.EPROTO, f"{_OTHER_FORM}: {what}") from None
-    for sentence in _lacking(osd_map, pg_map, versions):
-        say(sentence)
     return state
 
 
@@ -142,10 +144,10 @@ def _maps(ask: Callable[[str], Any]) -> List[Json]:
             why = "the mgr has not received the statistics of all PGs yet"
         elif osd_map.get("crush_version") != version:
             why = "the CRUSH map is being changed"
-        else:
-            if _pgids(osd_map) <= {pg["pgid"] for pg in pgs["pg_map"]["pg_stats"]}:
-                return [osd_map, crush, pgs["pg_map"], df]
+        elif not _pgids(osd_map) <= {pg["pgid"] for pg in pgs["pg_map"]["pg_stats"]}:
             why = "pools are being created, split or merged"
+        else:
+            return [osd_map, crush, pgs["pg_map"], df]
     raise StubError(errno.EAGAIN, f"{why}; try again later")
 
 

@@ -52,22 +52,22 @@ def save_state(cluster: Cluster, path: str) -> None:
 
 
 def write_state(path: str, state: Dict[str, Any]) -> None:
-    """Writes a state file, compressed if the name ends in .xz or .gz, whole or not at all;
-    StubError if that fails."""
-    text, part = json.dumps(state, separators=(",", ":")).encode(), f"{path}.part"
+    """Writes a state file, compressed if the name ends in .xz or .gz; a new one whole or not at
+    all. StubError if that fails."""
+    text = json.dumps(state, separators=(",", ":")).encode()
     packed = lzma.compress(text, preset=2) if path.endswith(".xz") else (
         gzip.compress(text) if path.endswith(".gz") else text)
+    part = path if os.path.lexists(path) else f"{path}.part"   # the path may be a device
     try:
         with open(part, "wb") as file:
             file.write(packed)
         os.replace(part, path)
     except OSError as error:
-        try:
-            os.unlink(part)
-        except OSError:
-            pass   # it was not made
         raise StubError(error.errno or errno.EIO,
                         f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        if part != path and os.path.lexists(part):
+            os.unlink(part)
 
 
 def state_of(cluster: Cluster) -> Dict[str, Any]:
