@@ -132,6 +132,8 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
             return len(counts) >= QUIET and len(set(counts[-QUIET:])) == 1
         wait_for("copies that have come to rest", stands_still, 90, pause=1.0)
         cluster.fail_mgr()
+        counts.clear()   # nothing asks the module before all OSDs have reported to this mgr
+        wait_for("reports that have come to rest", stands_still, 90, pause=1.0)
         cluster.wait_module()
         held = reader.same_plan()
         left = shards_in_flight(status(cluster))
