@@ -1,4 +1,4 @@
-"""`python3 -m mgr_stub`: the demo, or command lines on a saved cluster state."""
+"""`python3 -m mgr_stub`: the demo, command lines on a saved cluster state, or `gather` of one."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ import sys
 from typing import List, Optional
 
 from .console.demo_run import run_demo
+from .console.prompt import Prompt
 from .console.session import Session
 from .errors import StubError, error_name
 from .frozen import collect_less_often
+from .gather import main as gather
 from .mgr.install import SIMULATED_RELEASES
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python3 -m mgr_stub",
-        description="Runs equilibrium on a simulated cluster. Without a command: the demo.")
+        description="Runs equilibrium on a simulated cluster. Without a command: the demo."
+                    " 'gather FILE' writes the state of a real one ('gather --help').")
     parser.add_argument("--state", metavar="FILE",
-                        help="cluster state (JSON, plain or xz); default: the demo cluster")
-    parser.add_argument("--release", type=int, choices=sorted(SIMULATED_RELEASES), default=18,
-                        help="the Ceph release to play (default: 18)")
+                        help="cluster state (JSON, plain, xz or gz); default: the demo cluster")
+    parser.add_argument("--release", type=int, choices=sorted(SIMULATED_RELEASES),
+                        help="the Ceph release to play (default: that of the state, or 18)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (default: 0)")
     parser.add_argument("-c", metavar="LINE", dest="lines", action="append", default=[],
                         help="a command line, e.g. 'equilibrium eval' or 'sim run 2h'; repeatable")
+    parser.add_argument("--console", action="store_true",
+                        help="then read command lines from stdin, with history and completion")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="WORDS",
                         help="one command line as words")
     return parser
@@ -32,7 +37,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command lines in order; the exit code is the errno of the first that fails."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["gather"]:
+        return gather(given[1:])
+    options = _parser().parse_args(given)
     collect_less_often()
     try:
         session = Session.from_state(options.state, release=options.release, seed=options.seed,
@@ -42,7 +50,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     try:
         # an inactive module observes the cluster only for a command
         session.command("equilibrium status")
-        if not options.lines and not options.words:
+        if not (options.lines or options.words or options.console):
             return run_demo(session)
         # a page is redirected into a file: nothing else may stand there
         has_page = any(_is_page(line.split()) for line in options.lines)
@@ -52,6 +60,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
                  for line in options.lines]
         if options.words:
             codes.append(_print_answer(*session.command_words(options.words), aside=has_page))
+        if options.console:
+            codes.append(Prompt(session, _print_answer).run())
         return next((code for code in codes if code), 0)
     finally:
         session.close()

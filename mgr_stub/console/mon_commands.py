@@ -209,3 +209,6 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "progress": _progress,
     "mgr services": _mgr_services,
 }
+
+#: Of all commands.
+NAMES = tuple(_HANDLERS)

@@ -17,7 +17,7 @@ from ..host.module_host import ModuleHost, load_equilibrium
 from ..host.threaded_host import ThreadedHost
 from ..mgr.builtin_balancer import try_command
 from ..mgr.handlers import find_handler, parse_words
-from ..mgr.install import install
+from ..mgr.install import install, release_of
 from ..mgr.mgr import Mgr
 from ..monitor.mon_store import LoggedCommand
 from ..simulation.simulation import Simulation
@@ -42,15 +42,25 @@ class Session:
         self.host = self.host_class(simulation, seed, own_job_thread, load_module, frozen)
 
     @classmethod
-    def from_state(cls, path: Optional[str] = None, release: int = 16, seed: int = 0,
+    def from_state(cls, path: Optional[str] = None, release: Optional[int] = 16, seed: int = 0,
                    own_job_thread: bool = False,
                    load_module: Callable[[], type] = load_equilibrium,
                    frozen: bool = True) -> Session:
-        """A session over a state file (None: the demo cluster); StubError if it is not valid."""
+        """A session over a state file (None: the demo cluster); StubError if it is not valid.
+
+        Without a release it plays the one that the file tells.
+        """
         name = path or DEMO_STATE
-        cluster = build_cluster(read_state(name), release, name)
+        state = read_state(name)
+        release = release or release_of(state.get("versions") or {})
+        simulation = Simulation(build_cluster(state, release, name))
+        try:
+            for option in state.get("config_dump", ()):
+                simulation.config.set(option["section"], option["name"], option["value"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise invalid(f"{name}: config_dump does not make sense: {error!r}") from None
         install(release)
-        return cls(Simulation(cluster), seed, own_job_thread, load_module, frozen)
+        return cls(simulation, seed, own_job_thread, load_module, frozen)
 
     def close(self) -> None:
         """Shuts the module down."""

@@ -152,3 +152,6 @@ _COMMANDS: Dict[str, sim_mgr_commands.Command] = {
        for name, command in sim_cluster_commands.COMMANDS.items()},
     **sim_mgr_commands.COMMANDS,
 }
+
+#: Of all commands, without `sim`.
+NAMES = (_MEANWHILE, *_HANDLERS, *_COMMANDS)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
 import sys
 from types import ModuleType
-from typing import Tuple
+from typing import Any, Mapping, Tuple
 
 #: Supported releases: {major: (version, name)}.
 SIMULATED_RELEASES = {
@@ -13,6 +15,19 @@ SIMULATED_RELEASES = {
     18: ("18.2.7", "reef"),
     20: ("20.2.4", "tentacle"),
 }
+#: The one that is played where a state file tells none.
+_USUAL_RELEASE = 18
+
+
+def release_of(versions: Mapping[str, Any]) -> int:
+    """The simulated release that is next to that of the mgrs in `ceph versions`, and not above it
+    where there is one."""
+    told = [int(major) for major in re.findall(
+        r"ceph version (\d+)", json.dumps(versions.get("mgr", {})))]
+    if not told:
+        return _USUAL_RELEASE
+    return max([release for release in SIMULATED_RELEASES if release <= min(told)],
+               default=min(SIMULATED_RELEASES))
 
 
 def style_of(release: int) -> str:

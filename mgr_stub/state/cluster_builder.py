@@ -57,7 +57,7 @@ def build_cluster(state: Dict[str, Any], release: int, name: str = "state file")
 
 def _build(state: Dict[str, Any], release: int) -> Cluster:
     pg_map = state["pg_dump"]["pg_map"]
-    osdmap = _osdmap(state["osd_dump"], pg_map["pg_stats"])
+    osdmap = read_osdmap(state["osd_dump"], pg_map["pg_stats"])
     osdmap.rest["require_osd_release"] = RELEASE_NAMES[release - 1]   # as after an upgrade
     pgs = _pgs(pg_map["pg_stats"], osdmap)
     usage = {int(r["osd"]): OsdUsage(_with_statfs(r)) for r in pg_map["osd_stats"]}
@@ -76,7 +76,8 @@ def _build(state: Dict[str, Any], release: int) -> Cluster:
     return cluster
 
 
-def _osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
+def read_osdmap(dump: Dict[str, Any], pg_stats: List[Dict[str, Any]]) -> OsdMap:
+    """The osdmap of `ceph osd dump`, with the up sets of the PGs' records."""
     rest = {**_DEFAULTS, **{key: value for key, value in dump.items() if key not in _OWN_KEYS}}
     flags = dump.get("flags_set") or []
     flags = set(flags) | {flag for flag in str(dump.get("flags", "")).split(",") if flag}

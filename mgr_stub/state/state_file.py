@@ -1,12 +1,15 @@
-"""Reading a cluster state file: the layout of jj-balancer's `gather`, plain JSON or xz.
+"""Reading a cluster state file: the layout of jj-balancer's `gather`, plain JSON, xz or gz.
 
 Writing the simulated cluster to a state file, in the layout that state_file.py reads.
 """
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import lzma
+import os
+import zlib
 from collections import Counter
 from datetime import datetime, timezone
 from typing import Any, Dict, List
@@ -16,7 +19,7 @@ from ..errors import StubError, invalid
 from ..simulation import statistics
 
 
-_XZ_MAGIC = b"\xfd7zXZ\x00"
+_XZ_MAGIC, _GZ_MAGIC = b"\xfd7zXZ\x00", b"\x1f\x8b"
 
 
 def read_state(path: str) -> Dict[str, Any]:
@@ -31,9 +34,10 @@ def read_state(path: str) -> Dict[str, Any]:
         code = error.errno or errno.EIO
         raise StubError(code, f"{path}: cannot be read: {error.strerror}") from None
     try:
-        text = lzma.decompress(packed) if packed.startswith(_XZ_MAGIC) else packed
+        text = lzma.decompress(packed) if packed.startswith(_XZ_MAGIC) else (
+            gzip.decompress(packed) if packed.startswith(_GZ_MAGIC) else packed)
         state: Any = json.loads(text.decode("utf-8"))
-    except (lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
+    except (lzma.LZMAError, OSError, zlib.error, EOFError, ValueError, RecursionError) as error:
         raise invalid(f"{path}: this is no state file, or a part of one: {error}") from None
     version = state.get("stateversion") if isinstance(state, dict) else None
     if version != 1:
@@ -43,14 +47,27 @@ def read_state(path: str) -> Dict[str, Any]:
 
 
 def save_state(cluster: Cluster, path: str) -> None:
-    """Writes the state, xz-compressed if the name ends in .xz; StubError if that fails."""
-    text = json.dumps(state_of(cluster), separators=(",", ":")).encode()
+    """Writes the state of the simulated cluster; StubError if that fails."""
+    write_state(path, state_of(cluster))
+
+
+def write_state(path: str, state: Dict[str, Any]) -> None:
+    """Writes a state file, compressed if the name ends in .xz or .gz; a new one whole or not at
+    all. StubError if that fails."""
+    text = json.dumps(state, separators=(",", ":")).encode()
+    packed = lzma.compress(text, preset=2) if path.endswith(".xz") else (
+        gzip.compress(text) if path.endswith(".gz") else text)
+    part = path if os.path.lexists(path) else f"{path}.part"   # the path may be a device
     try:
-        with open(path, "wb") as file:
-            file.write(lzma.compress(text, preset=2) if path.endswith(".xz") else text)
+        with open(part, "wb") as file:
+            file.write(packed)
+        os.replace(part, path)
     except OSError as error:
         raise StubError(error.errno or errno.EIO,
                         f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        if part != path and os.path.lexists(part):
+            os.unlink(part)
 
 
 def state_of(cluster: Cluster) -> Dict[str, Any]:

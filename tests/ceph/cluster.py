@@ -129,6 +129,11 @@ class DaemonCluster:
                "--cap", "mon", "allow *"])
         check(["ceph-authtool", keyring, "--gen-key", "-n", "client.admin", "--cap", "mon",
                "allow *", "--cap", "mgr", "allow *", "--cap", "osd", "allow *"])
+        count = sum(len(sizes) for sizes in self.hosts.values()) + self.spares
+        for name, kind in [("mgr.x", "mgr"), ("mgr.y", "mgr"),
+                           *((f"osd.{number}", "osd") for number in range(count))]:
+            check(["ceph-authtool", keyring, "--gen-key", "-n", name, "--cap", "mon",
+                   f"allow profile {kind}", "--cap", "mgr", "allow *", "--cap", "osd", "allow *"])
         check(["monmaptool", "--create", "--fsid", self.fsid, "--addv", "a",
                f"[v2:127.0.0.1:{self.port}]", monmap])
         (self.work / "mon.a").mkdir()

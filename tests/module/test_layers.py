@@ -24,7 +24,8 @@ LAYERS = (
     "report", "metrics_endpoint", "commands", "compat", "old_python", "cli", "module", "__init__")
 STUB_LAYERS = (
     "errors", "clock", "frozen", "garbage_collection", "crush", "osdmap", "cluster", "monitor",
-    "simulation", "events", "state", "demo", "mgr", "host", "console", "__main__", "__init__")
+    "simulation", "events", "state", "demo", "mgr", "host", "console", "gather",
+    "__main__", "__init__")
 PURE = ("crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze", "upmap_cleanup")
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}

@@ -100,7 +100,11 @@ def _osds(text: str) -> Tuple[int, ...]:
 
 def map_pgs(path: Path) -> Dict[str, PGMapping]:
     """Every PG of the map as osdmaptool maps it now, upmap items applied."""
-    text = run_tool("osdmaptool", path, "--test-map-pgs-dump-all")
+    return read_mappings(run_tool("osdmaptool", path, "--test-map-pgs-dump-all"))
+
+
+def read_mappings(text: str) -> Dict[str, PGMapping]:
+    """What osdmaptool has printed of every PG."""
     return {found["pgid"]: PGMapping(_osds(found["raw"]), _osds(found["up"]),
                                      _osds(found["acting"]))
             for found in _LINE.finditer(text)}

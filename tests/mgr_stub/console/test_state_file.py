@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import lzma
 from pathlib import Path
@@ -83,6 +84,8 @@ def test_saving_in_the_middle_of_a_backfill(tmp_path: Path,
     (b"\xff\xfe\x00", "no state file"),
     (json.dumps(some_state()).encode()[:500], "a part of one"),
     (lzma.compress(json.dumps(some_state()).encode())[:300], "a part of one"),
+    (gzip.compress(json.dumps(some_state()).encode())[:300], "a part of one"),
+    (b"\x1f\x8bno gzip", "no state file"),
     (b"[1]", "this has None"),
     (b'{"stateversion": 2}', "this has 2"),
     (b"[" * 100000, "no state file"),

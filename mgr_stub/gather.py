@@ -1,0 +1,227 @@
+"""`python3 -m mgr_stub gather FILE`: the state of a real cluster, by Ceph's own commands.
+
+It runs where `ceph` does and only reads. The file is that of `equilibrium dump-state`, with the
+statistics of PGs as Ceph has them. Reports of PGs lag behind the osdmap; so up and acting sets are
+computed from the osdmap by CRUSH, as the mgr has them.
+"""
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Set
+
+from .clock import parse_timestamp
+from .cluster.cluster import Cluster
+from .errors import StubError, error_name
+from .mgr.install import install, release_of
+from .monitor.config import CORE_OPTIONS
+from .osdmap.osd_map import OsdMap, pgids_of
+from .state.cluster_builder import build_cluster, read_osdmap
+from .state.state_file import write_state
+
+#: Seconds that a command may take; to find a monitor; and between two tries.
+TIMEOUT, _CONNECT_SECONDS, _PAUSE = 120, 20, 2.0
+#: Tries to read CRUSH map, PGs and osdmap of one state, while the cluster is being changed.
+_TRIES = 5
+
+_HELP = """\
+Writes the state of the cluster to FILE, by Ceph's own commands, which only read. FILE is
+JSON, compressed where it ends in .xz or .gz. Each command is named before it runs.
+
+A key that may only read is enough:
+    ceph auth get-or-create client.reader mon 'allow r' mgr 'allow r' > reader.keyring
+    CEPH_ARGS='--id reader --keyring reader.keyring' python3 -m mgr_stub gather state.json.xz
+
+Then, on any host, nothing of it reaches the cluster:
+    python3 -m mgr_stub --state state.json.xz -c 'equilibrium eval' \\
+        -c 'equilibrium optimize p' -c 'equilibrium eval p' -c 'equilibrium show p'
+    python3 -m mgr_stub --state state.json.xz --console"""
+
+#: What is kept of the record of a PG, and what is not of an OSD: much text that nothing reads.
+_KEPT_OF_PG = frozenset((
+    "pgid", "state", "version", "reported_epoch", "log_start", "ondisk_log_start", "log_size",
+    "ondisk_log_size", "up_primary", "acting_primary", "blocked_by", "stat_sum"))
+_DROPPED_OF_OSD = frozenset(("network_ping_times", "hb_peers", "alerts", "op_queue_age_hist"))
+_OTHER_FORM = "this Ceph answers in another form than Ceph 16 to 20 do"
+#: Sections of options; another names a daemon or a client.
+_SECTION = re.compile(r"global|mon|mgr|osd|osd\.\d+")
+
+Json = Dict[str, Any]
+
+
+def main(words: Sequence[str]) -> int:
+    """`gather FILE [--anonymous]`; returns 0 or the errno of what one sentence tells."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m mgr_stub gather", description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", metavar="FILE", help="must not exist")
+    parser.add_argument("--anonymous", action="store_true",
+                        help="numbers in place of all names; no addresses and no fsid")
+    options = parser.parse_args(words)
+    try:
+        gather(options.file, options.anonymous)
+    except KeyboardInterrupt:
+        error = StubError(errno.EINTR, "interrupted; nothing has been written")
+    except StubError as caught:
+        error = caught
+    else:
+        return 0
+    print(f"Error {error_name(error.code)}: {error.message}", file=sys.stderr, flush=True)
+    return abs(error.code)
+
+
+def gather(path: str, anonymous: bool) -> None:
+    """Writes the file; StubError with one sentence where that fails, and there is none."""
+    say = partial(print, flush=True)
+    folder = os.path.dirname(path) or "."
+    if os.path.lexists(path):
+        raise StubError(errno.EEXIST, f"{path} exists already; name another file")
+    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise StubError(errno.EACCES, f"{path}: no file can be made in {folder}")
+    state = gathered(anonymous, lambda command: _ask(command, say), say)
+    write_state(path, state)
+    say(f"{path}: {len(state['osd_dump']['osds'])} OSDs, {len(state['osd_dump']['pools'])} pools,"
+        f" {len(state['pg_dump']['pg_map']['pg_stats'])} PGs at osdmap epoch"
+        f" {state['osd_dump']['epoch']}, {os.path.getsize(path) / 1024:.0f} KiB")
+
+
+def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], None]) -> Json:
+    """The state of the cluster; `ask` runs a command of Ceph and returns its JSON."""
+    try:
+        versions = ask("versions")
+        options = [{key: one[key] for key in ("section", "name", "value")}
+                   for one in ask("config dump") if _is_wanted(one)]
+        osd_map, crush, pg_map, df = _maps(ask)
+        known = _pgids(osd_map)
+        pgs = [pg for pg in pg_map["pg_stats"] if pg["pgid"] in known]
+        taken_at = parse_timestamp(pg_map.get("stamp"))
+        raw = {"osd_dump": osd_map, "crush_dump": crush,
+               "pg_dump": {"pg_map": {**pg_map, "pg_stats": pgs}}}
+        release = release_of(versions)
+        placed = _placed(build_cluster(raw, release, _OTHER_FORM),
+                         read_osdmap(osd_map, pgs), say)
+        install(release)
+        module: Any = importlib.import_module("equilibrium_mgr.report.state_dump")
+        model: Any = importlib.import_module("equilibrium_mgr.snapshot.model")
+        state: Json = module.dump_state(model.Reading(
+            taken_at=taken_at, osd_map=osd_map, crush=crush, up=placed.up, records={}, pg_status={},
+            osd_stats=[{key: value for key, value in one.items() if key not in _DROPPED_OF_OSD}
+                       for one in pg_map["osd_stats"]],
+            pool_stats=pg_map["pool_stats"],
+            max_avail={pool["id"]: pool["stats"].get("max_avail", 0) for pool in df["pools"]},
+            pool_statfs=[(row["poolid"], row["osd"], row["allocated"], row["data_stored"])
+                         for row in pg_map.get("pool_statfs", ())]), anonymous).data
+        state["pg_dump"]["pg_map"]["pg_stats"] = [{
+            **{key: value for key, value in pg.items() if key in _KEPT_OF_PG},
+            "up": placed.up[pg["pgid"]], "acting": placed.acting(pg["pgid"])} for pg in pgs]
+        state.update(versions=versions, config_dump=options)
+        for sentence in _lacking(osd_map, pg_map, versions):
+            say(sentence)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"{type(error).__name__} {error}".replace("\n", " ")
+        raise StubError(errno.EPROTO, f"{_OTHER_FORM}: {what}") from None
+    return state
+
+
+def _maps(ask: Callable[[str], Any]) -> List[Json]:
+    """osdmap, CRUSH map, PGs and space of one state."""
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE)
+        version = ask("osd dump").get("crush_version")
+        crush, pgs, df = ask("osd crush dump"), ask("pg dump"), ask("df detail")
+        osd_map = ask("osd dump")
+        if not pgs["pg_ready"]:
+            why = "the mgr has not received the statistics of all PGs yet"
+        elif osd_map.get("crush_version") != version:
+            why = "the CRUSH map is being changed"
+        elif not _pgids(osd_map) <= {pg["pgid"] for pg in pgs["pg_map"]["pg_stats"]}:
+            why = "pools are being created, split or merged"
+        else:
+            return [osd_map, crush, pgs["pg_map"], df]
+    raise StubError(errno.EAGAIN, f"{why}; try again later")
+
+
+def _pgids(osd_map: Json) -> Set[str]:
+    return {pgid for pool in osd_map["pools"] for pgid in pgids_of(pool["pool"], pool)}
+
+
+def _placed(cluster: Cluster, osd_map: OsdMap, say: Callable[[str], None]) -> OsdMap:
+    """The osdmap with the up sets that it gives PGs; those that these report where CRUSH cannot be
+    computed."""
+    topology, up = cluster.topology(), dict(osd_map.up)
+    reweights = topology.reweights()
+    try:
+        for pgid, pg in cluster.pgs.items():
+            pg.raw = cluster.raw_mapping.compute(topology, *pg.order, reweights)
+            up[pgid] = cluster.up_with_items(pg, osd_map.upmap_items.get(pgid, ()))
+    except StubError as error:
+        say(f"up sets are those that PGs have reported, of maps before as well: {error.message}")
+        return osd_map
+    return replace(osd_map, up=up)
+
+
+def _is_wanted(option: Mapping[str, Any]) -> bool:
+    """True for an option of Ceph that the simulation knows: a number, for all daemons of a kind or
+    one OSD."""
+    return (CORE_OPTIONS.get(option["name"], ("str",))[0] != "str" and not option.get("mask")
+            and _SECTION.fullmatch(option["section"]) is not None)
+
+
+def _lacking(osd_map: Json, pg_map: Json, versions: Json) -> List[str]:
+    """A sentence on each thing that the file lacks."""
+    told = []
+    unknown = sum("unknown" in pg["state"] for pg in pg_map["pg_stats"])
+    if unknown:
+        told.append(f"{unknown} PGs are unknown, as nobody has reported them: they stay where they"
+                    " are")
+    known = {one["osd"] for one in pg_map["osd_stats"] if one["kb"]}
+    silent = [one["osd"] for one in osd_map["osds"] if one["in"] and one["osd"] not in known]
+    if silent:
+        told.append(f"{len(silent)} OSDs that are in have no statistics: nothing is moved to them")
+    if not pg_map.get("pool_statfs"):
+        told.append("OSDs do not tell how much each pool takes: they count as alike")
+    if any("num_objects_omap" not in pg["stat_sum"] for pg in pg_map["pg_stats"][:1]):
+        told.append("PGs do not tell which objects have omap: it is taken as spread evenly")
+    majors = [int(found) for found in re.findall(r"ceph version (\d+)", json.dumps(versions))]
+    if majors and min(majors) < 16:
+        told.append(f"a daemon runs Ceph {min(majors)}: equilibrium works from Ceph 16 on, and"
+                    " plays this cluster as such a one")
+    return told
+
+
+def _ask(command: str, say: Callable[[str], None]) -> Any:
+    """The JSON that `ceph COMMAND` answers; StubError with one sentence where it does not."""
+    line = ["ceph", "--connect-timeout", str(_CONNECT_SECONDS), *command.split(), "--format",
+            "json"]
+    say(" ".join(line))
+    try:
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT)
+    except FileNotFoundError:
+        raise StubError(errno.ENOENT, "there is no command 'ceph' here: run this on a host with"
+                        " ceph-common, in 'cephadm shell' or in Rook's toolbox") from None
+    except OSError as error:
+        raise StubError(error.errno or errno.EIO, f"'ceph' does not run: {error}") from None
+    except subprocess.TimeoutExpired:
+        raise StubError(errno.ETIMEDOUT,
+                        f"'ceph {command}' has not answered within {TIMEOUT} s") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        denied = any(word in said[-1] for word in ("denied", "EACCES", "EPERM"))
+        raise StubError(errno.EACCES if denied else errno.EIO, f"'ceph {command}' fails: {said[-1]}"
+                        + ("; the key needs: mon 'allow r' mgr 'allow r'" if denied else ""))
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        start = done.stdout[:60].decode(errors="replace").strip()
+        raise StubError(errno.EPROTO,
+                        f"'ceph {command}' does not answer in JSON: {start!r}") from None

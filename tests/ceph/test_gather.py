@@ -1,0 +1,162 @@
+"""`gather` with a key that may only read: what it plans from is what the mgr's module plans from.
+
+That is of a module which has not seen more than is there now: what one has learnt while it watched
+the data move is in no command, nor in `dump-state`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, NamedTuple
+
+import pytest
+
+from tests.oracle.ceph_tools import read_mappings
+
+from .cluster import DaemonCluster
+from .daemons import wait_for
+from .harness import workload
+from .harness.commands import equilibrium, ready_plan, shards_in_flight, status
+from .operations.test_freeze import misplaced, shorten_logs
+
+pytestmark = pytest.mark.releases(16, 20)
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOW = {"osd_recovery_sleep": "1", "osd_max_backfills": "2", "osd_recovery_max_active": "1"}
+HOLDS = ("nobackfill", "norebalance")
+TRIES = 5
+QUIET = 10
+
+
+class Reader(NamedTuple):
+    """A host with `ceph` and a key that may only read."""
+
+    cluster: DaemonCluster
+    folder: Path
+    environment: Dict[str, str]
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`python3 -m mgr_stub` there."""
+        return subprocess.run([sys.executable, "-m", "mgr_stub", *arguments], cwd=ROOT, text=True,
+                              env=self.environment, capture_output=True, timeout=120)
+
+    def gather(self, *options: str) -> Path:
+        file = self.folder / "state.json"
+        file.unlink(missing_ok=True)
+        done = self.run("gather", str(file), *options)
+        assert done.returncode == 0 and not done.stderr, done
+        return file
+
+    def plan(self, file: Path) -> List[str]:
+        """What the file's plan shows."""
+        done = self.run("--state", str(file), "-c", "equilibrium optimize p", "-c",
+                        "equilibrium show p")
+        assert done.returncode == 0, done
+        return done.stdout.splitlines()[1:]
+
+    def same_plan(self) -> List[str]:
+        """Both plans at one osdmap; the statistics may have moved on between the two."""
+        for _ in range(TRIES):
+            file = self.gather()
+            ready_plan(self.cluster, "p")
+            wanted = equilibrium(self.cluster, "show", plan="p").out.splitlines()
+            found = self.plan(file)
+            if found == wanted and self.plan(self.gather("--anonymous"))[0] == wanted[0]:
+                return found
+        pytest.fail("\n".join(["the module:", *wanted, "the file:", *found]))
+
+
+@pytest.fixture(scope="module")
+def reader(cluster: DaemonCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    folder = tmp_path_factory.mktemp("reader")
+    key = cluster.ceph("auth get-or-create client.reader mon 'allow r' mgr 'allow r'")
+    (cluster.work / "reader.keyring").write_text(key.out)
+    command = shlex.join(cluster.processes.argv([
+        shutil.which("ceph") or "ceph" if cluster.release.root is None else "ceph", "-c",
+        str(cluster.conf), "--id", "reader", "--keyring", str(cluster.work / "reader.keyring")]))
+    (folder / "ceph").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    (folder / "ceph").chmod(0o755)
+    yield Reader(cluster, folder, {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+    cluster.mon("auth rm", entity="client.reader")
+
+
+def test_the_key_may_only_read(reader: Reader) -> None:
+    for command in ("osd set noout", "equilibrium on", "osd pool create other 1"):
+        done = subprocess.run(["ceph", *command.split()], env=reader.environment, text=True,
+                              capture_output=True, timeout=60)
+        assert done.returncode == 13 and "EACCES" in done.stderr, done
+
+
+def test_at_rest_and_under_writes(reader: Reader, cluster: DaemonCluster,
+                                  unbalanced: workload.Usage,
+                                  figure: Callable[[str], None]) -> None:
+    resting = reader.same_plan()
+    writer = cluster.work / "writer.py"
+    shutil.copy(Path(__file__).parent / "harness" / "writer.py", writer)
+    cluster.processes.start("writer", ["python3", str(writer), str(cluster.conf), "20", "rep"])
+    try:
+        wait_for("writes", lambda: (cluster.work / "writer.out").stat().st_size > 400, 60)
+        written = reader.same_plan()
+        assert cluster.processes.alive("writer")
+    finally:
+        cluster.processes.end("writer")
+    figure(f"gather: the module's plans from it, {len(resting)} lines at rest,"
+           f" {len(written)} under writes")
+
+
+def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workload.Usage,
+                     figure: Callable[[str], None]) -> None:
+    """While PGs move the up sets are those of the osdmap. Held in the middle, and with an mgr that
+    has just taken over, the plan is the module's."""
+    shorten_logs(cluster)
+    for name, value in SLOW.items():
+        cluster.mon("config set", who="osd", name=name, value=value)
+    ready_plan(cluster, "moves")
+    try:
+        assert equilibrium(cluster, "execute", plan="moves").rc == 0
+        wait_for("moves", lambda: shards_in_flight(status(cluster)), 60)
+        moving = [moving_in_file(reader) for _ in range(2)]
+        for flag in HOLDS:
+            cluster.mon("osd set", key=flag)
+        equilibrium(cluster, "off")
+        counts: List[float] = []   # of misplaced copies, once a second
+
+        def stands_still() -> bool:
+            counts.append(misplaced(cluster))
+            return len(counts) >= QUIET and len(set(counts[-QUIET:])) == 1
+        wait_for("copies that have come to rest", stands_still, 90, pause=1.0)
+        cluster.fail_mgr()
+        counts.clear()   # nothing asks the module before all OSDs have reported to this mgr
+        wait_for("reports that have come to rest", stands_still, 90, pause=1.0)
+        cluster.wait_module()
+        held = reader.same_plan()
+        left = shards_in_flight(status(cluster))
+        assert all(moving) and left
+        figure(f"gather: {moving} PGs on their way in files made meanwhile; with {left} shards"
+               f" held in mid-move the module's plan from it, {len(held)} lines")
+    finally:
+        for flag in HOLDS:
+            cluster.mon("osd unset", key=flag)
+        for name in SLOW:
+            cluster.mon("config rm", who="osd", name=name)
+        workload.clear_upmaps(cluster)
+
+
+def moving_in_file(reader: Reader) -> int:
+    """PGs whose acting set is not their up set in a file made now; osdmaptool maps all PGs of its
+    epoch as the file has them."""
+    cluster, state = reader.cluster, json.loads(reader.gather().read_text())
+    pgs, path = state["pg_dump"]["pg_map"]["pg_stats"], str(cluster.work / "osdmap")
+    cluster.processes.check(["ceph", "-c", str(cluster.conf), "osd", "getmap",
+                             str(state["osd_dump"]["epoch"]), "-o", path])
+    mapped = read_mappings(
+        cluster.processes.check(["osdmaptool", path, "--test-map-pgs-dump-all"]).out)
+    assert {pg["pgid"]: (tuple(pg["up"]), tuple(pg["acting"])) for pg in pgs} == {
+        pgid: (one.up, one.acting) for pgid, one in mapped.items()}
+    return sum(pg["up"] != pg["acting"] for pg in pgs)
