@@ -19,6 +19,7 @@ from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluat
 from ..report.cluster.failures import report_failure
 from ..report.explain.explain import explain
 from ..report.explain.advice import ExplainContext
+from ..report.explain.pair import explain_pair
 from ..report.history import report_history
 from ..report.metrics import report_metrics
 from ..report.page import report_page
@@ -57,13 +58,16 @@ def show_status(parts: ModuleParts) -> CommandAnswer:
                          parts.next_round_at(), options, look_started)
 
 
-def explain_what(parts: ModuleParts, what: Optional[str]) -> CommandAnswer:
-    """Why the cluster, an OSD, a pool or a PG is not better off."""
+def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) -> CommandAnswer:
+    """Why the cluster, an OSD, a pool or a PG is not better off; or why a PG is not on `osd`."""
     (view, age), settings = parts.required(), parts.settings()
     context = ExplainContext(
         view, parts.balancer.status, settings,
         parts.balancer.dispatcher.excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock())
+    if osd is not None:
+        return explain_pair(what or "", osd, context, parts.balancer.dispatcher.next_round(
+            view.snapshot, settings, view.max_misplaced_ratio), age)
     pool = parts.find_pool(what) if what else None
     answer = explain(what, pool, context, age)
     if answer is None and pool is not None:

@@ -21,6 +21,7 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("osds", "osds"), Screen("moves", "moves"),
     Screen("explain", "explain"), Screen("explain-osd", "explain osd.6"),
     Screen("explain-pool", "explain {pool}"), Screen("explain-pg", "explain 2.1f"),
+    Screen("explain-pair", "explain 2.1f osd.14"),
     Screen("history", "history"),
     Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
     Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"), Screen("upmap-ls", "upmap ls"),
