@@ -28,9 +28,9 @@ class Commands:
             return run_command(lambda: command(self.parts, *arguments), output_format, self.log)
 
     @read_command("equilibrium status")
-    def _cmd_status(self, format: str = "plain") -> CommandResult:
-        """Show what equilibrium is doing and why"""
-        return self._answer(format, report_commands.show_status)
+    def _cmd_status(self, format: str = "plain", brief: bool = False) -> CommandResult:
+        """Show what equilibrium is doing and why. Option: --brief, in one line"""
+        return self._answer(format, report_commands.show_status, brief)
 
     @read_command("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain",

@@ -24,7 +24,7 @@ from ..report.history import report_history
 from ..report.metrics import report_metrics
 from ..report.page import report_page
 from ..report.state_dump import dump_state
-from ..report.status import options_json, report_status
+from ..report.status import brief_line, options_json, report_status
 from ..runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ..what_if.failure import find_failure
 from .base import ModuleParts
@@ -48,14 +48,15 @@ _NEWER = " is newer than the last look at the cluster"
 _METRICS_SECONDS = 3600.0
 
 
-def show_status(parts: ModuleParts) -> CommandAnswer:
-    """What equilibrium does and why."""
+def show_status(parts: ModuleParts, brief: bool = False) -> CommandAnswer:
+    """What equilibrium does and why; `brief`: in one line."""
     look_started = parts.request_if_old()
     view, status = parts.newest()
     known = parts.balancer.status.view
     options = options_json(parts.options.value, known.snapshot if known is not None else None)
-    return report_status(status, parts.plan_service, parts.settings(), parts.clock(), view,
-                         parts.next_round_at(), options, look_started)
+    answer = report_status(status, parts.plan_service, parts.settings(), parts.clock(), view,
+                           parts.next_round_at(), options, look_started)
+    return answer._replace(plain=brief_line(answer.data, parts.health())) if brief else answer
 
 
 def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) -> CommandAnswer:

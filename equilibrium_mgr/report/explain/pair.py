@@ -81,7 +81,7 @@ def explain_pair(pgid: str, name: str, context: ExplainContext, state: ThrottleS
     code, source = refused and refused["code"], found.source
     verdict = ("its shard there is on its way" if osd.id in pg.up and osd.id not in pg.holders
                else "it is there" if osd.id in pg.up
-               else f"it may not go there: {refused['text']}" if refused and (
+               else f"it may not go there; {refused['check']}: {refused['text']}" if refused and (
                    refused["stage"] == PLANNER) else f"it may go there in place of osd.{source}"
                + ("" if found.allows(SENDER) else ", not now")
                + ("; it would gain" if found.allows(GAIN) else "; it would gain nothing"))
@@ -146,8 +146,9 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
     change, move = made.changes[0], made.moves[0]
     candidate = state.candidate(
         pg, change, by_urgency(snapshot, state.traffic, [change])[1].get(pg.pgid))
-    rows.append(_row(SENDER, "state", (f"{status.state}: {status.reason}", None, None),
-                     status.reason_code if status.state in (OFF, BLOCKED, WAITING) else ""))
+    rows.append(_row(SENDER, "state", (status.state, None, None)) if status.state not in (
+        OFF, BLOCKED, WAITING) else _row(
+            SENDER, "state", (f"{status.state}: {status.reason}", None, None), status.reason_code))
     shown = _sender_figures(candidate, state)
     for check in binding_checks(candidate):
         if check.__name__ not in OF_BATCH:
@@ -167,7 +168,8 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
         rows.append(_row(GAIN, "plan", (
             "; ".join(["the plan under way has the move", *waits[:1]]) if planned
             else "the plan under way does without" if status.progress is not None
-            else "the last plan did without: it gains less than min_gain, or than it costs",
+            else "the last plan did without" + (
+                ", as it gains less than min_gain, or than it costs" * (code in _GAINING)),
             None, None), "" if planned else codes.MIN_GAIN))
     return Pair(rows, source, sources)
 
