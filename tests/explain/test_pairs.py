@@ -44,8 +44,8 @@ def test_the_first_check_that_refuses(session: Session, lines: Any, osd: int,   
     assert data["may_go"] == (check == "state")
 
 
-def test_a_move_that_is_planned_is_explained_as_it_is_planned(session: Session) -> None:  # noqa: F811
-    """Before it goes with what defers it, then as under way, at last with its cooldown."""
+def test_a_planned_move_is_explained_as_planned(session: Session) -> None:   # noqa: F811
+    """Before it goes with what defers it, then as under way."""
     run(session, "equilibrium on", "sim run 2m")
     status = session.module.balancer.status
     for change, why in [one for one in status.deferred if one[0].shards == 1][:5]:

@@ -1,5 +1,5 @@
-"""`explain PGID OSD`: each check that a move of one PG to one OSD has to pass, in the order in which
-the planner and the sender ask, with its answer; and whether it would gain.
+"""`explain PGID OSD`: each check that a move of one PG to one OSD has to pass, in the order in
+which the planner and the sender ask, with its answer; and whether it would gain.
 
 The answers are those of the checks themselves: of a placement that the planner has just begun, and
 of a batch of which nothing is chosen yet. They depend on the OSD that loses a shard: it is the one
@@ -9,7 +9,7 @@ has it.
 from __future__ import annotations
 
 import errno
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...execution.throttle import Candidate, ThrottleState, binding_checks, by_urgency
 from ...observation.cluster_view import BLOCKED, OFF, WAITING
@@ -20,6 +20,7 @@ from ...planner.state.placement_state import pg_refusals
 from ...runtime.formatting import format_duration, format_percent, plural, wrap
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg
+from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
 from ..answer import CommandAnswer, CommandError, Row
 from .advice import ExplainContext, excluding_option, help_for
 from .explain import action_for, filled, osds_text, pg_line
@@ -89,8 +90,11 @@ def explain_pair(pgid: str, name: str, context: ExplainContext, state: ThrottleS
              action_for(pg, context) if refused["check"] == "movable" else
              f"'ceph equilibrium drain rm {osd.id}' ends its drain"
              if osd.drained and code == codes.TARGET_UNAVAILABLE else help_for(
-                 refused["code"], context, osd=osd.id, pool=snapshot.pools[pg.pool].name,
-                 option=refused["option"], limit=refused["limit"]))
+                 refused["code"], context, pool=snapshot.pools[pg.pool].name,
+                 option=refused["option"], limit=refused["limit"], **(
+                     {"held_osd": osd.id, "weight": full_weight(osd)}
+                     if code == codes.REWEIGHT and osd.held_by != BY_REWEIGHT
+                     else {"osd": osd.id})))
     lines = wrap("", pg_line(pg, context), 0) + wrap(
         "", f"{filled(osd, context)}: class {osd.device_class}, host {osd.host or 'none'}", 0)
     lines += wrap("reason: ", f"{code}. {verdict}" if code else verdict, 8)
@@ -189,7 +193,7 @@ def _planner_figures(pg: Pg, osd: Osd, source: Optional[int], sources: Sequence[
                      census: RefusalCensus, context: ExplainContext) -> Dict[str, Figure]:
     """Check of _ASKED → what it looks at; as many as can be asked."""
     snapshot, options, placement = context.snapshot, context.options, census.placement
-    alone, rejected = (of.get(pg.pgid) for of in (context.excluded.codes, context.rejected))
+    alone, rejected = context.excluded.codes.get(pg.pgid), context.rejected.get(pg.pgid)
     i, pool = placement.index_of.get(osd.id), snapshot.pools[pg.pool]
     texts = {
         "pool_ids": f"pool {pool.name}", "movable": str(pg.immovable or pg.state),
