@@ -28,9 +28,9 @@ class Commands:
             return run_command(lambda: command(self.parts, *arguments), output_format, self.log)
 
     @read_command("equilibrium status")
-    def _cmd_status(self, format: str = "plain") -> CommandResult:
-        """Show what equilibrium is doing and why"""
-        return self._answer(format, report_commands.show_status)
+    def _cmd_status(self, format: str = "plain", brief: bool = False) -> CommandResult:
+        """Show what equilibrium is doing and why. Option: --brief, in one line"""
+        return self._answer(format, report_commands.show_status, brief)
 
     @read_command("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain",
@@ -189,10 +189,11 @@ class Commands:
         return self._answer(format, drain_commands.remove_drains, osds)
 
     @read_command("equilibrium explain")
-    def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
+    def _cmd_explain(self, what: Optional[str] = None, osd: Optional[str] = None,
+                     format: str = "plain") -> CommandResult:
         """Tell why the cluster, an OSD (3 or osd.3), a pool (its name, or pool/ID) or a PG (2.1f)
-        is not better off"""
-        return self._answer(format, report_commands.explain_what, what)
+        is not better off; of a PG and an OSD, why it is not there, check by check"""
+        return self._answer(format, report_commands.explain_what, what, osd)
 
     @read_command("equilibrium history")
     def _cmd_history(self, format: str = "plain", limit: Optional[int] = None) -> CommandResult:

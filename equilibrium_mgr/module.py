@@ -55,7 +55,7 @@ class Module(Commands, MgrModule):
         self.parts = ModuleParts(
             self.balancer, self.gateway, self.plan_service, self.plan_store, self.options,
             self.settings, clock, lambda: self.next_round_at, lambda: self.last_round_at,
-            self.wakeup.set)
+            self.wakeup.set, lambda: self._health)
         self._metrics = MetricsEndpoint(
             lambda: show_metrics(self.parts).plain + "\n", self.set_uri,
             lambda: str(self.get_mgr_ip()), self.log)

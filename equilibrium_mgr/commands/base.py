@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import errno
 from contextlib import suppress
-from typing import Callable, FrozenSet, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..control.balancer import Balancer
 from ..control.status import BalancerStatus
@@ -42,6 +42,7 @@ class ModuleParts(NamedTuple):
     next_round_at: Callable[[], Optional[float]]     # on that clock; None before the first round
     last_round_at: Callable[[], Optional[float]]     # likewise, of those that did not fail
     wake: Callable[[], None]                         # ends the wait of the serve loop
+    health: Callable[[], Optional[Mapping[str, Any]]]   # our checks by code; None before they are
 
     # -- the serve loop's last view, with those figures of now that cost milliseconds to read
 

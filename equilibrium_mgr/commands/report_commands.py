@@ -19,11 +19,12 @@ from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluat
 from ..report.cluster.failures import report_failure
 from ..report.explain.explain import explain
 from ..report.explain.advice import ExplainContext
+from ..report.explain.pair import explain_pair
 from ..report.history import report_history
 from ..report.metrics import report_metrics
 from ..report.page import report_page
 from ..report.state_dump import dump_state
-from ..report.status import options_json, report_status
+from ..report.status import brief_line, options_json, report_status
 from ..runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
 from ..what_if.failure import find_failure
 from .base import ModuleParts
@@ -47,23 +48,27 @@ _NEWER = " is newer than the last look at the cluster"
 _METRICS_SECONDS = 3600.0
 
 
-def show_status(parts: ModuleParts) -> CommandAnswer:
-    """What equilibrium does and why."""
+def show_status(parts: ModuleParts, brief: bool = False) -> CommandAnswer:
+    """What equilibrium does and why; `brief`: in one line."""
     look_started = parts.request_if_old()
     view, status = parts.newest()
     known = parts.balancer.status.view
     options = options_json(parts.options.value, known.snapshot if known is not None else None)
-    return report_status(status, parts.plan_service, parts.settings(), parts.clock(), view,
-                         parts.next_round_at(), options, look_started)
+    answer = report_status(status, parts.plan_service, parts.settings(), parts.clock(), view,
+                           parts.next_round_at(), options, look_started)
+    return answer._replace(plain=brief_line(answer.data, parts.health())) if brief else answer
 
 
-def explain_what(parts: ModuleParts, what: Optional[str]) -> CommandAnswer:
-    """Why the cluster, an OSD, a pool or a PG is not better off."""
+def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) -> CommandAnswer:
+    """Why the cluster, an OSD, a pool or a PG is not better off; or why a PG is not on `osd`."""
     (view, age), settings = parts.required(), parts.settings()
     context = ExplainContext(
         view, parts.balancer.status, settings,
         parts.balancer.dispatcher.excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock())
+    if osd is not None:
+        return explain_pair(what or "", osd, context, parts.balancer.dispatcher.next_round(
+            view.snapshot, settings, view.max_misplaced_ratio), age)
     pool = parts.find_pool(what) if what else None
     answer = explain(what, pool, context, age)
     if answer is None and pool is not None:

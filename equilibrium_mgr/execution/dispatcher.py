@@ -18,7 +18,8 @@ from ..settings import Settings
 from ..snapshot.immovable_reasons import NO_STATISTICS
 from ..snapshot.model import Snapshot, pg_number, pool_of
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED
-from .throttle import Decision, OsdTraffic, ThrottleLimits, next_batch, osd_traffic
+from .throttle import (
+    Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Items, Rejection, excluded_pgs, held, still_rejected,
     with_rejected)
@@ -178,21 +179,35 @@ class UpmapDispatcher:
                max_misplaced_ratio: float) -> Decision:
         """Decides what of the execution may go now; changes nothing of it."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
-        # what has made way has not moved, and goes again once pg_num has its value
-        uncooled = () if changing_pg_nums(snapshot) else execution.taken_back
-        limits = ThrottleLimits(
+        limits = self._limits(snapshot, settings, max_misplaced_ratio)._replace(
+            in_flight=self.pending.entries.keys() - execution.unanswered.keys())
+        # who asks for an undo wants what has just been moved back; what has made way has not moved,
+        # and goes again once pg_num has its value
+        if execution.kind == UNDO:
+            limits = limits._replace(cooling={})
+        elif execution.taken_back and not changing_pg_nums(snapshot):
+            limits = limits._replace(cooling={
+                pgid: seconds for pgid, seconds in limits.cooling.items()
+                if pgid not in execution.taken_back})
+        return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
+                          execution.kind)
+
+    def next_round(self, snapshot: Snapshot, settings: Settings,
+                   max_misplaced_ratio: float) -> ThrottleState:
+        """What the checks of a batch of which nothing is chosen yet read. Any thread may ask."""
+        return ThrottleState(snapshot, self._limits(snapshot, settings, max_misplaced_ratio),
+                             blocked_pools(snapshot), self.osd_traffic(snapshot))
+
+    def _limits(self, snapshot: Snapshot, settings: Settings,
+                max_misplaced_ratio: float) -> ThrottleLimits:
+        return ThrottleLimits(
             settings, max_misplaced_ratio,
             snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot),
-            self.pending.entries.keys() - execution.unanswered.keys(),
-            # who asks for an undo wants what has just been moved back
-            {} if execution.kind == UNDO else {
-                pgid: seconds for pgid, seconds in self.cooldown.seconds_left(
-                    self._clock(), settings.pg_cooldown).items() if pgid not in uncooled},
+            dict(self.pending.entries),
+            self.cooldown.seconds_left(self._clock(), settings.pg_cooldown),
             self._gateway.max_pg_shards()[1], dict(sorted(
                 [pair for item in self.rejected.values() for pair in item.withheld_by],
                 reverse=True)))
-        return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
-                          execution.kind)
 
     def accept(self, execution: Execution, decision: Decision) -> None:
         """Removes the changes that a decision found done or void from the execution."""
@@ -247,7 +262,7 @@ class UpmapDispatcher:
 
     def osd_traffic(self, snapshot: Snapshot) -> OsdTraffic:
         """Traffic from and to every OSD, our unseen moves included."""
-        return osd_traffic(snapshot, self.pending.entries, self.pending.arrivals)
+        return osd_traffic(snapshot, dict(self.pending.entries), self.pending.arrivals)
 
     # -- sending -------------------------------------------------------------------------------
 

@@ -62,14 +62,14 @@ class RefusalCensus:
         self._snapshot = snapshot
         self._options = options
         self._code_of = code_of
-        self._placement = PlacementState(snapshot, options)
-        self._placement.set_share_limits(share_limits_within(snapshot, bounds.utilizations))
+        self.placement = PlacementState(snapshot, options)
+        self.placement.set_share_limits(share_limits_within(snapshot, bounds.utilizations))
         self._bound = dict(bounds.utilizations)
         for osd_set in bounds.sets:
             self._bound.update(dict.fromkeys(osd_set.osds, osd_set.bound))
         self._underfull_weight = AIM_WEIGHTS[options.aim][0].underfull_weight
         #: pgid → number in the placement, of movable PGs
-        self._numbers = {pg.pgid: number for number, pg in enumerate(self._placement.pgs)}
+        self._numbers = {pg.pgid: number for number, pg in enumerate(self.placement.pgs)}
 
     def of_osd(self, osd: int, most_pairs: int, pool: Optional[int] = None) -> Census:
         """The census of the shards of an OSD, of one pool only where it is given."""
@@ -92,18 +92,17 @@ class RefusalCensus:
             if pairs >= most_pairs:
                 break
             counted += 1
-            size = self._snapshot.shard_bytes(pg, source, pg.up)
-            ask, given_up = self._refusal_of(pg, source), -self._rise(source, -size)
+            ask = self._refusal_of(pg, source)
             rule = self._snapshot.pools[pg.pool].rule
             position = pg.up.index(source)
             weights = (rule.block_at(position).weights
                        if rule is not None and position < rule.size else ())
             for target in weights:   # the OSDs that the rule of the shard names
-                if target == source or target not in self._placement.index_of:
+                if target == source or target not in self.placement.index_of:
                     continue
                 give_way()
                 pairs += 1
-                gain = given_up - self._rise(target, self._size_there(pg, source, target))
+                gain = self._gain(pg, source, target)
                 code = ask(target) or self._code_of_allowed(gain, pg, source, target)
                 found.setdefault(code, []).append(
                     ((pg.pgid, source, target), pg.pool, gain > NOISE))
@@ -113,9 +112,23 @@ class RefusalCensus:
             for code, rows in found.items()), key=lambda c: (-c.pairs, c.code)))
         return Census(counts, len(shards), counted, pairs, _reason(counts))
 
+    def answers(self, pg: Pg, source: int, target: int) -> Optional[Tuple[List[str], str, float]]:
+        """(the codes of all checks that refuse the move of a shard, in their order; the code of the
+        move if none did; by how much it would be more even). None where the planner does not know
+        the PG, or an OSD."""
+        placement, number = self.placement, self._numbers.get(pg.pgid)
+        own, there = placement.index_of.get(source), placement.index_of.get(target)
+        if number is None or own is None or there is None:
+            return None
+        refused, gain = list(placement.refusals(number, own, there)), self._gain(pg, source, target)
+        room = placement.room_refusal(there, self.size_there(pg, source, target))
+        if room is not None and placement.is_usable[there]:   # else the limit is nothing
+            refused.append(room)
+        return refused, self._code_of_allowed(gain, pg, source, target), gain
+
     def _refusal_of(self, pg: Pg, source: int) -> Callable[[int], Optional[str]]:
         """A function: target → why the shard may not go there, or None."""
-        placement = self._placement
+        placement = self.placement
         own, number = placement.index_of.get(source), self._numbers.get(pg.pgid)
         # why the PG stays, wherever it could go
         stays = (codes.RULE_UNKNOWN if self._snapshot.pools[pg.pool].rule is None
@@ -132,17 +145,22 @@ class RefusalCensus:
         def ask(target: int) -> Optional[str]:
             there = placement.index_of[target]
             return (placement.refusal(number, own, there)
-                    or placement.room_refusal(there, self._size_there(pg, source, target)))
+                    or placement.room_refusal(there, self.size_there(pg, source, target)))
         return ask
 
-    def _size_there(self, pg: Pg, source: int, target: int) -> int:
+    def size_there(self, pg: Pg, source: int, target: int) -> int:
         """Bytes that the PG's shard on the source would take on a target."""
         return self._snapshot.shard_bytes(
             pg, target, [target if osd == source else osd for osd in pg.up])
 
+    def _gain(self, pg: Pg, source: int, target: int) -> float:
+        """By how much the planner's evenness term falls with the move of a shard."""
+        return -self._rise(source, -self._snapshot.shard_bytes(pg, source, pg.up)) - self._rise(
+            target, self.size_there(pg, source, target))
+
     def _rise(self, osd: int, more: int) -> float:
         """By how much the planner's evenness term rises with `more` bytes; 0 without figures."""
-        i, placement = self._placement.index_of.get(osd), self._placement
+        i, placement = self.placement.index_of.get(osd), self.placement
         if i is None:
             return 0.0
         used, size = placement.used_bytes[i], placement.size_bytes[i]

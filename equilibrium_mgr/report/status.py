@@ -4,7 +4,7 @@ and a table.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional
 
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
@@ -117,6 +117,28 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("built-in:", "the built-in balancer is active")
     return "\n".join(lines + (
         ["", render_table(*class_table(data["classes"]))] if data["classes"] else []))
+
+
+def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
+    """One line for each of many clusters, from the JSON of `status`: always the same words in their
+    order, - for what is not known. `raised`: codes of our own health checks; None before the first
+    round."""
+    rows, moving, progress = data["classes"], data["moving"], data["progress"] or {}
+    fullest, use, bound = "-", None, None
+    for row in sorted(rows, key=lambda row: row["max_utilization"] - (
+            row["bound_utilization"] or row["max_utilization"])):   # the farthest above it last
+        use, bound = row["max_utilization"], row["bound_utilization"]
+        fullest = f"osd.{row['fullest_osd']}"
+    found = ["outage"] * (data["outage"] is not None) + [
+        code.replace("MGR_EQUILIBRIUM_", "") for code in raised or ()]
+    health = "-" if raised is None and not found else named(found[:1], 1) or "ok"
+    return " ".join([
+        data["state"], data["reason_code"], fullest, format_percent(use) or "-", "bound",
+        format_percent(bound) or "-", "moving", "-" if moving["shards"] is None else str(
+            moving["shards"] + moving["other_shards"]),
+        "waiting", str(sum(group["shards"] for group in data["waiting"])),
+        "left", format_duration(progress.get("eta_seconds")) or "-",
+        "health", health + (f"+{len(found) - 1}" if len(found) > 1 else "")])
 
 
 def _automatic(data: Data, settings: Settings) -> str:

@@ -16,7 +16,8 @@ from .harness.commands import assert_refused, equilibrium, equilibrium_json, rea
 pytestmark = pytest.mark.releases(16)
 
 READING = ["status", "eval", "eval rep", "eval kept", "eval kept --aims", "show kept", "dump kept",
-           "ls", "pool ls", "dump-state", "history", "report", "report kept"]
+           "ls", "pool ls", "dump-state", "history", "report", "report kept", "status --brief",
+           "explain 1.0 osd.0"]
 CHANGING = ["pool add rep ec", "pool rm ec", "optimize other rep --max-moves 3 --replace",
             "rm other", "off"]
 FORMATS = ["plain", "json", "json-pretty"]
@@ -27,6 +28,7 @@ REFUSED = [
     ("optimize bad nopool", None), ("pool add nopool", None),
     ("optimize bad --device-class floppy", None), ("optimize bad --max-bytes 12parsecs", None),
     ("optimize bad --max-bytes -1G", None), ("optimize bad --max-moves -3", None),
+    ("explain 1.0 foo", errno.EINVAL), ("explain 1.0 99", errno.ENOENT),
     ("optimize a/b", None), ("status --format xml", errno.EINVAL),
     ("eval --format yaml", errno.EINVAL), ("ls --format xml", errno.EINVAL),
     ("show kept --format xml", errno.EINVAL), ("optimize bad --format xml", errno.EINVAL)]

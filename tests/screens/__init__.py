@@ -5,6 +5,6 @@ A change of a screen is recorded anew with
     pytest tests/screens --rewrite-screens
 
 and looked at with `git diff tests/screens/golden`. On a conflict in a recorded file take either
-side and record anew. A screen that fits in 80 columns leaves TOO_WIDE of `screens.py`; a new
-command is one line in SCREENS there.
+side and record anew. A new command is one line in SCREENS of
+`screens.py`.
 """

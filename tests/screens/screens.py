@@ -14,13 +14,14 @@ class Screen(NamedTuple):
 
 #: Asked in every state. Plan p was made at first.
 SCREENS: Tuple[Screen, ...] = (
-    Screen("status", "status"),
+    Screen("status", "status"), Screen("status-brief", "status --brief", False),
     Screen("eval", "eval"), Screen("eval-plan", "eval p"), Screen("eval-pool", "eval {pool}"),
     Screen("eval-fail", "eval --fail osd.6"), Screen("eval-worst", "eval --worst-failure"),
     Screen("df", "df"), Screen("df-plan", "df p"),
     Screen("osds", "osds"), Screen("moves", "moves"),
     Screen("explain", "explain"), Screen("explain-osd", "explain osd.6"),
     Screen("explain-pool", "explain {pool}"), Screen("explain-pg", "explain 2.1f"),
+    Screen("explain-pair", "explain 2.1f osd.14"),
     Screen("history", "history"),
     Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
     Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"), Screen("upmap-ls", "upmap ls"),
@@ -40,8 +41,8 @@ WRITES: Tuple[Screen, ...] = (
 #: Commands without a screen.
 NOT_SHOWN = {"dump-state": "a state file", "report": "an HTML page",
              "metrics": "for Prometheus"}
-#: Screens that are still wider than 80 columns.
-TOO_WIDE: Set[str] = set()
+#: Screens that may be wider than 80 columns: one line whatever is in it.
+TOO_WIDE: Set[str] = {"status-brief"}
 
 _OPTION = "config set mgr mgr/equilibrium/"
 _SOON = f"{_OPTION}start_delay 0"

@@ -150,29 +150,38 @@ class PlacementState:
         """Why the PG's shard on `source` may not go to `target`, one of snapshot/reason_codes.py,
         what its rule forbids before what options and limits do; None where it may. Space on the
         target is for `room_refusal`."""
+        return next(self.refusals(pg, source, target), None)
+
+    def refusals(self, pg: int, source: int, target: int) -> Iterator[str]:
+        """The codes of all checks that refuse it, in their order; of a target that holds a shard
+        of the PG nothing else is asked."""
         up = self.up[pg]
         if target in up:
-            return codes.HOLDS_SHARD
+            yield codes.HOLDS_SHARD
+            return
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         position = up.index(source)
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
-        if target not in group.members:
-            return codes.FAILURE_DOMAIN
         domain_of = group.domain_of
-        if domain_of is not None:
+        if target not in group.members:
+            yield codes.FAILURE_DOMAIN
+        elif domain_of is not None:
             wanted = domain_of[target]
             for other in up:
                 if domain_of[other] == wanted and other != source:
-                    return codes.FAILURE_DOMAIN
+                    yield codes.FAILURE_DOMAIN
+                    break
         else:
             rule = group.pool.rule
             assert rule is not None
             if not rule.allows([self.osd_ids[o] for o in up], position, self.osd_ids[target]):
-                return codes.FAILURE_DOMAIN
-        refused = self._scope_refusal(pg, source, target) or self._count_refusal(
-            ((pg, source, target),))
-        return refused or (None if self._is_expressible(pg, up, position, target, group)
-                           else codes.EXCHANGE)
+                yield codes.FAILURE_DOMAIN
+        outside = self._scope_refusal(pg, source, target)
+        if outside is not None:
+            yield outside
+        yield from self._count_refusals(((pg, source, target),))
+        if not self._is_expressible(pg, up, position, target, group):
+            yield codes.EXCHANGE
 
     def _scope_refusal(self, pg: int, source: int, target: int) -> Optional[str]:
         """Code of the reason for which one of two OSDs must not take part, or None. A displaced
@@ -202,7 +211,7 @@ class PlacementState:
         """True if several shards of one PG may move at once and upmap items can express it."""
         pg = steps[0][0]
         up = list(self.up[pg])
-        if self._count_refusal(steps) is not None:
+        if next(self._count_refusals(steps), None) is not None:
             return False
         for _, source, target in steps:
             if target in up or self._scope_refusal(pg, source, target) is not None:
@@ -217,17 +226,17 @@ class PlacementState:
         wanted = [self.osd_ids[osd] for osd in up]
         return rule.violation(wanted) is None and rule.upmap_rejection(wanted) is None
 
-    def _count_refusal(self, steps: Sequence[ShardMove]) -> Optional[str]:
-        """Code of the limit that moves would pass: PG shards of a target, or upmap pairs of the
-        osdmap; None where they keep both."""
+    def _count_refusals(self, steps: Sequence[ShardMove]) -> Iterator[str]:
+        """Codes of the limits that moves would pass: PG shards of a target, and upmap pairs of the
+        osdmap."""
         if any(target not in self.initial_up[pg] if target in self._crowded
                else self.shard_counts[target] >= self.max_shards for pg, _, target in steps):
-            return codes.PG_COUNT
-        if self._upmap_pairs_left is None:
-            return None
-        more = sum(self._added_upmap_pairs(*step) for step in steps)
-        # below, not equal: each half of a swap is checked by itself
-        return None if more <= 0 or more < self._upmap_pairs_left else codes.UPMAP_ITEMS
+            yield codes.PG_COUNT
+        if self._upmap_pairs_left is not None:
+            more = sum(self._added_upmap_pairs(*step) for step in steps)
+            # below, not equal: each half of a swap is checked by itself
+            if 0 < more >= self._upmap_pairs_left:
+                yield codes.UPMAP_ITEMS
 
     def _added_upmap_pairs(self, pg: int, source: int, target: int) -> int:
         """Pairs of upmap items that a shard's move adds; -1 where it goes back to CRUSH's OSD."""
@@ -346,12 +355,18 @@ class PlacementState:
 
 def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
     """Code of the reason for which a plan leaves a PG where it is; None where it may move it."""
+    return next(pg_refusals(pg, options), None)
+
+
+def pg_refusals(pg: Pg, options: PlanOptions) -> Iterator[str]:
+    """The codes of all such reasons, in the order of the checks."""
     if options.pool_ids is not None and pg.pool not in options.pool_ids:
-        return codes.POOL_EXCLUDED
+        yield codes.POOL_EXCLUDED
     if pg.immovable is not None:
-        return (codes.PG_NUM_CHANGING if pg.immovable.code == codes.PG_NUM_CHANGING
-                else codes.IMMOVABLE)
-    return codes.REJECTED if pg.pgid in options.rejected_pgs else None
+        yield (codes.PG_NUM_CHANGING if pg.immovable.code == codes.PG_NUM_CHANGING
+               else codes.IMMOVABLE)
+    if pg.pgid in options.rejected_pgs:
+        yield codes.REJECTED
 
 
 def _in_order(snapshot: Snapshot) -> Iterator[Tuple[int, Iterator[Pg]]]:

@@ -20,7 +20,8 @@ from ...observation.cluster_view import (
     RECOVERY, STRANDED, STUCK, THROTTLED, UNREPORTED, ClusterView)
 from ...observation.refusals import NEAR, fullest_osds
 from ...plan.options import (
-    FILL_MARGIN, HARD_SHARE, PgShardLimits, effective_fill_limit, raised_nearfull_ratio)
+    FILL_MARGIN, HARD_SHARE, PgShardLimits, PlanOptions, effective_fill_limit,
+    raised_nearfull_ratio)
 from ...planner.refusal_census import RefusalCensus, RefusalCount
 from ...runtime.formatting import (
     format_deadline, format_percent, format_time, named, plural)
@@ -85,13 +86,17 @@ class ExplainContext(NamedTuple):
         return bool(self.view.too_full) and self.status.state in HELD_UP and (
             self.status.reason_code != codes.FLAG)
 
+    @property
+    def options(self) -> PlanOptions:
+        """The options with which automatic balancing would plan now."""
+        return automatic_options(self.settings, self.snapshot, frozenset(self.rejected),
+                                 self.max_pg_shards)
+
     def census(self) -> Optional[RefusalCensus]:
-        """Counts refusals with the options with which automatic balancing would plan now; None
-        where the bounds are not known."""
+        """Counts refusals with these options; None where the bounds are not known."""
         bounds = self.view.utilization_bounds
-        return None if bounds is None else RefusalCensus(self.snapshot, automatic_options(
-            self.settings, self.snapshot, frozenset(self.rejected), self.max_pg_shards), bounds,
-            self.excluded.codes)
+        return None if bounds is None else RefusalCensus(
+            self.snapshot, self.options, bounds, self.excluded.codes)
 
 
 # -- what comes before balancing -------------------------------------------------------------------

@@ -179,8 +179,8 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
                     "target_utilization": osd.target_utilization if osd else None}
                    for number, osd in zip(_numbers(pg.up), osds)]}
     shown = ", ".join(f"osd.{source} to osd.{target}" for source, target in items)
-    alone = f"; CRUSH alone would have it on {_osds(pg.raw)}" if raw_known else ""
-    sentences = [f"its data is on {_osds(pg.holders)} and on its way"] if pg.is_moving else []
+    alone = f"; CRUSH alone would have it on {osds_text(pg.raw)}" if raw_known else ""
+    sentences = [f"its data is on {osds_text(pg.holders)} and on its way"] if pg.is_moving else []
     sentences.append(f"it has upmap items: {shown}{alone}" if items else "it has no upmap items")
     sentences += [f"its primary is set to osd.{primary} (pg-upmap-primary)"] * (
         primary is not None)
@@ -196,7 +196,8 @@ def _numbers(osds: Sequence[int]) -> List[Optional[int]]:
     return [None if osd == NO_OSD else osd for osd in osds]
 
 
-def _osds(numbers: Sequence[int]) -> str:
+def osds_text(numbers: Sequence[int]) -> str:
+    """'osd.3, osd.7', with 'no OSD' for a shard without one."""
     return ", ".join("no OSD" if number == NO_OSD else f"osd.{number}"
                      for number in numbers) or "no OSD"
 
@@ -427,7 +428,7 @@ def cluster_reason(context: ExplainContext) -> Explanation:
                   " otherwise")
     for osd_set, osd, _ in fullest[:1]:
         where = (f"class {osd_set.name} under {', '.join(osd_set.takes[:3])}:"
-                 f" {_filled(osd, context)}, bound {format_percent(osd_set.bound)}%")
+                 f" {filled(osd, context)}, bound {format_percent(osd_set.bound)}%")
     what = f"{status.state}: {where}"
     helps = state_action(status, view, context.settings, context.now)
     if context.is_too_full:
@@ -454,7 +455,7 @@ def _reason(what: str, code: str, text: str, **numbers: Any) -> Explanation:
     return Explanation(what, code, codes.action(code, numbers), text)
 
 
-def _filled(osd: Osd, context: ExplainContext) -> str:
+def filled(osd: Osd, context: ExplainContext) -> str:
     """'osd.13 is at 84.96%', and where it will be if that differs."""
     if not osd.has_statistics:
         return f"osd.{osd.id} has no statistics"
@@ -464,7 +465,8 @@ def _filled(osd: Osd, context: ExplainContext) -> str:
     return f"osd.{osd.id} is at {format_percent(now)}%{soon}"
 
 
-def _action_for(pg: Pg, context: ExplainContext) -> str:
+def action_for(pg: Pg, context: ExplainContext) -> str:
+    """What lets a PG move that cannot be moved."""
     pool = context.snapshot.pools[pg.pool]
     held = pg.immovable or pool.immovable
     return codes.NOTHING if held is None else held.action(pg.pgid, pool.name)
@@ -491,7 +493,7 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
             numbers.update(one["figures"])
     helps = codes.action(code, numbers)
     if code == codes.IMMOVABLE and numbers.get("pgid"):
-        helps = _action_for(context.snapshot.pgs[numbers["pgid"]], context)
+        helps = action_for(context.snapshot.pgs[numbers["pgid"]], context)
     elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
         helps = codes.NOTHING   # the option is not the cause
     return found._replace(code=code, action=helps, advice=advice)
@@ -521,7 +523,7 @@ def _wait_text(groups: Sequence[WaitingGroup]) -> str:
 def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> Explanation:
     """The reason for which an OSD is as full as it is."""
     bound = "" if osd_set is None else f", bound {format_percent(osd_set.bound)}%"
-    what = (f"class {osd.device_class}, host {osd.host or 'none'}: {_filled(osd, context)}{bound}")
+    what = (f"class {osd.device_class}, host {osd.host or 'none'}: {filled(osd, context)}{bound}")
     outage, obstacle = osd_outage(osd, context), osd.unusable_reason()
     if outage is not None:
         code, helps, said = outage
@@ -576,7 +578,7 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
     what = f"pool {pool.name} can take {free} more"
     what += f" ({later} when all has arrived)" if later != free else ""
     if now.limiting_osd is not None:
-        what += f"; full first: {_filled(snapshot.osds[now.limiting_osd], context)}"
+        what += f"; full first: {filled(snapshot.osds[now.limiting_osd], context)}"
     if pool.immovable:
         code = codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE
         return Explanation(what, code, pool.immovable.action("PGID", pool.name),
@@ -594,22 +596,26 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
                       context, osd_set)
 
 
+def pg_line(pg: Pg, context: ExplainContext) -> str:
+    """A PG, and the OSDs that it is on."""
+    shards = [f"osd.{osd} {format_percent(utilization_now(osd, context.view))}%"
+              if osd in context.snapshot.osds and context.snapshot.osds[osd].has_statistics
+              else osds_text([osd]) for osd in pg.up]
+    return (f"pg {pg.pgid} of pool {context.snapshot.pools[pg.pool].name},"
+            f" {format_bytes(pg.shard_bytes)} a shard: {', '.join(shards)}")
+
+
 def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     """The reason for which a PG stays where it is: what holds it whatever is planned, what defers
     its planned moves, or what refuses any."""
-    pool, pgid = context.snapshot.pools[pg.pool], pg.pgid
-    shards = [f"osd.{osd} {format_percent(utilization_now(osd, context.view))}%"
-              if osd in context.snapshot.osds and context.snapshot.osds[osd].has_statistics
-              else _osds([osd]) for osd in pg.up]
-    what = (f"pg {pgid} of pool {pool.name}, {format_bytes(pg.shard_bytes)} a shard:"
-            f" {', '.join(shards)}")
+    pool, pgid, what = context.snapshot.pools[pg.pool], pg.pgid, pg_line(pg, context)
     for entry in context.view.too_full:
         if pgid in entry.pgids:
             return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
                                entry.sentence())
     if pg.immovable:
         return Explanation(what, codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE,
-                           _action_for(pg, context), f"it cannot be moved: {pg.immovable}")
+                           action_for(pg, context), f"it cannot be moved: {pg.immovable}")
     if pg.is_moving:
         return Explanation(what, codes.IN_FLIGHT, help_for(codes.IN_FLIGHT, context),
                            "it is moving")
