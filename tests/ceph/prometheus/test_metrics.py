@@ -181,7 +181,7 @@ def test_prometheus_scrapes_the_active_mgr(
         wait_for("counters of the other mgr, which begin anew",
                  lambda: prometheus.value(counted) == 0.0, _LATE_SECONDS)
         rules = prometheus.rules()
-        assert len(rules) == 5 and all(rule["health"] == "ok" for rule in rules), rules
+        assert len(rules) == 11 and all(rule["health"] == "ok" for rule in rules), rules
     wait_for("`ceph mgr services`", lambda: services(cluster).endswith(f":{ports[standby]}/"),
              _LATE_SECONDS)
     assert not listens(ports[active])
