@@ -57,8 +57,8 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
         labelled("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules"
                  " and the OSDs' sizes allow.", "device_class",
                  {name: bounds.get(name) for name in classes}),
-        labelled("threshold_ratio", "Utilization above which an OSD is nearfull, backfillfull or full"
-                 " to Ceph.", "threshold", {} if view is None else {
+        labelled("threshold_ratio", "Utilization above which an OSD is nearfull, backfillfull or"
+                 " full to Ceph.", "threshold", {} if view is None else {
                      "nearfull": view.snapshot.nearfull_ratio,
                      "backfillfull": view.snapshot.backfillfull_ratio,
                      "full": view.snapshot.full_ratio}),

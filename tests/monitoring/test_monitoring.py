@@ -61,8 +61,9 @@ def emitted() -> List[str]:
 def test_expressions_name_metrics_that_are_emitted(expression: str) -> None:
     names = set(re.findall(r"\bceph_\w+", expression))
     assert names and names <= set(emitted()) | OF_CEPH
-    labels = {label for part in re.findall(r"(?:without|by|on|ignoring|group_left) \(([^)]*)\)", expression)
-              for label in re.split(r"[, ]+", part)} | set(re.findall(r"(\w+)(?:!?=|!~)", expression))
+    lists = re.findall(r"(?:without|by|on|ignoring|group_left) \(([^)]*)\)", expression)
+    labels = {label for part in lists for label in re.split(r"[, ]+", part)} | set(
+        re.findall(r"(\w+)(?:!?=|!~)", expression))
     known = {str(FAMILIES[name[len(PREFIX):]]) for name in names - OF_CEPH} | _OTHER_LABELS
     assert labels <= known
     assert set(re.findall(r'state="(\w+)"', expression)) <= set(STATES)
