@@ -1,4 +1,4 @@
-"""Every query of the dashboard answers, in a real Prometheus with six hours of the demo."""
+"""Every query of the dashboard answers, in a real Prometheus with four hours of the demo."""
 from __future__ import annotations
 
 import math
@@ -18,19 +18,19 @@ from .test_monitoring import dashboard
 pytestmark = pytest.mark.skipif(NOT_INSTALLED is not None, reason=NOT_INSTALLED or "")
 
 _STEP = 300.0
-_SPAN = 6 * 3600.0
+_SPAN = 4 * 3600.0
 
 
 def scraped(session: Session, end: float) -> Iterator[str]:
-    """What Prometheus keeps of six hours that end then: the demo is balanced, the mgr fails over
+    """What Prometheus keeps of four hours that end then: the demo is balanced, the mgr fails over
     meanwhile, and afterwards an OSD is drained. Ceph's own module tells the pools' names."""
     start, mgr = session.clock.now, "x"
-    begun = {3600.0: "sim failover", 4 * 3600.0: "equilibrium drain add 3"}
+    begun = {1800.0: "sim failover", 3 * 3600.0: "equilibrium drain add 3"}
     while session.clock.now < start + _SPAN:
         passed = session.clock.now - start
         if passed in begun:
             run(session, begun[passed])
-            mgr = "y" if passed == 3600.0 else mgr
+            mgr = "y" if passed == 1800.0 else mgr
         moment = f"{end - _SPAN + passed:.3f}"
         for line in run(session, "equilibrium metrics").splitlines():
             if not line.startswith("#"):
@@ -48,7 +48,7 @@ def test_each_query_of_each_panel_has_data(
         open_session: Callable[..., Session], tmp_path: Path) -> None:
     session = open_session(18)
     ports, now = free_ports(2), time.time()
-    run(session, "sim backfill rate 40M", "equilibrium status", "equilibrium on",
+    run(session, "sim backfill rate 80M", "equilibrium status", "equilibrium on",
         "config set mgr mgr/equilibrium/metrics_addr 127.0.0.1",
         f"config set mgr mgr/equilibrium/metrics_port {ports[0]}", "sim run 1m")
     past = "\n".join([*scraped(session, now - 60.0), "# EOF\n"])
