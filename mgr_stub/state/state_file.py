@@ -45,9 +45,14 @@ def read_state(path: str) -> Dict[str, Any]:
 def save_state(cluster: Cluster, path: str) -> None:
     """Writes the state, xz-compressed if the name ends in .xz; StubError if that fails."""
     text = json.dumps(state_of(cluster), separators=(",", ":")).encode()
+    write_file(path, lzma.compress(text, preset=2) if path.endswith(".xz") else text)
+
+
+def write_file(path: str, content: bytes) -> None:
+    """StubError where that fails."""
     try:
         with open(path, "wb") as file:
-            file.write(lzma.compress(text, preset=2) if path.endswith(".xz") else text)
+            file.write(content)
     except OSError as error:
         raise StubError(error.errno or errno.EIO,
                         f"{path}: cannot be written: {error.strerror}") from None
