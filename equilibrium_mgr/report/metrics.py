@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Set
 
 from ..control.journal import OUTCOMES, Totals
 from ..control.status import BalancerStatus
-from ..observation.cluster_view import STATES, ClusterView
+from ..observation.cluster_view import BACKFILL, RECOVERY, STATES, ClusterView
 from ..observation.movements import ORIGINS
 from ..version import VERSION
 from .answer import CommandAnswer
@@ -39,6 +39,9 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
         moving[movement.origin] += 1
         left[movement.origin] += movement.left_bytes
     origins = ORIGINS if view is not None else ()
+    held: Dict[str, Set[str]] = {} if view is None else {BACKFILL: set(), RECOVERY: set()}
+    for entry in view.too_full if view is not None else ():
+        held[entry.state].update(entry.pgids)   # one PG may wait for several OSDs
     # what is left on OSDs that are down nobody knows
     drains, names = status.drains, status.drains.drains.names
     drained = [one for osd, one in drains.remaining.items() if osd not in drains.down]
@@ -54,6 +57,11 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
         labelled("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules"
                  " and the OSDs' sizes allow.", "device_class",
                  {name: bounds.get(name) for name in classes}),
+        labelled("threshold_ratio", "Utilization above which an OSD is nearfull, backfillfull or"
+                 " full to Ceph.", "threshold", {} if view is None else {
+                     "nearfull": view.snapshot.nearfull_ratio,
+                     "backfillfull": view.snapshot.backfillfull_ratio,
+                     "full": view.snapshot.full_ratio}),
         labelled("state", "1 for the state that equilibrium is in, 0 for the others.", "state",
                  {state: int(state == status.state) for state in STATES}),
         single("active", "1 while automatic balancing is on.", int(active)),
@@ -72,6 +80,8 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
                  {origin: moving[origin] for origin in origins}),
         labelled("moving_bytes", "Bytes of shards in flight that are still to be copied, by who"
                  " moves them.", "origin", {origin: left[origin] for origin in origins}),
+        labelled("toofull_pgs", "PGs that cannot move as an OSD is too full for them, by their"
+                 " state.", "state", {state: len(pgids) for state, pgids in held.items()}),
         single("remaining_seconds", "Estimated seconds until the plan under way is done.",
                status.progress.eta_seconds(now) if status.progress is not None else None),
         single("drained_osds", "OSDs that an operator wants emptied.", len(names)),

@@ -8,8 +8,9 @@ from typing import Callable, Dict, List, Optional
 from ..clock import format_span, parse_span
 from ..errors import Answer, StubError, invalid
 from ..host.module_host import ModuleHost
-from ..state.state_file import save_state
+from ..state.state_file import save_state, write_file
 from . import sim_cluster_commands, sim_mgr_commands
+from .picture import picture
 
 #: Virtual seconds after which `sim run idle` fails.
 IDLE_LIMIT = 60 * 86400.0
@@ -21,6 +22,7 @@ QUIET_ROUNDS = 2
 HELP = """\
 sim run SPAN|idle                 lets time pass: 2h, or until nothing moves for two rounds
 sim save FILE                     writes the cluster as a state file
+sim picture FILE                  draws each OSD's utilization since the start, as SVG
 sim osd out|in|down|up N...       down ones are marked out after mon_osd_down_out_interval,
                                   and in again when they are up
 sim osd reweight N WEIGHT         0 to 1
@@ -131,16 +133,20 @@ def run_idle(host: ModuleHost, report: Optional[Callable[[], None]] = None,
         quiet = quiet + 1 if still and not was_busy and not host.busy() else 0
 
 
-def _save(host: ModuleHost, words: List[str]) -> Answer:
-    if len(words) != 1:
-        raise invalid("sim save needs one file name")
-    save_state(host.cluster, words[0])
-    return 0, "", ""
+def _into_file(name: str, write: Callable[[ModuleHost, str], None]
+               ) -> Callable[[ModuleHost, List[str]], Answer]:
+    def run_it(host: ModuleHost, words: List[str]) -> Answer:
+        if len(words) != 1:
+            raise invalid(f"sim {name} needs one file name")
+        write(host, words[0])
+        return 0, "", ""
+    return run_it
 
 
 _HANDLERS: Dict[str, Callable[[ModuleHost, List[str]], Answer]] = {
     "run": _run_time,
-    "save": _save,
+    "save": _into_file("save", lambda host, path: save_state(host.cluster, path)),
+    "picture": _into_file("picture", lambda host, path: write_file(path, picture(host).encode())),
     "help": _help,
 }
 

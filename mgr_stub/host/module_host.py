@@ -17,6 +17,7 @@ from ..mgr.handlers import Handler
 from ..mgr.mgr import Mgr
 from ..mgr.mgr_process import CrashPoint, Interruption, MgrDied
 from ..osdmap.osd_map import MapChange
+from ..simulation.course import Course
 from ..simulation.simulation import Simulation
 
 
@@ -93,7 +94,9 @@ class ModuleHost:
         self._frozen = frozen
         self._load_module = load_module
         #: Called after every round of the module, and every virtual minute while data moves.
-        self.observers: List[Callable[[ModuleHost], None]] = []
+        self.observers: List[Callable[[ModuleHost], None]] = [
+            lambda host: host.course.sample(host.cluster, host.clock.elapsed())]
+        self.course = Course()
         # without a handler Python prints a module's warnings to stderr, where the answers go
         logging.getLogger(MODULE_NAME).addHandler(logging.NullHandler())
         logging.getLogger("equilibrium_mgr").addHandler(logging.NullHandler())

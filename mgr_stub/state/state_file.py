@@ -52,15 +52,18 @@ def save_state(cluster: Cluster, path: str) -> None:
 
 
 def write_state(path: str, state: Dict[str, Any]) -> None:
-    """Writes a state file, compressed if the name ends in .xz or .gz; a new one whole or not at
-    all. StubError if that fails."""
+    """Writes a state file, compressed if the name ends in .xz or .gz. StubError if that fails."""
     text = json.dumps(state, separators=(",", ":")).encode()
-    packed = lzma.compress(text, preset=2) if path.endswith(".xz") else (
-        gzip.compress(text) if path.endswith(".gz") else text)
+    write_file(path, lzma.compress(text, preset=2) if path.endswith(".xz") else (
+        gzip.compress(text) if path.endswith(".gz") else text))
+
+
+def write_file(path: str, content: bytes) -> None:
+    """Writes a file, a new one whole or not at all. StubError if that fails."""
     part = path if os.path.lexists(path) else f"{path}.part"   # the path may be a device
     try:
         with open(part, "wb") as file:
-            file.write(packed)
+            file.write(content)
         os.replace(part, path)
     except OSError as error:
         raise StubError(error.errno or errno.EIO,

@@ -9,6 +9,7 @@ from tests.support.exposition import FAMILIES, PREFIX, Parsed, parse
 
 from equilibrium_mgr.observation.cluster_view import STATES
 from equilibrium_mgr.version import VERSION
+from mgr_stub.cluster.pg_reports import state_of
 from mgr_stub.console.session import Session
 
 
@@ -32,6 +33,10 @@ def test_figures_are_those_of_the_screens(session: Session) -> None:
     assert found.one("misplaced_ratio") == pytest.approx(status["misplaced_ratio"])
     assert found.by("utilization_max_ratio") == pytest.approx(max_by_class(session))
     assert found.by("bound_ratio") == view.bounds
+    assert found.by("threshold_ratio") == {
+        name: session.cluster.map.ratio(f"{name}_ratio")
+        for name in ("nearfull", "backfillfull", "full")}
+    assert found.by("toofull_pgs") == {"backfill_toofull": 0.0, "recovery_toofull": 0.0}
     assert found.one("room_bytes") == view.usage_now().room.bytes
     assert found.by("pool_free_bytes") == {
         str(pool.pool_id): pool.free_bytes for pool in view.usage_now().pools.values()}
@@ -85,6 +90,16 @@ def test_what_is_left_of_drains_is_told_in_sum(session: Session) -> None:
     assert told()[-1] == 0.0
     run(session, "equilibrium drain rm 3 4")
     assert told() == [0.0, None, None, None, None]
+
+
+def test_pgs_that_an_osd_is_too_full_for_are_counted_once(session: Session) -> None:
+    run(session, "sim backfill rate 4M", "equilibrium on", "sim run 10m",
+        "osd set-nearfull-ratio 0.3", "osd set-backfillfull-ratio 0.31", "sim run 5m")
+    held = [pgid for pgid, pg in session.cluster.pgs.items()
+            if "backfill_toofull" in state_of(session.cluster, pg)]
+    assert metrics(session).by("toofull_pgs") == {
+        "backfill_toofull": float(len(held)), "recovery_toofull": 0.0} and held
+    assert metrics(session).by("threshold_ratio")["backfillfull"] == 0.31
 
 
 def test_off_looks_once_an_hour_however_often_it_is_asked(

@@ -21,8 +21,15 @@ from mgr_stub.console.session import Session
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "equilibrium_mgr" / "monitoring"
 RULES = FOLDER / "equilibrium_alerts.yml"
-ALERTS = ("EquilibriumStuck", "EquilibriumStatisticsOld", "EquilibriumConflict",
-          "EquilibriumOSDImbalance", "EquilibriumNearfullAhead")
+ALERTS = ("EquilibriumStuck", "EquilibriumStandstill", "EquilibriumDrainStuck", "EquilibriumGone",
+          "EquilibriumStatisticsOld", "EquilibriumConflict", "EquilibriumOSDImbalance",
+          "EquilibriumNearfullAhead", "EquilibriumNearfullLasts", "EquilibriumPGsTooFull",
+          "EquilibriumOSDFull")
+#: As Ceph's own rules have it: what stops clients, or leaves copies missing, is critical.
+CRITICAL = {"EquilibriumPGsTooFull", "EquilibriumOSDFull"}
+RUNBOOK = "equilibrium_mgr/doc/troubleshooting.md#"
+#: Of promtool: what fires and what does not, and what of it takes days.
+CASES = [Path(__file__).parent / f"alerts_{name}.yml" for name in ("test", "days_test")]
 #: Of Ceph's own mgr module prometheus.
 OF_CEPH = {"ceph_health_detail", "ceph_pool_metadata"}
 #: Labels that Prometheus adds, and those of OF_CEPH.
@@ -54,8 +61,9 @@ def emitted() -> List[str]:
 def test_expressions_name_metrics_that_are_emitted(expression: str) -> None:
     names = set(re.findall(r"\bceph_\w+", expression))
     assert names and names <= set(emitted()) | OF_CEPH
-    labels = {label for part in re.findall(r"(?:without|by|on|group_left) \(([^)]*)\)", expression)
-              for label in re.split(r"[, ]+", part)} | set(re.findall(r"(\w+)=", expression))
+    lists = re.findall(r"(?:without|by|on|ignoring|group_left) \(([^)]*)\)", expression)
+    labels = {label for part in lists for label in re.split(r"[, ]+", part)} | set(
+        re.findall(r"(\w+)(?:!?=|!~)", expression))
     known = {str(FAMILIES[name[len(PREFIX):]]) for name in names - OF_CEPH} | _OTHER_LABELS
     assert labels <= known
     assert set(re.findall(r'state="(\w+)"', expression)) <= set(STATES)
@@ -73,11 +81,27 @@ def test_the_dashboard_is_for_any_data_source() -> None:
                for panel in shown["panels"])
 
 
-def test_the_readme_has_a_row_for_each_alert_and_metric() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
-    assert sorted(alerts) == sorted(ALERTS)
-    assert [name for name in alerts if f"| `{name}` |" not in text] == []
+def test_each_alert_says_how_bad_it_is_and_where_to_read_on() -> None:
+    rules = RULES.read_text().split("- alert: ")[1:]
+    assert [rule.split()[0] for rule in rules] == list(ALERTS)
+    for name, rule in zip(ALERTS, rules):
+        assert re.findall(r"severity: (\w+)", rule) == [
+            "critical" if name in CRITICAL else "warning"]
+        assert re.findall(r"runbook_url: (.*)", rule) == [RUNBOOK + name.lower()]
+        assert "summary: " in rule and "description: " in rule
+
+
+def test_each_alert_is_seen_to_fire_and_not_to() -> None:
+    text = "".join([path.read_text() for path in CASES])
+    for name in ALERTS:
+        cases = re.findall(rf"alertname: {name}(?:, |\s+)exp_alerts: *(\[\])?", text)
+        assert {bool(silent) for silent in cases} == {True, False}, name
+
+
+def test_the_documents_have_a_row_for_each_alert_and_metric() -> None:
+    text = "".join([path.read_text(encoding="utf-8") for path in (
+        ROOT / "README.md", *sorted(ROOT.glob("equilibrium_mgr/doc/*.md")))])
+    assert [name for name in ALERTS if f"| `{name}` |" not in text] == []
     assert [name for name in FAMILIES if f"`{name}`" not in text and f"`{name}{{" not in text] == []
 
 
@@ -95,7 +119,7 @@ def test_promtool_accepts_the_rules() -> None:
 
 @needs_promtool
 def test_alerts_fire_when_they_should_and_not_before() -> None:
-    promtool("test", "rules", str(Path(__file__).parent / "alerts_test.yml"))
+    promtool("test", "rules", *map(str, CASES))
 
 
 def _states(session: Session) -> Iterator[str]:

@@ -11,10 +11,11 @@ _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)')
 
 #: Every family of the module, without its prefix → its label.
 FAMILIES: Dict[str, Optional[str]] = {
-    "utilization_max_ratio": "device_class", "bound_ratio": "device_class", "state": "state",
+    "utilization_max_ratio": "device_class", "bound_ratio": "device_class",
+    "threshold_ratio": "threshold", "state": "state",
     "active": None, "misplaced_ratio": None, "misplaced_limit_ratio": None,
     "waiting_shards": "reason", "moving_shards": "origin", "moving_bytes": "origin",
-    "remaining_seconds": None, "drained_osds": None, "drain_shards": None,
+    "toofull_pgs": "state", "remaining_seconds": None, "drained_osds": None, "drain_shards": None,
     "drain_bytes": None, "drain_stuck_shards": None, "drain_safe_to_stop": None,
     "room_bytes": None, "pool_free_bytes": "pool_id",
     "upmap_items": None, "rejected_upmaps": None, "statistics_age_seconds": None,

@@ -1,99 +1,17 @@
-"""A real Prometheus scrapes a real mgr: figures, standbys, failovers, options.
-
-A Prometheus of its own that scrapes a test cluster, with the module's alert rules.
-"""
+"""A real Prometheus scrapes a real mgr: figures, standbys, failovers, options."""
 from __future__ import annotations
 
-import json
 import pytest
-import shutil
 import socket
 import subprocess
 import time
-import urllib.error
-import urllib.parse
 import urllib.request
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from ..cluster import DaemonCluster
 from ..daemons import wait_for
 from ..harness.commands import equilibrium, execute, ready_plan
-
-
-RULES = Path(__file__).resolve().parents[3] / "equilibrium_mgr" / "monitoring"
-NOT_INSTALLED = (None if shutil.which("prometheus") and shutil.which("promtool")
-                 else "prometheus and promtool (Debian's prometheus) are not installed")
-
-_CONFIG = """
-global: {{scrape_interval: 1s, evaluation_interval: 1s}}
-rule_files: ['{rules}/*.yml']
-scrape_configs:
-  - job_name: equilibrium
-    static_configs: [{{targets: {targets}}}]
-"""
-
-
-class Prometheus:
-    """Scrapes ports of the loopback each second, until it is left."""
-
-    def __init__(self, work: Path, port: int, targets: Sequence[int]) -> None:
-        self._work = work / "prometheus"
-        self._port = port
-        self._targets = [f"127.0.0.1:{target}" for target in targets]
-        self._process: Optional[subprocess.Popen[bytes]] = None
-
-    def __enter__(self) -> Prometheus:
-        self._work.mkdir()
-        config = self._work / "prometheus.yml"
-        config.write_text(_CONFIG.format(rules=RULES, targets=json.dumps(self._targets)))
-        with open(self._work / "log", "wb") as log:
-            self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "prometheus", f"--config.file={config}",
-                 f"--storage.tsdb.path={self._work / 'data'}",
-                 f"--web.listen-address=127.0.0.1:{self._port}"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        wait_for("Prometheus", self._is_ready, 60)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
-        shutil.rmtree(self._work, ignore_errors=True)
-
-    def values(self, query: str) -> List[Dict[str, Any]]:
-        """Labels and the value, as `value`, of each series that a query gives now."""
-        found = self._ask("query", query=query)["result"]
-        return [{**one["metric"], "value": float(one["value"][1])} for one in found]
-
-    def value(self, query: str) -> Optional[float]:
-        """The value of a query with one series; None where it gives none."""
-        found = self.values(query)
-        assert len(found) <= 1, found
-        return found[0]["value"] if found else None
-
-    def up(self) -> Dict[str, bool]:
-        """`address:port` → whether the last scrape of it went well."""
-        return {one["instance"]: one["value"] == 1.0 for one in self.values("up")}
-
-    def rules(self) -> List[Dict[str, Any]]:
-        """The rules, with `health` and `lastError`."""
-        return [rule for group in self._ask("rules")["groups"] for rule in group["rules"]]
-
-    def _ask(self, what: str, **arguments: str) -> Any:
-        address = f"http://127.0.0.1:{self._port}/api/v1/{what}?"
-        with urllib.request.urlopen(address + urllib.parse.urlencode(arguments), timeout=10) as got:
-            answer = json.load(got)
-        assert answer["status"] == "success", answer
-        return answer["data"]
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/-/ready", timeout=5):
-                return True
-        except (urllib.error.URLError, OSError):
-            return False
+from .server import NOT_INSTALLED, Prometheus, free_ports
 
 
 pytestmark = [pytest.mark.releases(16, 20),
@@ -101,16 +19,6 @@ pytestmark = [pytest.mark.releases(16, 20),
 
 _P = "ceph_equilibrium_"
 _LATE_SECONDS = 60.0
-
-
-def free_ports(count: int) -> List[int]:
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [int(probe.getsockname()[1]) for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 @pytest.fixture(name="ports")
@@ -181,7 +89,7 @@ def test_prometheus_scrapes_the_active_mgr(
         wait_for("counters of the other mgr, which begin anew",
                  lambda: prometheus.value(counted) == 0.0, _LATE_SECONDS)
         rules = prometheus.rules()
-        assert len(rules) == 5 and all(rule["health"] == "ok" for rule in rules), rules
+        assert len(rules) == 11 and all(rule["health"] == "ok" for rule in rules), rules
     wait_for("`ceph mgr services`", lambda: services(cluster).endswith(f":{ports[standby]}/"),
              _LATE_SECONDS)
     assert not listens(ports[active])
