@@ -1,4 +1,4 @@
-"""Blocks of commands in the README, run as they are pasted: by `sh`, on a simulated cluster.
+"""Blocks of commands on pages, run as they are pasted: by `sh`, on a simulated cluster.
 
 `ceph` and `sleep` are scripts that speak to the session: time passes virtually.
 """
