@@ -11,13 +11,22 @@ from typing import List
 
 import pytest
 
-from tests.readme.blocks import PAGES, README, rendered
+from tests.readme import rst
+from tests.readme.blocks import HANDBOOK, PAGES, README, rendered
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_are_what_the_program_prints(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert rendered(text) == text
+
+
+def test_the_page_for_ceph_has_all_commands_and_options() -> None:
+    text = rst.page()
+    for name, mark in (("commands", "\n   ceph equilibrium "), ("options", "\n.. confval:: ")):
+        listed = re.findall("^### ", (HANDBOOK / f"{name}.md").read_text("utf-8"), re.MULTILINE)
+        assert text.count(mark) == len(listed) > 20
+    assert "](" not in text
 
 
 def test_the_readme_is_short() -> None:
