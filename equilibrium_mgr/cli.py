@@ -38,10 +38,8 @@ class Commands:
                   fail: Optional[str] = None, worst_failure: bool = False,
                   aims: bool = False) -> CommandResult:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
-        where both have a name): utilization beside its bound, the free space of pools, and the OSD
-        that limits it; of a plan before and after, how far it ends from the bounds and why.
-        Options: --fail OSD|HOST|BUCKET, --worst-failure: what failures lead to, of the placement or
-        a plan; --aims: what the other aims would give, of a plan"""
+        where both have a name). --fail OSD|HOST|BUCKET and --worst-failure: what failures lead to,
+        of the placement or a plan; --aims: what the other aims would give, of a plan"""
         return self._answer(format, report_commands.evaluate, option, fail,
                             worst_failure, aims)
 
@@ -66,8 +64,8 @@ class Commands:
     def _cmd_moves(self, what: Optional[str] = None, format: str = "plain",
                    limit: Optional[int] = None) -> CommandResult:
         """Show the shards that are moving, of all PGs or of an OSD (3 or osd.3), a pool or a PG,
-        those that are being copied first; and who moves them: plan is equilibrium, recovery, crush
-        and pg_num are Ceph, upmap is an upmap item of somebody else. Option: --limit N"""
+        and who moves them: plan (equilibrium), recovery, crush, pg_num (Ceph), or upmap (somebody
+        else's upmap item). Option: --limit N"""
         return self._answer(format, report_commands.moves, what, limit)
 
     @write_command("equilibrium optimize")
@@ -79,12 +77,10 @@ class Commands:
                       to: Optional[List[str]] = None,
                       not_: Optional[List[str]] = None, repair: bool = False,
                       replace: bool = False) -> CommandResult:
-        """Make a plan, in the background, and keep it; nothing is moved. Pools are given by name
-        or id. Options: --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
-        --aim space|even|least-motion; --from NAMES, --to NAMES: only moves off and to these OSDs
-        and CRUSH buckets (host1,osd.7); --not NAMES: spares these, beside those of not_buckets;
-        --repair: only mends PGs that upmaps of others have put where their CRUSH rule does not
-        allow it; --replace: a plan of that name may be there"""
+        """Make a plan, which is kept; nothing is moved. Pools by name or id. Options:
+        --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
+        --aim space|even|least-motion; --from NAMES, --to NAMES, --not NAMES (h1,osd.7); --repair;
+        --replace"""
         return self._answer(format, plan_commands.optimize, plan, replace, pools or (),
                             max_moves, max_bytes, device_class, aim,
                             (from_ or (), to or (), not_ or ()), repair)
@@ -160,8 +156,8 @@ class Commands:
 
     @write_command("equilibrium off")
     def _cmd_off(self, format: str = "plain") -> CommandResult:
-        """Stop sending moves, those of plans and drains too; final once it answers, also for the next
-        mgr. What is moving already goes on"""
+        """Stop sending moves, those of plans and drains too; final once it answers, for the next mgr
+        too. What is moving already goes on"""
         return self._answer(format, switch_commands.switch_off)
 
     @read_command("equilibrium pool ls")
@@ -217,9 +213,9 @@ class Commands:
 
     @read_command("equilibrium report")
     def _cmd_report(self, plan: Optional[str] = None, format: str = "plain") -> CommandResult:
-        """Write one HTML page about the cluster, or about a plan, for those who decide about it: no
-        script, nothing fetched, prints on A4. With --format json also the commands that take the
-        plan back without equilibrium, and the picture as SVG"""
+        """Write one HTML page about the cluster, or about a plan, for those who decide about it.
+        With --format json also the commands that take the plan back without equilibrium, and the
+        picture as SVG"""
         return self._answer(format, report_commands.write_page, plan)
 
     @read_command("equilibrium dump-state")
