@@ -156,8 +156,8 @@ class Commands:
 
     @write_command("equilibrium off")
     def _cmd_off(self, format: str = "plain") -> CommandResult:
-        """Stop sending moves, those of plans and drains too; final once it answers, for the next mgr
-        too. What is moving already goes on"""
+        """Stop sending moves, those of plans and drains too; final once it answers, for the next
+        mgr too. What is moving already goes on"""
         return self._answer(format, switch_commands.switch_off)
 
     @read_command("equilibrium pool ls")

@@ -151,7 +151,7 @@ OPTIONS: List[Dict[str, Any]] = [
          see_also=["mgr/equilibrium/end_weekday", "mgr/equilibrium/begin_time"]),
     dict(name="end_weekday", type="uint", default=0, min=0, max=7, runtime=True,
          desc="first day of the week on which no automatic moves are made any more",
-         long_desc="Names days as begin_weekday does, and is not among them itself.",
+         long_desc="Days as of begin_weekday; the day itself is outside the window.",
          see_also=["mgr/equilibrium/begin_weekday"]),
     dict(name="max_plan_seconds", type="secs", default=300, min=1, max=86400, runtime=True,
          desc="seconds after which planning stops with what it has",
