@@ -8,8 +8,6 @@ from typing import Any, Dict, Iterator
 from mgr_stub.console.session import Session
 from mgr_stub.mgr.handlers import Handler
 
-_OWN = "mgr/equilibrium/"
-
 
 def commands(session: Session) -> Iterator[str]:
     """A section for each command: syntax, help, and the capability that it needs."""
@@ -41,13 +39,12 @@ def _with_options_quoted(text: str) -> str:
 
 def options(session: Session) -> Iterator[str]:
     """A section for each option: what it is, type, default and range, and what is like it."""
+    own = [option["name"] for option in session.module.MODULE_OPTIONS]
     for option in session.module.MODULE_OPTIONS:
-        told = [f"{_sentence(option['desc'])} {_kind(option)}"]
-        if "long_desc" in option:
-            told.append(option["long_desc"])
-        told.append("See also: " + ", ".join(
-            f"[{name[len(_OWN):]}](#{name[len(_OWN):]})" if name.startswith(_OWN) else f"`{name}`"
-            for name in option["see_also"]) + ".")
+        others = [f"[{name}](#{name})" if name in own else f"`{name}`"
+                  for name in option["see_also"]]
+        told = (f"{_sentence(option['desc'])} {_kind(option)}", option["long_desc"],
+                f"See also: {', '.join(others)}.")
         yield f"### {option['name']}\n\n" + "\n\n".join(map(_filled, told)) + "\n"
 
 
