@@ -23,18 +23,20 @@ def _syntax(handler: Handler) -> str:
     for argument in handler.arguments:
         option = f"--{argument.name.replace('_', '-')}"
         value = re.search(f"{option} ([A-Z|a-z-]+)", handler.description)
+        if argument.name == "format":
+            continue
         if argument.kind is bool:
             words.append(f"[{option}]")
         elif value is not None:
             words.append(f"[{option} {value[1]}]")
-        elif argument.name != "format":
+        else:
             shown = f"<{argument.name}>{'...' if argument.many else ''}"
             words.append(shown if argument.required else f"[{shown}]")
     return "".join(f" {word}" for word in words)
 
 
 def _with_options_quoted(text: str) -> str:
-    return re.sub(r"(--[a-z][\w-]*(?:=-KEY| [A-Z|]+\b| [a-z-]+\|[a-z|-]+)?)", r"`\1`", text)
+    return re.sub(r"(--[a-z][\w-]*(?:=-KEY| [A-Z|]+\b| json\b| [a-z-]+\|[a-z|-]+)?)", r"`\1`", text)
 
 
 def options(session: Session) -> Iterator[str]:
