@@ -29,8 +29,7 @@ class Commands:
 
     @read_command("equilibrium status")
     def _cmd_status(self, format: str = "plain") -> CommandResult:
-        """Show what equilibrium is doing and why, what moves and what remains, and how full each
-        device class is"""
+        """Show what equilibrium is doing and why"""
         return self._answer(format, report_commands.show_status)
 
     @read_command("equilibrium eval")
@@ -197,7 +196,7 @@ class Commands:
     @read_command("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, format: str = "plain") -> CommandResult:
         """Tell why the cluster, an OSD (3 or osd.3), a pool (its name, or pool/ID) or a PG (2.1f)
-        is not better off: what is so, the reason with its counts, and one thing to do"""
+        is not better off"""
         return self._answer(format, report_commands.explain_what, what)
 
     @read_command("equilibrium history")
