@@ -63,7 +63,8 @@ class Commands:
     def _cmd_moves(self, what: Optional[str] = None, format: str = "plain",
                    limit: Optional[int] = None) -> CommandResult:
         """Show the shards that are moving, of all PGs or of an OSD (3 or osd.3), a pool or a PG,
-        and who moves them. Option: --limit N"""
+        and who moves them: plan (equilibrium), recovery, crush, pg_num (Ceph), or upmap (somebody
+        else's upmap item). Option: --limit N"""
         return self._answer(format, report_commands.moves, what, limit)
 
     @write_command("equilibrium optimize")
@@ -75,26 +76,28 @@ class Commands:
                       to: Optional[List[str]] = None,
                       not_: Optional[List[str]] = None, repair: bool = False,
                       replace: bool = False) -> CommandResult:
-        """Make a plan, which is kept; nothing is moved. Pools are given by name or id. Options:
+        """Make a plan, which is kept; nothing is moved. Pools by name or id. Options:
         --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
-        --aim space|even|least-motion; --from, --to, --not OSDS|BUCKETS; --repair; --replace"""
+        --aim space|even|least-motion; --from NAMES, --to NAMES, --not NAMES (h1,osd.7); --repair;
+        --replace"""
         return self._answer(format, plan_commands.optimize, plan, replace, pools or (),
                             max_moves, max_bytes, device_class, aim,
                             (from_ or (), to or (), not_ or ()), repair)
 
     @read_command("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:
-        """Show a plan as commands that could be run by hand"""
+        """Show a plan as shell commands that could be run by hand; in JSON also each move with the
+        utilization before and after"""
         return self._answer(format, plan_commands.show, plan)
 
     @read_command("equilibrium dump")
     def _cmd_dump(self, plan: str, format: str = "plain") -> CommandResult:
-        """Show everything that a plan holds"""
+        """Show everything that a plan holds, the predicted up sets among it"""
         return self._answer(format, plan_commands.dump, plan)
 
     @read_command("equilibrium ls")
     def _cmd_ls(self, format: str = "plain") -> CommandResult:
-        """List the plans that are kept or in the making"""
+        """List the plans that are kept or in the making, with their state and their aim"""
         return self._answer(format, plan_commands.list_all)
 
     @write_command("equilibrium rm")
@@ -152,7 +155,8 @@ class Commands:
 
     @write_command("equilibrium off")
     def _cmd_off(self, format: str = "plain") -> CommandResult:
-        """Stop sending moves; what is moving already goes on"""
+        """Stop sending moves, those of plans and drains too; final once it answers, for the next
+        mgr too. What is moving already goes on"""
         return self._answer(format, switch_commands.switch_off)
 
     @read_command("equilibrium pool ls")
@@ -162,13 +166,14 @@ class Commands:
 
     @write_command("equilibrium pool add")
     def _cmd_pool_add(self, pools: List[str], format: str = "plain") -> CommandResult:
-        """Limit balancing to these pools, beside those named before; by name or id"""
+        """Limit automatic balancing and new plans to these pools, beside those named before; by
+        name or id"""
         return self._answer(format, switch_commands.add_pools, pools)
 
     @write_command("equilibrium pool rm")
     def _cmd_pool_rm(self, pools: List[str], format: str = "plain") -> CommandResult:
-        """Take pools off the list that balancing is limited to; by name or id. Without any on the
-        list all pools are balanced"""
+        """Take pools off the list that balancing is limited to; by name or id. The last one stays,
+        as an empty list means all pools"""
         return self._answer(format, switch_commands.remove_pools, pools)
 
     @read_command("equilibrium drain ls")
@@ -179,8 +184,8 @@ class Commands:
 
     @write_command("equilibrium drain add")
     def _cmd_drain_add(self, osds: List[str], format: str = "plain") -> CommandResult:
-        """Move all shards off OSDs, whether automatic balancing is on or off; by id (3 or osd.3),
-        or by a host or another bucket above them"""
+        """Move all shards off OSDs, to where the cluster stays most even, whether automatic
+        balancing is on or off; by id (3 or osd.3), or by a host or another bucket above them"""
         return self._answer(format, drain_commands.add_drains, osds)
 
     @write_command("equilibrium drain rm")
@@ -208,7 +213,9 @@ class Commands:
 
     @read_command("equilibrium report")
     def _cmd_report(self, plan: Optional[str] = None, format: str = "plain") -> CommandResult:
-        """Write one HTML page about the cluster, or about a plan, for those who decide about it"""
+        """Write one HTML page about the cluster, or about a plan, for those who decide about it.
+        With --format json also the commands that take the plan back without equilibrium, and the
+        picture as SVG"""
         return self._answer(format, report_commands.write_page, plan)
 
     @read_command("equilibrium dump-state")

@@ -25,8 +25,8 @@ from .plan.options import AIMS
 OPTIONS: List[Dict[str, Any]] = [
     dict(name="active", type="bool", default=False, runtime=True,
          desc="balance automatically",
-         long_desc="Set by `ceph equilibrium on` and `off`. While false, only plans handed over "
-                   "with `ceph equilibrium execute` move data."),
+         long_desc="Set by `ceph equilibrium on` and `off`. While false, only drains, and plans "
+                   "handed over with `ceph equilibrium execute`, move data."),
     dict(name="sleep_interval", type="secs", default=60, min=1, max=86400, runtime=True,
          desc="seconds between two rounds",
          long_desc="How often the cluster is looked at again and the next batch is sent."),
@@ -117,7 +117,7 @@ OPTIONS: List[Dict[str, Any]] = [
                    "mind the window."),
     dict(name="end_time", type="str", default="2400", runtime=True,
          desc="when automatic moves end each day, HHMM in the mgr's local time",
-         long_desc="See begin_time. 2400 is the end of the day."),
+         long_desc="2400 is the end of the day."),
     dict(name="begin_weekday", type="uint", default=0, min=0, max=7, runtime=True,
          desc="first day of the week on which automatic moves are made; 0 is Sunday",
          long_desc="From begin_weekday on and until before end_weekday; across the end of the "
@@ -127,14 +127,15 @@ OPTIONS: List[Dict[str, Any]] = [
                    "in some releases and not in others; this one never does."),
     dict(name="end_weekday", type="uint", default=0, min=0, max=7, runtime=True,
          desc="first day of the week on which no automatic moves are made any more",
-         long_desc="See begin_weekday."),
+         long_desc="Days as of begin_weekday; the day itself is outside the window."),
     dict(name="max_plan_seconds", type="secs", default=300, min=1, max=86400, runtime=True,
          desc="seconds after which planning stops with what it has",
          long_desc="The plan made so far is kept and used; it says that the limit was reached."),
     dict(name="fill_limit", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
          desc="highest utilization of an OSD by our doing; at most backfillfull_ratio less 0.02",
          long_desc="No move is planned or sent that would fill its target above this ratio, nor "
-                   "above backfillfull_ratio less 0.02, where backfill stops dead."),
+                   "above backfillfull_ratio less 0.02, where backfill stops dead. 0 stands for "
+                   "the latter alone."),
     dict(name="respect_weights", type="bool", default=True, runtime=True,
          desc="hold OSDs with a lowered reweight or CRUSH weight to that share of their size",
          long_desc="An OSD whose CRUSH weight divided by its size, times its reweight, is more "
@@ -151,13 +152,29 @@ OPTIONS: List[Dict[str, Any]] = [
                    "same."),
     dict(name="metrics_port", type="uint", default=0, min=0, max=65535, runtime=True,
          desc="port at which the active mgr serves metrics by HTTP; 0 for none",
-         long_desc="What `ceph equilibrium metrics` prints, at /metrics, for Prometheus."),
+         long_desc="What `ceph equilibrium metrics` prints, at /metrics, for Prometheus. Standby "
+                   "mgrs do not listen. A port that is taken is tried again each round."),
     dict(name="metrics_addr", type="str", default="::", runtime=True,
          desc="IP address at which metrics are served; :: for all",
          long_desc="Of use only with metrics_port. `ceph config set mgr "
                    "mgr/equilibrium/NAME/metrics_addr` sets it for mgr.NAME alone, and "
                    "NAME/metrics_port its port."),
 ]
+
+#: Options that bear on each other, some of Ceph's among them: `see_also` of each.
+_TOGETHER = (
+    ("active", "begin_time", "end_time", "begin_weekday", "end_weekday"),
+    ("pool_ids", "device_classes", "from_buckets", "to_buckets", "not_buckets"),
+    ("max_misplaced_ratio", "urgent_misplaced_ratio", "target_max_misplaced_ratio"),
+    ("max_moves_per_round", "max_backfills_per_osd", "max_transit_ratio", "sleep_interval"),
+    ("max_backfills_per_osd", "osd_max_backfills", "osd_mclock_profile"),
+    ("relieve_while_degraded", "urgent_misplaced_ratio"),
+    ("aim", "min_gain", "max_upmap_items", "max_plan_seconds"),
+    ("start_delay", "pg_cooldown", "max_wait"),
+    ("fill_limit", "respect_weights", "min_omap_osd_size"), ("metrics_port", "metrics_addr"))
+for _option in OPTIONS:
+    _option["see_also"] = [name for names in _TOGETHER if _option["name"] in names
+                           for name in names if name != _option["name"]]
 
 #: Options that may differ from mgr to mgr.
 LOCAL_OPTIONS = ("metrics_port", "metrics_addr")

@@ -41,6 +41,7 @@ cp "$here/debian/copyright" "$doc/copyright"
 mkdir -p "$tree/usr/share/lintian/overrides"
 cp "$here/debian/overrides" "$tree/usr/share/lintian/overrides/$package"
 [ ! -f "$module/../README.md" ] || gzip -9nc "$module/../README.md" >"$doc/README.md.gz"
+for page in "$module"/doc/*.md; do gzip -9nc "$page" >"$doc/$(basename "$page").gz"; done
 gzip -9nc >"$doc/changelog.gz" <<EOF
 $package ($version) unstable; urgency=medium
 

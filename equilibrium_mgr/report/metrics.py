@@ -22,7 +22,7 @@ PREFIX = "ceph_equilibrium_"
 
 def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float, active: bool,
                    view: Optional[ClusterView], last_round_at: Optional[float]) -> CommandAnswer:
-    """All families, those without a sample among them, in the order of the README: in the text
+    """All families, those without a sample among them, in the order of the handbook: in the text
     format of Prometheus, or the same as JSON.
 
     `totals`: None before a new mgr has read them. `now`, `last_round_at`: seconds since the epoch.

@@ -147,6 +147,8 @@ def test_declaration(option: Dict[str, Any]) -> None:
     assert option["type"] in TYPES and option["runtime"] is True
     assert option["desc"] and option["long_desc"]
     assert option["name"] in Settings._fields
+    assert option["see_also"] and set(option["see_also"]) <= {
+        *Settings._fields, "target_max_misplaced_ratio", "osd_max_backfills", "osd_mclock_profile"}
     if option["type"] in ("uint", "secs", "float"):
         assert option["min"] <= option["default"] <= option["max"]
 

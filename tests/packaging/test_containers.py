@@ -1,4 +1,4 @@
-"""The README and the files for containers say the same; neither was tried on cephadm or Rook."""
+"""The handbook and the files for containers say the same; neither was tried on cephadm or Rook."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import List
 
 import pytest
 
-from tests.packaging.scripts import MODULE, MODULE_PATH, ROOT
+from tests.packaging.scripts import MODULE, MODULE_PATH
 
 PACKAGING = MODULE / "packaging"
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (MODULE / "doc" / "install.md").read_text(encoding="utf-8")
 
 
 def settings(text: str, begin: str) -> List[str]:
@@ -21,9 +21,9 @@ def settings(text: str, begin: str) -> List[str]:
 
 @pytest.mark.parametrize("name, begin", [
     ("cephadm-mgr.yaml", "extra_container_args:"), ("rook-cluster.yaml", "mgr:")])
-def test_readme_and_file_name_the_same_settings(name: str, begin: str) -> None:
+def test_page_and_file_name_the_same_settings(name: str, begin: str) -> None:
     text = (PACKAGING / name).read_text(encoding="utf-8")
-    chapter = README[README.index("### cephadm"):]
+    chapter = PAGE[PAGE.index("## cephadm"):]
     assert settings(text, f"\n{begin}" if name.startswith("cephadm") else f"  {begin}") == settings(
         chapter, f"  {begin}")
 

@@ -1,9 +1,9 @@
-"""Prints the README's blocks anew: `python3 -m tests.readme`."""
+"""Prints anew what pages show of the program: `python3 -m tests.readme`."""
 
 from __future__ import annotations
 
-from .blocks import README, rendered
+from .blocks import PAGES, rendered
 
 if __name__ == "__main__":
-    text = README.read_text(encoding="utf-8")
-    README.write_text(rendered(text), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(rendered(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,12 +1,14 @@
-"""Blocks of output in the README, and what the program prints for them today.
+"""What README and handbook show of the program, and what the program prints for it today.
 
 A comment before a block names the command line that the block shows, run on the simulated cluster
-of the demo; the lines of the whole README are run one after the other in one session:
+of the demo; the lines of a whole page are run one after the other in one session:
 
     <!-- show: equilibrium status -->       the block shows the command and all of its output
     <!-- show 12: equilibrium show p -->    ... and the first 12 lines of its output
     <!-- run: sim run 20m -->               run, not shown; there is no block
     <!-- new cluster -->                    the next lines run on a fresh cluster
+    <!-- commands -->, <!-- options -->     all that follows on the page is made of the code's own
+                                            help, or its table of options
 """
 
 from __future__ import annotations
@@ -17,19 +19,24 @@ from typing import Optional
 
 from mgr_stub.console.session import Session
 
+from .generated import commands, options
+
 README = Path(__file__).resolve().parents[2] / "README.md"
+HANDBOOK = README.parent / "equilibrium_mgr" / "doc"
+PAGES = (README, *sorted(HANDBOOK.glob("*.md")))
 _PART = re.compile(
-    r"<!-- (?:(?P<new>new cluster)|run: (?P<run>[^\n]*)|show ?(?P<lines>\d+)?: (?P<show>[^\n]*))"
-    r" -->\n(?P<block>```\n.*?^```\n)?", re.MULTILINE | re.DOTALL)
+    r"<!-- (?:(?P<list>commands|options) -->\n.*\Z"
+    r"|(?:(?P<new>new cluster)|run: (?P<run>[^\n]*)|show ?(?P<lines>\d+)?: (?P<show>[^\n]*))"
+    r" -->\n(?P<block>```\n.*?^```\n)?)", re.MULTILINE | re.DOTALL)
 RELEASE = 18
 
 
 class BlockError(Exception):
-    """A command line in the README fails, or stands where it cannot."""
+    """A command line on a page fails, or stands where it cannot."""
 
 
 def rendered(text: str) -> str:
-    """The README with each block as the program prints it now. Raises BlockError."""
+    """The page with each block as the program prints it now. Raises BlockError."""
     session: Optional[Session] = None
     parts = []
     end = 0
@@ -55,12 +62,15 @@ def _fresh(session: Optional[Session]) -> Session:
 
 def _render(session: Session, part: re.Match[str]) -> str:
     comment = part[0][:part[0].index("\n") + 1]
+    if part["list"]:
+        made = commands if part["list"] == "commands" else options
+        return comment + "\n" + "\n".join(made(session))
     line = part["run"] or part["show"]
     if line is None:
         return comment + (part["block"] or "")
     rc, out, err = session.command(line)
     if rc:
-        raise BlockError(f"'{line}' in the README fails: {err}")
+        raise BlockError(f"'{line}' fails: {err}")
     if part["run"]:
         return comment
     lines = [text.rstrip() for text in (out or err).rstrip("\n").splitlines()]

@@ -1,4 +1,4 @@
-"""Blocks of commands in the README, run as they are pasted: by `sh`, on a simulated cluster.
+"""Blocks of commands on pages, run as they are pasted: by `sh`, on a simulated cluster.
 
 `ceph` and `sleep` are scripts that speak to the session: time passes virtually.
 """
@@ -37,7 +37,7 @@ _NAMES: Tuple[Tuple[str, str], ...] = (
 def blocks(text: str) -> Iterator[str]:
     """Blocks with commands of Ceph: indented, between empty lines."""
     for block in re.findall(r"(?:^|\n)\n((?: {4}[^\n]*\n)+)(?=\n)", re.sub(
-            r"^```\n.*?^```\n", "", text, flags=re.MULTILINE | re.DOTALL).replace(
+            r"^```\w*\n.*?^```\n", "", text, flags=re.MULTILINE | re.DOTALL).replace(
                 "\n\n", "\n\n\n")):
         block = textwrap.dedent(block)
         if re.search(r"^\s*(ceph|again) ", block, re.MULTILINE) and not block.startswith("#"):

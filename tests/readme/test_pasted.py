@@ -1,4 +1,4 @@
-"""What the README shows to paste does what it says, whenever it is pasted; and where a command in
+"""What pages show to paste does what it says, whenever it is pasted; and where a command in
 the middle is refused, the next one does no harm."""
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mgr_stub.console.session import Session
 from tests.commands.asking import ask, misplaced_ratio, run
 from tests.metrics_endpoint.client import free_port
 
-from .blocks import README, RELEASE
+from .blocks import PAGES, RELEASE
 from .pasted import Shell, blocks
 
 _MOVES = r"equilibrium (on|execute|undo(?! --dry-run))\b|osd unset "
@@ -21,9 +21,12 @@ _NOREBALANCE = "ceph osd set norebalance\n"
 Act = Callable[[Session, Shell], object]
 
 
+BLOCKS = [block for page in PAGES for block in blocks(page.read_text(encoding="utf-8"))]
+
+
 def block(words: str) -> str:
-    """The one block that has these words."""
-    [found] = [one for one in blocks(README.read_text(encoding="utf-8")) if words in one]
+    """The one block that has these words, on whatever pages."""
+    [found] = {one for one in BLOCKS if words in one}
     return found
 
 
@@ -58,16 +61,16 @@ class Story(NamedTuple):
     """A block, by words of it."""
 
     words: str
-    ends: Act   # true where it has ended as the README says
+    ends: Act   # true where it has ended as its page says
     begins: Act = lambda session, shell: None
 
 
-def _balanced(session: Session, shell: Shell) -> None:
-    run(session, "equilibrium optimize p", "equilibrium execute p", "sim run 20m")
+def _balanced(session: Session, shell: Shell) -> object:
+    return run(session, "equilibrium optimize p", "equilibrium execute p", "sim run 20m")
 
 
 STORIES: Dict[str, Story] = {story.words: story for story in (
-    Story("ceph equilibrium on        #", lambda session, shell: ask(session, "status")["active"]),
+    Story("ceph equilibrium on   #", lambda session, shell: ask(session, "status")["active"]),
     Story("sleep 30 && ceph equilibrium status", lambda session, shell: shell.done[-1].endswith(
         "equilibrium status")),
     Story("> upmaps.before", lambda session, shell: (shell.folder / "upmaps.before").exists()),
@@ -85,7 +88,10 @@ STORIES: Dict[str, Story] = {story.words: story for story in (
           _balanced),
     Story("ceph equilibrium off\n", lambda session, shell: not ask(session, "status")["active"],
           _balanced),
-    Story("set nobackfill", lambda session, shell: is_set(session, "nobackfill")),
+    Story("active false\n", lambda session, shell: option(session, "active") == "false"
+          and "module disable" in shell.done[-1]),
+    Story("optimize first", lambda session, shell: shell.done[-1] == "equilibrium eval first"
+          and not session.command_log),
     Story("comm -13", goes_back, lambda session, shell: (
         shell.paste(block("> upmaps.before")), _balanced(session, shell))),
     Story("begin_time 2200", lambda session, shell: option(session, "end_time") == "0600"),
@@ -134,7 +140,7 @@ def does_no_harm(session: Session) -> None:
 
 
 @pytest.mark.parametrize("words, number", [
-    ("ceph equilibrium on        #", 0), ("again optimize try", 3),
+    ("again optimize try", 3),
     *(("again freeze && again freeze", number) for number in (1, 4))])
 def test_what_is_refused_stops_what_follows(session: Session, tmp_path: Path, words: str,
                                             number: int) -> None:
@@ -154,5 +160,5 @@ def test_what_is_refused_stops_what_follows(session: Session, tmp_path: Path, wo
 
 
 def test_every_block_has_a_story() -> None:
-    for found in blocks(README.read_text(encoding="utf-8")):
+    for found in BLOCKS:
         assert sum(words in found for words in STORIES) >= 1, found
