@@ -62,8 +62,8 @@ class Story(NamedTuple):
     begins: Act = lambda session, shell: None
 
 
-def _balanced(session: Session, shell: Shell) -> None:
-    run(session, "equilibrium optimize p", "equilibrium execute p", "sim run 20m")
+def _balanced(session: Session, shell: Shell) -> object:
+    return run(session, "equilibrium optimize p", "equilibrium execute p", "sim run 20m")
 
 
 STORIES: Dict[str, Story] = {story.words: story for story in (

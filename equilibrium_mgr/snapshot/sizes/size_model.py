@@ -18,7 +18,7 @@ from ...crush.placement import NO_OSD
 from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
-from ..model import Look, Osd, Pg, PgRecord, Pool, Reading, pool_of, transfers
+from ..model import Look, Osd, Pg, PgRecord, Pool, pool_of, transfers
 from .omap import REPORTED_LATE, OmapEstimate, OmapSums, is_unmeasured
 from .osd_factors import (
     Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)
@@ -514,7 +514,7 @@ class SizeModel:
         return max(0, min(left, excess))
 
     def _omap_bytes(self, look: Look, pgid: str) -> int:
-        """Bytes of omap of a PG, the mean of its pool where it tells none; 0 of one that is gone."""
+        """Bytes of omap of a PG, the mean of its pool where it tells none; 0 if it is gone."""
         if pgid not in look.reading.up or pool_of(pgid) not in look.pools:
             return 0
         record = look.record(pgid)
