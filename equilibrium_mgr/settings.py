@@ -159,6 +159,17 @@ OPTIONS: List[Dict[str, Any]] = [
                    "NAME/metrics_port its port."),
 ]
 
+#: Options that bear on each other, one of Ceph's among them: `see_also` of each.
+_TOGETHER = (
+    ("active", "begin_time", "end_time", "begin_weekday", "end_weekday"),
+    ("pool_ids", "device_classes", "from_buckets", "to_buckets", "not_buckets"),
+    ("max_misplaced_ratio", "urgent_misplaced_ratio", "target_max_misplaced_ratio"),
+    ("max_moves_per_round", "max_backfills_per_osd", "max_transit_ratio", "sleep_interval"),
+    ("aim", "min_gain"), ("start_delay", "pg_cooldown"), ("metrics_port", "metrics_addr"))
+for _option in OPTIONS:
+    _option["see_also"] = [name for names in _TOGETHER if _option["name"] in names
+                           for name in names if name != _option["name"]]
+
 #: Options that may differ from mgr to mgr.
 LOCAL_OPTIONS = ("metrics_port", "metrics_addr")
 

@@ -147,6 +147,7 @@ def test_declaration(option: Dict[str, Any]) -> None:
     assert option["type"] in TYPES and option["runtime"] is True
     assert option["desc"] and option["long_desc"]
     assert option["name"] in Settings._fields
+    assert set(option["see_also"]) <= {*Settings._fields, "target_max_misplaced_ratio"}
     if option["type"] in ("uint", "secs", "float"):
         assert option["min"] <= option["default"] <= option["max"]
 
