@@ -22,8 +22,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["rpmbuild", "-bb", f"--define=_topdir {folder}", f"--define=_rpmdir {folder}", str(SPEC)],
         cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert built.returncode == 0, built.stderr
-    found, = folder.glob("noarch/ceph-mgr-equilibrium-*.rpm")
-    return found
+    return next(folder.glob("noarch/ceph-mgr-equilibrium-*.rpm"))
 
 
 def asked(package: Path, *arguments: str) -> str:
