@@ -1,4 +1,4 @@
-"""The unit for Ceph's suites can be loaded without teuthology, and the suite's fragment names it."""
+"""The unit for Ceph's suites can be loaded without teuthology; the fragment names it."""
 
 from __future__ import annotations
 

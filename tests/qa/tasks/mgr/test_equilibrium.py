@@ -57,8 +57,8 @@ class TestEquilibrium(MgrTestCase):
 
     def test_drained_osd_ends_without_pgs(self) -> None:
         self.mgr_cluster.admin_remote.run(args=[
-            "rados", "-p", self.POOL, "bench", "30", "write", "-b", "1048576", "--max-objects", "64",
-            "--no-cleanup"])
+            "rados", "-p", self.POOL, "bench", "30", "write", "-b", "1048576",
+            "--max-objects", "64", "--no-cleanup"])
         self.assertTrue(self._pgs_of_drained())
         self.assertEqual([], self._items_of_pool())
         self._eventually(self.MODULE, "drain", "add", self.DRAINED)
