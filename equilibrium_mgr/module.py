@@ -13,7 +13,7 @@ from .commands.report_commands import show_metrics
 from .compat import Registry
 from .control.balancer import Balancer
 from .control.balancing_scope import bad_options
-from .gateway.gateway import Gateway
+from .gateway.gateway import Gateway, StrictGateway
 from .metrics_endpoint.endpoint import MetricsEndpoint
 from .settings import OPTIONS, BadOption, OptionValues, Settings, read_settings
 from .plan.store import PlanStore
@@ -107,6 +107,18 @@ class Module(Commands, MgrModule):
         self.wakeup.set()
         self.jobs.stop()
         self._metrics.stop()
+
+    @giving_way()
+    def self_test(self) -> str:
+        """Called by Ceph's selftest module. Moves and stores nothing; returns what it has read.
+        Raises RuntimeError, which that prints."""
+        known = {prefix.replace("-", " ") for prefix in Registry.COMMANDS}
+        wrong = [f"no command leads to {name}" for name in dir(self) if name.startswith("_cmd_")
+                 and "equilibrium " + name[len("_cmd_"):].replace("_", " ") not in known]
+        wrong += [option.sentence() for option in self.settings().replaced]
+        if wrong:
+            raise RuntimeError("; ".join(wrong))
+        return StrictGateway(self, self.clock, self.settings).read_everything()
 
     def _serve_metrics(self) -> None:
         """Serves metrics as the options say; whatever comes of that, the round goes on."""

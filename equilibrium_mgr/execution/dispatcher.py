@@ -304,7 +304,7 @@ class UpmapDispatcher:
         return SentBatch(snapshot, result.sent_moves, result.sent_bytes, batch)
 
     def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
-                       is_motionless: bool) -> Sequence[PgChange]:
+                      is_motionless: bool) -> Sequence[PgChange]:
         """What of the batch the newest osdmap allows as that of `before` did. Another one may come
         while one is read; where that goes on, a summary has to agree on OSDs and flags."""
         for left in reversed(range(_MOST_MAPS)):

@@ -64,10 +64,12 @@ mgr_module.py is missing. For containers (cephadm, Rook) see doc/install.md."
 
 # check_owner: a folder that a package has brought is the package manager's
 check_owner() {
-    if [ -e "$target/module.py" ] && command -v dpkg-query >/dev/null &&
-        owner=$(dpkg-query --admindir="$root/var/lib/dpkg" -S "$path/equilibrium/module.py" \
-            2>/dev/null); then
-        refuse "$target belongs to the package ${owner%%:*}: use apt or dpkg"
+    file=$path/equilibrium/module.py
+    [ -e "$root$file" ] || return 0
+    if owner=$(dpkg-query --admindir="$root/var/lib/dpkg" -S "$file" 2>/dev/null) ||
+        { [ -e "$root/var/lib/rpm" ] &&   # else rpm may make one
+            owner=$(rpm --root "${root:-/}" -qf --qf '%{NAME}' "$file" 2>/dev/null); }; then
+        refuse "$target belongs to the package ${owner%%:*}: use the package manager"
     fi
 }
 

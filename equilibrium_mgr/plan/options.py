@@ -124,8 +124,9 @@ class OsdFilter(NamedTuple):
         names of those that alone are moved; none: all. `classes`: the same of device classes."""
         parts = [f"{word} {named([name[:40] for name in sorted(names)], _MOST_NAMES)}"
                  for word, names in (
-            ("of class", classes), ("of pool", frozenset(pools) or None), ("off", self.sources),
-            ("to", self.targets), ("that spare", self.spared)) if names is not None]
+                     ("of class", classes), ("of pool", frozenset(pools) or None),
+                     ("off", self.sources), ("to", self.targets), ("that spare", self.spared))
+                 if names is not None]
         return f"moves {' '.join(parts)}" if parts else ""
 
     def scope(self, crush: CrushHierarchy) -> OsdScope:

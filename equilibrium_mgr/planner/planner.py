@@ -16,7 +16,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import bytes_beyond_share, usage_before_and_after
-from ..runtime.time_slice import give_way, piecewise
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.lower_bound import UtilizationBounds, utilization_bounds

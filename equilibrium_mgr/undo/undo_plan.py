@@ -138,7 +138,7 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
     if later is not None:
         name = f"plan '{later.plan}'" if later.plan else "automatic balancing"
         return Obstacle(f"{name} has changed it since",
-                           f"ceph equilibrium undo {later.plan or 'automatic'}")
+                        f"ceph equilibrium undo {later.plan or 'automatic'}")
     return goal if _is_mapped_alike(snapshot, made[first]) else Obstacle(REMAPPED)
 
 

@@ -170,7 +170,7 @@ def report_by_scrub(cluster: Cluster, schedule: Schedule) -> None:
         place = (pool_id, osd)
         cluster.uncompacted[place] = cluster.uncompacted.get(place, 0) + count
         schedule.at(cluster.clock.now + cluster.compaction_seconds,
-                        lambda: free_uncompacted(cluster, pool_id, osd, count))
+                    lambda: free_uncompacted(cluster, pool_id, osd, count))
     cluster.on_omap_freed = free_later
     cluster.invalidate_sums()
 

@@ -34,10 +34,10 @@ class Schedule(Timer):
     """Single actions at given moments, in the order of the moments."""
 
     def __init__(self) -> None:
-        self._waiting: List[Tuple[float, int, Callable[[], None]]] = []
+        self._waiting: List[Tuple[float, int, Callable[[], object]]] = []
         self._count = 0
 
-    def at(self, moment: float, action: Callable[[], None]) -> None:
+    def at(self, moment: float, action: Callable[[], object]) -> None:
         """Schedules an action at a moment."""
         self._count += 1
         insort(self._waiting, (moment, self._count, action))   # no two have the same count

@@ -129,4 +129,3 @@ def _gains(snapshot: Snapshot, pg: Pg, before: Tuple[int, ...],
     """OSDs that get a shard they did not have."""
     gains, _ = shard_changes(before, after, snapshot.pools[pg.pool].erasure)
     return tuple(osd for osd in gains if osd != NO_OSD)
-

@@ -38,8 +38,9 @@ ASYNC_IO_REQUESTS = 1 << 20
 
 MODULES = (
     "balancer", "crash", "devicehealth", "iostat", "orchestrator", "pg_autoscaler", "progress",
-    "rbd_support", "status", "telemetry", "volumes")
-"""Ceph's own that an mgr loads here: those that are always on, or by default. At each start it
+    "rbd_support", "selftest", "status", "telemetry", "volumes")
+"""Ceph's own that an mgr loads here: those that are always on, or by default, and the one that
+tests others. At each start it
 imports whatever lies in the folder: for all of them a busy machine needs half a minute."""
 
 

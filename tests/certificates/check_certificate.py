@@ -75,5 +75,5 @@ def check(state: Any, answer: Any, plan: Any) -> str:
         best = k[c["id"]] * (cut["full_bytes"] - cut["used_bytes"] + cut["can_leave_bytes"]) / kept
         assert c["split_bytes"] >= best * (1 - 1e-9) - 2, "split_bytes"
     return "accepted"
-if __name__ == "__main__":
+if __name__ == "__main__":  # noqa: E305
     print(check(*[json.load((lzma.open if f.endswith("xz") else open)(f)) for f in sys.argv[1:]]))

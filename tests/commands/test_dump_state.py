@@ -46,9 +46,9 @@ def same_evaluation(one: Session, other: Session) -> None:
                     key=lambda row: int(row["fullest_osd"])) for session in (one, other)]
     assert found[0] == found[1]
     assert pools(one) == pools(other)
-    wanted, found = optimize(one), optimize(other)
-    assert found["moves"] == wanted["moves"]
-    assert found["predicted_up"] == wanted["predicted_up"]
+    wanted, made = optimize(one), optimize(other)
+    assert made["moves"] == wanted["moves"]
+    assert made["predicted_up"] == wanted["predicted_up"]
 
 
 def test_with_upmap_items_and_moves_under_way(

@@ -16,7 +16,7 @@ def racks(count: int, hosts_each: int, osds_each: int = 1) -> Dict[str, Any]:
     numbers = iter(range(count * hosts_each * osds_each))
     return {"root default": {
         f"rack r{r}": {f"host h{r}{h}": [next(numbers) for _ in range(osds_each)]
-                         for h in range(hosts_each)} for r in range(count)}}
+                       for h in range(hosts_each)} for r in range(count)}}
 
 
 def placement(tree: Dict[str, Any], text: str, size: int, erasure: bool = False,

@@ -1,7 +1,7 @@
 """The list of drains is changed in the middle of something: what is known of it, and sent."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List
 
 import pytest
 
@@ -63,9 +63,13 @@ def test_limits_of_balancing_do_not_name_themselves_for_a_stuck_drain(limits: An
     cluster.pool(2, size=1).pg("2.0", [1])
     harness = Harness(cluster, active=True, fill_limit=0.01, max_upmap_items=0.0, **limits)
     harness.balancer.change_drains(lambda drains: drains.with_osds(DRAIN))
-    made = []
+    made: List[int] = []
     plan = harness.planning.planner
-    harness.planning.planner = lambda *given, **named: made.append(1) or plan(*given, **named)
+
+    def counted(*given: Any, **named: Any) -> Any:
+        made.append(1)
+        return plan(*given, **named)
+    harness.planning.planner = counted
     run(harness, 20)
     stuck = {one.code for one in harness.balancer.drains.status.stuck}
     assert stuck == {codes.FILL_LIMIT}, stuck

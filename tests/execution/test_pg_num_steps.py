@@ -2,7 +2,7 @@
 and maps are few. Asked again of the newest map."""
 from __future__ import annotations
 
-from typing import Dict
+from typing import Any, Dict
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.support.units import GIB
 def merging(**fields: int) -> Cluster:
     """Eight PGs, of which 1.6 and 1.7 are to be merged into 1.2 and 1.3; the last pair is on osd.6
     and osd.7."""
-    pool = {"pg_num": 8, "pg_num_target": 6, "pg_placement_num_target": 6, **fields}
+    pool: Dict[str, Any] = {"pg_num": 8, "pg_num_target": 6, "pg_placement_num_target": 6, **fields}
     cluster = Cluster(hosts(10)).pool(1, size=2, **pool)
     for ps in range(8):
         cluster.pg(f"1.{ps}", [6, 7] if ps in (3, 7) else [0, 1], num_bytes=GIB, objects=10)

@@ -1,7 +1,7 @@
 """What OSDs took, held against what was believed of the shards that came."""
 from __future__ import annotations
 
-from typing import List, Sequence
+from typing import List, Sequence, Set
 
 import pytest
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
@@ -85,7 +85,7 @@ def test_what_has_not_arrived_explains_nothing() -> None:
 
 
 @pytest.mark.parametrize("of_second, stopped", [(2, {1, 2}), (1, {1})])
-def test_pools_that_brought_much_are_concerned(of_second: int, stopped: set) -> None:
+def test_pools_that_brought_much_are_concerned(of_second: int, stopped: Set[int]) -> None:
     story = Story().send("1.0", "1.1", "1.2", "1.3", *[f"2.{ps}" for ps in range(of_second)])
     found = story.confirmed(6 * GIB)
     assert {m.pool for m in found} == set(story.check.bytes_per_object) == stopped

@@ -88,9 +88,9 @@ class FakeMgr:
                               "pool_statfs": cluster.pool_statfs()},
                 "osd_map_crush": cluster.crush, "health": {"json": ""},
                 "osd_map_tree": cluster.osd_map_tree(),
-                "df": {"pools": [{"name": p["pool_name"], "id": p["pool"],
-                                  "stats": {"max_avail": 77}} for p in cluster.pools.values()]},
-                }[name])
+                "df": {"pools": [
+                    {"name": p["pool_name"], "id": p["pool"], "stats": {"max_avail": 77}}
+                    for p in cluster.pools.values()]}}[name])
 
     def _read_command(self, prefix: str) -> str:
         osd_map = self.cluster.osd_map()
@@ -160,7 +160,6 @@ class Clock:
         return self.now
 
     monotonic = __call__
-
 
 
 def send(gateway: Gateway, changes: Sequence[PgChange], timeout: float) -> List[UpmapReply]:

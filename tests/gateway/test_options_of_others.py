@@ -7,7 +7,6 @@ import pytest
 from tests.gateway.fake_mgr import open_gateway, small
 
 
-
 @pytest.mark.parametrize("value, active", [
     (None, True), (True, True), (False, False), ("true", True), ("false", False),
     ("True", True), ("False", False), ("0", False), ("1", True)])

@@ -101,6 +101,21 @@ def test_an_old_python_of_the_mgr_is_refused(root: Path, tmp_path: Path) -> None
     assert not installed(root).exists()
 
 
+def test_a_folder_of_an_rpm_package_is_left_to_rpm(root: Path, tmp_path: Path) -> None:
+    run("install.sh", "--root", root)
+    tools = tmp_path / "tools"
+    for folder in (root / "var" / "lib" / "rpm", tools):
+        folder.mkdir(parents=True)
+    (tools / "rpm").write_text("#!/bin/sh\nprintf ceph-mgr-equilibrium\n")
+    (tools / "rpm").chmod(0o755)
+    for arguments in ((), ("--remove",)):
+        answer = run("install.sh", "--root", root, *arguments,
+                     PATH=f"{tools}:{os.environ['PATH']}")
+        assert answer.returncode == 1
+        assert "belongs to the package ceph-mgr-equilibrium:" in answer.stderr
+    assert (installed(root) / "module.py").exists()
+
+
 def test_a_copy_for_a_mount_needs_no_ceph(tmp_path: Path) -> None:
     answer = run("install.sh", "--to", tmp_path / "mounted")
     assert answer.returncode == 0, answer.stderr

@@ -40,20 +40,20 @@ def test_scope(sources: Optional[str], targets: Optional[str], spared: Optional[
 
 def test_an_unknown_name_never_allows_more() -> None:
     scope = OsdFilter(only("h9,h0"), only("h9"), None).scope(CRUSH)
-    assert (scope.sources, scope.targets) == ({0, 1}, set())
+    assert (scope.sources, scope.targets) == (frozenset((0, 1)), frozenset())
     assert scope.unknown == (("sources", "h9"), ("targets", "h9"))
 
 
 def test_what_is_to_be_spared_and_is_not_known_stops_everything() -> None:
     scope = OsdFilter(None, None, only("h1,h9")).scope(CRUSH)
-    assert (scope.sources, scope.targets) == (set(), set())
+    assert (scope.sources, scope.targets) == (frozenset(), frozenset())
     assert scope.unknown == (("spared", "h9"),)
 
 
 def test_a_number_is_an_osd_even_where_a_bucket_has_that_name() -> None:
     crush = Cluster({"root default": {"host 1": [0, 1], "host 4": [2, 3]}}).pool(
         1).snapshot().crush
-    assert osds_named("1", crush) == {1}
+    assert osds_named("1", crush) == frozenset((1,))
     assert osds_named("4", crush) is None   # osd.4 may be added any day
 
 

@@ -156,7 +156,7 @@ def _racks(rng: random.Random) -> Layout:
     """Erasure-coded 4+2 with two shards in each of three of five racks."""
     osds = Osds()
     tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host([rng.choice((4, 8))] * 3)
-                             for h in range(3)} for r in range(5)}
+                           for h in range(3)} for r in range(5)}
     return osds.layout(tree, {0: HDD_HOSTS, 1: EC_PAIRS_IN_3_RACKS}, [
         PoolPlan("ec", 0.85, 256, size=6, rule=1, k=4), PoolPlan("rbd", 0.15, 128)])
 
@@ -165,7 +165,7 @@ def _nested(rng: random.Random) -> Layout:
     """A pool whose rule chooses hosts below racks: the monitor keeps no upmap of it."""
     osds = Osds()
     tree = {f"rack r{r}": {f"host r{r}h{h}": osds.host([rng.choice((0.25, 0.5))] * 2)
-                             for h in range(2)} for r in range(3)}
+                           for h in range(2)} for r in range(3)}
     return osds.layout(tree, {0: HDD_HOSTS, 1: _NESTED}, [
         PoolPlan("ec", 0.7, 64, size=4, rule=1, k=2), PoolPlan("rbd", 0.3, 32)])
 

@@ -104,7 +104,7 @@ class Sending:
 def ready(request: pytest.FixtureRequest,
           tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ready]:
     folder = tmp_path_factory.mktemp("ready")
-    session = clusters.session_of(*request.param, folder)
+    session = clusters.session_of(request.param[0], request.param[1], folder)
     for line in ("sim run 1m", "equilibrium optimize p", "sim run 1m"):
         assert session.command(line)[0] == 0
     plan = session.module.plan_store.get("p")
@@ -153,7 +153,7 @@ def test_nothing_goes_beside_what_crush_has_just_moved(event: str, ready: Ready)
 
 
 def _hold(ready: Ready, lines: Sequence[str], tries: int, seed: int) -> None:
-    wrong, judged = [], 0   # type: ignore[var-annotated]
+    wrong, judged = [], 0
     points = list(ready.points)
     random.Random(seed).shuffle(points)
     for point, count in points[:tries]:

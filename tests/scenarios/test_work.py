@@ -65,7 +65,7 @@ def every_minute(session: Session, seconds: float, happen: Callable[[int], None]
     simulation = session.simulation
     for minute in range(int(seconds / _MINUTE)):
         simulation.schedule.at(session.clock.now + minute * _MINUTE + 1.0,
-                                   lambda minute=minute: happen(minute))  # type: ignore[misc]
+                               lambda minute=minute: happen(minute))  # type: ignore[misc]
     before = work_of(session)
     session.host.run_for(seconds)
     return work_of(session) - before

@@ -21,7 +21,7 @@ def one_pg(size: int = 2, count: int = 4, **pool: Any) -> Cluster:
     return Cluster(hosts(count)).pool(1, size=size, **pool)
 
 
-def reasons(cluster: Cluster) -> Dict[str, int]:
+def reasons(cluster: Cluster) -> Dict[Any, int]:
     return dict(cluster.snapshot().skipped)
 
 
@@ -96,7 +96,7 @@ def test_pgs_that_no_step_of_pg_num_touches() -> None:
 
 def seen_touched(pool: Dict[str, int], rng: random.Random) -> Set[int]:
     """PGs that are touched while pg_num and pgp_num go to their targets one by one."""
-    now, pgp, seen = pool["pg_num"], pool["pg_placement_num"], set()
+    now, pgp, seen = pool["pg_num"], pool["pg_placement_num"], set[int]()
     origin = {ps: ps for ps in range(now)}   # PG → the one of the beginning that it was split from
     if pool["pg_num_pending"] < now:
         seen.update((now - 1, parent_of(now - 1)))

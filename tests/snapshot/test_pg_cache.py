@@ -74,7 +74,8 @@ def reading_of(cluster: Cluster) -> Reading:
 def look(made: SnapshotBuilder, reading: Reading) -> Snapshot:
     """A snapshot without the rules: they have no equality, and each builder has its own."""
     snapshot = made.build(reading)
-    return snapshot._replace(crush=None, pools={
+    nothing: Any = None
+    return snapshot._replace(crush=nothing, pools={
         number: pool._replace(rule=None, rule_id=0 if pool.rule is None else pool.rule_id + 1)
         for number, pool in snapshot.pools.items()})
 

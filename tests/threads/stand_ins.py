@@ -81,5 +81,3 @@ class BetweenLines:
                 sys.settrace(None)
                 action()
         return self._line
-
-

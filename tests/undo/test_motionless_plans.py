@@ -1,7 +1,7 @@
 """Plans that move nothing, carried out by the loop: guards, accounts, batches, failover."""
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import pytest
 
@@ -18,7 +18,7 @@ def back(count: int = 4, kind: str = CANCEL) -> Plan:
                     for ps in range(count)])._replace(kind=kind)
 
 
-def under_way(cluster: Optional[Cluster] = None, count: int = 4, **options: object) -> Harness:
+def under_way(cluster: Optional[Cluster] = None, count: int = 4, **options: Any) -> Harness:
     """PGs 1.0 … are on their way from osd.0 to osd.1; their execution has been stopped."""
     harness = Harness(cluster or uneven(), **options)
     plan = kept(harness)

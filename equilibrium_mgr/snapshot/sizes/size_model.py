@@ -18,7 +18,7 @@ from ...crush.placement import NO_OSD
 from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
-from ..model import Look, Osd, Pg, PgRecord, Pool, Reading, pool_of, transfers
+from ..model import Look, Osd, Pg, PgRecord, Pool, pool_of, transfers
 from .omap import REPORTED_LATE, OmapEstimate, OmapSums, is_unmeasured
 from .osd_factors import (
     Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)

@@ -159,7 +159,7 @@ def test_steps_with_numeric_opcodes() -> None:
                                       {"opcode": 13, "arg1": 0, "arg2": 0}] + steps}]
     by_rule = Mapper(crush_of(rules=rules))
     by_tunables = Mapper(crush_of(tunables={"chooseleaf_vary_r": 0,
-                                                    "chooseleaf_stable": 0}))
+                                            "chooseleaf_stable": 0}))
     usual = Mapper(crush_of())
     mapped = [[mapper.map(0, x, 3, ALL_IN) for x in range(60)]
               for mapper in (by_rule, by_tunables, usual)]

@@ -23,7 +23,7 @@ _COPIES = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
 def racks(count: int) -> Dict[str, Dict[str, Dict[str, List[int]]]]:
     """Racks of three hosts with one OSD each: OSDs 0 to 2 in rack r0, and so on."""
     return {"root default": {f"rack r{rack}": {f"host r{rack}h{host}": [3 * rack + host]
-                                                 for host in range(3)} for rack in range(count)}}
+                                               for host in range(3)} for rack in range(count)}}
 
 
 def two_full_racks(rule: str, count: int = 4) -> Cluster:

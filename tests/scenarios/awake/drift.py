@@ -5,6 +5,7 @@ The same seed gives the same stream. Between two steps there is time to become b
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
@@ -150,14 +151,16 @@ def _slow_allocation(session: Session, rng: random.Random) -> Lines:
     """In pieces of which none is much."""
     osd = rng.choice(_fullest(session)[:3])
     for piece in range(1, 9):
-        session.simulation.schedule.at(session.clock.now + 600.0 * piece, lambda piece=piece: (
-            session.command(f"sim osd allocation {1 + 0.006 * piece:.3f} {osd}")))
+        session.simulation.schedule.at(session.clock.now + 600.0 * piece, partial(
+            session.command, f"sim osd allocation {1 + 0.006 * piece:.3f} {osd}"))
     return []
 
 
 def _deletes(session: Session, rng: random.Random) -> Lines:
     name, cluster = _pool(session, rng), session.cluster
-    stored = sum(pg.num_bytes for pg in cluster.pgs_of(cluster.map.pool_named(name)))
+    pool = cluster.map.pool_named(name)
+    assert pool is not None
+    stored = sum(pg.num_bytes for pg in cluster.pgs_of(pool))
     return [f"sim delete {name} {int(stored * rng.choice((0.2, 0.6)))}"]
 
 

@@ -6,6 +6,7 @@ What asking costs: full looks and monitor commands, as the simulated mgr counts 
 from __future__ import annotations
 
 import pytest
+from functools import partial
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence
 
@@ -47,12 +48,12 @@ def cost_of(session: Session, seconds: float, lines: Sequence[str], every: float
     def sent(result: object, svc_type: str, svc_id: str, command: str) -> None:
         commands.append(command)
         send(result, svc_type, svc_id, command)   # type: ignore[arg-type]
-    mgr.count, mgr.send_command = counted, sent   # type: ignore[assignment]
+    mgr.count, mgr.send_command = counted, sent   # type: ignore[method-assign]
     start = session.clock.now
     for turn in range(int(seconds / every)):
         session.command(lines[turn % len(lines)])
         session.host.run_until(start + (turn + 1) * every)
-    mgr.count, mgr.send_command = count, send     # type: ignore[assignment]
+    mgr.count, mgr.send_command = count, send     # type: ignore[method-assign]
     return Cost(looks, len(commands))
 
 
@@ -97,8 +98,8 @@ def _drained(session: Session) -> None:
     command(session, "equilibrium drain add 2 3")
     session.host.run_for(4 * _HOUR)
     for turn in range(int(_EPOCHS_SECONDS / 2)):
-        session.simulation.schedule.at(session.clock.now + 2.0 * turn, lambda turn=turn: (
-            session.dispatch(["sim", "osd", "primary-affinity", "0", str(1 - turn % 2 * 0.01)])))
+        session.simulation.schedule.at(session.clock.now + 2.0 * turn, partial(
+            session.dispatch, ["sim", "osd", "primary-affinity", "0", str(1 - turn % 2 * 0.01)]))
 
 
 def _moving(session: Session) -> None:

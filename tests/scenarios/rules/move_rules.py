@@ -137,8 +137,8 @@ def s7_items(moment: Moment, move: Outgoing) -> Iterator[str]:
     if len(items) > moment.cluster.size_of(move.pg):
         yield f"gets {len(items)} pairs, more than it has shards"
     sources, targets = [pair[0] for pair in items], [pair[1] for pair in items]
-    if (len(set(sources)) < len(sources) or len(set(targets)) < len(targets)
-            ) and not circles(raw, move.up_after):
+    is_twice = len(set(sources)) < len(sources) or len(set(targets)) < len(targets)
+    if is_twice and not circles(raw, move.up_after):
         yield f"has an OSD in two pairs: {items}"
     present = set(raw)   # pairs apply in their order: one may take what another has left
     for source, target in items:
