@@ -465,7 +465,7 @@ class Balancer:
             lambda row: row.pgid in pgids and row.plan == execution.name).plan.changes
         again = [change._replace(
             up_before=change.up_after, up_after=change.up_before,
-            items=snapshot.upmap_items[change.pgid], shards=pending[change.pgid].shards)
+            items=snapshot.upmap_items.get(change.pgid, ()), shards=pending[change.pgid].shards)
             for change in changes]
         # in the log it is the plan's own
         back = Execution(execution.name, changes, now, UNDO)

@@ -183,12 +183,11 @@ class UpmapDispatcher:
             in_flight=self.pending.entries.keys() - execution.unanswered.keys())
         # who asks for an undo wants what has just been moved back; what has made way has not moved,
         # and goes again once pg_num has its value
-        if execution.kind == UNDO:
-            limits = limits._replace(cooling={})
-        elif execution.taken_back and not changing_pg_nums(snapshot):
+        is_changing = bool(changing_pg_nums(snapshot))
+        if execution.kind == UNDO or execution.taken_back:
             limits = limits._replace(cooling={
                 pgid: seconds for pgid, seconds in limits.cooling.items()
-                if pgid not in execution.taken_back})
+                if (is_changing if pgid in execution.taken_back else execution.kind != UNDO)})
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
                           execution.kind)
 

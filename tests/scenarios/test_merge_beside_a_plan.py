@@ -7,6 +7,7 @@ waited for a slot before its own PGs did.
 """
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -66,4 +67,26 @@ def test_a_merge_takes_little_longer_and_the_plan_is_carried_through(
     assert {entry["reason"] for entry in last["dropped"]} <= {"its pool or PG is gone"}, last
     assert last["sent_moves"] + last["dropped_moves"] == last["planned_moves"], last
     assert not watch.broken
+    session.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_undo_makes_way_once_and_goes_on(seed: int, tmp_path: Path) -> None:
+    """It takes upmap items away, and no cooldown binds it."""
+    session = _opened(seed, tmp_path)
+    run(session, "equilibrium optimize p", "sim run 30s", "equilibrium execute p", "sim run 2h")
+    session.command("equilibrium undo p")   # which asks for a look
+    planned = dict(session.cluster.map.upmap_items)
+    run(session, "sim run 10s", "equilibrium undo p")
+    while session.cluster.map.upmap_items == planned:
+        run(session, "sim run 1s")
+    run(session, "sim run 5s")
+    begun = session.cluster.clock()
+    end = begun + _seconds_to_merge(session)
+    sent = Counter(row.pgid for row in session.module.balancer.changes().rows(begun - 60.0)
+                   if row.plan == "undo-1" and row.at < end)
+    assert 2 in sent.values() and max(sent.values()) == 2, sent   # sent and taken back
+    run(session, "sim run 1h")
+    last = session.module.balancer.status.last_execution
+    assert last["outcome"].startswith("completed") and not last["remaining_pgs"], last
     session.close()
