@@ -460,9 +460,12 @@ class Balancer:
         if execution is None or not pgids or self._is_off(settings) or (
                 self.dispatcher.backoff.seconds_left(now)):
             return snapshot
+        # what counts as sent: not what is still wanted, as no answer came or another mgr sent it
         changes = cancel_plan(
-            snapshot, self._journal.changes.rows(),
-            lambda row: row.pgid in pgids and row.plan == execution.name).plan.changes
+            snapshot, self._journal.changes.rows(), lambda row: (
+                row.pgid in pgids and row.plan == execution.name
+                and row.at >= execution.started_at and row.pgid not in execution.unanswered)
+        ).plan.changes
         again = [change._replace(
             up_before=change.up_after, up_after=change.up_before,
             items=snapshot.upmap_items.get(change.pgid, ()), shards=pending[change.pgid].shards)
