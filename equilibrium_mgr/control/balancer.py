@@ -461,11 +461,11 @@ class Balancer:
                 self.dispatcher.backoff.seconds_left(now)):
             return snapshot
         # what counts as sent: not what is still wanted, as no answer came or another mgr sent it
+        pgids = pgids.difference(execution.unanswered, self.dispatcher.rejected)
         changes = cancel_plan(
             snapshot, self._journal.changes.rows(), lambda row: (
                 row.pgid in pgids and row.plan == execution.name
-                and row.at >= execution.started_at and row.pgid not in execution.unanswered)
-        ).plan.changes
+                and row.at >= execution.started_at)).plan.changes
         again = [change._replace(
             up_before=change.up_after, up_after=change.up_before,
             items=snapshot.upmap_items.get(change.pgid, ()), shards=pending[change.pgid].shards)
@@ -476,9 +476,10 @@ class Balancer:
         sent = self._hand_over(back, batch, snapshot, self._permit_back()) if batch else None
         if sent is None:
             return snapshot
-        stays = {change.pgid for change in back.wanted}
-        execution.apply(ExecutionUpdate(
-            taken_back=[change for change in again if change.pgid not in stays]))
+        items = {change.pgid: change.items for change in sent.handed_over}
+        execution.apply(ExecutionUpdate(taken_back=[
+            change for change in again
+            if sent.snapshot.upmap_items.get(change.pgid, ()) == items.get(change.pgid)]))
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         return sent.snapshot
 

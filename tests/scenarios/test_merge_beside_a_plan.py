@@ -112,3 +112,22 @@ def test_only_what_the_execution_itself_has_sent_makes_way(
     assert sum(last[key] for key in ("sent_moves", "done_moves", "dropped_moves")) == last[
         "planned_moves"], last
     session.close()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_the_monitor_refuses_to_take_back_goes_on(seed: int, tmp_path: Path) -> None:
+    session = _opened(seed, tmp_path)
+    watch = Watch(session)
+    session.host.observers.append(lambda _: watch(session))
+    run(session, "equilibrium optimize p", "sim run 30s", "equilibrium execute p")
+    while not session.cluster.map.upmap_items:
+        run(session, "sim run 1s")
+    sent = dict(session.cluster.map.upmap_items)
+    run(session, "sim run 5s", "sim mon reject 0.7", f"sim pool pg_num {POOL} {LEAST}",
+        "sim run 2m")
+    refused = {entry.command["pgid"] for entry in session.command_log
+               if "upmap-items" in entry.command["prefix"] and entry.returncode}
+    assert refused and not watch.broken, watch.broken
+    execution = session.module.balancer.execution
+    assert not refused & execution.taken_back and refused <= sent.keys()
+    session.close()
