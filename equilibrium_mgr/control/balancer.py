@@ -477,9 +477,11 @@ class Balancer:
         if sent is None:
             return snapshot
         items = {change.pgid: change.items for change in sent.handed_over}
-        execution.apply(ExecutionUpdate(taken_back=[
+        made_way = ExecutionUpdate([
             change for change in again
-            if sent.snapshot.upmap_items.get(change.pgid, ()) == items.get(change.pgid)]))
+            if sent.snapshot.upmap_items.get(change.pgid, ()) == items.get(change.pgid)])
+        execution.apply(ExecutionUpdate(taken_back=made_way.sent))
+        self._journal.record_sent(-made_way.sent_moves, -made_way.sent_bytes)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         return sent.snapshot
 

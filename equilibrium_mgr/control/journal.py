@@ -285,10 +285,11 @@ class Journal:
                                     sent.snapshot.upmap_items, sent.snapshot.epoch)
 
     def record_sent(self, moves: int, bytes_moved: int) -> None:
-        """Counts the shard moves and bytes of a batch."""
+        """Counts the shard moves and bytes of a batch; below 0 what makes way and stays wanted,
+        which the monitors have accepted all the same."""
         with self._lock:
-            self.totals = self.totals._replace(moves=self.totals.moves + moves,
-                                               bytes=self.totals.bytes + bytes_moved)
+            self.totals = self.totals._replace(moves=self.totals.moves + max(0, moves),
+                                               bytes=self.totals.bytes + max(0, bytes_moved))
             if self.episode is not None:   # else a command has ended it meanwhile
                 self.episode = self.episode._replace(moves=self.episode.moves + moves,
                                                      bytes=self.episode.bytes + bytes_moved)

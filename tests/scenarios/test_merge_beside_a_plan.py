@@ -66,6 +66,8 @@ def test_a_merge_takes_little_longer_and_the_plan_is_carried_through(
     assert last["outcome"].startswith("completed") and not last["remaining_pgs"], last
     assert {entry["reason"] for entry in last["dropped"]} <= {"its pool or PG is gone"}, last
     assert last["sent_moves"] + last["dropped_moves"] == last["planned_moves"], last
+    entry = session.module.balancer.status.history[-1]
+    assert (entry["moves"], entry["bytes"]) == (last["sent_moves"], last["sent_bytes"])
     assert not watch.broken
     session.close()
 
