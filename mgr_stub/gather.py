@@ -126,7 +126,8 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
         state.update(versions=versions, config_dump=options)
         for sentence in _lacking(osd_map, pg_map, versions):
             say(sentence)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
+            RecursionError) as error:
         what = f"{type(error).__name__} {error}".replace("\n", " ")
         raise StubError(errno.EPROTO, f"{_OTHER_FORM}: {what}") from None
     return state
@@ -221,7 +222,7 @@ def _ask(command: str, say: Callable[[str], None]) -> Any:
                         + ("; the key needs: mon 'allow r' mgr 'allow r'" if denied else ""))
     try:
         return json.loads(done.stdout)
-    except ValueError:
+    except (ValueError, RecursionError):
         start = done.stdout[:60].decode(errors="replace").strip()
         raise StubError(errno.EPROTO,
                         f"'ceph {command}' does not answer in JSON: {start!r}") from None

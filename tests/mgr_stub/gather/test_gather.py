@@ -136,6 +136,10 @@ DENIED = """echo 'Error EACCES: access denied: does your client key have mgr cap
     ("osd crush dump", "echo '{}'", "in another form than Ceph 16 to 20 do: "),
     ("pg dump", "echo '{\"pg_stats\": []}'", "in another form"),
     ("pg dump", "echo '[]'", "in another form"),
+    ("osd crush dump", "sed 's/: 0, .weight.:/: -1, \"weight\":/' 'osd crush dump'",
+     "in another form"),   # a circle
+    ("pg dump", "sed 's/omap_bytes.: [0-9]*/omap_bytes\": 1e999/g' 'pg dump'", "in another form"),
+    ("df detail", "printf '%100000s' | tr ' ' '['", "does not answer in JSON: '[["),
     ("versions", "kill -9 $$", "'ceph versions' fails"),
     ("config dump", "exec sleep 60", "'ceph config dump' has not answered within 0.5 s"),
 ])
