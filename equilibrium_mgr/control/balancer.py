@@ -376,7 +376,8 @@ class Balancer:
         self._waits_for_time, self._was_guarded = False, False
         self.observer.begin_look(summary, settings)
         try:
-            outcome = self._act(self._observe(summary, settings), settings)
+            snapshot = self._make_way(self._observe(summary, settings), settings)
+            outcome = self._act(snapshot, settings)
         except NotReady as not_ready:
             self.observer.is_required = True
             return self._not_ready(not_ready, settings)
@@ -448,7 +449,7 @@ class Balancer:
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
             self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
-        snapshot = self._make_way(self._take_back(snapshot, settings), settings)
+        snapshot = self._take_back(snapshot, settings)
         self.publish()
         return snapshot
 

@@ -133,3 +133,19 @@ def test_what_the_monitor_refuses_to_take_back_goes_on(seed: int, tmp_path: Path
     execution = session.module.balancer.execution
     assert not refused & execution.taken_back and refused <= sent.keys()
     session.close()
+
+
+@pytest.mark.parametrize("guard", [f"{_OPTION}end_time 0001", "osd set norebalance"])
+def test_nothing_makes_way_while_nothing_may_be_sent(guard: str, tmp_path: Path) -> None:
+    session = _opened(0, tmp_path)
+    run(session, "equilibrium on")
+    while not session.cluster.map.upmap_items:
+        run(session, "sim run 1s")
+    run(session, "sim run 5s", guard, f"sim pool pg_num {POOL} {LEAST}")
+    rows = session.module.balancer.changes().rows()
+    for _ in range(6):
+        run(session, "sim run 20s")
+        session.command("equilibrium explain 1.0")   # asks for looks
+        session.module.balancer.request_observation()
+    assert session.module.balancer.changes().rows() == rows
+    session.close()
