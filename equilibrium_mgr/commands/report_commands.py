@@ -102,7 +102,7 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
     evaluated = evaluate_cluster(look) if plan is None or kept is None else evaluate_plan(
         plan, kept, look, epoch, is_executing=plan == parts.balancer.plan_name,
         outdated_reason=parts.outdated_reason(plan, parts.summary()))
-    failures = {"": FailureQuestion(None, None, None)}
+    failures = {"": FailureQuestion(None)}
     if plan is not None:
         failures[plan] = FailureQuestion(None, plan, parts.plan_store.heads()[plan].to_json())
     return report_page(
