@@ -102,10 +102,14 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
     evaluated = evaluate_cluster(look) if plan is None or kept is None else evaluate_plan(
         plan, kept, look, epoch, is_executing=plan == parts.balancer.plan_name,
         outdated_reason=parts.outdated_reason(plan, parts.summary()))
+    failures = {"": FailureQuestion(None)}
+    if plan is not None:
+        failures[plan] = FailureQuestion(None, plan, parts.plan_store.heads()[plan].to_json())
     return report_page(
         evaluated.data, show_status(parts).data, look.view.snapshot, kept,
         str(reading.osd_map.get("fsid", "")) if reading is not None else "",
-        parts.gateway.ceph_version(), epoch, parts.clock())
+        parts.gateway.ceph_version(), epoch, parts.clock(),
+        {name: parts.plan_service.failure(question) for name, question in failures.items()})
 
 
 def write_state(parts: ModuleParts, anonymous: bool) -> CommandAnswer:

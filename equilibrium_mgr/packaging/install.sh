@@ -53,7 +53,7 @@ python_of_mgr() {
 
 check_ceph() {
     [ -e "$root$path/mgr_module.py" ] || refuse "no Ceph mgr from packages here: $root$path/\
-mgr_module.py is missing. For containers (cephadm, Rook) see doc/install.md."
+mgr_module.py is missing. For containers (cephadm, Rook) see equilibrium_mgr/doc/install.md."
     [ -n "$own_path" ] || [ -e "$root/usr/bin/ceph-mgr" ] ||
         refuse "no ceph-mgr here: $root/usr/bin/ceph-mgr is missing"
     python=$(python_of_mgr)
@@ -150,7 +150,8 @@ remove_module() {
     rm -rf "$target"
     say "equilibrium is removed from $target." \
         "What stays: the upmap items that it has set, its options ('ceph config dump') and its" \
-        "stored plans ('ceph config-key ls'). 'Going back' in doc/operate.md tells what follows for the data."
+        "stored plans ('ceph config-key ls'). 'Going back' in equilibrium_mgr/doc/operate.md tells" \
+        "what follows for the data."
 }
 
 if [ -n "$to" ]; then

@@ -6,12 +6,14 @@ the page with a command finds the same.
 from __future__ import annotations
 
 import html
+from collections import Counter
 from contextlib import suppress
 from string import Template
 from typing import Any, Dict, List, Mapping, NewType, Optional, Sequence, Set
 
 from ..observation.cluster_view import OFF
 from ..plan.model import BALANCE, Move, PgChange, Plan, is_same_placement
+from ..plan_service.plan_service import FailureAnswer
 from ..planner.planner import CONVERGED, skipped
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural)
@@ -56,6 +58,12 @@ dt{font-weight:bold;margin-top:.4em}
 dd{margin:0 0 0 1em}
 @media (min-width:700px){dl{display:grid;grid-template-columns:18em 1fr;gap:.3em 1em}
 dt,dd{margin:0}}
+@media screen and (min-width:1400px){body{max-width:1680px}main{columns:2;column-gap:32px}
+section{break-inside:avoid}h1,main>dl,.verdict,.warning{column-span:all}table{font-size:.82em}}
+@media screen and (max-width:600px){thead{display:none}tr{display:block;margin:.4em 0;
+border-bottom:2px solid #999}tbody th{font-weight:bold}td,tbody th{display:flex;gap:1em;
+justify-content:space-between;border:0;text-align:right;white-space:normal}
+td::before,tbody th::before{content:attr(data-of);font-weight:normal;color:#444}}
 @page{size:A4;margin:13mm}
 @media print{body{max-width:none;padding:0;font-size:9.5pt}.scroll{overflow:visible}
 svg{max-width:120mm}table{font-size:8pt}th,td{padding:1px 4px}}
@@ -74,14 +82,17 @@ _MOST_CLASSES = 8
 #: Rows of a table: of a thousand OSDs with 100 pools and a larger plan the page has some 300 kB.
 _MOST_ROWS = 2000
 _CLASSES_NAMED = 3
+#: MiB/s of an OSD, for which it is told how long a plan takes.
+_RATES = (10, 50, 100)
 
 
 def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                 snapshot: Snapshot, plan: Optional[Plan], fsid: str, ceph_version: str, epoch: int,
-                now: float) -> CommandAnswer:
+                now: float, failures: Mapping[str, object] = {}) -> CommandAnswer:
     """The page, from the JSON of `eval` and `status`; in JSON it stands beside its verdict, the
     picture and all commands that take the plan back. `epoch`: of the newest osdmap; `now`: seconds
-    since the epoch."""
+    since the epoch; `failures`: name of a plan, or nothing → a FailureAnswer of the worst ones, or
+    something else where it is not known yet."""
     pgs = snapshot.pgs
     changes = [(change, pgs[change.pgid]) for change in plan.changes
                if change.pgid in pgs] if plan is not None else []
@@ -134,7 +145,8 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                      paragraph("FREE: what fits into this pool alone until its first OSD is full."
                                " Pools share their OSDs, so it cannot be had for all of them at"
                                " once; a pool of little data may have less then.", "note")),
-             section("What it costs", _costs(status)),
+             section("What it costs", _costs(status, evaluation, moves)),
+             section("If a host or a disk fails", *_failures(failures)),
              section("How to stop, and to go back", _ways_back(name, rollback)),
              section("Options that differ from their defaults", table("OPTION<|VALUE<|DEFAULT<", [
                  [one["name"], one["value"] + (f" ({one['bad']})" if one["bad"] else ""),
@@ -235,10 +247,24 @@ def _maxima(classes: Sequence[Mapping[str, Any]], prefix: str) -> str:
 
 # -- figures ---------------------------------------------------------------------------------------
 
-def _costs(status: Mapping[str, Any]) -> Markup:
-    moving, limits = status["moving"], status["limits"]
-    most = limits["max_backfills_per_osd"]
+def _costs(status: Mapping[str, Any], evaluation: Mapping[str, Any],
+           moves: Sequence[Move]) -> Markup:
+    moving, limits, room = status["moving"], status["limits"], evaluation["room"]
+    most, to_come, rows = limits["max_backfills_per_osd"], Counter[int](), {}
+    for move in moves:
+        to_come[move.target] += move.bytes
+    for osd, size in to_come.most_common(1):
+        rows["data to move"] = (f"{format_bytes(sum(move.bytes for move in moves))} in"
+                                f" {plural(len(moves), 'shard')}")
+        rows["time"] = "; ".join([
+            f"{format_duration(size / (rate << 20))} at {rate} MiB/s an OSD" for rate in _RATES]) + (
+                f" (osd.{osd} gets most, {format_bytes(size)})")
+    if moves and room is not None and room["limiting_osd"] is not None:
+        rows["if it is left"] = (
+            f"the pools take {format_bytes(room['bytes'])} more; then osd.{room['limiting_osd']} is"
+            " full, and pools with data on it take no writes")
     return definitions({
+        **rows,
         "moving now": " and ".join([
             f"{plural(moving[f'{whose}shards'], 'shard')}, {format_bytes(moving[f'{whose}bytes'])},"
             f" {by}"
@@ -252,9 +278,30 @@ def _costs(status: Mapping[str, Any]) -> Markup:
         + "; 'execute' does not mind it"})
 
 
+def _failures(answers: Mapping[str, object]) -> List[Markup]:
+    """The worst failure of each type, now and with the plan."""
+    rows = [[f"{type_name} {one.failure.name}", f"with {plan}" if plan else "now",
+             format_percent(one.fullest[0]), format_osd(one.fullest[1]), str(len(one.too_full)),
+             str(sum(one.undersized.values())), str(sum(one.lost.values())),
+             format_bytes(one.copied_bytes)]
+            for plan, answer in answers.items()
+            if isinstance(answer, FailureAnswer) and answer.worst is not None
+            for type_name, found in answer.worst.items() for one in found.worst[:1]]
+    command = " ".join(["ceph equilibrium eval", *filter(None, answers), "--worst-failure"])
+    told = paragraph(
+        "The worst of each type, as if all of it could recover: the PGs of TOOFULL cannot."
+        f" '{command}' has others. While a plan is carried out it is between the two, as an upmap"
+        " moves a whole copy before the old one is deleted.", "note")
+    return [table("WORST FAILURE<|WHEN<|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED", rows,
+                  command), told] if rows else [paragraph(
+                      "Being computed: ask for this page again in a minute.")]
+
+
 def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
     of_plan = f" {name}" if name else ""
     rows = {
+        "when": "clients' latency rises more than they can bear, or an OSD nears nearfull although"
+        " the plan does not foresee it ('ceph equilibrium status')",
         "ceph equilibrium off": "nothing more is sent; what moves already goes on",
         f"ceph equilibrium cancel{of_plan}": f"stops {'the plan' if of_plan else 'all plans'}, and"
         " takes back what was sent and has not begun to be copied; no data moves for it",
@@ -368,11 +415,13 @@ def table(head: str, rows: Sequence[Sequence[str]], elsewhere: str = "") -> Mark
     """A table that scrolls sideways where it is too wide; `head` as `render_table` has it. Rows
     beyond _MOST_ROWS are counted only; `elsewhere`: the command that has all."""
     titles = head.split("|")
+    names = [f' data-of="{escaped(title.rstrip("<"))}"' for title in titles]
     kinds = ["" if title.endswith("<") else ' class="n"' for title in titles]
     top = "".join([f'<th scope="col"{kind}>{escaped(title.rstrip("<"))}</th>'
                    for kind, title in zip(kinds, titles)])
-    body = [f'<tr><th scope="row">{escaped(row[0])}</th>' + "".join([
-        f"<td{kind}>{escaped(cell)}</td>" for kind, cell in zip(kinds[1:], row[1:])]) + "</tr>"
+    body = [f'<tr><th scope="row"{names[0]}>{escaped(row[0])}</th>' + "".join([
+        f"<td{kind}{name}>{escaped(cell)}</td>"
+        for kind, name, cell in zip(kinds[1:], names[1:], row[1:])]) + "</tr>"
         for row in rows[:_MOST_ROWS]]
     more = len(rows) - len(body)
     rest = paragraph(f"{plural(more, 'more row')} left out; '{elsewhere}' has all of them.", "note")

@@ -100,8 +100,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if osd in up:\n"),
             Edit(PLACEMENT_STATE,
                  "        if target not in group.members:\n"
-                 "            return codes.FAILURE_DOMAIN\n",
-                 ""),
+                 "            yield codes.FAILURE_DOMAIN\n"
+                 "        elif domain_of is not None:\n",
+                 "        if domain_of is not None:\n"),
             _MONITOR_KEEPS_ALL,),
         ("scenario:guard_execute scenario:two_classes",)),
     Mutation(

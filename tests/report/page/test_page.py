@@ -23,6 +23,8 @@ from equilibrium_mgr.settings import read_settings
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.model import Snapshot
 
+from mgr_stub.console.session import Session
+
 from .html_reader import Page
 
 HOSTILE = "<b>&\"'\x00\u202e"
@@ -100,7 +102,7 @@ def test_a_class_that_balancing_cannot_help() -> None:
 def test_text_is_escaped_wherever_it_stands() -> None:
     safe = "&lt;b&gt;&amp;&quot;&#x27;\ufffd\ufffd"
     assert escaped(HOSTILE) == safe
-    assert f"<td>{safe}</td>" in table("A<|B<", [[HOSTILE, HOSTILE]])
+    assert f'<td data-of="B">{safe}</td>' in table("A<|B<", [[HOSTILE, HOSTILE]])
     row = {"device_class": HOSTILE, "osds": 1, "size_bytes": GIB, "bound_utilization": None,
            "histogram": [{"from_ratio": 0.5, "osds": 1, "later_osds": 0}]}
     drawn = picture([row], HOSTILE)
@@ -146,3 +148,18 @@ def test_the_page_of_a_thousand_osds() -> None:
     assert shown == [change.command() for change in plan.changes[:len(shown)]]
     assert f"{5000 - len(shown)} more rows left out; 'ceph equilibrium show p'" in found.text
     assert len(found.table("POOL")) == 100 and len(answer.data["rollback"]) == 5000
+
+
+def test_what_a_plan_costs_and_what_a_failure_would_lead_to() -> None:
+    session = Session.from_state(release=18)
+    for line in ("equilibrium optimize p", "sim run 2m", "equilibrium report p", "sim run 1m"):
+        assert session.command(line)[0] == 0
+    page = Page(session.command("equilibrium report p")[1])
+    session.close()
+    assert "1h40m at 50 MiB/s an OSD" in page.text and "in about 1h40m" in page.text
+    assert "the pools take 1.1 TiB more; then osd.6 is full" in page.text
+    assert "Being computed: ask for this page again in a minute." in page_of(uneven()).text
+    rows = page.table("WORST FAILURE")
+    assert [(row["WORST FAILURE"], row["WHEN"]) for row in rows] == [
+        ("host host2", "now"), ("host host2", "with p")]
+    assert float(rows[0]["%AFTER"]) > float(rows[1]["%AFTER"])
