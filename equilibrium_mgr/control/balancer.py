@@ -323,10 +323,8 @@ class Balancer:
                 plan = None
             if plan is not None and name is not None:
                 execution = Execution(name, plan.changes, now, plan.kind)
-                episode = self._journal.episode   # which the last mgr has left, of this plan
-                if episode is not None:
-                    execution.is_recorded = True
-                    execution.sent_moves, execution.sent_bytes = episode.moves, episode.bytes
+                # the last mgr has recorded it where it has left an episode
+                execution.is_recorded = self._journal.episode is not None
                 if self._slot.start(execution):
                     self._log.info("going on with the execution of plan %s", name)
         self.publish()

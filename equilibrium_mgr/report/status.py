@@ -95,7 +95,9 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     if last is not None and execution is None and last["plan"] != "automatic":
         say("last plan:", f"{last['plan']}, {last['outcome']} at"
             f" {_clock_time(last['ended_at'], now)}; " + (
-                f"{last['sent_moves']} of {plural(last['planned_moves'], 'shard')} sent"
+                # what was in place may have been sent by the last mgr
+                f"{last['sent_moves'] + last['done_moves']} of"
+                f" {plural(last['planned_moves'], 'shard')} sent or in place"
                 if last["planned_moves"] else "no data moved for it"))
     looked = data["snapshot_age_seconds"]
     if looked is None:
