@@ -109,7 +109,8 @@ def write_page(parts: ModuleParts, plan: Optional[str]) -> CommandAnswer:
         evaluated.data, show_status(parts).data, look.view.snapshot, kept,
         str(reading.osd_map.get("fsid", "")) if reading is not None else "",
         parts.gateway.ceph_version(), epoch, parts.clock(),
-        {name: parts.plan_service.failure(question) for name, question in failures.items()})
+        {name: parts.plan_service.known_failure(question)
+         for name, question in failures.items()})
 
 
 def write_state(parts: ModuleParts, anonymous: bool) -> CommandAnswer:

@@ -207,13 +207,20 @@ class PlanService:
         """What follows from a failure; None while a job computes it, which this starts; or why that
         failed, which is told once."""
         name = question.failure.name if question.failure is not None else "the worst"
-
-        def serves(answer: FailureAnswer) -> bool:
-            return self._clock() - answer.made_at < (
-                _SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
-                else _OTHER_EPOCH_SECONDS)
         return self._ask(question, f"failure of {name}",
-                         partial(self._failure_answer, question), serves)
+                         partial(self._failure_answer, question), self._serves)
+
+    def known_failure(self, question: FailureQuestion) -> Optional[FailureAnswer]:
+        """What follows from a failure, where `failure` would answer at once. Starts nothing, as a
+        job takes a look at the cluster."""
+        with self._lock:
+            known = self._answers.get(question)
+        return known if isinstance(known, FailureAnswer) and self._serves(known) else None
+
+    def _serves(self, answer: FailureAnswer) -> bool:
+        return self._clock() - answer.made_at < (
+            _SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
+            else _OTHER_EPOCH_SECONDS)
 
     def _failure_answer(self, question: FailureQuestion) -> FailureAnswer:
         changes = () if question.plan is None else self._plan_store.get(question.plan).changes

@@ -88,11 +88,10 @@ _RATES = (10, 50, 100)
 
 def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                 snapshot: Snapshot, plan: Optional[Plan], fsid: str, ceph_version: str, epoch: int,
-                now: float, failures: Mapping[str, object] = {}) -> CommandAnswer:
+                now: float, failures: Mapping[str, Optional[FailureAnswer]] = {}) -> CommandAnswer:
     """The page, from the JSON of `eval` and `status`; in JSON it stands beside its verdict, the
     picture and all commands that take the plan back. `epoch`: of the newest osdmap; `now`: seconds
-    since the epoch; `failures`: name of a plan, or nothing → a FailureAnswer of the worst ones, or
-    something else where it is not known yet."""
+    since the epoch; `failures`: name of a plan, or nothing → the worst, where they are known."""
     pgs = snapshot.pgs
     changes = [(change, pgs[change.pgid]) for change in plan.changes
                if change.pgid in pgs] if plan is not None else []
@@ -257,8 +256,8 @@ def _costs(status: Mapping[str, Any], evaluation: Mapping[str, Any],
         rows["data to move"] = (f"{format_bytes(sum(move.bytes for move in moves))} in"
                                 f" {plural(len(moves), 'shard')}")
         rows["time"] = "; ".join([
-            f"{format_duration(size / (rate << 20))} at {rate} MiB/s an OSD" for rate in _RATES]) + (
-                f" (osd.{osd} gets most, {format_bytes(size)})")
+            f"{format_duration(size / (rate << 20))} at {rate} MiB/s an OSD"
+            for rate in _RATES]) + f" (osd.{osd} gets most, {format_bytes(size)})"
     if moves and room is not None and room["limiting_osd"] is not None:
         rows["if it is left"] = (
             f"the pools take {format_bytes(room['bytes'])} more; then osd.{room['limiting_osd']} is"
@@ -278,14 +277,14 @@ def _costs(status: Mapping[str, Any], evaluation: Mapping[str, Any],
         + "; 'execute' does not mind it"})
 
 
-def _failures(answers: Mapping[str, object]) -> List[Markup]:
+def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
     """The worst failure of each type, now and with the plan."""
     rows = [[f"{type_name} {one.failure.name}", f"with {plan}" if plan else "now",
              format_percent(one.fullest[0]), format_osd(one.fullest[1]), str(len(one.too_full)),
              str(sum(one.undersized.values())), str(sum(one.lost.values())),
              format_bytes(one.copied_bytes)]
             for plan, answer in answers.items()
-            if isinstance(answer, FailureAnswer) and answer.worst is not None
+            if answer is not None and answer.worst is not None
             for type_name, found in answer.worst.items() for one in found.worst[:1]]
     command = " ".join(["ceph equilibrium eval", *filter(None, answers), "--worst-failure"])
     told = paragraph(
@@ -294,7 +293,7 @@ def _failures(answers: Mapping[str, object]) -> List[Markup]:
         " moves a whole copy before the old one is deleted.", "note")
     return [table("WORST FAILURE<|WHEN<|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED", rows,
                   command), told] if rows else [paragraph(
-                      "Being computed: ask for this page again in a minute.")]
+                      f"Not computed: '{command}' does it; then ask for this page again.")]
 
 
 def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
