@@ -62,7 +62,7 @@ class ClusterMark(NamedTuple):
     osds: Mapping[int, Tuple[Any, ...]]      # in, reweight, destroyed, class, place in the tree
     pools: Mapping[int, Tuple[Any, ...]]     # Pool.shape, and the rule itself
     drained_osds: FrozenSet[int]             # nothing may go to these
-    items: Mapping[str, UpmapItems]
+    items: Mapping[str, UpmapItems]          # pgid → its upmap items
     down_osds: FrozenSet[int]
     utilization: Mapping[int, float]         # of OSDs that are up, once everything has arrived
     unknown_pgs: int                         # PGs of which nobody knows how much they hold

@@ -456,15 +456,17 @@ class Balancer:
     def _make_way(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
         """Takes back what of the execution waits where steps of pg_num do; it stays wanted. Returns
         the newest snapshot."""
-        execution, pending = self.execution, self.dispatcher.pending.entries
-        pgids, now = in_the_way(snapshot, pending), self._clock()
-        if execution is None or not pgids or self._is_off(settings) or (
-                self.dispatcher.backoff.seconds_left(now)):
+        execution, now = self.execution, self._clock()
+        if execution is None or self._is_off(settings) or self.dispatcher.backoff.seconds_left(now):
             return snapshot
+        pending = self.dispatcher.pending.entries
         # what counts as sent: not what is still wanted, as no answer came or another mgr sent it
-        pgids = pgids.difference(execution.unanswered, self.dispatcher.rejected)
+        pgids = in_the_way(snapshot, pending).difference(
+            execution.unanswered, self.dispatcher.rejected)
+        if not pgids:
+            return snapshot
         changes = cancel_plan(
-            snapshot, self._journal.changes.rows(), lambda row: (
+            snapshot, self._journal.changes.rows(execution.started_at), lambda row: (
                 row.pgid in pgids and row.plan == execution.name
                 and row.at >= execution.started_at)).plan.changes
         again = [change._replace(

@@ -337,17 +337,17 @@ def _needed_by_steps(snapshot: Snapshot) -> Dict[int, Pool]:
     """OSD → the pool whose pg_num changes that needs it: it has, or gets, a PG that a step moves,
     or is to move for one of the next pairs that are merged, or one of the very next pair."""
     changing = {pool.id: pool for pool in snapshot.pools.values() if pool.touched}
-    moving = [pg for pg in piecewise(snapshot.in_flight().values(), _CHANGES_A_PIECE)
-              if pg_number(pg.pgid) in snapshot.pools[pg.pool].touched] if changing else []
-    pairs = [(ps == pool.pg_num - 1, [
-        snapshot.pgs[pgid] for one in (ps, merge_target(ps)) for pgid in (f"{pool.id}.{one:x}",)
-        if pool.touched.get(one) == TO_MERGE and pgid in snapshot.pgs])
-        for pool in changing.values()
-        for ps in range(max(1, pool.pg_num - _PAIRS_AHEAD), pool.pg_num)]
-    return {osd: changing[pg.pool] for pg in chain(moving, *(
-        pair for is_next, pair in pairs
-        if is_next or len(pair) == 2 and pair[0].up != pair[1].up))
-            for osd in (*pg.up, *pg.raw, *pg.holders)}
+    needing = [pg for pg in piecewise(snapshot.in_flight().values(), _CHANGES_A_PIECE)
+               if pg_number(pg.pgid) in snapshot.pools[pg.pool].touched] if changing else []
+    for pool in changing.values():
+        last = pool.pg_num - 1
+        for ps in range(max(1, pool.pg_num - _PAIRS_AHEAD), pool.pg_num):
+            pair = [snapshot.pgs[pgid] for one in (ps, merge_target(ps))
+                    for pgid in (f"{pool.id}.{one:x}",)
+                    if pool.touched.get(one) == TO_MERGE and pgid in snapshot.pgs]
+            if ps == last or len(pair) == 2 and pair[0].up != pair[1].up:
+                needing += pair
+    return {osd: changing[pg.pool] for pg in needing for osd in (*pg.up, *pg.raw, *pg.holders)}
 
 
 def in_the_way(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> FrozenSet[str]:

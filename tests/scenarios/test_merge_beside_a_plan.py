@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Tuple
 
 import pytest
 from mgr_stub.console.session import Session
@@ -46,18 +47,24 @@ def _seconds_to_merge(session: Session) -> float:
         assert seconds < 1800.0
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_merge_takes_little_longer_and_the_plan_is_carried_through(
-        seed: int, tmp_path: Path) -> None:
-    alone = _opened(seed, tmp_path)
-    seconds_alone = _seconds_to_merge(alone)
-    alone.close()
+def _executing(seed: int, tmp_path: Path) -> Tuple[Session, Watch]:
+    """A session under watch whose plan has just sent its first moves."""
     session = _opened(seed, tmp_path)
     watch = Watch(session)
     session.host.observers.append(lambda _: watch(session))
     run(session, "equilibrium optimize p", "sim run 30s", "equilibrium execute p")
     while not session.cluster.map.upmap_items:
         run(session, "sim run 1s")
+    return session, watch
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_merge_takes_little_longer_and_the_plan_is_carried_through(
+        seed: int, tmp_path: Path) -> None:
+    alone = _opened(seed, tmp_path)
+    seconds_alone = _seconds_to_merge(alone)
+    alone.close()
+    session, watch = _executing(seed, tmp_path)
     run(session, "sim run 5s")   # the first moves have got the slots
     seconds = _seconds_to_merge(session)
     assert seconds <= _LONGEST_RATIO * seconds_alone, (seconds, seconds_alone)
@@ -118,12 +125,7 @@ def test_only_what_the_execution_itself_has_sent_makes_way(
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_the_monitor_refuses_to_take_back_goes_on(seed: int, tmp_path: Path) -> None:
-    session = _opened(seed, tmp_path)
-    watch = Watch(session)
-    session.host.observers.append(lambda _: watch(session))
-    run(session, "equilibrium optimize p", "sim run 30s", "equilibrium execute p")
-    while not session.cluster.map.upmap_items:
-        run(session, "sim run 1s")
+    session, watch = _executing(seed, tmp_path)
     sent = dict(session.cluster.map.upmap_items)
     run(session, "sim run 5s", "sim mon reject 0.7", f"sim pool pg_num {POOL} {LEAST}",
         "sim run 2m")
