@@ -60,9 +60,10 @@ class Reader(NamedTuple):
         assert done.returncode == 0, done
         return done.stdout.splitlines()[1:]
 
-    def same_plan(self) -> List[str]:
+    def same_plan(self, before_each: Callable[[], None] = lambda: None) -> List[str]:
         """Both plans at one osdmap; the statistics may have moved on between the two."""
         for _ in range(TRIES):
+            before_each()
             file = self.gather()
             ready_plan(self.cluster, "p")
             wanted = equilibrium(self.cluster, "show", plan="p").out.splitlines()
@@ -131,11 +132,14 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
             counts.append(misplaced(cluster))
             return len(counts) >= QUIET and len(set(counts[-QUIET:])) == 1
         wait_for("copies that have come to rest", stands_still, 90, pause=1.0)
-        cluster.fail_mgr()
-        counts.clear()   # nothing asks the module before all OSDs have reported to this mgr
-        wait_for("reports that have come to rest", stands_still, 90, pause=1.0)
-        cluster.wait_module()
-        held = reader.same_plan()
+
+        def forget() -> None:
+            """A new mgr has seen nothing; one that sees OSDs report late has learnt of it."""
+            cluster.fail_mgr()
+            counts.clear()   # nothing asks the module before all OSDs have reported to this mgr
+            wait_for("reports that have come to rest", stands_still, 90, pause=1.0)
+            cluster.wait_module()
+        held = reader.same_plan(forget)
         left = shards_in_flight(status(cluster))
         assert all(moving) and left
         figure(f"gather: {moving} PGs on their way in files made meanwhile; with {left} shards"

@@ -5,7 +5,7 @@ only then. One run on one cluster, `sleep_interval` as it is by default; the tes
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -31,6 +31,9 @@ BELOW = {"nearfull": 0.04, "backfillfull": 0.02, "full": 0.005}
 """So far below the fullest OSD the ratios are lowered."""
 WORTH = 0.01
 """A plan made at the end lowers the fullest OSD by less: a shard is 2 to 4 % of a small one."""
+CORRECTED_SECONDS = 700.0
+"""So long at most what OSDs hold otherwise than predicted (of 2 GiB, 1 in 100 is 20 MiB) is left:
+the loop plans for data alone every ten minutes."""
 
 
 class Story:
@@ -52,13 +55,19 @@ class Story:
         except ClusterError:
             pytest.fail(f"not balanced: {self.poller.asked[-1]}")
         workload.wait_clean(self.cluster)
-        usage = workload.settled_usage(self.cluster)
+        workload.settled_usage(self.cluster)
         self.cluster.mon("config rm", who="mgr", name="mgr/equilibrium/sleep_interval")
-        ready_plan(self.cluster, "fresh")
-        rows = equilibrium_json(self.cluster, "eval", option="fresh")["classes"]
-        planned = next(row for row in rows if row["device_class"] == "hdd")
-        assert usage.highest - planned["planned_max_utilization"] < WORTH, (usage, planned)
-        return usage
+        gains: List[Tuple[float, workload.Usage]] = []
+
+        def is_deserved() -> bool:
+            usage, planned = workload.usage_of(self.cluster), fresh_maximum(self.cluster)
+            gains.append((usage.highest - planned, usage))
+            return gains[-1][0] < WORTH
+        try:
+            wait_for("a rest that is deserved", is_deserved, CORRECTED_SECONDS, pause=20.0)
+        except ClusterError:
+            pytest.fail(f"rests with {gains}")
+        return gains[-1][1]
 
     def first_batch(self, since: float, until: float) -> Batch:
         """The first upmaps of ours after a moment; fails where there are none until another."""
@@ -130,6 +139,14 @@ def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
     wait_for("no OSD full", lambda: "OSD_FULL" not in cluster.mon_json("health")["checks"], 30)
     figure(f"upmaps removed, and an OSD full {full - removed:.0f} s later, while it was asked: "
            f"first upmap {first.at - full:.0f} s after that; {balanced} -> {usage} -> {after}")
+
+
+def fresh_maximum(cluster: DaemonCluster) -> float:
+    """The highest utilization with a plan made now."""
+    ready_plan(cluster, "fresh")
+    rows = equilibrium_json(cluster, "eval", option="fresh")["classes"]
+    return float(next(row for row in rows if row["device_class"] == "hdd")[
+        "planned_max_utilization"])
 
 
 def smallest_of(cluster: DaemonCluster, pool: str) -> int:
