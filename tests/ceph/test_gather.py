@@ -1,13 +1,13 @@
 """`gather` with a key that may only read: what it plans from is what the mgr's module plans from.
 
-That is of a module which has not seen more than is there now: what one has learnt while it watched
-the data move is in no command, nor in `dump-state`.
+What a module has learnt while it watched data move is in no command, nor in `dump-state`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -32,6 +32,8 @@ SLOW = {"osd_recovery_sleep": "1", "osd_max_backfills": "2", "osd_recovery_max_a
 HOLDS = ("nobackfill", "norebalance")
 TRIES = 5
 QUIET = 10
+LEARNT = 1.0
+"""Points by which a plan ends otherwise for what the module has learnt of sizes in mid-move."""
 
 
 class Reader(NamedTuple):
@@ -60,14 +62,22 @@ class Reader(NamedTuple):
         assert done.returncode == 0, done
         return done.stdout.splitlines()[1:]
 
-    def same_plan(self, before_each: Callable[[], None] = lambda: None) -> List[str]:
+    def module_plan(self) -> List[str]:
+        """What the module's own plan shows."""
+        ready_plan(self.cluster, "p")
+        return equilibrium(self.cluster, "show", plan="p").out.splitlines()
+
+    def reading_plan(self) -> List[str]:
+        """What a plan from the module's last reading shows, without what it has learnt before."""
+        reading = self.folder / "reading.json"
+        reading.write_text(equilibrium(self.cluster, "dump-state").out)
+        return self.plan(reading)
+
+    def same_plan(self, wanted_plan: Callable[[], List[str]]) -> List[str]:
         """Both plans at one osdmap; the statistics may have moved on between the two."""
         for _ in range(TRIES):
-            before_each()
             file = self.gather()
-            ready_plan(self.cluster, "p")
-            wanted = equilibrium(self.cluster, "show", plan="p").out.splitlines()
-            found = self.plan(file)
+            wanted, found = wanted_plan(), self.plan(file)
             if found == wanted and self.plan(self.gather("--anonymous"))[0] == wanted[0]:
                 return found
         pytest.fail("\n".join(["the module:", *wanted, "the file:", *found]))
@@ -97,13 +107,13 @@ def test_the_key_may_only_read(reader: Reader) -> None:
 def test_at_rest_and_under_writes(reader: Reader, cluster: DaemonCluster,
                                   unbalanced: workload.Usage,
                                   figure: Callable[[str], None]) -> None:
-    resting = reader.same_plan()
+    resting = reader.same_plan(reader.module_plan)
     writer = cluster.work / "writer.py"
     shutil.copy(Path(__file__).parent / "harness" / "writer.py", writer)
     cluster.processes.start("writer", ["python3", str(writer), str(cluster.conf), "20", "rep"])
     try:
         wait_for("writes", lambda: (cluster.work / "writer.out").stat().st_size > 400, 60)
-        written = reader.same_plan()
+        written = reader.same_plan(reader.module_plan)
         assert cluster.processes.alive("writer")
     finally:
         cluster.processes.end("writer")
@@ -113,8 +123,9 @@ def test_at_rest_and_under_writes(reader: Reader, cluster: DaemonCluster,
 
 def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workload.Usage,
                      figure: Callable[[str], None]) -> None:
-    """While PGs move the up sets are those of the osdmap. Held in the middle, and with an mgr that
-    has just taken over, the plan is the module's."""
+    """While PGs move the up sets are those of the osdmap. Held in the middle, the plan is that of
+    the module's reading; the module's own plan rests on what it has learnt of sizes, too: 100 KiB
+    of an OSD of 2 GiB, seen in three of six runs on a busy machine."""
     shorten_logs(cluster)
     for name, value in SLOW.items():
         cluster.mon("config set", who="osd", name=name, value=value)
@@ -132,24 +143,26 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
             counts.append(misplaced(cluster))
             return len(counts) >= QUIET and len(set(counts[-QUIET:])) == 1
         wait_for("copies that have come to rest", stands_still, 90, pause=1.0)
-
-        def forget() -> None:
-            """A new mgr has seen nothing; one that sees OSDs report late has learnt of it."""
-            cluster.fail_mgr()
-            counts.clear()   # nothing asks the module before all OSDs have reported to this mgr
-            wait_for("reports that have come to rest", stands_still, 90, pause=1.0)
-            cluster.wait_module()
-        held = reader.same_plan(forget)
+        held = reader.same_plan(reader.reading_plan)
+        maxima = [percentages(plan) for plan in (reader.module_plan(), held)]
+        assert all(abs(one - other) < LEARNT for one, other in zip(*maxima)), maxima
         left = shards_in_flight(status(cluster))
         assert all(moving) and left
         figure(f"gather: {moving} PGs on their way in files made meanwhile; with {left} shards"
-               f" held in mid-move the module's plan from it, {len(held)} lines")
+               f" held in mid-move the plan of the module's reading from it, {len(held)} lines;"
+               f" highest utilizations by the module, by the file: {maxima}")
     finally:
         for flag in HOLDS:
             cluster.mon("osd unset", key=flag)
         for name in SLOW:
             cluster.mon("config rm", who="osd", name=name)
         workload.clear_upmaps(cluster)
+
+
+def percentages(plan: List[str]) -> List[float]:
+    """The highest utilization before a plan and after it."""
+    line = next(line for line in plan if "max utilization" in line)
+    return [float(text) for text in re.findall(r"([\d.]+)%", line)]
 
 
 def moving_in_file(reader: Reader) -> int:
