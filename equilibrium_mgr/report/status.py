@@ -13,6 +13,7 @@ from ..execution.guards import changing_pg_nums
 from ..execution.outcomes import LIFTED_BY, RETRY_SECONDS
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
+from ..observation.movements import MovingTotals, states_text
 from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import (
@@ -73,10 +74,10 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     moving = data["moving"]
     shards, others = moving["shards"] or 0, moving["other_shards"] or 0
     if shards or others:
-        say("moving:", f"{plural(shards, 'shard')}, {format_bytes(moving['bytes'] or 0)}:"
-            f" {moving['backfilling']} backfilling, {moving['backfill_wait']} backfill_wait;"
-            f" {others} not ours"
-            + (f", {format_bytes(moving['other_bytes'] or 0)}" if others else ""))
+        say("moving:", f"{plural(shards, 'shard')}, {format_bytes(moving['bytes'])}"
+            f"{states_text(moving['states'])}; {others} not ours" + (
+                f", {format_bytes(moving['other_bytes'])}{states_text(moving['other_states'])}"
+                if others else ""))
     if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
         limits = data["limits"]
         text = (f"{format_percent(data['misplaced_ratio'])}%"
@@ -287,8 +288,8 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                    "max_transit_ratio": settings.max_transit_ratio,
                    "max_moves_per_round": settings.max_moves_per_round,
                    "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items},
-        "moving": view.moving._asdict() if view is not None else dict.fromkeys((
-            "shards", "bytes", "backfilling", "backfill_wait", "other_shards", "other_bytes")),
+        "moving": (view.moving._asdict() if view is not None
+                   else dict.fromkeys(MovingTotals._fields)),
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,
         "progress": _progress(status, now),

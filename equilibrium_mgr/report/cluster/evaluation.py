@@ -12,7 +12,7 @@ from ...observation.movements import expected_time
 from ...plan.model import BALANCE, PgChange, Plan, Usage
 from ...plan.options import AIMS
 from ...plan.usage import class_usage
-from ...plan_service.plan_service import FAILED, PLANNING, READY, AimComparison, figures_of
+from ...plan_service.plan_service import FAILED, READY, AimComparison, figures_of
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
@@ -257,22 +257,23 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
 
 def _aims(name: str, plan: Plan,
           comparison: Optional[AimComparison]) -> Tuple[List[Row], List[str]]:
-    """The plan and those compared with it: one dictionary for each aim, null until it is computed,
-    and the table of them with notes about those without figures. ROOM: how much more fits then if
-    all pools grow alike. An aim that this release does not know comes last."""
+    """The plan and those compared with it: one dictionary for each aim, null where it could not be
+    computed, and the table of them with notes about these. ROOM: how much more fits then if all
+    pools grow alike; FREE: how much more into the data pools, added up. An aim that this release
+    does not know comes last."""
     known = {**(comparison.aims if comparison is not None else {}), plan.aim: figures_of(plan)}
     aims = {aim: known[aim] for aim in [*AIMS, plan.aim] if aim in known}
     classes = list(plan.after.classes)
     table = render_table(
-        "|".join(["AIM<", *[f"%MAX {title}" for title in classes], "ROOM", "MOVED", "SHARDS"]),
+        "|".join(["AIM<", *[f"%MAX {title}" for title in classes], "ROOM", "FREE", "MOVED",
+                  "SHARDS"]),
         [[f"{aim} ({name})" if aim == plan.aim else aim,
           *[format_percent((found.classes or {}).get(title)) for title in classes],
-          format_change(found.room_gain_bytes), format_bytes(found.bytes or 0), str(found.moves)]
+          format_change(found.room_gain_bytes), format_change(found.data_pools_gain_bytes),
+          format_bytes(found.bytes or 0), str(found.moves)]
          for aim, found in aims.items() if found.state == READY])
-    planning = [aim for aim, found in aims.items() if found.state == PLANNING]
-    notes = [f"{', '.join(planning)}: being planned; ask again"] if planning else []
-    notes += [f"{aim}: could not be planned ({found.failure}); ask again"
-              for aim, found in aims.items() if found.state == FAILED]
+    notes = [f"{aim}: could not be planned ({found.failure}); ask again"
+             for aim, found in aims.items() if found.state == FAILED]
     rows = [{"aim": aim, "is_this_plan": aim == plan.aim, **found._asdict(),
              "classes": None if found.classes is None else [
                  {"device_class": title, "max_utilization": highest}

@@ -17,7 +17,8 @@ def test_a_lost_monitor_shows_within_one_round(session: Session) -> None:
     assert (status["state"], status["reason_code"]) == ("blocked", "no_monitor")
     assert [group["code"] for group in status["waiting"]] in ([], ["no_monitor"])
     # what is on its way goes on to arrive, which is not denied
-    assert status["moving"]["backfilling"] and status["progress"]["bytes_per_second"]
+    assert status["moving"]["states"][0]["state"] == "backfilling"
+    assert status["progress"]["bytes_per_second"]
     assert status["progress"]["eta_unknown_reason"] is None
 
 
