@@ -63,7 +63,7 @@ def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) ->
     """Why the cluster, an OSD, a pool or a PG is not better off; or why a PG is not on `osd`."""
     (view, age), settings = parts.required(), parts.settings()
     context = ExplainContext(
-        view, parts.balancer.status, settings,
+        view, parts.newest()[1], settings,
         parts.balancer.dispatcher.excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock())
     if osd is not None:
