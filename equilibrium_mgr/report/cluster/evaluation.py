@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...execution.execution import bytes_by_target
+from ...execution.execution import bytes_by_target, least_rounds
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
@@ -17,6 +17,7 @@ from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
+from ...settings import Settings, default_settings
 from ...snapshot import reason_codes as codes
 from ...what_if.failure import Placement
 from ..answer import CommandAnswer, Row, render_table
@@ -53,6 +54,7 @@ class Look(NamedTuple):
     view: ClusterView
     age_seconds: float                    # of the view
     space: Mapping[int, PoolSpaceNow]     # pool id → Ceph's own figures
+    settings: Settings = default_settings()
     is_look_started: bool = False         # newer figures are on their way
     #: Changes of the execution that are still to be sent; None where nothing is executed.
     wanted: Optional[Sequence[PgChange]] = None
@@ -125,6 +127,11 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     near_classes, near_pools = distances(view, plan, planned, usage)
     expected, basis = expected_time(view.rates, view.movements, dict(
         bytes_by_target(planned.changes.values()))) or (None, None)
+    rounds = least_rounds(planned.changes.values(), look.settings,
+                          view.max_misplaced_ratio * view.snapshot.object_copies)
+    if expected is not None and rounds * look.settings.sleep_interval > expected:
+        expected = rounds * look.settings.sleep_interval
+        basis = f"{plural(rounds, 'round')}, a sleep_interval each"
     left = len(plan.changes) - len(planned.changes)   # PGs that are not as the plan found them
     # what the plan rests on has changed, and not by the plan itself: a newer map is no reason
     is_outdated = not is_executing and (left > 0 or outdated_reason is not None)
