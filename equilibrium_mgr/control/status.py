@@ -102,15 +102,14 @@ class BalancerStatus(NamedTuple):
         misplaced = 1.0 if self.view is None else self.view._replace(
             misplaced_copies=summary.misplaced_copies,
             statistics_at=summary.statistics_at).misplaced_ratio
-        due = [group.code for group in self.waiting
-               if group.numbers.get("fits_ratio", -1.0) >= misplaced]
-        if not due:
-            return self
-        others = [group for group in self.waiting if group.code not in (*due, codes.NEXT_BATCH)]
-        shards = sum(group.shards for group in self.waiting if group not in others)
+        due = {codes.NEXT_BATCH, *(group.code for group in self.waiting
+                                   if group.numbers.get("fits_ratio", -1.0) >= misplaced)}
+        shards = sum(group.shards for group in self.waiting if group.code in due)
         return self._replace(
-            waiting=tuple(sorted([*others, WaitingGroup(codes.NEXT_BATCH, shards)],
-                                 key=lambda group: -group.shards)),
+            waiting=tuple(sorted([
+                *(group for group in self.waiting if group.code not in due),
+                *[WaitingGroup(codes.NEXT_BATCH, shards)] * bool(shards)],
+                key=lambda group: -group.shards)),
             reason_code=codes.NEXT_BATCH if self.reason_code in due else self.reason_code)
 
 

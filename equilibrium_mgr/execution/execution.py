@@ -5,19 +5,17 @@ which the loop and the commands replace under one lock.
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from collections import Counter
 from contextlib import contextmanager
 from itertools import chain
 from typing import (
-    Any, Callable, Collection, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
-    Sequence, Set, Tuple)
+    Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set,
+    Tuple)
 
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
-from ..settings import Settings
 from ..snapshot.model import Snapshot
 from .outcomes import DroppedChange
 
@@ -226,17 +224,6 @@ def bytes_by_target(changes: Iterable[PgChange]) -> Counter[int]:
             if osd not in change.up_before:
                 found[osd] += change.bytes_on(osd)
     return found
-
-
-def least_rounds(changes: Collection[PgChange], settings: Settings, most_copies: float) -> int:
-    """Rounds in which changes can be sent where each round's have arrived by the next.
-    `most_copies`: object copies that may be misplaced."""
-    ends = Counter((osd, osd in change.up_after) for change in changes if change.shards
-                   for osd in set(change.up_before) ^ set(change.up_after))
-    return max(math.ceil(count / most) for count, most in (
-        (sum(change.shards for change in changes), settings.max_moves_per_round),
-        (max(ends.values(), default=0), settings.max_backfills_per_osd),
-        (sum(change.shards * change.objects for change in changes), most_copies)) if most)
 
 
 class ExecutionSlot:

@@ -50,9 +50,9 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("cluster:", outage["sentence"])
         say("do:", helps)
     say("automatic:", _automatic(data, settings))
-    osds = sum(row["osds"] for row in data["classes"])
     text, since, age = str(data["state"]), data["since_at"], data["statistics_age_seconds"]
-    silent = (f"all {plural(unusable, 'OSD')}" if unusable >= osds
+    silent = (f"all {plural(unusable, 'OSD')}"
+              if unusable >= sum(row["osds"] for row in data["classes"])
               else named([f"osd.{osd}" for osd in data["stale_osds"]], _NAMED))
     text += "" if since is None else (
         f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})")
@@ -233,7 +233,6 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         view.planned(status.wanted).used))
     names = {} if snapshot is None else {p.id: p.name for p in snapshot.pools.values()}
     rejected = grouped((item.reason, pgid) for pgid, item in sorted(status.rejected.items()))
-    reported_at = None if view is None else view.statistics_at
     urgent = [] if snapshot is None or view is None or (
         settings.urgent_misplaced_ratio <= view.max_misplaced_ratio) else sorted(
             osd.id for osd in snapshot.osds.values() if osd.reaches(snapshot.backfillfull_ratio))
@@ -272,7 +271,8 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "snapshot_age_seconds": (None if snapshot is None
                                  else max(0.0, now - snapshot.taken_at)),
         "look_outdated": view is not None and (view.has_drifted or view.misplaced_ratio > 0.0),
-        "statistics_age_seconds": None if reported_at is None else max(0.0, now - reported_at),
+        "statistics_age_seconds": (None if view is None or view.statistics_at is None
+                                   else max(0.0, now - view.statistics_at)),
         "stale_osds": sorted(view.stale_osds) if view is not None else [],
         "misplaced_ratio": view.misplaced_ratio if view is not None else None,
         "too_full": [] if view is None else [

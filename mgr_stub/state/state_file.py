@@ -25,7 +25,7 @@ _XZ_MAGIC, _GZ_MAGIC = b"\xfd7zXZ\x00", b"\x1f\x8b"
 def read_state(path: str) -> Dict[str, Any]:
     """The content of a state file; StubError with one sentence if it is none. What is in it is
     checked as the cluster is built (cluster_builder.py)."""
-    loader: Any = __loader__   # of a zip, which has the demo's state, where this runs from one
+    loader: Any = globals()["__loader__"]   # of the zip, with the demo in it, where there is one
     try:
         if path.startswith(getattr(loader, "archive", "\0")):
             packed: bytes = loader.get_data(path)

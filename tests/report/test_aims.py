@@ -15,7 +15,8 @@ from equilibrium_mgr.report.answer import CommandAnswer
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
-SPACE = AimFigures("ready", {"hdd": 0.75, "ssd": 0.5}, 3 << 30, 9 << 30, 2 << 30, 17, 100, "converged")
+SPACE = AimFigures(
+    "ready", {"hdd": 0.75, "ssd": 0.5}, 3 << 30, 9 << 30, 2 << 30, 17, 100, "converged")
 
 
 def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE) -> AimComparison:

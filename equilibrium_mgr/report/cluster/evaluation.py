@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ...execution.execution import bytes_by_target, least_rounds
+from ...execution.execution import bytes_by_target
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
@@ -125,13 +125,11 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     pools = pool_rows(view, look.space, usage_now, usage)
     classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
     near_classes, near_pools = distances(view, plan, planned, usage)
-    expected, basis = expected_time(view.rates, view.movements, dict(
-        bytes_by_target(planned.changes.values()))) or (None, None)
-    rounds = least_rounds(planned.changes.values(), look.settings,
-                          view.max_misplaced_ratio * view.snapshot.object_copies)
-    if expected is not None and rounds * look.settings.sleep_interval > expected:
-        expected = rounds * look.settings.sleep_interval
-        basis = f"{plural(rounds, 'round')}, a sleep_interval each"
+    by_bytes = expected_time(view.rates, view.movements, dict(
+        bytes_by_target(planned.changes.values())))
+    rounds = _least_rounds(planned.changes.values(), look)
+    expected, basis = (None, None) if by_bytes is None else max(by_bytes, (
+        rounds * look.settings.sleep_interval, f"{plural(rounds, 'round')}, a sleep_interval each"))
     left = len(plan.changes) - len(planned.changes)   # PGs that are not as the plan found them
     # what the plan rests on has changed, and not by the plan itself: a newer map is no reason
     is_outdated = not is_executing and (left > 0 or outdated_reason is not None)
@@ -149,14 +147,11 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     else:
         text = f"{name} ({aim}, {when}{age}): {content}"
     text += f", about {format_duration(expected)} ({basis})" if expected is not None else ""
-    changes: List[List[str]] = []
-    for row in pools:
-        free, later = row["free_bytes"], row["planned_free_bytes"]
-        change = later - free if free is not None and later is not None else None
-        changes.append([
-            row["name"], str(row["id"]), format_known(row["stored"]), format_known(free),
-            format_known(later), format_change(change), format_osd(row["planned_limiting_osd"]),
-            format_known(row["best_free_bytes"])])
+    changes = [[
+        row["name"], str(row["id"]), format_known(row["stored"]), format_known(free),
+        format_known(later), format_change(None if None in (free, later) else later - free),
+        format_osd(row["planned_limiting_osd"]), format_known(row["best_free_bytes"])]
+        for row in pools for free, later in [(row["free_bytes"], row["planned_free_bytes"])]]
     aims, aim_lines = _aims(name, plan, comparison) if with_aims and is_search else ([], [])
     parts = [[*wrap("plan ", text, 5), look.line(),
               *room_lines(usage_now.room, usage.room, f"with {name}")],
@@ -186,6 +181,18 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
         "distance": {"classes": near_classes, "pools": near_pools},
         "certificates": None if bounds is None or not is_search else (
             certificates_json(bounds, near_classes))}, _joined(parts))
+
+
+def _least_rounds(changes: Collection[PgChange], look: Look) -> int:
+    """In which changes can be sent where what each round sends has arrived by the next."""
+    settings, view = look.settings, look.view
+    ends = Counter((osd, osd in change.up_after) for change in changes if change.shards
+                   for osd in set(change.up_before) ^ set(change.up_after))
+    return max(math.ceil(count / most) for count, most in (
+        (sum(change.shards for change in changes), settings.max_moves_per_round),
+        (max(ends.values(), default=0), settings.max_backfills_per_osd),
+        (sum(change.shards * change.objects for change in changes),
+         view.max_misplaced_ratio * view.snapshot.object_copies)) if most)
 
 
 def _with_histograms(view: ClusterView, classes: Sequence[Row],
