@@ -51,6 +51,8 @@ _KEPT_OF_PG = frozenset((
     "pgid", "state", "version", "reported_epoch", "log_start", "ondisk_log_start", "log_size",
     "ondisk_log_size", "up_primary", "acting_primary", "blocked_by", "stat_sum"))
 _DROPPED_OF_OSD = frozenset(("network_ping_times", "hb_peers", "alerts", "op_queue_age_hist"))
+_NO_KEY = ("; run this with sudo or in 'cephadm shell', or name what 'ceph' lacks here:"
+           " CEPH_ARGS='--conf FILE --id NAME --keyring FILE'")
 _OTHER_FORM = "this Ceph answers in another form than Ceph 16 to 20 do"
 #: Sections of options; another names a daemon or a client.
 _SECTION = re.compile(r"global|mon|mgr|osd|osd\.\d+")
@@ -219,7 +221,8 @@ def _ask(command: str, say: Callable[[str], None]) -> Any:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
         denied = any(word in said[-1] for word in ("denied", "EACCES", "EPERM"))
         raise StubError(errno.EACCES if denied else errno.EIO, f"'ceph {command}' fails: {said[-1]}"
-                        + ("; the key needs: mon 'allow r' mgr 'allow r'" if denied else ""))
+                        + (_NO_KEY if re.search("keyring|conf_read_file", " ".join(said)) else
+                           "; the key needs: mon 'allow r' mgr 'allow r'" if denied else ""))
     try:
         return json.loads(done.stdout)
     except (ValueError, RecursionError):

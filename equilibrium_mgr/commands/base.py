@@ -81,7 +81,7 @@ class ModuleParts(NamedTuple):
         """What figures rest on, of now and with a kept plan, or with what is being executed."""
         is_started, execution = self.request_if_old(), self.balancer.execution
         view, age = self.required(plan)
-        return Look(view, age, self.gateway.pool_space(), is_started, plan.changes
+        return Look(view, age, self.gateway.pool_space(), self.settings(), is_started, plan.changes
                     if plan is not None else None if execution is None else execution.wanted)
 
     def required(self, plan: Optional[Plan] = None) -> Tuple[ClusterView, float]:

@@ -10,7 +10,7 @@ from typing import Optional
 
 from ..control.balancing_scope import plan_options
 from ..plan.model import BALANCE
-from ..plan_service.plan_service import FailureAnswer, FailureQuestion
+from ..plan_service.plan_service import PLANNING, FailureAnswer, FailureQuestion
 from ..report.answer import (
     CommandAnswer, CommandError, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
 from ..report.cluster.cluster_tables import (
@@ -63,7 +63,7 @@ def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) ->
     """Why the cluster, an OSD, a pool or a PG is not better off; or why a PG is not on `osd`."""
     (view, age), settings = parts.required(), parts.settings()
     context = ExplainContext(
-        view, parts.balancer.status, settings,
+        view, parts.newest()[1], settings,
         parts.balancer.dispatcher.excluded(view.snapshot, settings),
         parts.gateway.max_pg_shards(), parts.clock())
     if osd is not None:
@@ -219,6 +219,10 @@ def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
     head, look = parts.plan_store.heads().get(name), parts.look(plan)
     comparison = None if not aims or plan.kind != BALANCE else parts.plan_service.compare(
         name, plan_options(settings, parts.gateway.crush()), settings.max_plan_seconds)
+    planning = [] if comparison is None else [
+        aim for aim, found in comparison.aims.items() if found.state == PLANNING]
+    if planning:
+        raise CommandError(errno.EAGAIN, f"{', '.join(planning)}: being planned; ask again")
     created = head.created_at if head is not None else None
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,

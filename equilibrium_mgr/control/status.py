@@ -80,7 +80,7 @@ class BalancerStatus(NamedTuple):
         """
         empty = summary.without_pgs if self.view is not None and _is_same_map(
             self.view.snapshot, summary) else frozenset()
-        now = self._replace(drains=self.drains.as_of(summary.epoch, empty))
+        now = self._due(summary)._replace(drains=self.drains.as_of(summary.epoch, empty))
         then = self.decided_on
         if then is None or self.state not in (BALANCED, STUCK) or (
                 limits(then) == limits(summary)
@@ -94,6 +94,23 @@ class BalancerStatus(NamedTuple):
             state=WAITING, reason_code=codes.SETTLING, reason=reason, reason_numbers={},
             refusals=None, since_at=None,
             waiting=(WaitingGroup(codes.SETTLING, shards, reason=reason),) if shards else ())
+
+
+    def _due(self, summary: ClusterSummary) -> BalancerStatus:
+        """What waited for the misplaced limit at the last round, and fits below it by now, waits
+        for the next round alone."""
+        misplaced = 1.0 if self.view is None else self.view._replace(
+            misplaced_copies=summary.misplaced_copies,
+            statistics_at=summary.statistics_at).misplaced_ratio
+        due = {codes.NEXT_BATCH, *(group.code for group in self.waiting
+                                   if group.numbers.get("fits_ratio", -1.0) >= misplaced)}
+        shards = sum(group.shards for group in self.waiting if group.code in due)
+        return self._replace(
+            waiting=tuple(sorted([
+                *(group for group in self.waiting if group.code not in due),
+                *[WaitingGroup(codes.NEXT_BATCH, shards)] * bool(shards)],
+                key=lambda group: -group.shards)),
+            reason_code=codes.NEXT_BATCH if self.reason_code in due else self.reason_code)
 
 
 def _is_same_map(snapshot: Snapshot, summary: ClusterSummary) -> bool:

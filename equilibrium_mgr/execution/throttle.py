@@ -527,6 +527,8 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
     limit = most / max(1, state.snapshot.object_copies)
     numbers = {"misplaced_copies": state.misplaced_copies, "copies": copies,
                "limit_ratio": limit, "limit": format_percent(limit),
+               # of all copies: the most that may be misplaced as it goes
+               "fits_ratio": max(0.0, allowed - copies) / max(1, state.snapshot.object_copies),
                "misplaced": _share_of_copies(state, state.misplaced_copies),
                "own": _share_of_copies(state, copies),
                "option": ("urgent_misplaced_ratio" if most > state.max_misplaced_copies

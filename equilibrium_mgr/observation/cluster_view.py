@@ -163,6 +163,8 @@ def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, fl
 
 #: Used bytes that differ by more than this ratio of an OSD are other ones.
 _DRIFT = 0.01
+#: Seconds after a look by which PGs that were sent a moment before it have peered and reported.
+_COUNTED_SECONDS = 20.0
 #: What `troubles` holds: OSDs that are down or above full_ratio, pools with inactive PGs, or with
 #: PGs that nobody has reported to this mgr, and (under 0) PGs that have no OSD for a shard.
 DOWN, FULL, INACTIVE, UNREPORTED, STRANDED = "down", "full", "inactive", "unreported", "stranded"
@@ -217,9 +219,12 @@ class ClusterView(NamedTuple):
     @property
     def misplaced_ratio(self) -> float:
         """Misplaced object copies, Ceph's count and ours that were unseen in its snapshot, as a
-        ratio of all. What that count has grown by since is what it could not show then."""
+        ratio of all. What that count has grown by since is what it could not show then; once all
+        OSDs have reported for a while it shows everything."""
         grown = max(0, self.misplaced_copies - self.snapshot.misplaced_copies)
-        copies = self.misplaced_copies + max(0, self.uncounted_copies - grown)
+        is_counted = (self.statistics_at or 0.0) > self.snapshot.taken_at + _COUNTED_SECONDS
+        copies = self.misplaced_copies + (
+            0 if is_counted else max(0, self.uncounted_copies - grown))
         return copies / self.snapshot.object_copies if self.snapshot.object_copies else 0.0
 
     @property

@@ -14,8 +14,9 @@ misplaced copies lets only a few shards move at once.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import accumulate, zip_longest
-from typing import Container, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Container, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
@@ -62,10 +63,10 @@ class MovingTotals(NamedTuple):
 
     shards: int = 0
     bytes: int = 0           # still to be copied
-    backfilling: int = 0     # shards that are being copied, by backfill or recovery
-    backfill_wait: int = 0   # all others
+    states: Sequence[Mapping[str, Any]] = ()   # as by_state
     other_shards: int = 0
     other_bytes: int = 0
+    other_states: Sequence[Mapping[str, Any]] = ()
 
 
 def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, PendingMove],
@@ -97,12 +98,23 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
 
 def moving_totals(found: Sequence[Movement]) -> MovingTotals:
     """The sums of movements."""
-    ours = [movement for movement in found if movement.origin == PLAN]
-    others = [movement for movement in found if movement.origin != PLAN]
-    running = sum(1 for movement in ours if movement.is_running)
+    ours, others = ([movement for movement in found if (movement.origin == PLAN) is is_ours]
+                    for is_ours in (True, False))
     return MovingTotals(
-        len(ours), sum(movement.left_bytes for movement in ours), running, len(ours) - running,
-        len(others), sum(movement.left_bytes for movement in others))
+        len(ours), sum(movement.left_bytes for movement in ours), by_state(ours),
+        len(others), sum(movement.left_bytes for movement in others), by_state(others))
+
+
+def by_state(found: Iterable[Movement]) -> Tuple[Mapping[str, Any], ...]:
+    """How many are in each state, JSON-ready, those that are being copied first."""
+    counts = Counter(movement.state for movement in found)
+    return tuple([{"state": state, "shards": counts[state]} for state in sorted(
+        counts, key=lambda state: (state not in RUNNING_STATES, state))])
+
+
+def states_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """': 9 backfilling, 23 backfill_wait', of what by_state returns; empty for nothing."""
+    return ": " * bool(rows) + ", ".join(f"{row['shards']} {row['state']}" for row in rows)
 
 
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:

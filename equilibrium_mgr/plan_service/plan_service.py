@@ -42,6 +42,8 @@ class PlanProgress:
 
 
 PLANNING, READY, FAILED = "planning", "ready", "failed"
+#: Pools with a smaller ratio of the data are no data pools.
+_DATA_POOL = 0.01
 
 
 class AimFigures(NamedTuple):
@@ -50,6 +52,7 @@ class AimFigures(NamedTuple):
     state: str
     classes: Optional[Dict[str, float]] = None  # device class → highest utilization, a ratio
     room_gain_bytes: Optional[int] = None       # how much more fits if all pools grow alike
+    data_pools_gain_bytes: Optional[int] = None  # growth of their free spaces, added up
     bytes: Optional[int] = None
     moves: Optional[int] = None
     osdmap_epoch: Optional[int] = None
@@ -59,9 +62,13 @@ class AimFigures(NamedTuple):
 
 def figures_of(plan: Plan) -> AimFigures:
     """The figures of a finished plan."""
+    stored = sum(space.stored_bytes for space in plan.after.pools.values())
     return AimFigures(
         READY, {name: usage.max for name, usage in plan.after.classes.items()},
-        plan.room_gained_bytes, plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
+        plan.room_gained_bytes, sum(
+            space.free_bytes - plan.before.pools[name].free_bytes
+            for name, space in plan.after.pools.items() if space.stored_bytes >= _DATA_POOL * stored
+        ), plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
 
 
 class AimComparison(NamedTuple):

@@ -202,7 +202,8 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
         return CommandAnswer(data, "nothing to freeze: no PG is remapped")
     what = (f"{plural(found.shards, 'shard')} of {plural(len(changes), 'PG')},"
             f" {format_bytes(found.bytes)}, to where they are")
-    lines = wrap("", f"nothing of {plural(found.remapped_pgs, 'remapped PG')} can be pinned"
+    lines = wrap("", f"nothing of {plural(found.remapped_pgs, 'remapped PG')} can be pinned, so no"
+                 " plan is made: they move on, but for what 'ceph osd set norebalance' holds up"
                  if not changes else f"would pin {what}" if name is None
                  else f"{name}: pins {what}", 0)
     lines += [*wrap("misplaced:", f"{format_percent(data['misplaced_ratio'])}% ->"

@@ -13,6 +13,7 @@ from ..execution.guards import changing_pg_nums
 from ..execution.outcomes import LIFTED_BY, RETRY_SECONDS
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
+from ..observation.movements import MovingTotals, states_text
 from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import (
@@ -49,9 +50,9 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("cluster:", outage["sentence"])
         say("do:", helps)
     say("automatic:", _automatic(data, settings))
-    osds = sum(row["osds"] for row in data["classes"])
     text, since, age = str(data["state"]), data["since_at"], data["statistics_age_seconds"]
-    silent = (f"all {plural(unusable, 'OSD')}" if unusable >= osds
+    silent = (f"all {plural(unusable, 'OSD')}"
+              if unusable >= sum(row["osds"] for row in data["classes"])
               else named([f"osd.{osd}" for osd in data["stale_osds"]], _NAMED))
     text += "" if since is None else (
         f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})")
@@ -73,10 +74,10 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     moving = data["moving"]
     shards, others = moving["shards"] or 0, moving["other_shards"] or 0
     if shards or others:
-        say("moving:", f"{plural(shards, 'shard')}, {format_bytes(moving['bytes'] or 0)}:"
-            f" {moving['backfilling']} backfilling, {moving['backfill_wait']} backfill_wait;"
-            f" {others} not ours"
-            + (f", {format_bytes(moving['other_bytes'] or 0)}" if others else ""))
+        say("moving:", f"{plural(shards, 'shard')}, {format_bytes(moving['bytes'])}"
+            f"{states_text(moving['states'])}; {others} not ours" + (
+                f", {format_bytes(moving['other_bytes'])}{states_text(moving['other_states'])}"
+                if others else ""))
     if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
         limits = data["limits"]
         text = (f"{format_percent(data['misplaced_ratio'])}%"
@@ -232,7 +233,6 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         view.planned(status.wanted).used))
     names = {} if snapshot is None else {p.id: p.name for p in snapshot.pools.values()}
     rejected = grouped((item.reason, pgid) for pgid, item in sorted(status.rejected.items()))
-    reported_at = None if view is None else view.statistics_at
     urgent = [] if snapshot is None or view is None or (
         settings.urgent_misplaced_ratio <= view.max_misplaced_ratio) else sorted(
             osd.id for osd in snapshot.osds.values() if osd.reaches(snapshot.backfillfull_ratio))
@@ -271,7 +271,8 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "snapshot_age_seconds": (None if snapshot is None
                                  else max(0.0, now - snapshot.taken_at)),
         "look_outdated": view is not None and (view.has_drifted or view.misplaced_ratio > 0.0),
-        "statistics_age_seconds": None if reported_at is None else max(0.0, now - reported_at),
+        "statistics_age_seconds": (None if view is None or view.statistics_at is None
+                                   else max(0.0, now - view.statistics_at)),
         "stale_osds": sorted(view.stale_osds) if view is not None else [],
         "misplaced_ratio": view.misplaced_ratio if view is not None else None,
         "too_full": [] if view is None else [
@@ -287,8 +288,8 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                    "max_transit_ratio": settings.max_transit_ratio,
                    "max_moves_per_round": settings.max_moves_per_round,
                    "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items},
-        "moving": view.moving._asdict() if view is not None else dict.fromkeys((
-            "shards", "bytes", "backfilling", "backfill_wait", "other_shards", "other_bytes")),
+        "moving": (view.moving._asdict() if view is not None
+                   else dict.fromkeys(MovingTotals._fields)),
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,
         "progress": _progress(status, now),

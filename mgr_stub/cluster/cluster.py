@@ -47,7 +47,8 @@ class Cluster:
     pgs: Dict[str, Pg]
     usage: Dict[int, OsdUsage]
     pool_usage: PoolUsage
-    #: Keys of the state file that the simulation passes on unchanged (versions, pg_dump totals...).
+    #: Keys of the state file that the simulation passes on unchanged (pg_dump totals...), and what
+    #: the mgr's version says of its origin.
     extras: Dict[str, Any]
     #: True if PGs peer as Ceph's do: those with a whole log are recovered (log_recovery.py), not
     #: backfilled, and the lowest id leads where the first of `up` is new.

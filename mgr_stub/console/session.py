@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import shlex
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, List, Optional, Type
 
@@ -53,7 +54,11 @@ class Session:
         name = path or DEMO_STATE
         state = read_state(name)
         release = release or release_of(state.get("versions") or {})
-        simulation = Simulation(build_cluster(state, release, name))
+        cluster = build_cluster(state, release, name)
+        if path:
+            cluster.extras["origin"] = time.strftime(
+                "from a state file of %Y-%m-%d %H:%M UTC", time.gmtime(cluster.clock()))
+        simulation = Simulation(cluster)
         try:
             for option in state.get("config_dump", ()):
                 simulation.config.set(option["section"], option["name"], option["value"])

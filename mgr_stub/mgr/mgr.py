@@ -41,7 +41,8 @@ class Mgr:
         self.process = MgrProcess()
         self.release = simulation.cluster.release
         number, self.release_name = SIMULATED_RELEASES[self.release]
-        self.version = f"ceph version {number} (simulated) {self.release_name} (stable)"
+        self.version = (f"ceph version {number} ({self.cluster.extras.get('origin', 'simulated')})"
+                        f" {self.release_name} (stable)")
         self.balancer = BuiltinBalancer(simulation.config, self.release, self.module_option)
         #: Its maps at the moment the connection to the monitors was lost; None while connected.
         self._last_maps: Optional[Tuple[OsdMap, CrushMap]] = None

@@ -6,6 +6,7 @@ from typing import Any, Dict
 import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
+from tests.readme.blocks import HANDBOOK
 from tests.commands.conftest import demo_state, open_session, session  # noqa: F401
 
 from equilibrium_mgr.execution.throttle import CHECKS
@@ -63,3 +64,7 @@ def test_every_check_of_the_throttle_is_shown(session: Session) -> None:   # noq
     rows = ask(session, "explain 2.1f 14")["checks"]
     assert len([row for row in rows if row["stage"] == SENDER]) == len(CHECKS) - len(OF_BATCH) + 1
     assert set(OF_BATCH) < {check.__name__ for check in CHECKS}
+    page = (HANDBOOK / "troubleshooting.md").read_text(encoding="utf-8").partition("| check |")[2]
+    told = [name for line in page.partition("\n\n")[0].split("\n")[2:]
+            for name in line.split("|")[1].strip().split(", ")]
+    assert len(told) == len(set(told)) and set(told) == {*(row["check"] for row in rows), "plan"}

@@ -10,7 +10,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.observation.movements import (
-    CRUSH, PG_NUM, PLAN, RECOVERY, UPMAP, Movement, MovingTotals)
+    CRUSH, PG_NUM, PLAN, RECOVERY, UPMAP, Movement, MovingTotals, by_state)
 from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from equilibrium_mgr.snapshot.immovable_reasons import TO_MERGE, Immovable
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -52,20 +52,21 @@ def test_a_shard_that_a_plan_moves() -> None:
     view = view_of(moved_by_item().snapshot(), ours())
     assert view.movements == (
         Movement("1.0", 1, 0, 2, 8 * GIB, 2 * GIB, "backfilling", PLAN),)
-    assert view.moving == MovingTotals(1, 2 * GIB, 1, 0, 0, 0)
+    assert view.moving == MovingTotals(1, 2 * GIB, by_state(view.movements))
 
 
 def test_what_was_sent_and_does_not_show_yet_is_peering() -> None:
     unseen = pool_of_two().pg("1.0", [0, 1], 8 * GIB).snapshot()
     (shard,) = view_of(unseen, ours()).movements
     assert shard == Movement("1.0", 1, 0, 2, GIB, GIB, "peering", PLAN)
-    assert view_of(unseen, ours()).moving == MovingTotals(1, GIB, 0, 1, 0, 0)
+    assert view_of(unseen, ours()).moving == MovingTotals(1, GIB, by_state([shard]))
 
 
 def test_an_upmap_item_of_somebody_else() -> None:
     view = view_of(moved_by_item(WAITING).snapshot())
     assert routes(view.movements) == [(0, 2, UPMAP)]
-    assert view.moving == MovingTotals(0, 0, 0, 0, 1, 2 * GIB)
+    assert view.moving == MovingTotals(
+        0, 0, (), 1, 2 * GIB, by_state(view.movements))
 
 
 def test_after_a_failover_the_cooldown_tells_what_the_last_mgr_sent() -> None:
@@ -137,6 +138,7 @@ def test_after_a_failover_a_shard_that_is_filled_by_the_log_is_ours() -> None:
     """As osd.0 serves no more, no OSD seems to have the copy."""
     first = view_of(filled_by_log().snapshot(), sent={"1.0"})
     assert routes(first.movements) == [(0, 2, PLAN)]
+    assert first.moving.states == ({"state": "recovery_wait", "shards": 1},)
     later = view_of(filled_by_log(_BY_LOG.replace("_wait", "ing")).snapshot(), before=first)
     assert routes(later.movements) == [(0, 2, PLAN)]
 

@@ -15,7 +15,8 @@ from equilibrium_mgr.report.answer import CommandAnswer
 
 PLAN: Plan = make_plan(random_cluster(1).snapshot())._replace(
     aim="even", bounds={"hdd": 0.1234})
-SPACE = AimFigures("ready", {"hdd": 0.75, "ssd": 0.5}, 3 << 30, 2 << 30, 17, 100, "converged")
+SPACE = AimFigures(
+    "ready", {"hdd": 0.75, "ssd": 0.5}, 3 << 30, 9 << 30, 2 << 30, 17, 100, "converged")
 
 
 def comparison(space: AimFigures = SPACE, least: AimFigures = SPACE) -> AimComparison:
@@ -38,15 +39,6 @@ def aims_lines(compared: Optional[AimComparison]) -> List[str]:
     """The aims' table and the lines under it."""
     parts = evaluation_of(compared).plain.split("\n\n")
     return next(part for part in parts if part.startswith("AIM")).split("\n")
-
-
-def test_aims_that_are_being_planned() -> None:
-    planning = AimFigures("planning")
-    lines = aims_lines(comparison(planning, planning))
-    assert [line.split()[0] for line in lines[1:2]] == ["even"]
-    assert lines[2:] == ["space, least-motion: being planned; ask again"]
-    data = aims_of(comparison(planning))["space"]
-    assert data["state"] == "planning" and data["moves"] is None and data["classes"] is None
 
 
 def test_aim_that_could_not_be_planned() -> None:

@@ -11,12 +11,13 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
+from ...observation.movements import by_state, states_text
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...plan.options import osd_id
 from ...plan.usage import class_usage, share_limits
 from ...planner.bound.pool_space import PoolSpaceBound
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
-from ...snapshot.model import RUNNING_STATES, Snapshot, pg_number
+from ...snapshot.model import Snapshot, pg_number
 from ...snapshot.operator_weights import held_sentence
 from ..answer import (
     CommandAnswer, CommandError, Row, Table, limited_rows, render_table, rest_line)
@@ -240,14 +241,10 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
         format_osd(row["target"]), format_bytes(row["bytes"]), format_bytes(row["left_bytes"]),
         row["state"], row["origin"]] for row in shown])] if rows else ["nothing moves"]
     lines.append(rest_line(len(shown), len(rows), "shard"))
-    counts = Counter(shard.state for shard in shards)
-    parts = [f"{counts[state]} {state}" for state in RUNNING_STATES if counts[state]]
-    if parts and rate and everything:   # at which all of them arrive
-        parts[-1] += f" at {format_bytes(rate)}/s"
-    parts += [f"{count} {state}" for state, count in sorted(counts.items())
-              if state not in RUNNING_STATES]
-    lines += wrap("", f"{plural(len(shards), 'shard')}, {format_bytes(left)} left:"
-                  f" {', '.join(parts)}", 0) if shards else ()
+    running = sum(shard.is_running for shard in shards)
+    at = f", at {format_bytes(rate)}/s" if running and rate and everything else ""
+    lines += wrap("", f"{plural(len(shards), 'shard')}, {format_bytes(left)} left{at}"
+                  f"{states_text(by_state(shards))}", 0) if shards else ()
     if waiting_shards and everything:
         lines += wrap("", f"{plural(waiting_shards, 'planned shard')} not sent yet;"
                       " 'ceph equilibrium status' tells why", 0)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...execution.execution import bytes_by_target
 from ...gateway.cluster_summary import PoolSpaceNow
@@ -12,11 +12,12 @@ from ...observation.movements import expected_time
 from ...plan.model import BALANCE, PgChange, Plan, Usage
 from ...plan.options import AIMS
 from ...plan.usage import class_usage
-from ...plan_service.plan_service import FAILED, PLANNING, READY, AimComparison, figures_of
+from ...plan_service.plan_service import FAILED, READY, AimComparison, figures_of
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
+from ...settings import Settings, default_settings
 from ...snapshot import reason_codes as codes
 from ...what_if.failure import Placement
 from ..answer import CommandAnswer, Row, render_table
@@ -53,6 +54,7 @@ class Look(NamedTuple):
     view: ClusterView
     age_seconds: float                    # of the view
     space: Mapping[int, PoolSpaceNow]     # pool id → Ceph's own figures
+    settings: Settings = default_settings()
     is_look_started: bool = False         # newer figures are on their way
     #: Changes of the execution that are still to be sent; None where nothing is executed.
     wanted: Optional[Sequence[PgChange]] = None
@@ -123,8 +125,11 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     pools = pool_rows(view, look.space, usage_now, usage)
     classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
     near_classes, near_pools = distances(view, plan, planned, usage)
-    expected, basis = expected_time(view.rates, view.movements, dict(
-        bytes_by_target(planned.changes.values()))) or (None, None)
+    by_bytes = expected_time(view.rates, view.movements, dict(
+        bytes_by_target(planned.changes.values())))
+    rounds = _least_rounds(planned.changes.values(), look)
+    expected, basis = (None, None) if by_bytes is None else max(by_bytes, (
+        rounds * look.settings.sleep_interval, f"{plural(rounds, 'round')}, a sleep_interval each"))
     left = len(plan.changes) - len(planned.changes)   # PGs that are not as the plan found them
     # what the plan rests on has changed, and not by the plan itself: a newer map is no reason
     is_outdated = not is_executing and (left > 0 or outdated_reason is not None)
@@ -142,14 +147,11 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     else:
         text = f"{name} ({aim}, {when}{age}): {content}"
     text += f", about {format_duration(expected)} ({basis})" if expected is not None else ""
-    changes: List[List[str]] = []
-    for row in pools:
-        free, later = row["free_bytes"], row["planned_free_bytes"]
-        change = later - free if free is not None and later is not None else None
-        changes.append([
-            row["name"], str(row["id"]), format_known(row["stored"]), format_known(free),
-            format_known(later), format_change(change), format_osd(row["planned_limiting_osd"]),
-            format_known(row["best_free_bytes"])])
+    changes = [[
+        row["name"], str(row["id"]), format_known(row["stored"]), format_known(free),
+        format_known(later), format_change(None if None in (free, later) else later - free),
+        format_osd(row["planned_limiting_osd"]), format_known(row["best_free_bytes"])]
+        for row in pools for free, later in [(row["free_bytes"], row["planned_free_bytes"])]]
     aims, aim_lines = _aims(name, plan, comparison) if with_aims and is_search else ([], [])
     parts = [[*wrap("plan ", text, 5), look.line(),
               *room_lines(usage_now.room, usage.room, f"with {name}")],
@@ -179,6 +181,18 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
         "distance": {"classes": near_classes, "pools": near_pools},
         "certificates": None if bounds is None or not is_search else (
             certificates_json(bounds, near_classes))}, _joined(parts))
+
+
+def _least_rounds(changes: Collection[PgChange], look: Look) -> int:
+    """In which changes can be sent where what each round sends has arrived by the next."""
+    settings, view = look.settings, look.view
+    ends = Counter((osd, osd in change.up_after) for change in changes if change.shards
+                   for osd in set(change.up_before) ^ set(change.up_after))
+    return max(math.ceil(count / most) for count, most in (
+        (sum(change.shards for change in changes), settings.max_moves_per_round),
+        (max(ends.values(), default=0), settings.max_backfills_per_osd),
+        (sum(change.shards * change.objects for change in changes),
+         view.max_misplaced_ratio * view.snapshot.object_copies)) if most)
 
 
 def _with_histograms(view: ClusterView, classes: Sequence[Row],
@@ -257,22 +271,23 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
 
 def _aims(name: str, plan: Plan,
           comparison: Optional[AimComparison]) -> Tuple[List[Row], List[str]]:
-    """The plan and those compared with it: one dictionary for each aim, null until it is computed,
-    and the table of them with notes about those without figures. ROOM: how much more fits then if
-    all pools grow alike. An aim that this release does not know comes last."""
+    """The plan and those compared with it: one dictionary for each aim, null where it could not be
+    computed, and the table of them with notes about these. ROOM: how much more fits then if all
+    pools grow alike; FREE: how much more into the data pools, added up. An aim that this release
+    does not know comes last."""
     known = {**(comparison.aims if comparison is not None else {}), plan.aim: figures_of(plan)}
     aims = {aim: known[aim] for aim in [*AIMS, plan.aim] if aim in known}
     classes = list(plan.after.classes)
     table = render_table(
-        "|".join(["AIM<", *[f"%MAX {title}" for title in classes], "ROOM", "MOVED", "SHARDS"]),
+        "|".join(["AIM<", *[f"%MAX {title}" for title in classes], "ROOM", "FREE", "MOVED",
+                  "SHARDS"]),
         [[f"{aim} ({name})" if aim == plan.aim else aim,
           *[format_percent((found.classes or {}).get(title)) for title in classes],
-          format_change(found.room_gain_bytes), format_bytes(found.bytes or 0), str(found.moves)]
+          format_change(found.room_gain_bytes), format_change(found.data_pools_gain_bytes),
+          format_bytes(found.bytes or 0), str(found.moves)]
          for aim, found in aims.items() if found.state == READY])
-    planning = [aim for aim, found in aims.items() if found.state == PLANNING]
-    notes = [f"{', '.join(planning)}: being planned; ask again"] if planning else []
-    notes += [f"{aim}: could not be planned ({found.failure}); ask again"
-              for aim, found in aims.items() if found.state == FAILED]
+    notes = [f"{aim}: could not be planned ({found.failure}); ask again"
+             for aim, found in aims.items() if found.state == FAILED]
     rows = [{"aim": aim, "is_this_plan": aim == plan.aim, **found._asdict(),
              "classes": None if found.classes is None else [
                  {"device_class": title, "max_utilization": highest}

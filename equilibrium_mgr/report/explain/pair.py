@@ -130,16 +130,16 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
         [one not in after for after in planned],
         min(map(_ORDER.index, answers[one][0]), default=len(_ORDER)), answers[one][2]),
         default=None)
-    refused = {*pg_refusals(pg, context.options), context.excluded.codes.get(pg.pgid, ""),
-               *(answers[source][0] if source is not None else
-                 (codes.HOLDS_SHARD,) if osd.id in pg.up else
-                 (codes.TARGET_UNAVAILABLE,) if osd.unusable_reason() else ())}
     sources = [one for one, (why, _, _) in answers.items()
                if codes.FAILURE_DOMAIN not in why and codes.HOLDS_SHARD not in why]
     figures = _planner_figures(pg, osd, source, sources, census, context)
-    _, full, most = figures.get("fill_limit", _NOTHING)
-    if full is not None and most is not None and full > most:
-        refused.add(codes.FILL_LIMIT)   # as well, where the OSD's share is lower
+    refused = {*pg_refusals(pg, context.options), context.excluded.codes.get(pg.pgid, ""),
+               *(answers[source][0] if source is not None else
+                 (codes.HOLDS_SHARD,) if osd.id in pg.up else
+                 (codes.TARGET_UNAVAILABLE,) if osd.unusable_reason() else ()),
+               # as well, where the OSD's share is lower
+               *(codes.FILL_LIMIT for _, full, most in (figures.get("fill_limit", _NOTHING),)
+                 if full is not None and most is not None and full > most)}
     rows = [_row(PLANNER, check, figure, next((
         code for code in _ASKED[check] if code in refused), ""), "",
         figure[0].split()[0] if check == "scope" else "") for check, figure in figures.items()]
@@ -154,11 +154,10 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
         OFF, BLOCKED, WAITING) else _row(
             SENDER, "state", (f"{status.state}: {status.reason}", None, None), status.reason_code))
     shown = _sender_figures(candidate, state)
-    for check in binding_checks(candidate):
-        if check.__name__ not in OF_BATCH:
-            verdict, (name, figure) = check(state, candidate), shown[check.__name__]
-            rows.append(_row(SENDER, name, figure) if verdict is None else _row(
-                SENDER, name, figure, verdict.code, verdict.reason, verdict.option))
+    rows += [_row(SENDER, name, figure) if verdict is None else _row(
+        SENDER, name, figure, verdict.code, verdict.reason, verdict.option)
+        for check in binding_checks(candidate) if check.__name__ not in OF_BATCH
+        for (name, figure), verdict in ((shown[check.__name__], check(state, candidate)),)]
     code = answers[source][1]
     rows.append(_row(GAIN, "evenness", (
         f"osd.{source} from {format_percent(move.source_before)}% to"

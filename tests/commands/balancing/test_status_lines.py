@@ -17,7 +17,8 @@ def test_a_lost_monitor_shows_within_one_round(session: Session) -> None:
     assert (status["state"], status["reason_code"]) == ("blocked", "no_monitor")
     assert [group["code"] for group in status["waiting"]] in ([], ["no_monitor"])
     # what is on its way goes on to arrive, which is not denied
-    assert status["moving"]["backfilling"] and status["progress"]["bytes_per_second"]
+    assert status["moving"]["states"][0]["state"] == "backfilling"
+    assert status["progress"]["bytes_per_second"]
     assert status["progress"]["eta_unknown_reason"] is None
 
 
@@ -36,6 +37,20 @@ def test_balanced_far_above_the_bound_says_what_is_left_out(session: Session) ->
     assert hdd["max_utilization"] - hdd["bound_utilization"] > 0.01
     assert status["state"] in ("balanced", "stuck")
     assert "pool_ids leaves out" in status["reason"]
+
+
+def test_what_fits_below_the_misplaced_limit_by_now_waits_for_the_next_round(
+        session: Session) -> None:
+    """Each batch has arrived long before the next may go."""
+    run(session, "config set mgr mgr/equilibrium/max_misplaced_ratio 0.01", "sim backfill rate 10G",
+        "equilibrium optimize p", "equilibrium execute p", "sim run 65s")
+    assert ask(session, "status")["waiting"][0]["code"] == "misplaced_limit"
+    run(session, "sim run 40s")
+    status = ask(session, "status")
+    assert [group["code"] for group in status["waiting"]] == ["next_batch"]
+    assert status["misplaced_ratio"] == 0.0 and "for the next round" in status["reason"]
+    assert status["action"] == "nothing; it ends by itself with the next batch (sleep_interval)"
+    assert "misplaced limit" not in run(session, "equilibrium explain")
 
 
 @pytest.mark.parametrize("begin", [

@@ -64,3 +64,13 @@ def test_the_eta_is_within_0_5_to_2_of_the_truth_from_10_to_90_per_cent(
             least, most = progress.eta_range_at
             inside += least <= end <= most
     assert asked > 10 and inside >= 0.75 * asked
+
+
+def test_what_arrives_at_once_takes_its_rounds(session: Session) -> None:
+    run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 1")
+    optimize(session, "p cephfs_metadata --aim even")
+    known, begin = ask(session, "eval p"), session.clock.now
+    run(session, "equilibrium execute p")
+    executed(session, 10)
+    assert known["expected_seconds"] == pytest.approx(session.clock.now - begin, rel=0.15)
+    assert known["expected_from"] == "9 rounds, a sleep_interval each"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any, List
 
 import pytest
 
+from equilibrium_mgr.runtime.formatting import format_bytes
 from mgr_stub.console.session import Session
 
 from ..asking import ask, optimize, refused, run
@@ -47,6 +49,22 @@ def test_what_is_not_asked_for_is_neither_planned_nor_told(session: Session) -> 
     assert {key: told[key] for key in effect if key not in ("now", "age_seconds")} == {
         key: effect[key] for key in effect if key not in ("now", "age_seconds")}
     assert asked == ["space", "even", "least-motion"]
+
+
+def test_other_aims_are_asked_for_again_until_all_are_planned(
+        session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    optimize(session)
+    with monkeypatch.context() as held:
+        held.setattr(session.host.jobs, "run_pending", lambda: 0)
+        assert refused(session, "equilibrium eval p --aims") == (
+            -errno.EAGAIN, "even, least-motion: being planned; ask again")
+    run(session, "sim run 1s")
+    told = ask(session, "eval p --aims")
+    gains = [row["planned_free_bytes"] - row["free_bytes"] for row in told["pools"]
+             if row["stored"] >= 0.01 * sum(pool["stored"] for pool in told["pools"])]
+    assert told["aims"][0]["data_pools_gain_bytes"] == sum(gains) and len(gains) == 4
+    table = run(session, "equilibrium eval p --aims").split("AIM ")[1].split("\n")
+    assert "  ROOM      FREE " in table[0] and f" +{format_bytes(sum(gains))} " in table[1]
 
 
 @pytest.mark.parametrize("line", ["eval --aims", "eval vms --aims"])

@@ -65,6 +65,18 @@ def test_what_goes_on_is_told_with_its_reason(expanded: Session) -> None:
     assert "go on:" in run(expanded, "equilibrium freeze --dry-run")
 
 
+def test_where_nothing_can_be_pinned_it_says_what_goes_on(
+        open_session: Callable[..., Session]) -> None:
+    session = open_session(18)
+    run(session, "sim flag set norebalance", "sim osd out 3", "sim run 1m")
+    answer = looked_at(session, "freeze --dry-run")
+    assert answer["pinned_pgs"] == 0 < answer["remapped_pgs"]
+    assert " ".join(run(session, "equilibrium freeze").split()).startswith(
+        f"nothing of {answer['remapped_pgs']} remapped PGs can be pinned, so no plan is made: they"
+        " move on, but for what 'ceph osd set norebalance' holds up misplaced:")
+    assert ask(session, "ls")["plans"] == []
+
+
 def test_nothing_else_may_be_executed_meanwhile(expanded: Session) -> None:
     run(expanded, "equilibrium optimize p", "equilibrium execute p")
     rc, err = refused(expanded, "equilibrium freeze")

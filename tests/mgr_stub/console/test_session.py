@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -129,10 +130,17 @@ class TestCommandLine:
         assert seen.out == ""
         assert seen.err == f"Error ENOENT: {tmp_path}/none.xz: no such state file\n"
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "mgr_stub", *arguments], cwd=ROOT, text=True,
+def run(*arguments: str, cwd: Path = ROOT, path: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "mgr_stub", *arguments], cwd=cwd, text=True,
                           capture_output=True, timeout=120, check=False,
-                          env={**os.environ, "PYTHONHASHSEED": "random"})
+                          env={**os.environ, "PYTHONHASHSEED": "random", "PYTHONPATH": path})
+
+
+def test_the_demo_cluster_is_read_from_a_zip(tmp_path: Path) -> None:
+    zips = [shutil.make_archive(str(tmp_path / name), "zip", ROOT, name)
+            for name in ("mgr_stub", "equilibrium_mgr")]
+    result = run("-c", "equilibrium status", cwd=tmp_path, path=os.pathsep.join(zips))
+    assert (result.returncode, result.stderr) == (0, "") and "automatic:" in result.stdout
 
 
 def test_demo() -> None:

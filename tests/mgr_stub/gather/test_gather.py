@@ -41,6 +41,14 @@ def test_commands_are_named_and_the_file_plans(ceph: Ceph, capsys: Any, name: st
     assert plan_of(ceph.out / name, capsys)[0].endswith(f"osdmap epoch {epoch}:")
 
 
+def test_the_page_says_that_it_is_from_a_file_and_of_when(ceph: Ceph, capsys: Any) -> None:
+    stamp = ceph.state()["timestamp"]
+    assert main(["--state", str(ceph.out / "read.json"), "-c", "equilibrium report"]) == 0
+    page = capsys.readouterr().out
+    assert f"(from a state file of {stamp[:10]} {stamp[11:16]} UTC)" in page
+    assert "simulated" not in page
+
+
 def test_release_and_options_are_those_of_the_cluster(ceph: Ceph) -> None:
     assert ceph.gather() == 0
     session = Session.from_state(str(ceph.out / "state.json"), release=None)
@@ -130,6 +138,12 @@ DENIED = """echo 'Error EACCES: access denied: does your client key have mgr cap
     ("pg dump", DENIED, "mgr caps?; the key needs: mon 'allow r' mgr 'allow r'"),
     ("osd dump", "echo a; echo; echo '[errno 2] error connecting to the cluster' >&2; exit 1",
      "'ceph osd dump' fails: [errno 2] error connecting to the cluster"),
+    ("versions", "echo 'Error initializing cluster client: ObjectNotFound(error calling"
+     " conf_read_file)' >&2; exit 1", f"conf_read_file){gather._NO_KEY}"),
+    ("versions", "echo '-1 auth: unable to find a keyring on /etc/ceph/keyring' >&2;"
+     " echo '[errno 13] RADOS permission denied (error connecting to the cluster)' >&2; exit 13",
+     f"'ceph versions' fails: [errno 13] RADOS permission denied (error connecting to the cluster)"
+     f"{gather._NO_KEY}"),
     ("osd dump", "exit 5", "'ceph osd dump' fails: no message"),
     ("df detail", "echo RAW STORAGE", "does not answer in JSON: 'RAW STORAGE'"),
     ("osd crush dump", "exit 0", "does not answer in JSON: ''"),

@@ -446,8 +446,9 @@ def t5_state(session: Session, ours: UnderWay, status: Dict[str, Any],
         yield "a plan is under way"
     if state == "balanced" and ours.moves:
         yield f"{len(ours.moves)} of our moves are on their way"
-    if state == "throttled" and status["moving"]["backfilling"]:
-        yield f"{status['moving']['backfilling']} of our shards are being copied"
+    if state == "throttled" and any(
+            row["state"] in ("backfilling", "recovering") for row in status["moving"]["states"]):
+        yield f"of our shards are being copied: {status['moving']['states']}"
     if state == "balanced" and not status["reason"]:
         yield "no reason is given"
 
