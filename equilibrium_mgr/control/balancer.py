@@ -312,6 +312,8 @@ class Balancer:
                  for row in {row.pgid: row for row in sent}.values() if row.shards}, corrections,
                 {row.pgid: (row.at, {osd for _, osd in set(row.before) - set(row.after)})
                  for row in sent if row.takes_back})
+            self.dispatcher.made_way.restore(
+                {row.pgid: row.at for row in sent if row.kind == UNDO and not row.shards})
             # what OSDs withhold they may withhold since long ago
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
@@ -466,7 +468,7 @@ class Balancer:
         if not pgids:
             return snapshot
         changes = cancel_plan(
-            snapshot, self._journal.changes.rows(execution.started_at), lambda row: (
+            _undrained(snapshot), self._journal.changes.rows(execution.started_at), lambda row: (
                 row.pgid in pgids and row.plan == execution.name
                 and row.at >= execution.started_at)).plan.changes
         again = [change._replace(
@@ -484,6 +486,7 @@ class Balancer:
             change for change in again
             if sent.snapshot.upmap_items.get(change.pgid, ()) == items.get(change.pgid)])
         execution.apply(ExecutionUpdate(taken_back=made_way.sent))
+        self.dispatcher.made_way.start([change.pgid for change in made_way.sent], now)
         self._journal.record_sent(-made_way.sent_moves, -made_way.sent_bytes)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         return sent.snapshot
@@ -498,9 +501,8 @@ class Balancer:
             return snapshot
         rows = self._journal.changes.rows()
         seen = with_holders_of_log(snapshot, rows, pgids)
-        plan = cancel_plan(seen._replace(osds={   # of a drained one, too
-            osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()}),
-            rows, lambda row: row.pgid in pgids and not row.takes_back).plan
+        plan = cancel_plan(_undrained(seen), rows,
+                           lambda row: row.pgid in pgids and not row.takes_back).plan
         execution = Execution("", [   # where an OSD is to lose it that does not hold it
             change for change in plan.changes for pg in (seen.pgs[change.pgid],)
             if not set(change.up_before) - set(change.up_after) <= {
@@ -777,6 +779,12 @@ class Balancer:
         if outcome.state != WAITING:   # what waits for pg_cooldown goes on by itself
             self._journal.end(self.drains.ending_of(outcome), self._clock(), view)
         return outcome
+
+
+def _undrained(snapshot: Snapshot) -> Snapshot:
+    """The snapshot for taking back what was sent, to OSDs that are drained, too."""
+    return snapshot._replace(osds={
+        osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()})
 
 
 def _may_arrive(snapshot: Snapshot, pgid: str, never: FrozenSet[str] = _LOST_STATES) -> bool:

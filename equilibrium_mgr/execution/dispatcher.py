@@ -19,12 +19,12 @@ from ..snapshot.immovable_reasons import NO_STATISTICS
 from ..snapshot.model import Snapshot, pg_number, pool_of
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED
 from .throttle import (
-    Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
+    STEP_SECONDS, Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Items, Rejection, excluded_pgs, held, still_rejected,
     with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
-from .guards import InactivePools, blocked_pools, changing_pg_nums, cluster_guard
+from .guards import InactivePools, blocked_pools, cluster_guard
 from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
@@ -67,6 +67,7 @@ class UpmapDispatcher:
         self.pending = PendingMoves()
         self.cooldown = Cooldown()
         self.given_up = Cooldown()   # PGs whose changes have waited too long
+        self.made_way = Cooldown()   # PGs taken back before they moved, for steps of pg_num
         self.backoff = Backoff()
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
@@ -135,7 +136,7 @@ class UpmapDispatcher:
         silent, now = self._gateway.silent_osds(_OLD_REPORT_SECONDS), snapshot.taken_at
         self._activating = {pg.pgid: min(self._activating.get(pg.pgid, now), now)
                             for pg in waiting if silent.isdisjoint(pg.acting[:1])}
-        for waits in (self.cooldown, self.given_up):
+        for waits in (self.cooldown, self.given_up, self.made_way):
             waits.observe(self._clock())
         for pgid, (at, osds) in self._taken_back.items():
             self._note_withheld(pgid, osds, snapshot, at)
@@ -181,13 +182,8 @@ class UpmapDispatcher:
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
         limits = self._limits(snapshot, settings, max_misplaced_ratio)._replace(
             in_flight=self.pending.entries.keys() - execution.unanswered.keys())
-        # who asks for an undo wants what has just been moved back; what has made way has not moved,
-        # and goes again once pg_num has its value
-        is_changing = bool(changing_pg_nums(snapshot))
-        if execution.kind == UNDO or execution.taken_back:
-            limits = limits._replace(cooling={
-                pgid: seconds for pgid, seconds in limits.cooling.items()
-                if (is_changing if pgid in execution.taken_back else execution.kind != UNDO)})
+        if execution.kind == UNDO:   # who asks for it wants what has just been moved back
+            limits = limits._replace(cooling={})
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
                           execution.kind)
 
@@ -199,14 +195,18 @@ class UpmapDispatcher:
 
     def _limits(self, snapshot: Snapshot, settings: Settings,
                 max_misplaced_ratio: float) -> ThrottleLimits:
+        now, moved, made_way = self._clock(), self.cooldown.moved, self.made_way.moved
         return ThrottleLimits(
             settings, max_misplaced_ratio,
             snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot),
             dict(self.pending.entries),
-            self.cooldown.seconds_left(self._clock(), settings.pg_cooldown),
+            # what has made way since it was sent has not moved
+            {pgid: left for pgid, left in self.cooldown.seconds_left(
+                now, settings.pg_cooldown).items()
+             if made_way.get(pgid, -inf) < moved.get(pgid, inf)},
             self._gateway.max_pg_shards()[1], dict(sorted(
                 [pair for item in self.rejected.values() for pair in item.withheld_by],
-                reverse=True)))
+                reverse=True)), self.made_way.seconds_left(now, STEP_SECONDS))
 
     def accept(self, execution: Execution, decision: Decision) -> None:
         """Removes the changes that a decision found done or void from the execution."""

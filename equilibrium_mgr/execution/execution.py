@@ -10,8 +10,7 @@ from collections import Counter
 from contextlib import contextmanager
 from itertools import chain
 from typing import (
-    Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set,
-    Tuple)
+    Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
@@ -140,7 +139,6 @@ class Execution:
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
-        self.taken_back: Set[str] = set()   # PGs that have made way to steps of pg_num
         self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
         self.is_compared = False  # whether its changes have been compared with the map
         self.is_recorded = False  # whether the episode under way counts it
@@ -159,7 +157,6 @@ class Execution:
         if gone:
             self._remove(gone)
         back = ExecutionUpdate(update.taken_back)
-        self.taken_back.update(change.pgid for change in back.sent)
         self.wanted = [*back.sent, *self.wanted]
         self.wanted_bytes = dict(Counter(self.wanted_bytes) + bytes_by_target(back.sent))
         self.changed_pgs += len(update.sent) + len(update.done) - len(back.sent)

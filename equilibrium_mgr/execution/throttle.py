@@ -199,6 +199,7 @@ class ThrottleLimits(NamedTuple):
     cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
     max_pg_shards: int = 0   # the most that an OSD may get; 0: no limit
     withheld_at: Mapping[int, int] = {}   # the same of OSDs that have withheld a PG
+    made_way: Collection[str] = ()   # PGs taken back less than STEP_SECONDS ago
 
 
 class Candidate(NamedTuple):
@@ -243,6 +244,7 @@ class ThrottleState:
         self.share_bytes = share_limits(snapshot)
         self.upmap_pairs = sum(map(len, snapshot.upmap_items.values()))
         self._shards: Optional[Counter[int]] = None   # OSD → PG shards, counted when needed
+        self.changing = changing_pg_nums(snapshot)
         #: OSD → the changing pool whose next steps need it
         self.needed_by_steps = _needed_by_steps(snapshot)
 
@@ -328,6 +330,9 @@ class ThrottleState:
                    self.snapshot.osds[osd].pg_shards + self.traffic.of(osd).shards_in)
 
 
+#: Seconds after which PGs that have made way to steps of pg_num may go again before these are
+#: through, and after which a merge without a step reserves no OSDs for its next pairs.
+STEP_SECONDS = 3600.0
 #: Pairs of a merge that come due before a batch arrives: by so many the mgr always lets pgp_num be
 #: ahead of pg_num.
 _PAIRS_AHEAD = 8
@@ -335,17 +340,19 @@ _PAIRS_AHEAD = 8
 
 def _needed_by_steps(snapshot: Snapshot) -> Dict[int, Pool]:
     """OSD → the pool whose pg_num changes that needs it: it has, or gets, a PG that a step moves,
-    or is to move for one of the next pairs that are merged, or one of the very next pair."""
+    or is to move for one of the next pairs that are merged, or one of the very next pair. A merge
+    that stands still needs no more than what is on its way."""
     changing = {pool.id: pool for pool in snapshot.pools.values() if pool.touched}
     needing = [pg for pg in piecewise(snapshot.in_flight().values(), _CHANGES_A_PIECE)
                if pg_number(pg.pgid) in snapshot.pools[pg.pool].touched] if changing else []
     for pool in changing.values():
-        last = pool.pg_num - 1
-        for ps in range(max(1, pool.pg_num - _PAIRS_AHEAD), pool.pg_num):
+        is_stuck = snapshot.taken_at - pool.stepped_at >= STEP_SECONDS
+        for ps in range(pool.pg_num if is_stuck else max(1, pool.pg_num - _PAIRS_AHEAD),
+                        pool.pg_num):
             pair = [snapshot.pgs[pgid] for one in (ps, merge_target(ps))
                     for pgid in (f"{pool.id}.{one:x}",)
                     if pool.touched.get(one) == TO_MERGE and pgid in snapshot.pgs]
-            if ps == last or len(pair) == 2 and pair[0].up != pair[1].up:
+            if ps == pool.pg_num - 1 or len(pair) == 2 and pair[0].up != pair[1].up:
                 needing += pair
     return {osd: changing[pg.pool] for pg in needing for osd in (*pg.up, *pg.raw, *pg.holders)}
 
@@ -473,13 +480,17 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
 
 
 def osd_is_needed_by_steps(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """An OSD that steps of pg_num need next, but for urgent relief: backfills take turns there."""
+    """An OSD that steps of pg_num need next, but for urgent relief: backfills take turns there. A
+    PG that has made way to them does so once in STEP_SECONDS, whatever pg_cooldown says."""
     osd = next((osd for osd in candidate.gains + candidate.losses + candidate.pg.acting[:1]
                 if osd in state.needed_by_steps), None)
-    if osd is None or candidate.relieves is not None:
+    if candidate.relieves is not None or osd is None and not (
+            state.changing and candidate.change.pgid in state.limits.made_way):
         return None
-    return Verdict(codes.PG_NUM_CHANGING, f"osd.{osd} is needed as pg_num of pool"
-                   f" '{state.needed_by_steps[osd].name}' changes")
+    return Verdict(
+        codes.PG_NUM_CHANGING, f"pg {candidate.change.pgid} has made way as pg_num of pool"
+        f" '{state.changing[0]}' changes" if osd is None else
+        f"osd.{osd} is needed as pg_num of pool '{state.needed_by_steps[osd].name}' changes")
 
 
 def target_is_full(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
@@ -715,16 +726,15 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
                 change.pgid not in limits.cooling):
             state.reserved.add(candidate.relieves, candidate.gains + candidate.losses,
                                candidate.copies)
-    changing = changing_pg_nums(snapshot)
     few = [change for change in found.send if change.pgid not in urgent and not takes_back(
         snapshot.pgs[change.pgid], change.up_after, snapshot.pools[pool_of(change.pgid)].erasure)
-           ] if changing else []
+           ] if state.changing else []
     # each map makes PGs peer, for which steps of pg_num wait: fewer maps, of more items each
     if len(few) == len(found.send) < len(limits.in_flight) and kind not in MOTIONLESS:
         found.send[:] = []
         found.waiting[:0] = [(change, Verdict(
-            codes.PG_NUM_CHANGING, f"as pg_num of pool '{changing[0]}' changes, more is sent when"
-            " half of what is on its way has arrived")) for change in few]
+            codes.PG_NUM_CHANGING, f"as pg_num of pool '{state.changing[0]}' changes, more is sent"
+            " when half of what is on its way has arrived")) for change in few]
     return found
 
 

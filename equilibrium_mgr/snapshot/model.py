@@ -4,6 +4,7 @@ What one round reads from the mgr: dictionaries as Ceph returns them, not yet in
 """
 from __future__ import annotations
 
+from math import inf
 from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
@@ -162,6 +163,7 @@ class Pool(NamedTuple):
     min_size: int = 1   # shards without which a PG serves no client
     #: number of a PG → what a step of pg_num or pgp_num will do to it; empty where none changes
     touched: Mapping[int, Immovable] = {}
+    stepped_at: float = inf   # seconds since the epoch: since when no step of these is seen
 
     @property
     def shape(self) -> Tuple[Any, ...]:

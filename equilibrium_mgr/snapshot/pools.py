@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from math import inf
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
@@ -13,6 +14,8 @@ from .immovable_reasons import Immovable
 from .model import PgStateCounts, Pool, Reading
 
 _ERASURE = 3
+_STEPS = ("pg_num", "pg_num_target", "pg_num_pending", "pg_placement_num",
+          "pg_placement_num_target")
 _PGS_A_PIECE = 500   # before it gives way again: less than a millisecond
 
 
@@ -28,6 +31,7 @@ class PoolReader:
     def __init__(self) -> None:
         self._crush: Optional[CrushHierarchy] = None
         self._rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
+        self._steps: Dict[Tuple[Any, ...], float] = {}   # a pool's id and _STEPS → since when
 
     def read(self, reading: Reading, crush: CrushHierarchy) -> Dict[int, Pool]:
         """Pool id → pool of every pool in the map."""
@@ -36,9 +40,12 @@ class PoolReader:
         stored = {p["poolid"]: max(0, p.get("stat_sum", {}).get("num_bytes", 0))
                   for p in reading.pool_stats}
         pools: Dict[int, Pool] = {}
+        steps: Dict[Tuple[Any, ...], float] = {}
         for dump in reading.osd_map["pools"]:
             erasure = dump["type"] == _ERASURE
             data_shards, reason = _data_shards(dump, reading.osd_map)
+            key = (dump["pool"], *map(dump.get, _STEPS))
+            steps[key] = min(self._steps.get(key, inf), reading.taken_at)
             rule, rule_reason = self._rule(crush, dump["crush_rule"], dump["size"], erasure)
             pools[dump["pool"]] = Pool(
                 id=dump["pool"], name=dump["pool_name"], size=dump["size"],
@@ -46,11 +53,12 @@ class PoolReader:
                 pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
                 max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule,
                 immovable=_in_stretch(reading.osd_map) or reason or rule_reason,
-                touched=touched_pgs(dump),
+                touched=touched_pgs(dump), stepped_at=steps[key],
                 is_optimized=erasure and (
                     "ec_optimizations" in str(dump.get("flags_names", ""))
                     or bool(nonprimary_shards(dump))),
                 min_size=int(dump.get("min_size", 1)))
+        self._steps = steps
         return pools
 
     def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,

@@ -9,6 +9,7 @@ import pytest
 from equilibrium_mgr.execution.dispatcher import _is_allowed
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, in_the_way, next_batch
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
 from tests.execution.limits import FREE, limited, why
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
 from tests.support.units import GIB
@@ -85,6 +86,33 @@ def test_own_moves_that_wait_where_steps_do_make_way(
     after = before.pg("1.0", [target, 1], acting=[0, 1], objects=10,
                       state=f"active+remapped+{state}")
     assert in_the_way(after.snapshot(), pending.entries) == ({"1.0"} if is_back else set())
+
+
+def test_what_has_made_way_goes_again_when_pg_num_has_its_value() -> None:
+    back = limited(made_way=("1.0",))
+    decision = batch(merging(), 2, limits=back)
+    assert not sent(decision) and decision.holds_up
+    assert why(decision) == "pg 1.0 has made way as pg_num of pool 'pool1' changes"
+    assert sent(batch(merging(pg_num_target=8, pg_placement_num_target=8), 2, limits=back)) == 1
+    full = merging().osd(0, size=10 * GIB, used=int(8.7 * GIB))
+    assert sent(batch(full, 2, limits=back)) == 1   # urgent relief
+
+
+@pytest.mark.parametrize("moved, others, seconds, is_spared", [
+    (True, {}, 3599.0, True), (True, {}, 3600.0, False),
+    (True, {"pg_placement_num": 7}, 3600.0, True),   # a step
+    (False, {}, 3600.0, True)])   # what it copies keeps its OSDs
+def test_a_merge_that_stands_still_reserves_no_osds(
+        moved: bool, others: Dict[str, int], seconds: float, is_spared: bool) -> None:
+    builder = SnapshotBuilder()
+    builder.build(merging().reading())
+    later = merging(**others)
+    if not moved:
+        later.pg("1.7", [6, 7], acting=[6, 8], objects=10, state="active+remapped+backfill_toofull")
+    snapshot = builder.build(later.reading()._replace(
+        taken_at=later.reading().taken_at + seconds))
+    decision = next_batch(snapshot, [change_of("1.0", (0, 1), (7, 1))], FREE, {})
+    assert sent(decision) == (not is_spared)
 
 
 def test_few_maps_with_many_items_each() -> None:

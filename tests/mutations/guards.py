@@ -289,6 +289,20 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "               if pg is None]\n"),),
         ("execution/test_pg_num_steps.py",)),
     Mutation(
+        "what-has-made-way-goes-at-once",
+        "what steps of pg_num have had taken back waits, whatever pg_cooldown", (
+            Edit(THROTTLE,
+                 "            state.changing and candidate.change.pgid in state.limits.made_way):\n",
+                 "            False):\n"),),
+        ("execution/test_pg_num_steps.py", "scenarios/test_merge_beside_a_plan.py",)),
+    Mutation(
+        "drains-do-not-make-way",
+        "moves of drains are taken back as others are, to the OSD that is drained", (
+            Edit(BALANCER,
+                 "            _undrained(snapshot), self._journal",
+                 "            snapshot, self._journal"),),
+        ("scenarios/test_merge_beside_a_plan.py -k drain",)),
+    Mutation(
         "a-map-a-move-while-pg-num-changes",
         "while a pg_num changes, what is sent is no less than is under way", (
             Edit(THROTTLE,

@@ -23,6 +23,9 @@ _LONGEST_RATIO = 1.25
 #: A shard of average size is copied in so many seconds: a merge of two PGs takes ten.
 _SHARD_SECONDS = 13
 _OPTION = "config set mgr mgr/equilibrium/"
+#: More waits for slots than these let in.
+_MANY = (f"{_OPTION}max_misplaced_ratio 0.3", f"{_OPTION}max_backfills_per_osd 0",
+         f"{_OPTION}max_transit_ratio 0")
 
 
 def _opened(seed: int, folder: Path) -> Session:
@@ -47,12 +50,12 @@ def _seconds_to_merge(session: Session) -> float:
         assert seconds < 1800.0
 
 
-def _executing(seed: int, tmp_path: Path) -> Tuple[Session, Watch]:
-    """A session under watch whose plan has just sent its first moves."""
+def _executing(seed: int, tmp_path: Path, *lines: str) -> Tuple[Session, Watch]:
+    """A session under watch whose plan has just sent its first moves, after these lines."""
     session = _opened(seed, tmp_path)
     watch = Watch(session)
     session.host.observers.append(lambda _: watch(session))
-    run(session, "equilibrium optimize p", "sim run 30s", "equilibrium execute p")
+    run(session, *lines, "equilibrium optimize p", "sim run 30s", "equilibrium execute p")
     while not session.cluster.map.upmap_items:
         run(session, "sim run 1s")
     return session, watch
@@ -132,8 +135,51 @@ def test_what_the_monitor_refuses_to_take_back_goes_on(seed: int, tmp_path: Path
     refused = {entry.command["pgid"] for entry in session.command_log
                if "upmap-items" in entry.command["prefix"] and entry.returncode}
     assert refused and not watch.broken, watch.broken
-    execution = session.module.balancer.execution
-    assert not refused & execution.taken_back and refused <= sent.keys()
+    assert not refused & session.module.balancer.dispatcher.made_way.moved.keys()
+    assert refused <= sent.keys()
+    session.close()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("cooldown, fails", [(0, False), (0, True), (3600, True)])
+def test_a_pg_makes_way_once_and_goes_when_pg_num_has_its_value(
+        cooldown: int, fails: bool, seed: int, tmp_path: Path) -> None:
+    """Whatever pg_cooldown, and from the next mgr, too. Steps need other OSDs from one pair to the
+    next: those of a PG are free in between."""
+    session, watch = _executing(
+        seed, tmp_path, *_MANY, f"{_OPTION}pg_cooldown {cooldown}", f"{_OPTION}start_delay 0",
+        f"{_OPTION}sleep_interval 10", "config set mgr target_max_misplaced_ratio 0.5")
+    run(session, "sim run 5s")
+    begun = session.cluster.clock()
+    if fails:
+        run(session, f"sim pool pg_num {POOL} {LEAST}", "sim run 40s", "sim mgr fail takeover=1s")
+    _seconds_to_merge(session)
+    back = Counter(row.pgid for row in session.module.balancer.changes().rows(begun)
+                   if row.at >= begun and not row.shards)
+    assert back and max(back.values()) == 1, back
+    run(session, "sim run 20m")
+    execution = session.module.balancer.execution   # of PGs whose items the merge took away
+    assert execution is None or back.keys().isdisjoint(change.pgid for change in execution.wanted)
+    assert not watch.broken, watch.broken
+    session.close()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_drain_makes_way(seed: int, tmp_path: Path) -> None:
+    """Its shards return to the OSDs that are drained, for a while."""
+    alone = _opened(seed, tmp_path)
+    seconds_alone = _seconds_to_merge(alone)
+    alone.close()
+    session = _opened(seed, tmp_path)
+    run(session, *_MANY, "equilibrium drain add 1 4")
+    while not session.cluster.map.upmap_items:
+        run(session, "sim run 1s")
+    run(session, "sim run 5s")
+    seconds = _seconds_to_merge(session)
+    assert seconds <= _LONGEST_RATIO * seconds_alone, (seconds, seconds_alone)
+    run(session, "sim run 2h")
+    left = session.module.balancer.drains.status.remaining
+    assert not any(one.shards for one in left.values()), left
     session.close()
 
 
