@@ -78,9 +78,8 @@ class Commands:
                       rule: Optional[str] = None, replace: bool = False) -> CommandResult:
         """Make a plan, which is kept; nothing is moved. Pools by name or id. Options:
         --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
-        --aim space|even|least-motion; --from NAMES, --to NAMES, --not NAMES (h1,osd.7); --repair,
-        only of PGs that break their CRUSH rule; --rule NAME, only of those that break the rule
-        which the pools are to get; --replace"""
+        --aim space|even|least-motion; --from NAMES, --to NAMES, --not NAMES (h1,osd.7); --repair;
+        --rule RULE; --replace"""
         return self._answer(format, plan_commands.optimize, plan, replace, pools or (),
                             max_moves, max_bytes, device_class, aim,
                             (from_ or (), to or (), not_ or ()), repair, rule)

@@ -72,6 +72,18 @@ def test_prepared_within_the_misplaced_limit_and_nothing_moves_at_the_change(
         pgid: set(up) for pgid, up in prepared.items()}
 
 
+def test_freeze_does_not_act_on_a_look_from_before_the_change(
+        open_session: Callable[..., Session]) -> None:
+    """It would find nothing to pin, and the operator would let everything go."""
+    session = looked_at(open_session(18))
+    run(session, "osd crush rule create-replicated by-osd default osd hdd", "sim run 30s")
+    assert looked_at(session).command("equilibrium freeze --dry-run")[0] == 0
+    run(session, "osd set norebalance", "osd pool set vms crush_rule by-osd")
+    assert refused(session, "equilibrium freeze")[0] == -errno.EAGAIN
+    run(session, "sim run 30s")
+    assert ask(looked_at(session), "freeze")["shards"] > 100
+
+
 def test_what_cannot_be_prepared_is_refused(open_session: Callable[..., Session]) -> None:
     session = looked_at(open_session(18))
     assert refused(session, "equilibrium optimize p vms --rule nobody")[0] == -errno.ENOENT

@@ -1,5 +1,5 @@
-"""Pools are prepared for another CRUSH rule: of each PG the fewest shards move, to OSDs with which it
-is legal by both rules, and nothing moves when the pool gets the rule."""
+"""Pools are prepared for another CRUSH rule: of each PG the fewest shards move, to OSDs with which
+it is legal by both rules, and nothing moves when the pool gets the rule."""
 from __future__ import annotations
 
 import random
