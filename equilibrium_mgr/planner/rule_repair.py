@@ -74,7 +74,7 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
     changes = PlannedChanges(snapshot)
     stop_reason, unmended = CONVERGED, 0
     shards = moved_bytes = 0
-    legal = {pool.id: found for pool in snapshot.pools.values()
+    legal = {pool.id: found for pool in piecewise(snapshot.pools.values(), 1)
              if options.pool_ids is None or pool.id in options.pool_ids
              for found in (_legal(snapshot, options, pool),) if found is not None}
     for pg in (broken_pgs(snapshot) if options.rule_id is None else _breaking(snapshot, legal)):
