@@ -75,14 +75,14 @@ class Commands:
                       aim: Optional[str] = None, from_: Optional[List[str]] = None,
                       to: Optional[List[str]] = None,
                       not_: Optional[List[str]] = None, repair: bool = False,
-                      replace: bool = False) -> CommandResult:
+                      rule: Optional[str] = None, replace: bool = False) -> CommandResult:
         """Make a plan, which is kept; nothing is moved. Pools by name or id. Options:
         --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
         --aim space|even|least-motion; --from NAMES, --to NAMES, --not NAMES (h1,osd.7); --repair;
-        --replace"""
+        --rule RULE; --replace"""
         return self._answer(format, plan_commands.optimize, plan, replace, pools or (),
                             max_moves, max_bytes, device_class, aim,
-                            (from_ or (), to or (), not_ or ()), repair)
+                            (from_ or (), to or (), not_ or ()), repair, rule)
 
     @read_command("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:

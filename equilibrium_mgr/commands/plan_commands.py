@@ -7,6 +7,8 @@ from typing import Any, Dict, FrozenSet, List, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter, plan_options
 from ..control.journal import COMPLETED, outcome_code
+from ..crush.placement import PlacementRule
+from ..crush.rule import ERASURE_TYPES, UnsupportedRule
 from ..execution.guards import CURE_BUILTIN
 from ..plan.model import BALANCE, MOTIONLESS, Plan, usage_to_dict
 from ..plan.options import AIMS, OsdFilter
@@ -26,7 +28,8 @@ _FLAGS = {"sources": "--from", "targets": "--to", "spared": "--not"}
 
 def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
              max_moves: Optional[int], max_bytes: Optional[str], device_class: Optional[str],
-             aim: Optional[str], osds: Sequence[Sequence[str]], repair: bool) -> CommandAnswer:
+             aim: Optional[str], osds: Sequence[Sequence[str]], repair: bool,
+             rule: Optional[str]) -> CommandAnswer:
     """Starts to make a plan, which is kept; `replace`: in place of one of that name. Its options
     are the settings, with what the arguments replace; `osds`: names of OSDs and buckets, several in
     one with commas between, of --from and --to, each of which replaces its option, and of --not,
@@ -63,13 +66,41 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
             [names.get(pool, str(pool)) for pool in sorted(pool_ids or ())], classes),
         device_classes=classes,
         max_moves=max_moves, max_bytes=size, aim=settings.aim if aim is None else aim,
-        repair=repair)
+        repair=repair or rule is not None,
+        rule_id=None if rule is None else _rule_to_be(parts, rule, pool_ids if pools else None))
     if not parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
         raise CommandError(errno.EAGAIN, parts.progress(name))
     parts.request_if_old()   # for the `eval` that the answer names
     return CommandAnswer({"plan": name, "state": "planning", "aim": options.aim},
                          f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                          " made")
+
+
+def _rule_to_be(parts: ModuleParts, name: str, pool_ids: Optional[FrozenSet[int]]) -> int:
+    """Id of the CRUSH rule that pools are to get. Raises CommandError where they could not, or
+    where no placement may be legal before and after."""
+    crush, known = parts.gateway.crush(), parts.required()[0].snapshot.pools
+    rules = {str(rule.get("rule_name")): number for number, rule in crush.rules.items()}
+    if name not in rules:
+        raise CommandError(errno.ENOENT, f"no CRUSH rule is named '{name}'; there are:"
+                           f" {', '.join(sorted(rules))}")
+    if not pool_ids:
+        raise CommandError(errno.EINVAL, "--rule needs the pools that are to get the rule")
+    rule = crush.rules[rules[name]]
+    for pool in [known[pool] for pool in sorted(pool_ids & known.keys())]:
+        if pool.erasure != (rule.get("type") in ERASURE_TYPES):
+            raise CommandError(errno.EINVAL, f"rule '{name}' is not of the type of pool"
+                               f" '{pool.name}'")
+        try:
+            osds = PlacementRule(crush, rule, pool.size, pool.erasure).osds()
+        except UnsupportedRule as why:
+            raise CommandError(errno.EINVAL, f"rule '{name}': {why}") from None
+        if pool.rule is not None and osds.keys().isdisjoint(pool.rule.osds()):
+            raise CommandError(
+                errno.EINVAL, f"rule '{name}' takes no OSD that the rule of pool '{pool.name}'"
+                " takes, so that nothing can move before: 'ceph osd set norebalance', set the"
+                " rule, then 'ceph equilibrium freeze'")
+    return rules[name]
 
 
 def _refuse_name(parts: ModuleParts, name: str, replace: bool) -> None:

@@ -227,7 +227,9 @@ def pin(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
         if execution is not None and execution.name:
             raise CommandError(errno.EBUSY, f"plan '{execution.name}' is being executed{stops}")
     view, summary = parts.to_act_on(), parts.gateway.summary()
-    if topology_of(view.snapshot.crush_version, view.snapshot.osds) != topology_of(
+    then, now = [{pool.id: pool.shape for pool in snapshot.pools.values()} for snapshot in (
+        view.snapshot, parts.gateway.at_newest_map(view.snapshot))]
+    if then != now or topology_of(view.snapshot.crush_version, view.snapshot.osds) != topology_of(
             summary.crush_version, summary.osds):
         raise parts.outdated("the cluster has changed since it was last looked at")
     if view.snapshot.unsettled_seconds > 0.0:

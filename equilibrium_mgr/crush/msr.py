@@ -21,15 +21,15 @@ StrideLevel = Tuple[str, Mapping[int, int], int]
 def violation(levels: Sequence[StrideLevel], members: Sequence[int],
               in_order: bool) -> Optional[str]:
     """Why the block cannot produce these members, all of which it can choose; None where it can.
-    `in_order`: each one has its position, as by msr_indep."""
+    `in_order`: each one has its position, as by msr_indep; others may be missing then."""
     if in_order:
         for index, osd in enumerate(members):
             start, end = 0, len(members)   # of the stride that the level cuts
             for type_name, bucket_of, length in levels:
                 own = start + (index - start) // length * length
                 after = min(own + length, end)
-                bucket = bucket_of[osd]
-                for other in range(start, end):
+                bucket = bucket_of.get(osd)   # None of one that is missing
+                for other in range(start, end) if bucket is not None else ():
                     if not own <= other < after and bucket_of.get(members[other]) == bucket:
                         return f"two groups of shards share one {type_name}"
                 start, end = own, after

@@ -103,17 +103,22 @@ class PlacementRule:
 
     def violation(self, up: Sequence[int]) -> Optional[str]:
         """Returns why the rule cannot produce this up set, or None where it can."""
-        if len(up) != self.size or NO_OSD in up:
-            return "a shard has no OSD"
-        if len(set(up)) != len(up):
+        return "a shard has no OSD" if len(up) != self.size or NO_OSD in up else self.conflict(up)
+
+    def conflict(self, up: Sequence[int]) -> Optional[str]:
+        """The same of an up set with NO_OSD where a shard's OSD is still to be chosen: why the rule
+        cannot produce the others together. None does not promise that there is one to choose."""
+        holes = up.count(NO_OSD)
+        if len(set(up)) + max(0, holes - 1) != len(up):
             return "an OSD holds two shards"
         for block in self.blocks:
             members = block.members(up)
             for osd in members:
-                if osd not in block.weights:
+                if osd not in block.weights and osd != NO_OSD:
                     return f"osd.{osd} cannot be chosen by the rule at that position"
             if block.is_msr:
-                reason = msr.violation(block.stride_levels, members, self._msr_in_order)
+                reason = None if holes and not self._msr_in_order else (
+                    msr.violation(block.stride_levels, members, self._msr_in_order))
                 if reason:
                     return reason
                 continue
@@ -140,12 +145,15 @@ def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[
     different groups do not."""
     size = domain.shards_per_bucket
     seen: Dict[int, int] = {}
+    own: Dict[int, int] = {}   # group → its bucket
     for index, osd in enumerate(members):
+        if osd == NO_OSD:
+            continue
         group = index // size
         bucket = domain.bucket_of[osd]
         if seen.setdefault(bucket, group) != group:
             return f"two groups of shards share one {domain.type_name}"
-        if domain.bucket_of[members[group * size]] != bucket:
+        if own.setdefault(group, bucket) != bucket:
             return f"one group of shards spans two buckets of type {domain.type_name}"
     return None
 
@@ -153,9 +161,11 @@ def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[
 def _count_violation(domain: FailureDomain, parent: Optional[FailureDomain],
                      members: Sequence[int]) -> Optional[str]:
     """Returns why members break the rule of firstn, or None: under each bucket of the step before,
-    buckets are filled one after the other."""
+    buckets are filled one after the other. Where OSDs are missing, none may be too full."""
     groups: Dict[int, Dict[int, int]] = {}
     for osd in members:
+        if osd == NO_OSD:
+            continue
         above = parent.bucket_of[osd] if parent is not None else 0
         counts = groups.setdefault(above, {})
         counts[domain.bucket_of[osd]] = counts.get(domain.bucket_of[osd], 0) + 1
@@ -164,7 +174,8 @@ def _count_violation(domain: FailureDomain, parent: Optional[FailureDomain],
         found = sorted(counts.values(), reverse=True)
         whole, rest = divmod(sum(found), most)
         given = [most] * whole + ([rest] if rest else [])
-        if found != given or len(found) > domain.buckets_per_parent:
+        if (found[0] > most if NO_OSD in members else found != given) or (
+                len(found) > domain.buckets_per_parent):
             return (f"shards spread as {'+'.join(map(str, found))} over buckets of type"
                     f" {domain.type_name}, the rule gives {'+'.join(map(str, given))}")
     return None

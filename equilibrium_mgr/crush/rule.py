@@ -14,6 +14,8 @@ _TUNING_STEPS = frozenset((
 _MSR_TUNING_STEPS = frozenset(("set_msr_descents", "set_msr_collision_tries"))
 #: Types of MSR rules.
 MSR_FIRSTN, MSR_INDEP = 4, 5
+#: Types of rules that erasure-coded pools can have; replicated ones have the others.
+ERASURE_TYPES = frozenset((3, MSR_INDEP))
 #: Choose step → True where it goes down to OSDs by itself.
 _CHOOSE_STEPS = {
     "choose_firstn": False, "choose_indep": False,

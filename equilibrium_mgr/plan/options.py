@@ -51,6 +51,7 @@ class PlanOptions(NamedTuple):
     max_upmap_items: float = 0.0          # pairs per PG up to 1, else in all; 0: no limit
     max_pg_shards_per_osd: int = 0        # no target gets more; 0: no limit
     repair: bool = False                  # PGs that break their CRUSH rule are mended, and no more
+    rule_id: Optional[int] = None         # of a CRUSH rule that repaired PGs are to keep as well
     drain_only: bool = False              # shards leave drained OSDs, and nothing else
     least_gain: float = 0.0               # ratio; above 0 the plan follows drift, with few bytes
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all

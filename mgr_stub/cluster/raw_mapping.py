@@ -43,6 +43,9 @@ class _Change:
         self.lowered, raised = _weight_changes(self.old_weights, self.new_weights)
         self.reached = {pool_id for pool_id, pool in after.pools.items()
                         if _reaches(pool, before, after, raised)}
+        #: pools of another rule: CRUSH places their PGs anew
+        self.replaced = {pool_id for pool_id, pool in after.pools.items() if int(
+            before.pools.get(pool_id, pool)["crush_rule"]) != int(pool["crush_rule"])}
         self.folded = {pool_id for pool_id, pool in after.pools.items() if pool_id in before.pools
                        and _pgp_num(pool) != _pgp_num(before.pools[pool_id])}
 
@@ -84,8 +87,8 @@ class RawMapping:
         changed: Dict[str, Mapping] = {}
         for pg in affected:
             known, pg.crush = pg.crush or (), self.compute(after, *pg.order, change.new_weights)
-            raw = self._followed(pg, _reference(pg, known, pg.crush, change.lowered), pg.crush,
-                                 after, raws)
+            raw = self._followed(pg, _reference(pg, known, pg.crush, change), pg.crush, after,
+                                 raws)
             if raw != pg.raw:
                 changed[pg.pgid] = raws[pg.pgid] = raw
         return changed
@@ -104,9 +107,9 @@ class RawMapping:
         if known is None:
             known = self._known[pg.pgid] = self.compute(before, *pg.order, last.old_weights)
         now = self.compute(after, *pg.order, last.new_weights)
-        return self._followed(pg, _reference(pg, known, now, last.lowered), now, after, {})
+        return self._followed(pg, _reference(pg, known, now, last), now, after, {})
 
-    def _followed(self, pg: Pg, known: Mapping, now: Mapping, after: Topology,
+    def _followed(self, pg: Pg, known: Optional[Mapping], now: Mapping, after: Topology,
                   raws: Dict[str, Mapping]) -> Mapping:
         """`known` and `now`: CRUSH's results before and after the change."""
         pool = after.pools[pg.pool_id]
@@ -116,6 +119,8 @@ class RawMapping:
             of_parent = raws.get(f"{pg.pool_id}.{parent:x}")
             if of_parent is not None:
                 return of_parent
+        if known is None:
+            return now
         raw = pg.raw or ()
         if known == now and all(_may_serve(osd, pool, after) for osd in raw):
             return raw
@@ -123,11 +128,13 @@ class RawMapping:
                       _legality(raw, pool, after))
 
 
-def _reference(pg: Pg, known: Mapping, now: Mapping, lowered: Set[int]) -> Mapping:
+def _reference(pg: Pg, known: Mapping, now: Mapping, change: _Change) -> Optional[Mapping]:
     """CRUSH's result before a change, or `now` where only OSDs that lose weight have left it and
-    none of these is in the raw mapping."""
+    none of these is in the raw mapping; None where the rule is another one."""
+    if pg.pool_id in change.replaced:
+        return None
     left = set(known) - set(now)
-    return now if left and left <= lowered and left.isdisjoint(pg.raw or ()) else known
+    return now if left and left <= change.lowered and left.isdisjoint(pg.raw or ()) else known
 
 
 def _may_serve(osd: int, pool: Dict[str, Any], topology: Topology) -> bool:

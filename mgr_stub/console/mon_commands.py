@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..cluster import pg_reports
 from ..cluster.pg import pg_order
-from ..crush.edit import with_bucket_moved
+from ..crush.edit import replicated_steps, with_bucket, with_bucket_moved, with_rule
 from ..errors import Answer, invalid
 from ..events import osd_events, pool_events
 from ..mgr.mon_queries import health_status
@@ -100,18 +100,32 @@ def _set_ratio(simulation: Simulation, ratio: float, place: int) -> None:
     osd_events.set_full_ratios(simulation, *ratios)
 
 
-def _crush_move(simulation: Simulation, name: str, place: str) -> None:
-    try:
-        crush = with_bucket_moved(simulation.cluster.crush.as_dump(), name, place.split("=")[-1])
-    except ValueError as error:
-        raise invalid(str(error)) from None
-    simulation.apply_change(MapChange(crush=crush))
+def _crush(edit: Callable[..., Dict[str, Any]]) -> Callable[..., None]:
+    """Applies an edit of the CRUSH dump; its ValueError is an error of the command."""
+    def change(simulation: Simulation, *words: str) -> None:
+        try:
+            crush = edit(simulation.cluster.crush.as_dump(), *words)
+        except ValueError as error:
+            raise invalid(str(error)) from None
+        simulation.apply_change(MapChange(crush=crush))
+    return change
 
 
-def _pool_set(simulation: Simulation, name: str, variable: str, count: int) -> None:
-    if variable not in ("pg_num", "pgp_num"):
-        raise invalid("the simulation sets pg_num and pgp_num alone")
-    pool_events.set_pg_num(simulation, name, count, variable)
+def _replicated_rule(mgr: Mgr, words: List[str], _: bool) -> Answer:
+    if not 3 <= len(words) <= 4:
+        raise invalid("it is: osd crush rule create-replicated NAME ROOT TYPE [CLASS]")
+    _crush(lambda dump, name, *place: with_rule(
+        dump, name, 1, replicated_steps(dump, *place)))(mgr.simulation, *words)
+    return 0, "", ""
+
+
+def _pool_set(simulation: Simulation, name: str, variable: str, value: str) -> None:
+    if variable == "crush_rule":
+        pool_events.set_rule(simulation, name, value)
+    elif variable in ("pg_num", "pgp_num"):
+        pool_events.set_pg_num(simulation, name, parse_whole(value), variable)
+    else:
+        raise invalid("the simulation sets pg_num, pgp_num and crush_rule alone")
 
 
 def _osd_tree(mgr: Mgr, words: List[str], wanted_json: bool) -> Answer:
@@ -199,8 +213,12 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
         "osd reweight OSD WEIGHT", osd_events.reweight, parse_osd, parse_number),
     "osd crush reweight": _changing("osd crush reweight NAME WEIGHT", osd_events.crush_reweight,
                                     parse_osd, parse_number),
-    "osd crush move": _changing("osd crush move NAME TYPE=BUCKET", _crush_move, str, str),
-    "osd pool set": _changing("osd pool set POOL pg_num N", _pool_set, str, str, parse_whole),
+    "osd crush move": _changing("osd crush move NAME TYPE=BUCKET", _crush(
+        lambda dump, name, place: with_bucket_moved(dump, name, place.split("=")[-1])), str, str),
+    "osd crush add-bucket": _changing("osd crush add-bucket NAME TYPE", _crush(with_bucket),
+                                      str, str),
+    "osd crush rule create-replicated": _replicated_rule,
+    "osd pool set": _changing("osd pool set POOL VARIABLE VALUE", _pool_set, str, str, str),
     "osd in": _changing("osd in OSD...", osd_events.mark_in, parse_osd),
     "osd out": _changing("osd out OSD...", osd_events.mark_out, parse_osd),
     "pg": _pg_states,

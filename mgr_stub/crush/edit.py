@@ -6,7 +6,7 @@ shadow trees of the device classes and the weight-sets in choose_args are update
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .dump_editor import DumpEditor, to_fixed_point
 from .tree import rebuild_shadow_trees
@@ -76,6 +76,46 @@ def with_bucket_moved(dump: Mapping[str, Any], name: str, under: str) -> Dict[st
         editor.set_weight(bucket, item["id"], item["weight"])
     rebuild_shadow_trees(editor)
     return editor.dump()
+
+
+#: Ceph's own ids of types that a map may lack; it has them all.
+_TYPE_IDS = {"host": 1, "chassis": 2, "rack": 3, "row": 4, "room": 7, "datacenter": 8}
+
+
+def with_bucket(dump: Mapping[str, Any], name: str, type_name: str) -> Dict[str, Any]:
+    """Makes an empty bucket below nothing, as `ceph osd crush add-bucket`."""
+    editor, type_ids = DumpEditor(dump), type_ids_of(dump)
+    if editor.find(name) is not None or type_name not in {**_TYPE_IDS, **type_ids}:
+        raise ValueError(f"no {type_name} can be named {name}")
+    type_id = type_ids.get(type_name, _TYPE_IDS.get(type_name, 0))
+    editor.add_bucket(name, type_name, type_id)
+    found = editor.dump()
+    if type_name not in type_ids:
+        found["types"] = [*found["types"], {"type_id": type_id, "name": type_name}]
+    return found
+
+
+def with_rule(dump: Mapping[str, Any], name: str, kind: int,
+              steps: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """Adds a rule of a type (1: replicated, 3: erasure), as a map that is compiled with it."""
+    rule_id = max([rule["rule_id"] for rule in dump["rules"]], default=-1) + 1
+    if any(rule["rule_name"] == name for rule in dump["rules"]):
+        raise ValueError(f"there is a rule {name}")
+    old = {"ruleset": rule_id, "min_size": 1, "max_size": 99} if any(
+        "ruleset" in rule for rule in dump["rules"]) else {}
+    return {**dump, "rules": [*dump["rules"], {
+        "rule_id": rule_id, "rule_name": name, "type": kind, **old, "steps": list(steps)}]}
+
+
+def replicated_steps(dump: Mapping[str, Any], root: str, type_name: str,
+                     device_class: str = "") -> List[Dict[str, Any]]:
+    """The steps of `ceph osd crush rule create-replicated`."""
+    take = f"{root}~{device_class}" if device_class else root
+    found = DumpEditor(dump).find(take)
+    if found is None or type_name not in type_ids_of(dump):
+        raise ValueError(f"there is no {take}, or no type {type_name}")
+    return [{"op": "take", "item": found, "item_name": take},
+            {"op": "chooseleaf_firstn", "num": 0, "type": type_name}, {"op": "emit"}]
 
 
 def _parents(editor: DumpEditor, osd: int) -> Tuple[int, ...]:

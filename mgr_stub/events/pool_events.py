@@ -56,6 +56,14 @@ def create_pool(simulation: Simulation, name: str, pg_num: int, size: int,
     return pool_id
 
 
+def set_rule(simulation: Simulation, name: str, rule: str) -> None:
+    """Gives a pool another CRUSH rule: CRUSH places all of its PGs anew."""
+    pool_id = pool_id_of(simulation, name)
+    pool = simulation.cluster.map.pools[pool_id]
+    simulation.apply_change(MapChange(pools={pool_id: {
+        **pool, "crush_rule": _rule_id(simulation, rule, False)}}))
+
+
 def _rule_id(simulation: Simulation, name: Optional[str], erasure: bool) -> int:
     rules: List[Dict[str, Any]] = list(simulation.cluster.crush.rules.values())
     if name is not None:

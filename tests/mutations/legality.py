@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, SIZE_MODEL, SNAPSHOT_BUILDER, THROTTLE,
-    UPMAP_CHECK, Edit, Mutation)
+    MSR, PG_CHECKS, PLACEMENT, PLACEMENT_STATE, POOLS, RULE_REPAIR, SIZE_MODEL, SNAPSHOT_BUILDER,
+    THROTTLE, UNDO_COMMANDS, UPMAP_CHECK, Edit, Mutation)
 
 #: The monitor is taken to keep whatever it is sent.
 _MONITOR_KEEPS_ALL = Edit(
@@ -76,7 +76,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if seen.setdefault(bucket, group) != group:\n",
                  "        if False:\n"),
             Edit(PLACEMENT,
-                 "        if domain.bucket_of[members[group * size]] != bucket:\n",
+                 "        if own.setdefault(group, bucket) != bucket:\n",
                  "        if False:\n"),
             Edit(PG_CHECKS,
                  "    return reasons.BREAKS_RULE if broken else None\n",
@@ -91,7 +91,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "takes-are-not-checked",
         "targets are in the rule's take", (
             Edit(PLACEMENT,
-                 "                if osd not in block.weights:\n"
+                 "                if osd not in block.weights and osd != NO_OSD:\n"
                  "                    return",
                  "                if False:\n"
                  "                    return"),
@@ -142,6 +142,20 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if kind in (REPAIR, FREEZE) and pg.immovable in OF_RULE:\n",
                  "        if False:\n"),),
         ("commands/plans/test_repair.py",)),
+    Mutation(
+        "rule-to-be-is-forgotten",
+        "what prepares a pool for a rule is legal by that rule", (
+            Edit(RULE_REPAIR,
+                 "        return any(rule.violation(up) or rule.upmap_rejection(up)"
+                 " for rule in self.rules)\n",
+                 "        return any(rule.violation(up) or rule.upmap_rejection(up)"
+                 " for rule in self.rules[:1])\n"),),
+        ("commands/plans/test_rule_change.py",)),
+    Mutation(
+        "freeze-of-before-the-rule",
+        "a look from before a pool got its rule is not frozen", (
+            Edit(UNDO_COMMANDS, "    if then != now or topology_of(", "    if topology_of("),),
+        ("commands/plans/test_rule_change.py",)),
     Mutation(
         "osds-spared",
         "no shard leaves an OSD that filters leave out, nor comes to it", (

@@ -1,0 +1,212 @@
+"""Pools are prepared for another CRUSH rule: of each PG the fewest shards move, to OSDs with which
+it is legal by both rules, and nothing moves when the pool gets the rule."""
+from __future__ import annotations
+
+import random
+from itertools import combinations, product
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import pytest
+from tests.benchmark.made.placing import Placer
+from tests.oracle.strict_rule import StrictRules
+from tests.support.clusters.crush_maps import Branch
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.few import few
+from tests.support.replay import Replay
+from tests.support.rules import EC_HOST_RULE, EC_OSD_RULE, HOST_RULE, OSD_RULE
+from tests.support.units import GIB
+
+from equilibrium_mgr.crush.placement import NO_OSD, PlacementRule
+from equilibrium_mgr.freeze.freeze import pin_of
+from equilibrium_mgr.plan.model import REPAIR, Plan
+from equilibrium_mgr.plan.options import PlanOptions, effective_fill_limit
+from equilibrium_mgr.planner.rule_repair import NOT_PREPARED, repair_plan
+from equilibrium_mgr.snapshot import reason_codes as codes
+from equilibrium_mgr.snapshot.builder import SnapshotBuilder
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.snapshot.upmap_items import apply_items
+
+RACK_RULE = "take default; chooseleaf firstn 0 rack; emit"
+EC_RACK_RULE = "take default; chooseleaf indep 0 rack; emit"
+PAIRS = "take default; choose indep 3 rack; chooseleaf indep 2 host; emit"
+TO_NEW = PlanOptions(rule_id=1, pool_ids=frozenset((1,)))
+
+
+class Change(NamedTuple):
+    """A pool's rule before and after, its size, and k."""
+
+    before: str
+    after: str
+    size: int
+    k: int = 0
+
+
+CHANGES: Dict[str, Change] = {
+    "host-to-rack": Change(HOST_RULE, RACK_RULE, 3),
+    "osd-to-host": Change(OSD_RULE, HOST_RULE, 3),
+    "osd-to-rack": Change(OSD_RULE, RACK_RULE, 4),
+    "pairs-firstn": Change(
+        HOST_RULE, "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit", 4),
+    "one-to-two-levels": Change(EC_HOST_RULE, PAIRS, 6, 4),
+    "one-to-two-levels-odd": Change(EC_HOST_RULE, PAIRS, 5, 3),
+    "osds-of-hosts": Change(
+        EC_OSD_RULE, "take default; choose indep 3 host; choose indep 2 osd; emit", 6, 4),
+    "two-to-two-levels": Change(
+        EC_HOST_RULE, "take default; choose indep 2 rack; chooseleaf indep 3 host; emit", 6, 4),
+    "two-to-one-level": Change(PAIRS, EC_HOST_RULE, 6, 4),
+    "host-to-rack-indep": Change(EC_HOST_RULE, EC_RACK_RULE, 4, 2),
+    "to-msr": Change(
+        EC_OSD_RULE, "msr_indep; take default; choosemsr 3 host; choosemsr 2 osd; emit", 6, 4),
+    "to-msr-firstn": Change(
+        OSD_RULE, "msr_firstn; take default; choosemsr 2 rack; choosemsr 2 osd; emit", 4)}
+
+
+def racks(count: int = 4, hosts_each: int = 4, osds_each: int = 3) -> Dict[str, Branch]:
+    numbers = iter(range(count * hosts_each * osds_each))
+    return {"root default": {f"rack r{r}": {
+        f"host r{r}h{h}": [next(numbers) for _ in range(osds_each)] for h in range(hosts_each)}
+        for r in range(count)}}
+
+
+def made(change: Change, seed: int, pgs: int = 32) -> Cluster:
+    """A cluster whose pool is placed by the first rule."""
+    rng = random.Random(f"{change} {seed}")
+    cluster = Cluster(racks(), {0: change.before, 1: change.after})
+    for osd in cluster.osds:
+        cluster.osd(osd, size=rng.choice((100, 200, 300)) * GIB)
+    cluster.pool(1, size=change.size, k=change.k)
+    placer = Placer(cluster.crush, rng)
+    for number in range(pgs):
+        cluster.pg(f"1.{number:x}", placer.place(0, change.size), objects=100,
+                   num_bytes=rng.randrange(1, 8 * GIB) * (change.k or 1))
+    return cluster
+
+
+def after_change(cluster: Cluster, plan: Plan, builder: SnapshotBuilder, seed: int) -> Snapshot:
+    """The plan is carried out, and the pool gets its rule, by which CRUSH places all PGs anew."""
+    placer, pool = Placer(cluster.crush, random.Random(seed)), cluster.pools[1]
+    for change in plan.changes:
+        cluster.up[change.pgid] = list(change.up_after)
+        cluster.items[change.pgid] = list(change.items)
+    builder.build(cluster.reading())
+    pool["crush_rule"] = 1
+    cluster.epoch += 1
+    cluster.items.clear()
+    for pgid, held in list(cluster.up.items()):
+        cluster.pg(pgid, placer.place(1, pool["size"]), acting=held, objects=100,
+                   state="active+remapped+backfill_wait",
+                   num_bytes=cluster.records[pgid].num_bytes, reported=cluster.epoch)
+    return builder.build(cluster.reading())
+
+
+@pytest.mark.parametrize("seed", few(range(12), 1))
+@pytest.mark.parametrize("name", sorted(CHANGES))
+def test_all_shards_but_the_fewest_stay_and_nothing_moves_at_the_change(
+        name: str, seed: int) -> None:
+    """By the tests' own reading of the rules, each change is legal by the rule in force and by the
+    new one; all is pinned afterwards, but for what upmap items cannot express."""
+    change = CHANGES[name]
+    cluster, builder = made(change, seed), SnapshotBuilder()
+    snapshot = builder.build(cluster.reading())
+    plan, strict = repair_plan(snapshot, TO_NEW), StrictRules(cluster.crush)
+    assert plan.kind == REPAIR and NOT_PREPARED not in plan.skipped
+    rules = [PlacementRule(snapshot.crush, snapshot.crush.rules[rule], change.size, bool(change.k))
+             for rule in (0, 1)]
+    wanted = {one.pgid: one for one in plan.changes}
+    for pg in snapshot.pgs.values():
+        found = wanted.get(pg.pgid)
+        up = pg.up if found is None else found.up_after
+        for number, rule in enumerate(rules):
+            assert strict.fault(number, change.size, (), up, bool(change.k)) is None
+            assert rule.upmap_rejection(up) is None
+        if found is not None:
+            assert apply_items(pg.raw, found.items, lambda _osd: False) == up
+            assert found.shards == len(set(up) - set(pg.up))
+            assert not fewer_would_do(rules, pg.up, found.shards)
+    now, limit = Replay(snapshot), effective_fill_limit(0.0, snapshot.backfillfull_ratio)
+    for move in plan.moves:
+        now.move(move)
+        assert now.utilization(move.target) <= limit
+    later = after_change(cluster, plan, builder, seed)
+    pins = [pin_of(later, pg, {}) for pg in later.in_flight().values()]
+    assert all(rules[1].violation(pin.up) is None for pin in pins)
+    assert {pin.obstacle.code for pin in pins if pin.obstacle is not None} <= {codes.EXCHANGE}
+    assert sum(pin.moving for pin in pins) <= (0.03 * change.size * len(pins) if change.k else 0)
+
+
+def fewer_would_do(rules: Sequence[PlacementRule], up: Sequence[int], shards: int) -> bool:
+    """By trying all up sets that differ in one shard less, of at most two; OSDs of a host are
+    alike."""
+    osds = _some_of_each_host(rules[0], up)
+    return 0 < shards <= 3 and any(
+        all(rule.violation(wanted) is None and rule.upmap_rejection(wanted) is None
+            for rule in rules)
+        for leaving in combinations(range(len(up)), shards - 1)
+        for targets in product(osds, repeat=shards - 1)
+        for wanted in (_with(up, leaving, targets),))
+
+
+def _with(up: Sequence[int], positions: Sequence[int], osds: Sequence[int]) -> Tuple[int, ...]:
+    changed = dict(zip(positions, osds))
+    return tuple(changed.get(position, osd) for position, osd in enumerate(up))
+
+
+def _some_of_each_host(rule: PlacementRule, up: Sequence[int]) -> List[int]:
+    """Of each host of three OSDs two that the PG has not, where there are as many."""
+    osds = sorted(set(rule.osds()) - set(up))
+    return [osd for number, osd in enumerate(osds)
+            if [other // 3 for other in osds[:number]].count(osd // 3) < 2]
+
+
+def test_what_has_no_legal_placement_is_left_and_counted() -> None:
+    """Two racks cannot take three copies, and hosts outside racks none."""
+    for tree in (racks(2), hosts(4, 3)):
+        cluster = Cluster(tree, {0: HOST_RULE, 1: RACK_RULE}).pool(1).pg("1.0", [0, 3, 6])
+        plan = repair_plan(cluster.snapshot(), TO_NEW)
+        assert plan.changes == () and plan.skipped[NOT_PREPARED] == 1
+
+
+def test_the_emptiest_legal_osd_with_room_takes_a_shard() -> None:
+    cluster = Cluster(racks(), {0: HOST_RULE, 1: RACK_RULE}).pool(1).pg("1.0", [0, 3, 12])
+    for osd in range(24, 48):
+        cluster.osd(osd, used=(60 if osd == 27 else 70 if osd > 36 else 89) * GIB)
+    (change,) = repair_plan(cluster.snapshot(), TO_NEW).changes
+    assert change.shards == 1 and {12, 27} < set(change.up_after)
+
+
+def test_of_two_that_could_leave_the_fuller_osd_loses_its_shard() -> None:
+    for full in (0, 3):
+        cluster = Cluster(racks(), {0: HOST_RULE, 1: RACK_RULE}).pool(1).pg("1.0", [0, 3, 12])
+        (change,) = repair_plan(cluster.osd(full, used=50 * GIB).snapshot(), TO_NEW).changes
+        assert full not in change.up_after and change.shards == 1
+
+
+def test_other_pools_and_legal_pgs_stay() -> None:
+    cluster = Cluster(racks(), {0: HOST_RULE, 1: RACK_RULE}).pool(1).pool(2)
+    cluster.pg("1.0", [0, 12, 24]).pg("2.0", [0, 3, 6])
+    assert repair_plan(cluster.snapshot(), TO_NEW).changes == ()
+
+
+def test_a_long_code_on_many_racks() -> None:
+    """20 shards in 14 of 24 racks: six leave, without all being tried."""
+    cluster = Cluster(racks(24, 2, 2), {0: EC_HOST_RULE, 1: EC_RACK_RULE}).pool(1, size=20, k=17)
+    up = [4 * rack for rack in range(14)] + [4 * rack + 2 for rack in range(6)]
+    (change,) = repair_plan(cluster.pg("1.0", up).snapshot(), TO_NEW).changes
+    assert change.shards == 6
+
+
+@pytest.mark.parametrize("rule", [HOST_RULE, EC_HOST_RULE, PAIRS, RACK_RULE])
+def test_a_part_of_a_legal_up_set_has_no_conflict(rule: str) -> None:
+    """What can be completed is never called wrong; where no shard is missing, `conflict` is
+    `violation`."""
+    rng, size = random.Random(rule), 4
+    cluster = Cluster(racks(), {0: rule}).pool(1, size=size, k=2 if "indep" in rule else 0)
+    placer = Placer(cluster.crush, rng)
+    found: Optional[PlacementRule] = cluster.snapshot().pools[1].rule
+    assert found is not None
+    for _ in range(50):
+        up = tuple(placer.place(0, size))
+        part = tuple(NO_OSD if rng.random() < 0.4 else osd for osd in up)
+        assert found.conflict(part) is None and found.conflict(up) is None
+        anywhere = tuple(rng.randrange(48) for _ in up)
+        assert found.conflict(anywhere) == found.violation(anywhere)
