@@ -36,6 +36,8 @@ _DEFAULT_BALANCER_MODE = "upmap"
 _MOTIONLESS_MODES = frozenset(("none", "read"))
 #: Seconds after which a monitor that has not answered a question counts as unable to.
 _ANSWER_SECONDS = 5.0
+#: OSDs that are asked for an option: operators set it for all of a kind.
+_OSDS_ASKED = 5
 #: Seconds between readings of all statistics of every PG, while pools change and where none does.
 _FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
 #: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
@@ -234,6 +236,22 @@ class Gateway:
                             "ids": [str(osd) for osd in sorted(osds)]})
         return None if reply is None or reply.r not in (0, -errno.EBUSY) else (
             StopCheck(reply.r == 0, "" if reply.r == 0 else reply.outs))
+
+    def stacked_backfills(self, osds: Iterable[int]) -> Dict[int, int]:
+        """OSD → the osd_max_backfills that it runs with, where that is above 1, of the first few of
+        these that are on rotating disks; none without a connection.
+
+        `config show` is a command of the mgr, to which OSDs tell what they run with, whoever has
+        set it: a ceph.conf, the monitors, mClock. Waits, so only the serve thread may call it.
+        """
+        asked = list(islice((osd for osd in osds if (
+            self._mgr.get_metadata("osd", str(osd)) or {}).get("rotational") == "1"),
+            _OSDS_ASKED * self.have_mon_connection()))
+        replies = self._ask(*[{"prefix": "config show", "who": f"osd.{osd}",
+                               "key": "osd_max_backfills"} for osd in asked])
+        found = {osd: reply.outb.strip() for osd, reply in zip(asked, replies)
+                 if reply is not None and not reply.r}
+        return {osd: int(text) for osd, text in found.items() if text.isdigit() and int(text) > 1}
 
     def set_option(self, name: str, value: str) -> None:
         """Sets one of equilibrium's own options; waits for a commit of the monitors."""

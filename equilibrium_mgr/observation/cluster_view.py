@@ -195,6 +195,8 @@ class ClusterView(NamedTuple):
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
     #: OSD id → used bytes as its device has them, where its size_factor is not 1
     device_used_now: Mapping[int, int] = {}
+    #: OSD on a rotating disk → its osd_max_backfills, where that is above 1, of a few of our moves
+    stacked_backfills: Mapping[int, int] = {}
     #: DOWN … → id → when it was seen first, seconds since the epoch
     troubles: Mapping[str, Mapping[int, float]] = {}
 

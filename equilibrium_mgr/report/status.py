@@ -77,6 +77,13 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             f" {moving['backfilling']} backfilling, {moving['backfill_wait']} backfill_wait;"
             f" {others} not ours"
             + (f", {format_bytes(moving['other_bytes'] or 0)}" if others else ""))
+    stacked = data["stacked_backfills"]
+    for osd, limit in list(stacked.items())[:1]:
+        more = len(stacked) - 1
+        say("backfills:", f"osd.{osd}{f' and {more} more OSDs' if more else ''} of rotating disks"
+            f" run{'' if more else 's'} with osd_max_backfills {limit}: clients wait two to three"
+            " times as long for each byte moved, and no more is moved; see 'ceph config show"
+            f" osd.{osd}'")
     if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
         limits = data["limits"]
         text = (f"{format_percent(data['misplaced_ratio'])}%"
@@ -289,6 +296,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                    "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items},
         "moving": view.moving._asdict() if view is not None else dict.fromkeys((
             "shards", "bytes", "backfilling", "backfill_wait", "other_shards", "other_bytes")),
+        "stacked_backfills": {} if view is None else dict(view.stacked_backfills),
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,
         "progress": _progress(status, now),
