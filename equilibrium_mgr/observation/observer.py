@@ -15,6 +15,7 @@ from ..gateway.gateway import Gateway
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
 from ..snapshot.model import RUNNING_STATES, Snapshot
+from .client_latency import LatencyWatch
 from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view
 from .movements import PLAN, measured_rates
 
@@ -60,6 +61,7 @@ class ClusterObserver:
         self._asked_at = deque([-3600.0] * 3, maxlen=3)   # the last requests at rest
         self._looked_at: Optional[ClusterSummary] = None   # of the last look; None: none was read
         self._last_summary: Optional[ClusterSummary] = None
+        self._latency = LatencyWatch()
         self._backfills_at = -_BACKFILLS_SECONDS   # the last question how many OSDs run
         #: the mean by which utilizations of OSDs differ from one summary to the next
         self.noise = 0.0
@@ -149,27 +151,32 @@ class ClusterObserver:
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved.keys() | self._pending.sent_before, before)
         try:   # these are only shown: neither a round nor `off` may fail for them
-            self._ask_for_backfills(self.view, before)
             if before is not None:
                 self.view = self.view._replace(rates=measured_rates(
                     before.rates, before.movements, snapshot.taken_at - before.snapshot.taken_at,
                     snapshot, self.view.movements))
+            self._observe_osds_of_moves(self.view, before)
         except Exception:
-            self._log.exception("rates and backfills cannot be measured")
+            self._log.exception("rates, latency and backfills cannot be measured")
         if self._last_summary is not None:
             self.view = self.view._replace(statistics_at=self._last_summary.statistics_at,
                                            stale_osds=self._last_summary.stale_osds)
 
-    def _ask_for_backfills(self, view: ClusterView, before: Optional[ClusterView]) -> None:
-        """Has the view tell OSDs of our moves that run several backfills at a time."""
-        ours = [one for one in view.movements if one.origin == PLAN]
-        if not ours:
+    def _observe_osds_of_moves(self, view: ClusterView, before: Optional[ClusterView]) -> None:
+        """Has the view tell how long clients wait at the OSDs of our moves, and which of them run
+        several backfills at a time."""
+        pgs = view.snapshot.pgs
+        osds = sorted({osd for one in view.movements if one.origin == PLAN
+                       for osd in (one.source, one.target, *pgs[one.pgid].acting[:1])
+                       if osd is not None and osd in view.snapshot.osds})
+        self.view = view = view._replace(client_latency=self._latency.observe(
+            self._clock(), osds, self._gateway.op_latency))
+        if not osds:
             return
         found = before.stacked_backfills if before is not None else {}
         if not 0.0 <= self._clock() - self._backfills_at < _BACKFILLS_SECONDS:
             self._backfills_at = self._clock()
-            found = self._gateway.stacked_backfills(sorted({
-                osd for one in ours for osd in (one.source, one.target) if osd is not None}))
+            found = self._gateway.stacked_backfills(osds)
         self.view = view._replace(stacked_backfills=found)
 
     def is_behind(self, summary: Optional[ClusterSummary]) -> bool:

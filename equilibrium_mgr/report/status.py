@@ -77,11 +77,17 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             f" {moving['backfilling']} backfilling, {moving['backfill_wait']} backfill_wait;"
             f" {others} not ours"
             + (f", {format_bytes(moving['other_bytes'] or 0)}" if others else ""))
+    latency = data["client_latency"]
+    if latency is not None and latency["recent_seconds"] is not None:
+        recent, before = latency["recent_seconds"], latency["before_seconds"]
+        say("clients:", f"an op takes {_milliseconds(recent)} in the last minutes" + (
+            "" if before is None else f", {_milliseconds(before)} before these moves")
+            + f", at {plural(latency['osds'], 'OSD')} of theirs")
     stacked = data["stacked_backfills"]
     for osd, limit in list(stacked.items())[:1]:
         more = len(stacked) - 1
-        say("backfills:", f"osd.{osd}{f' and {more} more OSDs' if more else ''} of rotating disks"
-            f" run{'' if more else 's'} with osd_max_backfills {limit}: clients wait two to three"
+        others = f" and {plural(more, 'more OSD')}" if more else ""
+        say("backfills:", f"osd.{osd}{others} of rotating disks run{'' if more else 's'} with osd_max_backfills {limit}: clients wait two to three"
             " times as long for each byte moved, and no more is moved; see 'ceph config show"
             f" osd.{osd}'")
     if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
@@ -148,6 +154,10 @@ def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
         "waiting", str(sum(group["shards"] for group in data["waiting"])),
         "left", format_duration(progress.get("eta_seconds")) or "-",
         "health", health + (f"+{len(found) - 1}" if len(found) > 1 else "")])
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000.0 * seconds:.1f} ms"
 
 
 def _automatic(data: Data, settings: Settings) -> str:
@@ -296,6 +306,9 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                    "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items},
         "moving": view.moving._asdict() if view is not None else dict.fromkeys((
             "shards", "bytes", "backfilling", "backfill_wait", "other_shards", "other_bytes")),
+        "client_latency": None if view is None or view.client_latency is None else {
+            "osds": view.client_latency.osds, "recent_seconds": view.client_latency.recent,
+            "before_seconds": view.client_latency.before},
         "stacked_backfills": {} if view is None else dict(view.stacked_backfills),
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,

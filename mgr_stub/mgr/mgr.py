@@ -120,6 +120,16 @@ class Mgr:
             self._tree = osdmap.osds, crush, frozen(osd_tree(osdmap, crush))
         return self._tree[2]
 
+    def latest_counter(self, service: str, name: str, path: str) -> Dict[str, Tuple[Any, ...]]:
+        """The newest point of a counter of a daemon: of the ops of clients alone, none of any other
+        counter, nor of an OSD that has not reported."""
+        with self.lock:
+            osd = int(name) if service == "osd" and name.isdigit() else -1
+            self.count("perf counter")
+            known = path == "osd.op_latency" and self.cluster.map.exists(osd)
+            return {path: (self.simulation.clock.now, *self.simulation.client_load.ops.get(
+                osd, (0, 0))) if known else ()}
+
     def metadata(self, service: str, name: str) -> Optional[Dict[str, str]]:
         """What a daemon has told of itself, of which the kind of an OSD's device alone is known."""
         with self.lock:

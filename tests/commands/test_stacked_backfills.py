@@ -1,5 +1,5 @@
-"""`status` warns where OSDs of rotating disks run more backfills at a time than one, while moves are
-in flight: that costs clients and moves no more."""
+"""`status` warns where OSDs of rotating disks run several backfills at a time, while moves are in
+flight: that costs clients and moves no more."""
 from __future__ import annotations
 
 import pytest
