@@ -87,9 +87,9 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     for osd, limit in list(stacked.items())[:1]:
         more = len(stacked) - 1
         others = f" and {plural(more, 'more OSD')}" if more else ""
-        say("backfills:", f"osd.{osd}{others} of rotating disks run{'' if more else 's'} with osd_max_backfills {limit}: clients wait two to three"
-            " times as long for each byte moved, and no more is moved; see 'ceph config show"
-            f" osd.{osd}'")
+        say("backfills:", f"osd.{osd}{others} of rotating disks run{'' if more else 's'} with"
+            f" osd_max_backfills {limit}: clients wait two to three times as long for each byte"
+            f" moved, and no more is moved; see 'ceph config show osd.{osd}'")
     if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
         limits = data["limits"]
         text = (f"{format_percent(data['misplaced_ratio'])}%"
