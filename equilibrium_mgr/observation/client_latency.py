@@ -6,10 +6,13 @@ go on whatever is decided.
 from __future__ import annotations
 
 from collections import deque
+from math import inf
 from typing import Callable, Collection, Deque, Dict, Mapping, NamedTuple, Optional, Tuple
 
 #: What counts as the last minutes, in seconds.
 RECENT_SECONDS = 300.0
+#: Without moves for so many seconds an OSD is quiet: what it does then is what was before the next.
+_QUIET_SECONDS = 3600.0
 #: OSDs that are read at a look: a sample of them tells as much.
 _MOST_OSDS = 50
 
@@ -23,15 +26,16 @@ class ClientLatency(NamedTuple):
 
     osds: int                  # whose ops these are
     recent: Optional[float]    # of the last minutes
-    before: Optional[float]    # since the OSDs started, or their moves before these had ended
+    before: Optional[float]    # of the time without moves before these: an hour, or since the start
 
 
 class LatencyWatch:
     """Used by the serve thread, at each look."""
 
     def __init__(self) -> None:
-        self._quiet: Dict[int, Counters] = {}    # OSD → when its last move had arrived
-        self._before: Dict[int, Counters] = {}   # OSD with moves → its ops between that and these
+        #: OSD → when its last move was seen to have arrived, its counters then, and `_before`
+        self._quiet: Dict[int, Tuple[float, Counters, Counters]] = {}
+        self._before: Dict[int, Counters] = {}   # OSD with moves → its ops while it was quiet
         self._points: Deque[Tuple[float, Mapping[int, Counters]]] = deque()   # the last minutes
 
     def observe(self, now: float, osds: Collection[int],
@@ -41,11 +45,12 @@ class LatencyWatch:
         in seconds since the epoch. `read` returns the counters of OSDs that have told some."""
         watched = sorted(osds, key=lambda osd: (osd not in self._before, osd))[:_MOST_OSDS]
         found = read({*watched, *self._before})
-        self._quiet.update({osd: found.get(osd, _NONE) for osd in self._before
-                            if osd not in watched})
+        self._quiet.update({osd: (now, found.get(osd, _NONE), before)
+                            for osd, before in self._before.items() if osd not in watched})
         self._before = {osd: self._before[osd] if osd in self._before else
-                        _since(self._quiet.get(osd, _NONE), found[osd])
-                        for osd in watched if osd in found}
+                        before if 0.0 <= now - at < _QUIET_SECONDS else _since(then, found[osd])
+                        for osd in watched if osd in found
+                        for at, then, before in (self._quiet.get(osd, (-inf, _NONE, _NONE)),)}
         while self._points and (self._points[-1][0] > now or len(self._points) > 1 and (
                 self._points[1][0] <= now - RECENT_SECONDS)):
             self._points.popleft()   # older than the minutes, or the clock was set back

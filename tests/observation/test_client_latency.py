@@ -90,3 +90,15 @@ def test_of_many_osds_the_same_few_are_asked() -> None:
     found = watch.observe(60, range(1000), osds.read)
     assert found is not None and found.osds == 50
     assert osds.asked[0] == osds.asked[1] == set(range(500, 550))
+
+
+def test_a_pause_between_two_moves_is_not_what_was_before_them() -> None:
+    watch, osds = LatencyWatch(), Osds()
+    osds.serve(1, 1000, 5)
+    watch.observe(0, [1], osds.read)
+    osds.serve(1, 10, 50)
+    watch.observe(60, [], osds.read)
+    osds.serve(1, 10, 40)
+    watch.observe(120, [1], osds.read)
+    osds.serve(1, 10, 30)
+    assert told(watch.observe(180, [1], osds.read)) == (1, 40, 5)
