@@ -247,7 +247,8 @@ class Gateway:
         """
         read = getattr(self._mgr, "get_latest_unlabeled_counter", None) or (
             self._mgr.get_latest_counter)
-        points = {osd: read("osd", str(osd), _OP_LATENCY).get(_OP_LATENCY) or () for osd in osds}
+        points: Dict[int, Tuple[Any, ...]] = {
+            osd: read("osd", str(osd), _OP_LATENCY).get(_OP_LATENCY) or () for osd in osds}
         give_way()
         return {osd: (point[1], point[2]) for osd, point in points.items() if len(point) == 3}
 

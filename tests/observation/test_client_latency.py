@@ -28,9 +28,11 @@ class Osds:
 
 def told(found: Optional[ClientLatency]) -> Optional[Tuple[int, Optional[float], Optional[float]]]:
     """(OSDs, recent and before in ms)."""
-    return None if found is None else (found.osds, *[
-        None if seconds is None else round(1000 * seconds, 6)
-        for seconds in (found.recent, found.before)])
+    if found is None:
+        return None
+    recent, before = [None if seconds is None else round(1000 * seconds, 6)
+                      for seconds in (found.recent, found.before)]
+    return found.osds, recent, before
 
 
 def test_the_last_minutes_stand_beside_the_quiet_before() -> None:
