@@ -36,6 +36,10 @@ _DEFAULT_BALANCER_MODE = "upmap"
 _MOTIONLESS_MODES = frozenset(("none", "read"))
 #: Seconds after which a monitor that has not answered a question counts as unable to.
 _ANSWER_SECONDS = 5.0
+#: The counter of an OSD: priority 9, so that it is sent whatever mgr_stats_threshold is.
+_OP_LATENCY = "osd.op_latency"
+#: OSDs that are asked for an option: operators set it for all of a kind.
+_OSDS_ASKED = 5
 #: Seconds between readings of all statistics of every PG, while pools change and where none does.
 _FULL_STATISTICS_SECONDS, _LONGEST_STATISTICS_SECONDS = 3600.0, 86_400.0
 #: Ratio by which a pool's objects or omap have to differ from those at the last full reading.
@@ -234,6 +238,35 @@ class Gateway:
                             "ids": [str(osd) for osd in sorted(osds)]})
         return None if reply is None or reply.r not in (0, -errno.EBUSY) else (
             StopCheck(reply.r == 0, "" if reply.r == 0 else reply.outs))
+
+    def op_latency(self, osds: Iterable[int]) -> Dict[int, Tuple[int, int]]:
+        """OSD → (nanoseconds, ops) of all ops of clients since it started, as it last reported them
+        as their primary; microseconds each, with the lock of all that the mgr knows.
+
+        From Ceph 20 on get_latest_counter is for counters with labels, and another has its place.
+        """
+        read = getattr(self._mgr, "get_latest_unlabeled_counter", None) or (
+            self._mgr.get_latest_counter)
+        points: Dict[int, Tuple[Any, ...]] = {
+            osd: read("osd", str(osd), _OP_LATENCY).get(_OP_LATENCY) or () for osd in osds}
+        give_way()
+        return {osd: (point[1], point[2]) for osd, point in points.items() if len(point) == 3}
+
+    def stacked_backfills(self, osds: Iterable[int]) -> Dict[int, int]:
+        """OSD → the osd_max_backfills that it runs with, where that is above 1, of the first few of
+        these that are on rotating disks; none without a connection.
+
+        `config show` is a command of the mgr, to which OSDs tell what they run with, whoever has
+        set it: a ceph.conf, the monitors, mClock. Waits, so only the serve thread may call it.
+        """
+        asked = list(islice((osd for osd in osds if (
+            self._mgr.get_metadata("osd", str(osd)) or {}).get("rotational") == "1"),
+            _OSDS_ASKED * self.have_mon_connection()))
+        replies = self._ask(*[{"prefix": "config show", "who": f"osd.{osd}",
+                               "key": "osd_max_backfills"} for osd in asked])
+        found = {osd: reply.outb.strip() for osd, reply in zip(asked, replies)
+                 if reply is not None and not reply.r}
+        return {osd: int(text) for osd, text in found.items() if text.isdigit() and int(text) > 1}
 
     def set_option(self, name: str, value: str) -> None:
         """Sets one of equilibrium's own options; waits for a commit of the monitors."""
@@ -491,6 +524,8 @@ class StrictGateway(Gateway):
         except NotReady as error:
             return f"no snapshot yet: {error}"
         self.up_sets_without((), list(snapshot.pgs)[:1])
+        self.op_latency(snapshot.osds)
+        self.stacked_backfills(snapshot.osds)
         return (f"read {len(snapshot.osds)} OSDs ({', '.join(sorted(self.device_classes()))}) and"
                 f" {len(snapshot.pgs)} PGs of {len(snapshot.pools)} pools at epoch"
                 f" {snapshot.epoch}, "

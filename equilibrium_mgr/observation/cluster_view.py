@@ -24,6 +24,7 @@ from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Pg, Snapshot, pg_number
 from ..what_if.failure import Placement, placement
+from .client_latency import ClientLatency
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
 
@@ -197,6 +198,9 @@ class ClusterView(NamedTuple):
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
     #: OSD id → used bytes as its device has them, where its size_factor is not 1
     device_used_now: Mapping[int, int] = {}
+    #: OSD on a rotating disk → its osd_max_backfills, where that is above 1, of a few of our moves
+    stacked_backfills: Mapping[int, int] = {}
+    client_latency: Optional[ClientLatency] = None   # None: nothing of ours moves
     #: DOWN … → id → when it was seen first, seconds since the epoch
     troubles: Mapping[str, Mapping[int, float]] = {}
 

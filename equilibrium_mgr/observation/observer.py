@@ -15,6 +15,7 @@ from ..gateway.gateway import Gateway
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
 from ..snapshot.model import RUNNING_STATES, Snapshot
+from .client_latency import LatencyWatch
 from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view
 from .movements import PLAN, measured_rates
 
@@ -26,6 +27,8 @@ _TROUBLES = ("degraded", "undersized", "backfill_toofull", "recovery_toofull")
 
 #: Seconds between two observations that commands request.
 _REQUESTED_SECONDS = 20.0
+#: Seconds between two questions to OSDs how many backfills they run at a time.
+_BACKFILLS_SECONDS = 600.0
 #: What is left of measured noise after a round without.
 _FORGOTTEN = 0.6
 
@@ -58,6 +61,8 @@ class ClusterObserver:
         self._asked_at = deque([-3600.0] * 3, maxlen=3)   # the last requests at rest
         self._looked_at: Optional[ClusterSummary] = None   # of the last look; None: none was read
         self._last_summary: Optional[ClusterSummary] = None
+        self._latency = LatencyWatch()
+        self._backfills_at = -_BACKFILLS_SECONDS   # the last question how many OSDs run
         #: the mean by which utilizations of OSDs differ from one summary to the next
         self.noise = 0.0
 
@@ -145,16 +150,34 @@ class ClusterObserver:
         self.view = make_view(snapshot, bounds, self._pending,
                               self.max_misplaced_ratio(snapshot, settings), self.builtin_active,
                               self._cooldown.moved.keys() | self._pending.sent_before, before)
-        try:   # rates are only shown: neither a round nor `off` may fail for them
+        try:   # these are only shown: neither a round nor `off` may fail for them
             if before is not None:
                 self.view = self.view._replace(rates=measured_rates(
                     before.rates, before.movements, snapshot.taken_at - before.snapshot.taken_at,
                     snapshot, self.view.movements))
+            self._observe_osds_of_moves(self.view, before)
         except Exception:
-            self._log.exception("rates cannot be measured")
+            self._log.exception("rates, latency and backfills cannot be measured")
         if self._last_summary is not None:
             self.view = self.view._replace(statistics_at=self._last_summary.statistics_at,
                                            stale_osds=self._last_summary.stale_osds)
+
+    def _observe_osds_of_moves(self, view: ClusterView, before: Optional[ClusterView]) -> None:
+        """Has the view tell how long clients wait at the OSDs of our moves, and which of them run
+        several backfills at a time."""
+        pgs = view.snapshot.pgs
+        osds = sorted({osd for one in view.movements if one.origin == PLAN
+                       for osd in (one.source, one.target, *pgs[one.pgid].acting[:1])
+                       if osd is not None and osd in view.snapshot.osds})
+        self.view = view = view._replace(client_latency=self._latency.observe(
+            self._clock(), osds, self._gateway.op_latency))
+        if not osds:
+            return
+        found = before.stacked_backfills if before is not None else {}
+        if not 0.0 <= self._clock() - self._backfills_at < _BACKFILLS_SECONDS:
+            self._backfills_at = self._clock()
+            found = self._gateway.stacked_backfills(osds)
+        self.view = view._replace(stacked_backfills=found)
 
     def is_behind(self, summary: Optional[ClusterSummary]) -> bool:
         """True where data moves, so that the view is older than what it shows. Without a summary:

@@ -80,6 +80,10 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
                  {origin: moving[origin] for origin in origins}),
         labelled("moving_bytes", "Bytes of shards in flight that are still to be copied, by who"
                  " moves them.", "origin", {origin: left[origin] for origin in origins}),
+        labelled("client_op_seconds", "Seconds that an op of clients takes at the OSDs of"
+                 " equilibrium's moves, in the last minutes and before these moves.", "period",
+                 {} if view is None or view.client_latency is None else {
+                     "recent": view.client_latency.recent, "before": view.client_latency.before}),
         labelled("toofull_pgs", "PGs that cannot move as an OSD is too full for them, by their"
                  " state.", "state", {state: len(pgids) for state, pgids in held.items()}),
         single("remaining_seconds", "Estimated seconds until the plan under way is done.",

@@ -78,6 +78,19 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             f"{states_text(moving['states'])}; {others} not ours" + (
                 f", {format_bytes(moving['other_bytes'])}{states_text(moving['other_states'])}"
                 if others else ""))
+    latency = data["client_latency"]
+    if latency is not None and latency["recent_seconds"] is not None:
+        recent, before = latency["recent_seconds"], latency["before_seconds"]
+        say("clients:", f"an op takes {_milliseconds(recent)} in the last minutes" + (
+            "" if before is None else f", {_milliseconds(before)} before these moves")
+            + f", at {plural(latency['osds'], 'OSD')} of theirs")
+    stacked = data["stacked_backfills"]
+    for osd, limit in list(stacked.items())[:1]:
+        more = len(stacked) - 1
+        others = f" and {plural(more, 'more OSD')}" if more else ""
+        say("backfills:", f"osd.{osd}{others} of rotating disks run{'' if more else 's'} with"
+            f" osd_max_backfills {limit}: clients wait two to three times as long for each byte"
+            f" moved, and no more is moved; see 'ceph config show osd.{osd}'")
     if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
         limits = data["limits"]
         text = (f"{format_percent(data['misplaced_ratio'])}%"
@@ -142,6 +155,10 @@ def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
         "waiting", str(sum(group["shards"] for group in data["waiting"])),
         "left", format_duration(progress.get("eta_seconds")) or "-",
         "health", health + (f"+{len(found) - 1}" if len(found) > 1 else "")])
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000.0 * seconds:.1f} ms"
 
 
 def _automatic(data: Data, settings: Settings) -> str:
@@ -290,6 +307,10 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                    "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items},
         "moving": (view.moving._asdict() if view is not None
                    else dict.fromkeys(MovingTotals._fields)),
+        "client_latency": None if view is None or view.client_latency is None else {
+            "osds": view.client_latency.osds, "recent_seconds": view.client_latency.recent,
+            "before_seconds": view.client_latency.before},
+        "stacked_backfills": {} if view is None else dict(view.stacked_backfills),
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,
         "progress": _progress(status, now),

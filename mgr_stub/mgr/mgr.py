@@ -121,6 +121,24 @@ class Mgr:
             self._tree = osdmap.osds, crush, frozen(osd_tree(osdmap, crush))
         return self._tree[2]
 
+    def latest_counter(self, service: str, name: str, path: str) -> Dict[str, Tuple[Any, ...]]:
+        """The newest point of a counter of a daemon: of the ops of clients alone, none of any other
+        counter, nor of an OSD that has not reported."""
+        with self.lock:
+            osd = int(name) if service == "osd" and name.isdigit() else -1
+            self.count("perf counter")
+            known = path == "osd.op_latency" and self.cluster.map.exists(osd)
+            return {path: (self.simulation.clock.now, *self.simulation.client_load.ops.get(
+                osd, (0, 0))) if known else ()}
+
+    def metadata(self, service: str, name: str) -> Optional[Dict[str, str]]:
+        """What a daemon has told of itself, of which the kind of an OSD's device alone is known."""
+        with self.lock:
+            osd = int(name) if service == "osd" and name.isdigit() else -1
+            return None if osd not in self.cluster.map.osds else {
+                "id": name, "rotational": str(int(
+                    self.cluster.crush.classes.get(osd) not in ("ssd", "nvme")))}
+
     # -- options ------------------------------------------------------------------------------
 
     def _note_removal(self, module: str, name: str, text: str) -> None:
@@ -179,14 +197,17 @@ class Mgr:
 
     def _answer_query(self, result: CommandResult, svc_type: str,
                       command: Dict[str, Any]) -> bool:
-        """Answers a query, which needs no epoch, and `osd ok-to-stop`, which monitors hand on to
-        the mgr; False for other commands. Without a connection no answer comes.
+        """Answers a query, which needs no epoch, and `osd ok-to-stop` or `config show`, which
+        monitors hand on to the mgr; False for other commands. Without a connection no answer comes.
         """
         prefix = command.get("prefix")
         with self.lock:
             if prefix == "config get" and "key" not in command:
                 self.count("config get")
                 answer = 0, json.dumps(self.config.of_daemon(str(command["who"]))), ""
+            elif prefix == "config show":   # what the daemon runs with; the mgr knows it
+                self.count(prefix)
+                answer = 0, f"{self.config.core(command['who'], command['key'])}\n", ""
             elif prefix == "osd ok-to-stop":
                 answer = ok_to_stop(self.cluster, {int(osd) for osd in command["ids"]})
             else:

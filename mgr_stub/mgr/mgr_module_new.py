@@ -5,7 +5,7 @@ The names CLICommand, CLIReadCommand and CLIWriteCommand do not exist here.
 
 from __future__ import annotations
 
-from typing import Dict, Type
+from typing import Any, Dict, List, Tuple, Type
 
 from .api import CommandResult, MgrModuleApi, Option
 from .handlers import CommandDecorator, Handler
@@ -45,3 +45,15 @@ class MgrModule(MgrModuleApi):
         if not isinstance(commands, dict):
             raise RuntimeError(f"Missing or invalid COMMANDS in {cls.__name__}")
         return dict(commands)
+
+    def get_latest_unlabeled_counter(self, svc_type: str, svc_name: str,
+                                     path: str) -> Dict[str, Tuple[Any, ...]]:
+        """(time, sum in nanoseconds, count) of an average; empty for one that is not known."""
+        found: Dict[str, Tuple[Any, ...]] = self._mgr.latest_counter(svc_type, svc_name, path)
+        return found
+
+    def get_latest_counter(self, svc_type: str, svc_name: str, counter_name: str,
+                           sub_counter_name: str,
+                           labels: List[Tuple[str, str]]) -> Dict[str, Tuple[Any, ...]]:
+        """Of counters with labels, of which there are none here."""
+        return {counter_name: ()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from .api import CommandResult, MgrModuleApi, Option
 from .handlers import CommandDecorator, Handler
@@ -45,3 +45,9 @@ class MgrModule(MgrModuleApi):
         package = cls.__module__.partition(".")[0]
         return {prefix: handler for prefix, handler in CLICommand.COMMANDS.items()
                 if handler.function.__module__.partition(".")[0] == package}
+
+    def get_latest_counter(self, svc_type: str, svc_name: str,
+                           path: str) -> Dict[str, Tuple[Any, ...]]:
+        """(time, sum in nanoseconds, count) of an average; empty for one that is not known."""
+        found: Dict[str, Tuple[Any, ...]] = self._mgr.latest_counter(svc_type, svc_name, path)
+        return found

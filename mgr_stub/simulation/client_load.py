@@ -46,6 +46,8 @@ class ClientLoad(Timer):
         self._backfill = backfill
         #: {pool: bytes per second}
         self.rates: Dict[int, float] = {}
+        #: {primary OSD: (nanoseconds, number)} of the ops that clients have waited for so far
+        self.ops: Dict[int, Tuple[int, int]] = {}
         self._last: Dict[int, float] = {}
         self._object_bytes: Dict[int, int] = {}
 

@@ -19,8 +19,12 @@ def metrics(session: Session) -> Parsed:
 
 def test_figures_are_those_of_the_screens(session: Session) -> None:
     """While something moves and something waits."""
+    ops = session.simulation.client_load.ops
+    ops.update(dict.fromkeys(session.cluster.map.osds, (5_000_000_000, 1000)))
     run(session, "config set mgr mgr/equilibrium/max_backfills_per_osd 1", "sim backfill rate 4M",
-        "equilibrium on", "sim run 10m")
+        "equilibrium on", "sim run 5m")
+    ops.update(dict.fromkeys(session.cluster.map.osds, (6_000_000_000, 1020)))
+    run(session, "sim run 5m")
     status, found = ask(session, "status"), metrics(session)
     loop = session.module.balancer.status
     view, data = loop.view, ask(session, "metrics")
@@ -41,6 +45,8 @@ def test_figures_are_those_of_the_screens(session: Session) -> None:
     assert found.by("pool_free_bytes") == {
         str(pool.pool_id): pool.free_bytes for pool in view.usage_now().pools.values()}
     assert found.one("upmap_items") == sum(map(len, session.cluster.map.upmap_items.values())) > 0
+    assert found.by("client_op_seconds") == {"recent": 0.05, "before": 0.005} == {
+        period: status["client_latency"][f"{period}_seconds"] for period in ("recent", "before")}
     assert sum(found.by("waiting_shards").values()) == sum(
         change.shards for change in loop.wanted) > 0
     assert found.by("moving_shards")["plan"] == view.moving.shards > 0
@@ -54,6 +60,7 @@ def test_figures_are_those_of_the_screens(session: Session) -> None:
                              for sample in family["samples"]}
             for family in data["metrics"] if family["samples"]} == found.samples
     assert {family["name"] for family in data["metrics"]} == {PREFIX + name for name in FAMILIES}
+    ops.update(dict.fromkeys(session.cluster.map.osds, (7_000_000_000, 1040)))
     run(session, "equilibrium drain add 3", "sim run 1m")
     assert set(metrics(session).samples) == {PREFIX + name for name in FAMILIES}
 

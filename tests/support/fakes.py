@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (
+    Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple)
 
 from tests.support.clusters.unit_cluster import Cluster
 
@@ -210,6 +211,12 @@ class FakeGateway:
             self.cluster.acting.setdefault(change.pgid, list(self.cluster.up[change.pgid]))
             self.set_items(change.pgid, change.raw, change.items)
         return (change, 0, "set")
+
+    def op_latency(self, _osds: Iterable[int]) -> Dict[int, Tuple[int, int]]:
+        return {}
+
+    def stacked_backfills(self, _osds: Iterable[int]) -> Dict[int, int]:
+        return {}
 
     def set_items(self, pgid: str, raw: Sequence[int], items: Sequence[Tuple[int, int]]) -> None:
         self.cluster.up[pgid] = list(apply_items(raw, items, lambda osd: False))
