@@ -41,8 +41,9 @@ class Commands:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
         where both have a name). --fail OSD|HOST|BUCKET and --worst-failure: what failures lead to,
         of the placement or a plan; --aims: what the other aims would give, of a plan. What changes
-        lead to: --add HOST:COUNTxSIZE[:CLASS][@BUCKET] (host9:12x20T), --remove OSD|HOST|BUCKET,
-        --resize OSD=SIZE, --pg-num POOL=N, several with commas between"""
+        lead to: --add OSDS (host9:12x20T:hdd@rack2, or without class and bucket), --remove
+        OSD|HOST|BUCKET, --resize SIZES (osd.3=20T), --pg-num PGS (rbd=256); several with commas
+        between"""
         return self._answer(format, report_commands.evaluate, option, fail, worst_failure, aims,
                             (add or (), remove or (), resize or (), pg_num or ()))
 

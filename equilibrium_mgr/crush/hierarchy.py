@@ -5,7 +5,6 @@ that takes a class takes the shadow bucket.
 """
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 from ..runtime.time_slice import grouped
@@ -61,14 +60,6 @@ class CrushHierarchy:
             self.type_ids.setdefault(bucket.type_name, bucket.type_id)
         self._subtrees: Dict[int, Subtree] = {}
         self._places: Optional[Dict[int, Tuple[Any, ...]]] = None
-
-    def replaced(self, buckets: Mapping[int, Bucket],
-                 device_class: Mapping[int, str]) -> CrushHierarchy:
-        """Other buckets and devices under the same rules."""
-        other = copy(self)
-        other.buckets, other.device_class = dict(buckets), dict(device_class)
-        other._subtrees, other._places = {}, None
-        return other
 
     def subtree(self, root: int) -> Subtree:
         """The subtree under a bucket, or under a single OSD where a rule takes one."""

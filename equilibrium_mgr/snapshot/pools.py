@@ -94,7 +94,7 @@ def touched_pgs(dump: Mapping[str, Any]) -> Dict[int, Immovable]:
             found[ps] = reasons.TO_MERGE
         elif _next_child(ps, pg_num) < target:
             found[ps] = reasons.TO_SPLIT
-        elif placed_as(ps, pgp_num) != placed_as(ps, last_pgp):
+        elif _placed_as(ps, pgp_num) != _placed_as(ps, last_pgp):
             found[ps] = reasons.TO_PLACE
     return found
 
@@ -112,7 +112,7 @@ def _next_child(ps: int, least: int) -> int:
     return ps + bit
 
 
-def placed_as(ps: int, pgp_num: int) -> int:
+def _placed_as(ps: int, pgp_num: int) -> int:
     """The number by which CRUSH places a PG."""
     while ps and ps >= pgp_num:
         ps = merge_target(ps)

@@ -56,33 +56,24 @@ class _Cut(NamedTuple):
     kept_shards: float
 
 
-class AlikeGrowth(NamedTuple):
-    """The most by which all pools that share some OSDs can grow, each by the same ratio."""
-
-    osds: FrozenSet[int]
-    ratio: float
-    raw_bytes: float   # that come to the OSDs where all double
-
-
-def alike_growth(snapshot: Snapshot, movable: MovableBytes) -> List[AlikeGrowth]:
-    """One for each set of OSDs whose pools have data."""
-    room, found = _room(snapshot, movable), []
-    by_shape = {demand.shape: demand for demand in movable.demands}
+def alike_growth(snapshot: Snapshot, movable: MovableBytes) -> List[Tuple[float, float]]:
+    """For each set of OSDs whose pools have data: the most by which all these can grow, each by the
+    same ratio, and the raw bytes that come to the set where they double."""
+    room = _room(snapshot, movable)
     grown: Dict[Tuple[object, ...], Tuple[float, float]] = {}
-    for number, part in [(number, part) for number, parts in sorted(movable.pools.items())
-                         for part in parts if part.all_shards and part.reach.set_name is not None]:
-        pool, shape, = snapshot.pools[number], part.growth_shape()
-        rate = pool.stored_bytes / (pool.pg_num * pool.data_shards)
+    by_shape = {demand.shape: demand for demand in movable.demands}
+    for part in [part for _, parts in sorted(movable.pools.items()) for part in parts
+                 if part.all_shards and part.reach.set_name is not None]:
+        pool, shape = snapshot.pools[part.pool], part.growth_shape()
         by_shape.setdefault(shape, Demand(part.reach, shape))
-        before = grown.get(shape, (0.0, 0.0))
+        rate, before = pool.stored_bytes / (pool.pg_num * pool.data_shards), grown.get(
+            shape, (0.0, 0.0))
         grown[shape] = before[0] + rate * part.all_weight, before[1] + rate * part.single_weight
-    for component in components(by_shape.values()):
-        cut = _cut_of_component(component, grown, room)
-        if cut is not None:
-            found.append(AlikeGrowth(frozenset(component.osds), cut.growth, sum(
-                [grown[demand.shape][0] for demand in component.demands
-                 if demand.shape in grown])))
-    return found
+    cuts = [(component, _cut_of_component(component, grown, room))
+            for component in components(by_shape.values())]
+    return [(cut.growth, sum([grown.get(demand.shape, (0.0, 0.0))[0]
+                              for demand in component.demands]))
+            for component, cut in cuts if cut is not None]
 
 
 def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:

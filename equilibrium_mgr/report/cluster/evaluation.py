@@ -156,7 +156,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
              *_class_parts(classes, f"with {name}", "planned_",
                            {row["device_class"]: proven_lines(row) for row in near_classes}),
              pool_lines("POOL<|ID|STORED|FREE|PLANNED|CHANGE|LIMITED BY|BOUND", pools, changes,
-                         f"df {name}"),
+                        f"df {name}"),
              distance_lines(near_classes, near_pools),
              aim_lines, ["not moved:"] * bool(plan.skipped) + [
                  line for reason, count in sorted(plan.skipped.items())
@@ -233,7 +233,7 @@ def _change(row: Row, prefix: str, key: str) -> str:
 
 
 def pool_lines(head: str, rows: Sequence[Row], cells: Sequence[Sequence[str]],
-                command: str) -> List[str]:
+               command: str) -> List[str]:
     """A table of the pools without the small ones, and a line that counts those."""
     stored = sum(row["stored"] or 0 for row in rows)
     large = [text for row, text in zip(rows, cells)
