@@ -35,12 +35,17 @@ class Commands:
     @read_command("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain",
                   fail: Optional[str] = None, worst_failure: bool = False,
-                  aims: bool = False) -> CommandResult:
+                  aims: bool = False, add: Optional[List[str]] = None,
+                  remove: Optional[List[str]] = None, resize: Optional[List[str]] = None,
+                  pg_num: Optional[List[str]] = None) -> CommandResult:
         """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
         where both have a name). --fail OSD|HOST|BUCKET and --worst-failure: what failures lead to,
-        of the placement or a plan; --aims: what the other aims would give, of a plan"""
-        return self._answer(format, report_commands.evaluate, option, fail,
-                            worst_failure, aims)
+        of the placement or a plan; --aims: what the other aims would give, of a plan. What changes
+        lead to: --add OSDS (host9:12x20T:hdd@rack2, or without class and bucket), --remove
+        OSD|HOST|BUCKET, --resize SIZES (osd.3=20T), --pg-num PGS (rbd=256); several with commas
+        between"""
+        return self._answer(format, report_commands.evaluate, option, fail, worst_failure, aims,
+                            (add or (), remove or (), resize or (), pg_num or ()))
 
     @read_command("equilibrium df")
     def _cmd_df(self, plan: Optional[str] = None, format: str = "plain",

@@ -1,18 +1,20 @@
 """Commands that only read: `status`, `explain`, `history`, `metrics`, `report`, `dump-state`, the
 tables `df`, `osds` and `moves`, and `eval`, of the placement, a plan or a pool, and of what
-failures lead to. They raise CommandError for what they do not find, and where it is not known
+failures and changes lead to. They raise CommandError for what they do not find, and where it is not known
 yet: a job computes it meanwhile.
 """
 from __future__ import annotations
 
 import errno
-from typing import Optional
+from typing import Optional, Sequence
 
 from ..control.balancing_scope import plan_options
 from ..plan.model import BALANCE
-from ..plan_service.plan_service import PLANNING, FailureAnswer, FailureQuestion
+from ..plan_service.plan_service import (
+    PLANNING, ChangeAnswer, FailureAnswer, FailureQuestion)
 from ..report.answer import (
     CommandAnswer, CommandError, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
+from ..report.cluster.changes import report_changes
 from ..report.cluster.cluster_tables import (
     osd_figures, pool_rows, pool_table, report_moves, room_json, room_lines)
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
@@ -26,6 +28,7 @@ from ..report.page import report_page
 from ..report.state_dump import dump_state
 from ..report.status import brief_line, options_json, report_status
 from ..runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
+from ..what_if.change import parse_changes
 from ..what_if.failure import find_failure
 from .base import ModuleParts
 
@@ -188,10 +191,16 @@ _PLAN_PREFIX = "plan/"
 
 
 def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], worst_failure: bool,
-             aims: bool) -> CommandAnswer:
+             aims: bool, changes: Sequence[Sequence[str]] = ()) -> CommandAnswer:
     """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
     pool/NAME); a plan goes before a pool. Or what failures lead to, of the first two. With
-    `aims` a plan is compared with plans of the other aims."""
+    `aims` a plan is compared with plans of the other aims. `changes`: of --add, --remove,
+    --resize and --pg-num, instead of all that."""
+    if any(changes):
+        if option is not None or fail is not None or worst_failure or aims:
+            raise CommandError(errno.EINVAL, "--add, --remove, --resize and --pg-num are of the"
+                               " present placement, without another option")
+        return _changes(parts, changes)
     plan = option[len(_PLAN_PREFIX):] if option and option.startswith(_PLAN_PREFIX) else option
     is_plan = plan in parts.plan_store.heads() or plan in parts.plan_service.plans_in_progress()
     if aims and (not is_plan or fail is not None or worst_failure):
@@ -212,6 +221,25 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
     if pool not in look.view.usage.pools:
         raise parts.outdated(f"pool '{pool}'{_NEWER}")
     return evaluate_pool(pool, look)
+
+
+def _changes(parts: ModuleParts, texts: Sequence[Sequence[str]]) -> CommandAnswer:
+    view, age = parts.required()
+    try:
+        changes = parse_changes(view.snapshot, *texts)
+    except (LookupError, ValueError) as bad:
+        raise CommandError(errno.ENOENT if isinstance(bad, LookupError) else errno.EINVAL,
+                           str(bad)) from None
+    answer = parts.plan_service.changes(changes, view.snapshot)
+    if not isinstance(answer, ChangeAnswer):
+        raise _not_yet("the change leads to", answer, "")
+    return report_changes(changes, answer.figures, view, age)
+
+
+def _not_yet(what: str, failure: Optional[str], progress: str) -> CommandError:
+    state = "is being computed" + progress if failure is None else (
+        f"could not be computed ({failure})")
+    return CommandError(errno.EAGAIN, f"what {what} {state}; ask again")
 
 
 def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
@@ -255,8 +283,7 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
     answer = parts.plan_service.failure(FailureQuestion(failure, plan, head))
     if not isinstance(answer, FailureAnswer):
         computed = parts.plan_service.computed_failures
-        state = (f"could not be computed ({answer})" if answer is not None else "is being computed"
-                 + f" ({plural(computed, 'failure')} so far)" * bool(worst_failure and computed))
-        raise CommandError(errno.EAGAIN, f"what the failure leads to {state}; ask again")
+        raise _not_yet("the failure leads to", answer, f" ({plural(computed, 'failure')} so far)"
+                       * bool(worst_failure and computed))
     return report_failure(answer, plan, max(0.0, parts.clock() - answer.made_at),
                           parts.gateway.pool_space())

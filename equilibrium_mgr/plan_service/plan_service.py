@@ -1,5 +1,5 @@
 """Background jobs: they make plans, which are kept, compare the aims of a plan, and compute what
-failures lead to. Commands show the newest answer, or that it is being computed."""
+failures and changes lead to. Commands show the newest answer, or that it is being computed."""
 from __future__ import annotations
 
 import logging
@@ -13,11 +13,13 @@ from ..gateway.gateway import Gateway, NotReady
 from ..plan.model import Plan, Usage, resting_on
 from ..plan.options import AIMS, PlanOptions
 from ..plan.store import MAX_PLANS, PlanHead, PlanStore
+from ..planner.bound.changed import ChangeFigures, change_figures
 from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
+from ..what_if.change import Changes
 from ..what_if.failure import (
     Failure, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
     worst_failures)
@@ -100,9 +102,17 @@ class FailureAnswer(NamedTuple):
     worst: Optional[Dict[str, TypeFailures]]
 
 
-#: Answers that are kept, on failures and aims.
+class ChangeAnswer(NamedTuple):
+    """What changes lead to."""
+
+    epoch: int       # of the osdmap
+    made_at: float   # seconds since the epoch
+    figures: ChangeFigures
+
+
+#: Answers that are kept, on failures, changes and aims.
 MAX_ANSWERS = 16
-#: Seconds for which an answer on a failure serves at another epoch, and at its own: bytes change as
+#: Seconds for which an answer on a failure or a change serves at another epoch, and at its own: bytes change as
 #: well.
 _OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
 #: After so long the worst of the failure domains are those computed so far: plans wait for the job.
@@ -224,7 +234,16 @@ class PlanService:
             known = self._answers.get(question)
         return known if isinstance(known, FailureAnswer) and self._serves(known) else None
 
-    def _serves(self, answer: FailureAnswer) -> bool:
+    def changes(self, changes: Changes, snapshot: Snapshot) -> Union[ChangeAnswer, str, None]:
+        """As `failure`, of changes to the cluster of a snapshot: no look is taken for it."""
+        return self._ask(changes, "what changes lead to",
+                         partial(self._change_answer, changes, snapshot), self._serves)
+
+    def _change_answer(self, changes: Changes, snapshot: Snapshot) -> ChangeAnswer:
+        with giving_way(self._limited(_MOST_SECONDS, lambda _: True)):
+            return ChangeAnswer(snapshot.epoch, self._clock(), change_figures(snapshot, changes))
+
+    def _serves(self, answer: Union[FailureAnswer, ChangeAnswer]) -> bool:
         return self._clock() - answer.made_at < (
             _SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
             else _OTHER_EPOCH_SECONDS)

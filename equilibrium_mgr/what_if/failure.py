@@ -27,9 +27,9 @@ from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
 
 
-_HOST_TYPE = "host"
+HOST_TYPE = "host"
 #: In the names of Ceph's shadow buckets, before the device class.
-_SHADOW = "~"
+SHADOW = "~"
 
 
 class Failure(NamedTuple):
@@ -58,7 +58,7 @@ def find_failure(snapshot: Snapshot, text: str) -> Optional[Failure]:
 def failure_domains(snapshot: Snapshot) -> Dict[str, List[Failure]]:
     """Type → the failures of one bucket of that type, by name; of hosts, and of the types that the
     rules of the pools keep shards apart by. Buckets without OSDs that are in are left out."""
-    types = {_HOST_TYPE}
+    types = {HOST_TYPE}
     for rule_id in {pool.rule_id for pool in snapshot.pools.values()}:
         chosen = {str(step["type"])
                   for step in snapshot.crush.rules.get(rule_id, {}).get("steps", [])
@@ -66,7 +66,7 @@ def failure_domains(snapshot: Snapshot) -> Dict[str, List[Failure]]:
         types |= chosen - {OSD_TYPE} or {OSD_TYPE}
     found: Dict[str, List[Failure]] = {type_name: [] for type_name in sorted(types)}
     for failure in _by_name(snapshot).values():
-        if failure.type_name in types and failure.osds and _SHADOW not in failure.name:
+        if failure.type_name in types and failure.osds and SHADOW not in failure.name:
             found[failure.type_name].append(failure)
     return {type_name: failures for type_name, failures in found.items() if failures}
 

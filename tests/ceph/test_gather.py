@@ -32,6 +32,8 @@ SLOW = {"osd_recovery_sleep": "1", "osd_max_backfills": "2", "osd_recovery_max_a
 HOLDS = ("nobackfill", "norebalance")
 TRIES = 5
 QUIET = 10
+STILL = 0.05
+"""Points of 2 GiB that RocksDB makes while nothing moves: 1 MiB."""
 LEARNT = 1.0
 """Points by which a plan ends otherwise for what the module has learnt of sizes in mid-move."""
 
@@ -73,12 +75,15 @@ class Reader(NamedTuple):
         reading.write_text(equilibrium(self.cluster, "dump-state").out)
         return self.plan(reading)
 
-    def same_plan(self, wanted_plan: Callable[[], List[str]]) -> List[str]:
-        """Both plans at one osdmap; the statistics may have moved on between the two."""
+    def same_plan(self, wanted_plan: Callable[[], List[str]], points: float = 0.0) -> List[str]:
+        """Both plans at one osdmap; the statistics may have moved on between the two. `points`: by
+        which figures may differ, not commands."""
         for _ in range(TRIES):
             file = self.gather()
             wanted, found = wanted_plan(), self.plan(file)
-            if found == wanted and self.plan(self.gather("--anonymous"))[0] == wanted[0]:
+            is_same = found == wanted or (
+                commands(found) == commands(wanted) and differ(found, wanted) < points)
+            if is_same and self.plan(self.gather("--anonymous"))[0] == wanted[0]:
                 return found
         pytest.fail("\n".join(["the module:", *wanted, "the file:", *found]))
 
@@ -143,14 +148,14 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
             counts.append(misplaced(cluster))
             return len(counts) >= QUIET and len(set(counts[-QUIET:])) == 1
         wait_for("copies that have come to rest", stands_still, 90, pause=1.0)
-        held = reader.same_plan(reader.reading_plan)
-        maxima = [percentages(plan) for plan in (reader.module_plan(), held)]
-        assert all(abs(one - other) < LEARNT for one, other in zip(*maxima)), maxima
+        held = reader.same_plan(reader.reading_plan, STILL)
+        learnt = differ(reader.module_plan(), held)
+        assert learnt < LEARNT
         left = shards_in_flight(status(cluster))
         assert all(moving) and left
         figure(f"gather: {moving} PGs on their way in files made meanwhile; with {left} shards"
                f" held in mid-move the plan of the module's reading from it, {len(held)} lines;"
-               f" highest utilizations by the module, by the file: {maxima}")
+               f" the module's own differs by {learnt:.2f} points")
     finally:
         for flag in HOLDS:
             cluster.mon("osd unset", key=flag)
@@ -159,10 +164,15 @@ def test_in_mid_move(reader: Reader, cluster: DaemonCluster, unbalanced: workloa
         workload.clear_upmaps(cluster)
 
 
-def percentages(plan: List[str]) -> List[float]:
-    """The highest utilization before a plan and after it."""
-    line = next(line for line in plan if "max utilization" in line)
-    return [float(text) for text in re.findall(r"([\d.]+)%", line)]
+def commands(plan: List[str]) -> List[str]:
+    return [line for line in plan if not line.startswith("#")]
+
+
+def differ(plan: List[str], other: List[str]) -> float:
+    """Points by which the highest utilizations before and after two plans differ at most."""
+    (one, two) = ([float(text) for text in re.findall(r"([\d.]+)%", next(
+        line for line in lines if "max utilization" in line))] for lines in (plan, other))
+    return max(abs(a - b) for a, b in zip(one, two))
 
 
 def moving_in_file(reader: Reader) -> int:

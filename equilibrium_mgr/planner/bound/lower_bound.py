@@ -7,7 +7,7 @@ shards can beat. Which bytes can be on which OSDs is a flow network (`build_netw
 from __future__ import annotations
 
 from typing import (
-    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple)
+    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ...plan.usage import share_utilizations
 from ...runtime.time_slice import give_way, grouped, piecewise
@@ -67,10 +67,11 @@ class UtilizationBounds(NamedTuple):
     cuts: Mapping[FrozenSet[int], Cut] = {}         # what proves the bounds of sets and pools
 
 
-def utilization_bounds(snapshot: Snapshot,
-                       fixed_pools: FrozenSet[int] = frozenset()) -> UtilizationBounds:
-    """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are."""
-    return _utilization_bounds(snapshot, movable_bytes(snapshot, fixed_pools))
+def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(),
+                       movable: Optional[MovableBytes] = None) -> UtilizationBounds:
+    """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are. `movable`:
+    what then can be moved, where that is known."""
+    return _utilization_bounds(snapshot, movable or movable_bytes(snapshot, fixed_pools))
 
 
 def cluster_bounds(snapshot: Snapshot,

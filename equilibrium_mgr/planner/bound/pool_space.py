@@ -12,7 +12,7 @@ A placement here is a legal one in which no OSD is above full_ratio that is not 
 from __future__ import annotations
 
 from math import ceil, floor
-from typing import Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Pool, Snapshot
@@ -56,14 +56,37 @@ class _Cut(NamedTuple):
     kept_shards: float
 
 
+def alike_growth(snapshot: Snapshot, movable: MovableBytes) -> List[Tuple[float, float]]:
+    """For each set of OSDs whose pools have data: the most by which all these can grow, each by the
+    same ratio, and the raw bytes that come to the set where they double."""
+    room = _room(snapshot, movable)
+    grown: Dict[Tuple[object, ...], Tuple[float, float]] = {}
+    by_shape = {demand.shape: demand for demand in movable.demands}
+    for part in [part for _, parts in sorted(movable.pools.items()) for part in parts
+                 if part.all_shards and part.reach.set_name is not None]:
+        pool, shape = snapshot.pools[part.pool], part.growth_shape()
+        by_shape.setdefault(shape, Demand(part.reach, shape))
+        rate, before = pool.stored_bytes / (pool.pg_num * pool.data_shards), grown.get(
+            shape, (0.0, 0.0))
+        grown[shape] = before[0] + rate * part.all_weight, before[1] + rate * part.single_weight
+    cuts = [(component, _cut_of_component(component, grown, room))
+            for component in components(by_shape.values())]
+    return [(cut.growth, sum([grown.get(demand.shape, (0.0, 0.0))[0]
+                              for demand in component.demands]))
+            for component, cut in cuts if cut is not None]
+
+
+def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
+    """Usable OSD → bytes of demands that it can hold; shards outside their rule leave it."""
+    return {osd: full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
+            + movable.outside.get(osd, 0)
+            for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE)}
+
+
 def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, PoolSpaceBound]:
     """Pool id → its bound; without pools whose rule is not understood, and those without shards
     where it places any."""
-    room: Dict[int, int] = {}   # usable OSD → bytes of demands that it can hold
-    for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
-        # shards outside their rule leave it
-        room[osd] = (full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
-                     + movable.outside.get(osd, 0))
+    room = _room(snapshot, movable)
     cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
     bounds: Dict[int, PoolSpaceBound] = {}
     for number, parts in piecewise(sorted(movable.pools.items()), 1):

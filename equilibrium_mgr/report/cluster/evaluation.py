@@ -88,7 +88,7 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
              [render_table(*class_table(classes))],
              *_class_parts(classes, "once all has arrived", None if later is None else "soon_"),
              held_sentences(view.snapshot),
-             _pool_lines("POOL<|ID|STORED|FREE|LIMITED BY|BOUND|MAX AVAIL", pools, [
+             pool_lines("POOL<|ID|STORED|FREE|LIMITED BY|BOUND|MAX AVAIL", pools, [
                  [row["name"], str(row["id"]), format_known(row["stored"]),
                   format_known(row["free_bytes"]), format_osd(row["limiting_osd"]),
                   format_known(row["best_free_bytes"]), format_known(row["max_avail"])]
@@ -96,7 +96,7 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
     data = {**look.to_json(), "room": room_json(usage.room),
             "soon_room": room_json(view.usage.room), "classes": classes,
             "held_osds": held_json(view.snapshot), "pools": _without_plan(pools)}
-    return CommandAnswer(data, _joined(parts))
+    return CommandAnswer(data, joined(parts))
 
 
 def evaluate_pool(name: str, look: Look) -> CommandAnswer:
@@ -104,7 +104,7 @@ def evaluate_pool(name: str, look: Look) -> CommandAnswer:
     rows = [row for row in pool_rows(look.view, look.space, look.view.usage_now(), None)
             if row["name"] == name]
     return CommandAnswer({**look.to_json(), "pools": _without_plan(rows)},
-                         _joined([[look.line()], [render_table(*pool_table(rows))]]))
+                         joined([[look.line()], [render_table(*pool_table(rows))]]))
 
 
 def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
@@ -157,8 +157,8 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
               *room_lines(usage_now.room, usage.room, f"with {name}")],
              *_class_parts(classes, f"with {name}", "planned_",
                            {row["device_class"]: proven_lines(row) for row in near_classes}),
-             _pool_lines("POOL<|ID|STORED|FREE|PLANNED|CHANGE|LIMITED BY|BOUND", pools, changes,
-                         f"df {name}"),
+             pool_lines("POOL<|ID|STORED|FREE|PLANNED|CHANGE|LIMITED BY|BOUND", pools, changes,
+                        f"df {name}"),
              distance_lines(near_classes, near_pools),
              aim_lines, ["not moved:"] * bool(plan.skipped) + [
                  line for reason, count in sorted(plan.skipped.items())
@@ -180,7 +180,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
            if with_aims else {}),
         "distance": {"classes": near_classes, "pools": near_pools},
         "certificates": None if bounds is None or not is_search else (
-            certificates_json(bounds, near_classes))}, _joined(parts))
+            certificates_json(bounds, near_classes))}, joined(parts))
 
 
 def _least_rounds(changes: Collection[PgChange], look: Look) -> int:
@@ -246,8 +246,8 @@ def _change(row: Row, prefix: str, key: str) -> str:
     return f"{now} -> {later}" if later else now   # a class of drained OSDs alone takes no data
 
 
-def _pool_lines(head: str, rows: Sequence[Row], cells: Sequence[Sequence[str]],
-                command: str) -> List[str]:
+def pool_lines(head: str, rows: Sequence[Row], cells: Sequence[Sequence[str]],
+               command: str) -> List[str]:
     """A table of the pools without the small ones, and a line that counts those."""
     stored = sum(row["stored"] or 0 for row in rows)
     large = [text for row, text in zip(rows, cells)
@@ -265,7 +265,7 @@ def _without_plan(rows: Sequence[Row]) -> List[Row]:
             for row in rows]
 
 
-def _joined(parts: Sequence[Sequence[str]]) -> str:
+def joined(parts: Sequence[Sequence[str]]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 

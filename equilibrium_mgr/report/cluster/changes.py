@@ -1,0 +1,101 @@
+"""What OSDs that are added, removed or resized, and another pg_num, would lead to."""
+from __future__ import annotations
+
+from typing import List
+
+from ...observation.cluster_view import ClusterView
+from ...planner.bound.changed import WASTE, ChangeFigures
+from ...runtime.formatting import (
+    format_bytes, format_duration, format_percent, named, plural, wrap)
+from ...what_if.change import Changes
+from ..answer import CommandAnswer, Row, render_table
+from .cluster_tables import format_known
+from .evaluation import joined, pool_lines
+
+_NAMED = 4   # OSDs, pools or takes in one line
+
+
+def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView,
+                   age_seconds: float) -> CommandAnswer:
+    """The bounds with the changes, beside those of now. `then_`: with the changes made and all
+    balanced, `failed_`: with the worst host lost after that, and its data placed on the others."""
+    snapshot, usage, ratio = view.snapshot, view.usage_now(), figures.usable_ratio
+    now, then, (host, failed) = figures.now, figures.then, figures.failed or ("", None)
+    stages = [("", now), ("then_", then), *([("failed_", failed)] if failed is not None else [])]
+    classes: List[Row] = [{
+        "device_class": name,
+        "max_utilization": usage.classes[name].max if name in usage.classes else None,
+        **{f"{prefix}bound_utilization": one.highest.get(name) for prefix, one in stages},
+        **{f"{prefix}whole_utilization": one.whole.get(name) for prefix, one in stages}}
+        for name in then.highest]
+    pools: List[Row] = [{
+        "id": pool.id, "name": pool.name, "stored": pool.stored_bytes,
+        "free_bytes": usage.pools[pool.name].free_bytes,
+        **{f"{prefix or 'best_'}free_bytes": one.free_bytes.get(pool.id) for prefix, one in stages}}
+        for pool in sorted(snapshot.pools.values(), key=lambda pool: (-pool.stored_bytes, pool.id))]
+    room = {"room_bytes": usage.room.bytes if usage.room is not None else None,
+            **{f"{prefix or 'best_'}room_bytes": one.room_bytes for prefix, one in stages}}
+    data: Row = {
+        "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
+        "added": [one._asdict() for one in changes.added], "added_bytes": sum(
+            one.osds * one.size_bytes for one in changes.added),
+        "removed_osds": sorted(changes.removed),
+        "resized": [{"osd": osd, "size_bytes": size} for osd, size in changes.sizes],
+        "pg_num": [{"id": pool, "name": snapshot.pools[pool].name, "pg_num": number}
+                   for pool, number in changes.pg_nums],
+        "unreached_osds": figures.unreached, "usable_ratio": ratio,
+        "better_place": None if figures.better is None else {
+            "where": figures.better[0], "usable_ratio": figures.better[1]},
+        "least_moved_bytes": then.moved_bytes, "failed_host": host or None,
+        "computed_hosts": figures.computed_hosts, "hosts": figures.hosts, **room,
+        "classes": classes, "pools": pools}
+    takes = sorted({f"osd.{block.take}" if block.take >= 0 else snapshot.crush.buckets[
+        block.take].name for pool in snapshot.pools.values() if pool.rule is not None
+        for block in pool.rule.blocks})
+    lines = wrap("", f"no pool's CRUSH rule reaches {plural(figures.unreached, 'OSD')} of those"
+                 " that would be added: nothing would be placed there; rules take"
+                 f" {named(takes, _NAMED)}", 0) if figures.unreached else []
+    lines += wrap("", "with " + "; ".join([
+        *[f"{plural(one.osds, 'OSD')} of {format_bytes(one.size_bytes)}, class {one.device_class},"
+          f" in host {one.host} under {one.bucket}" for one in changes.added],
+        *[f"{named([f'osd.{osd}' for osd in sorted(changes.removed)], _NAMED)} removed"
+          for _ in list(changes.removed)[:1]],
+        *[f"osd.{osd} of {format_bytes(size)}" for osd, size in changes.sizes],
+        *[f"{number} PGs in pool {snapshot.pools[pool].name}" for pool, number in changes.pg_nums]])
+        + f": what is possible once all is balanced; osdmap e{snapshot.epoch},"
+          f" {format_duration(age_seconds)} old", 0)
+    if ratio is not None:
+        more = (ratio - 1.0) * data["added_bytes"]
+        lines += wrap("usable:", f"{100.0 * min(ratio, 1.0):.0f}% of the"
+                      f" {format_bytes(data['added_bytes'])} that are added" + (
+                          f", and {format_bytes(more)} that are there and unusable now"
+                          if ratio > 1.0 + WASTE else
+                          f"; {format_bytes(-more)} are of no use there"
+                          if ratio < 1.0 - WASTE else "") + (
+                          f"; {figures.better[0]}: {100.0 * min(figures.better[1], 1.0):.0f}%"
+                          if figures.better is not None else ""))
+    lines += wrap("moved:", f"at least {format_bytes(then.moved_bytes)}")
+    lines += wrap("room:", ", ".join([f"{format_known(room[key])} {words}" for key, words in (
+        ("room_bytes", "now"), ("best_room_bytes", "balanced"), ("then_room_bytes", "then"),
+        ("failed_room_bytes", f"with {host} failed")) if key in room])
+        + ", at most, if all pools grow alike")
+    for what, one in zip(("", f"with {host} failed "), [bounds for _, bounds in stages[1:]]):
+        short = [snapshot.pools[pool].name for pool in one.missing_shards]
+        lines += wrap("short:", f"{what}each PG of {named(short, _NAMED)} lacks a place for"
+                      f" {plural(max(one.missing_shards.values()), 'shard')}") if short else []
+        full = [name for name, highest in one.highest.items() if highest > snapshot.full_ratio]
+        lines += wrap("full:", f"{what}the data of {named(full, _NAMED)} does not fit below"
+                      f" full_ratio ({format_percent(snapshot.full_ratio)}%)") if full else []
+    if figures.computed_hosts < figures.hosts and host:
+        lines += wrap("failed:", f"{host} is the worst of the {figures.computed_hosts} hosts with"
+                      f" the most space; of {figures.hosts}, time was too short for the others")
+    return CommandAnswer(data, joined([
+        lines, [render_table("CLASS<|%MAX|%BOUND|%WHOLE|%THEN|%WHOLE|%FAILED", [[
+            row["device_class"], *[format_percent(row.get(key)) for key in (
+                "max_utilization", "bound_utilization", "whole_utilization",
+                "then_bound_utilization", "then_whole_utilization", "failed_bound_utilization")]]
+            for row in classes])],
+        pool_lines("POOL<|ID|STORED|FREE|BOUND|THEN|FAILED", pools, [[
+            row["name"], str(row["id"]), *[format_known(row.get(key)) for key in (
+                "stored", "free_bytes", "best_free_bytes", "then_free_bytes",
+                "failed_free_bytes")]] for row in pools], "df")]))

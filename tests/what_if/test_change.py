@@ -1,0 +1,142 @@
+"""Changes as they are named, and the cluster with them: its CRUSH tree is the one that the
+simulated monitor makes."""
+from __future__ import annotations
+
+from typing import Any, List, Sequence, Tuple
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.few import few
+from tests.support.rules import EC_PAIRS_IN_2_RACKS, HDD_HOSTS, SSD_FIRST, SSD_HOSTS
+from tests.support.units import GIB, TIB
+
+from equilibrium_mgr.crush.hierarchy import CrushHierarchy
+from equilibrium_mgr.crush.placement import PlacementRule
+from equilibrium_mgr.what_if.change import (
+    AddedOsds, Changes, other_places, parse_changes, placed_anew_bytes, with_changes)
+from mgr_stub.crush.edit import with_host
+
+
+def racks() -> Cluster:
+    """Two racks of two hosts with an HDD and an SSD each; pools on HDDs, on both, and in racks."""
+    tree = {"root default": {f"rack r{rack}": {
+        f"host r{rack}h{host}": [4 * rack + 2 * host, 4 * rack + 2 * host + 1]
+        for host in range(2)} for rack in range(2)}}
+    rules = {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST, 3: EC_PAIRS_IN_2_RACKS}
+    cluster = Cluster(tree, rules, {osd: ("hdd", "ssd")[osd % 2] for osd in range(8)})
+    cluster.pool(1, size=2, name="rbd").pg("1.0", [0, 2]).pool(2, size=2, rule=1).pg("2.0", [1, 3])
+    cluster.pool(3, size=3, rule=2).pg("3.0", [1, 2, 4])
+    return cluster.pool(4, size=4, rule=3, k=2).pg("4.0", [0, 2, 4, 6])
+
+
+def parsed(add: Sequence[str] = (), remove: Sequence[str] = (), resize: Sequence[str] = (),
+           pg_num: Sequence[str] = (), cluster: Cluster = racks()) -> Changes:
+    return parse_changes(cluster.snapshot(), add, remove, resize, pg_num)
+
+
+def of(option: str, text: str) -> Changes:
+    """Of one option alone."""
+    add, remove, resize, pg_num = [[text] if name == option else [] for name in (
+        "add", "remove", "resize", "pg_num")]
+    return parsed(add, remove, resize, pg_num)
+
+
+def test_changes_by_name() -> None:
+    assert parsed(["n:2x4T:hdd@r1", "r0h0:1x512G:ssd"], ["r1h0,osd.0", "7"], ["3=2T,1=1T"],
+                  ["rbd=8,4=16"]) == Changes(
+        (AddedOsds("n", 2, 4 * TIB, "hdd", "r1"), AddedOsds("r0h0", 1, 512 * GIB, "ssd", "r0")),
+        frozenset({0, 4, 5, 7}), ((1, TIB), (3, 2 * TIB)), ((1, 8), (4, 16)))
+    found = parsed(["h9:1x1T,h1:1x1T"], cluster=Cluster(hosts(3)))
+    assert found.added == (AddedOsds("h9", 1, TIB, "hdd", "default"),
+                           AddedOsds("h1", 1, TIB, "hdd", "default"))
+
+
+@pytest.mark.parametrize("option, text, words", [
+    ("add", "n", "is not HOST:COUNTxSIZE"), ("add", "", "is not HOST:COUNTxSIZE"),
+    ("add", "n:0x1T:hdd@r0", "is not HOST"), ("add", "n:1x0:hdd@r0", "is not HOST"),
+    ("add", "n:1xT:hdd@r0", "is not HOST"), ("add", "n~hdd:1x1T:hdd@r0", "is not HOST"),
+    ("add", "n:1x1T:hdd", "under which bucket"), ("add", "n:1x1T@r0", "of which class"),
+    ("add", "r1:1x1T:hdd@r0", "rack r1 is there already"),
+    ("add", "r0h0:1x1T:hdd@r1", "host r0h0 is there already, under r0"),
+    ("add", "n:1x1T:hdd@r0h1", "no host can be under r0h1"),
+    ("add", "n:2001x1T:hdd@r0", "2000 OSDs at most"),
+    ("add", "n:1x1T:hdd@r0,n:1x1T:hdd@r1", "under two buckets"),
+    ("remove", "default", "all OSDs"), ("resize", "3", "is not OSD=SIZE"),
+    ("resize", "3=big", "is not OSD=SIZE"), ("pg_num", "rbd", "is not POOL=N"),
+    ("pg_num", "rbd=0", "is not POOL=N"), ("pg_num", "rbd=x", "is not POOL=N"),
+    ("pg_num", "rbd=1", "has 1 PGs already")])
+def test_what_is_no_change(option: str, text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        of(option, text)
+
+
+@pytest.mark.parametrize("option, text", [
+    ("add", "n:1x1T:hdd@nowhere"), ("remove", "osd.9"), ("remove", "nowhere"),
+    ("resize", "osd.9=1T"), ("pg_num", "nowhere=8")])
+def test_names_that_are_not_there(option: str, text: str) -> None:
+    with pytest.raises(LookupError):
+        of(option, text)
+
+
+def test_an_osd_that_is_out_cannot_be_removed() -> None:
+    with pytest.raises(ValueError, match="no OSD of '3' is in"):
+        parsed(remove=["3"], cluster=racks().osd(3, weight=0.0))
+
+
+def tree_of(rule: PlacementRule, crush: CrushHierarchy) -> List[Any]:
+    """All that the legality of placements depends on, buckets by name."""
+    return [(block.weights, [
+        (domain.type_name, {osd: crush.buckets[bucket].name for osd, bucket in
+                            domain.bucket_of.items() if osd in block.weights},
+         domain.shards_per_bucket, domain.buckets_per_parent) for domain in block.domains])
+        for block in rule.blocks]
+
+
+@pytest.mark.parametrize("place", few(
+    [("n", "hdd", "r0"), ("n", "ssd", "default"), ("r1h0", "hdd", "r1"), ("n", "nvme", "r1"),
+     ("n", "ssd", "r1")], 3))
+def test_the_tree_is_that_of_the_monitor(place: Tuple[str, str, str]) -> None:
+    (host, device_class, under), cluster = place, racks()
+    snapshot = cluster.snapshot()
+    changed = with_changes(snapshot, Changes((AddedOsds(host, 2, 3 * TIB, device_class, under),)))
+    cluster.crush = with_host(cluster.crush, host, dict.fromkeys((8, 9), (device_class, 3.0)),
+                              under)
+    crush = CrushHierarchy(cluster.crush)
+    for pool in changed.pools.values():
+        assert pool.rule is not None
+        real = PlacementRule(crush, crush.rules[pool.rule_id], pool.size, pool.erasure)
+        assert tree_of(pool.rule, changed.crush) == tree_of(real, crush)
+        is_racked = pool.id == 4 and under == "default"   # whose rule wants a rack
+        assert ({8, 9} <= pool.rule.osds().keys()) == (not is_racked and any(
+            ("~" + device_class) in snapshot.crush.buckets[block.take].name
+            for block in pool.rule.blocks))
+    assert changed.crush.hosts()[8] == changed.osds[8].host == host
+    assert sorted(snapshot.osds) == list(range(8)) and 8 not in snapshot.crush.device_class
+
+
+def test_osds_with_other_sizes_and_without() -> None:
+    changed = with_changes(racks().snapshot(), Changes(
+        removed=frozenset({2}), sizes=((1, 3 * TIB),)))
+    assert changed.osds[1].size_bytes == 3 * TIB and changed.osds[1].unusable_reason() is None
+    assert changed.osds[2].drained and not changed.osds[0].drained
+
+
+@pytest.mark.parametrize("pg_num, moved", [
+    (16, 8 * GIB), (12, 4 * GIB), (32, 12 * GIB), (4, 8 * GIB), (6, 4 * GIB)])
+def test_what_another_pg_num_places_anew(pg_num: int, moved: int) -> None:
+    """Half of what is split in two, and what is merged into others, but for the shards that stay:
+    two of ten OSDs."""
+    cluster = Cluster(hosts(10)).pool(1, size=2, name="rbd")
+    for ps in range(8):
+        cluster.pg(f"1.{ps:x}", [ps, 9], GIB)
+    assert placed_anew_bytes(cluster.snapshot(), parsed(
+        pg_num=[f"rbd={pg_num}"], cluster=cluster)) == pytest.approx(0.8 * moved, rel=1e-6)
+
+
+def test_other_places() -> None:
+    snapshot, one = racks().snapshot(), AddedOsds("n", 5, TIB, "hdd", "r0")
+    words = [name for name, _ in other_places(snapshot, one, 0.5)]
+    assert words == ["under r1", "2 of them under each rack", "in 2 hosts of 2", "in 3 hosts of 1",
+                     "in 4 hosts of 1", "2 of them"]
+    at_root = other_places(snapshot, one._replace(bucket="default", osds=2), 0.2)
+    assert [name for name, _ in at_root] == ["in 2 hosts of 1"]
