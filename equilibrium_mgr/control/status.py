@@ -95,7 +95,6 @@ class BalancerStatus(NamedTuple):
             refusals=None, since_at=None,
             waiting=(WaitingGroup(codes.SETTLING, shards, reason=reason),) if shards else ())
 
-
     def _due(self, summary: ClusterSummary) -> BalancerStatus:
         """What waited for the misplaced limit at the last round, and fits below it by now, waits
         for the next round alone."""
