@@ -77,8 +77,11 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
 
 
 def _rule_to_be(parts: ModuleParts, name: str, pool_ids: Optional[FrozenSet[int]]) -> int:
-    """Id of the CRUSH rule that pools are to get. Raises CommandError where they could not, or
-    where no placement may be legal before and after."""
+    """Id of the CRUSH rule that pools are to get. Raises CommandError where they could not, where
+    no placement may be legal before and after, and where automatic balancing is on."""
+    if parts.settings().active:
+        raise CommandError(errno.EPERM, "automatic balancing is on, does not know of the rule and"
+                           " would move shards back; run 'ceph equilibrium off' first")
     crush, known = parts.gateway.crush(), parts.required()[0].snapshot.pools
     rules = {str(rule.get("rule_name")): number for number, rule in crush.rules.items()}
     if name not in rules:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain, combinations
+from math import inf
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementRule
@@ -117,7 +118,9 @@ def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: 
     bytes."""
     pool, osds = snapshot.pools[pg.pool], snapshot.osds
     items = snapshot.upmap_items.get(pg.pgid, ())
-    fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
+    fill = min(effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio),
+               # nothing is broken yet: not worth a rack that is nearfull
+               inf if options.rule_id is None else snapshot.nearfull_ratio)
     room: Dict[int, float] = {}   # OSD that may take a shard → its utilization then
     for osd in legal.places:
         if osd in osds and osds[osd].unusable_reason() is None and (

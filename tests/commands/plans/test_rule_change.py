@@ -94,3 +94,6 @@ def test_what_cannot_be_prepared_is_refused(open_session: Callable[..., Session]
         rc, err = refused(session, f"equilibrium optimize {line}")
         assert rc == -errno.EINVAL and said in err
     assert optimize(session, "p vms --rule replicated_hdd")["moves"] == []
+    run(session, "equilibrium on")   # which knows the rule in force alone, and moves shards back
+    rc, err = refused(session, "equilibrium optimize p vms --rule replicated_hdd --replace")
+    assert rc == -errno.EPERM and "'ceph equilibrium off'" in err

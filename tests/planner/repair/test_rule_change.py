@@ -174,6 +174,16 @@ def test_the_emptiest_legal_osd_with_room_takes_a_shard() -> None:
     assert change.shards == 1 and {12, 27} < set(change.up_after)
 
 
+def test_no_osd_becomes_nearfull_for_a_rule_that_is_to_be() -> None:
+    """A rack too small for what the rule wants there would end up nearfull as a whole; a PG that
+    breaks the rule in force may need the room."""
+    cluster = Cluster(racks(), {0: HOST_RULE, 1: RACK_RULE}).pool(1).pg("1.0", [0, 3, 12])
+    for osd in range(24, 48):
+        cluster.osd(osd, used=86 * GIB)
+    plan = repair_plan(cluster.snapshot(), TO_NEW)
+    assert plan.changes == () and plan.skipped[NOT_PREPARED] == 1
+
+
 def test_of_two_that_could_leave_the_fuller_osd_loses_its_shard() -> None:
     for full in (0, 3):
         cluster = Cluster(racks(), {0: HOST_RULE, 1: RACK_RULE}).pool(1).pg("1.0", [0, 3, 12])
