@@ -178,7 +178,8 @@ def _verdict(evaluation: Mapping[str, Any], active: bool, moves: Optional[Sequen
                 f" alike, until osd.{now_room['limiting_osd']} is full; {highest}; automatic"
                 f" balancing is {'on' if active else 'off'}.")
     if not moves or room is None:
-        return f"Plan {name} moves no data: {highest}."
+        left = "has nothing left to be moved" if evaluation["moves"] else "moves no data"
+        return f"Plan {name} {left}: {highest}."
     time = "" if expected is None else (
         f", in about {format_duration(expected)} ({evaluation['expected_from']})")
     return (f"Plan {name} moves {plural(len(moves), 'shard')},"
