@@ -270,7 +270,7 @@ def freeze(snapshot: Snapshot) -> Freeze:
             unpinned.append(Unpinned(pg.pgid, pin.moving, pin.moving * pg.shard_bytes,
                                      pin.obstacle))
             skipped[pin.obstacle] += pin.moving
-    plan = Plan(epoch=snapshot.epoch, stop_reason="every remapped PG was looked at", moves=(),
+    plan = Plan(epoch=snapshot.epoch, stop_reason="converged", moves=(),
                 changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}),
                 skipped=dict(sorted(skipped.items())), min_compat_client=snapshot.min_compat_client,
                 aim=AIMS[0], bounds={}, kind=FREEZE)

@@ -88,7 +88,8 @@ _RATES = (10, 50, 100)
 
 def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                 snapshot: Snapshot, plan: Optional[Plan], fsid: str, ceph_version: str, epoch: int,
-                now: float, failures: Mapping[str, Optional[FailureAnswer]] = {}) -> CommandAnswer:
+                now: float,
+                failures: Mapping[str, Optional[FailureAnswer]] = {"": None}) -> CommandAnswer:
     """The page, from the JSON of `eval` and `status`; in JSON it stands beside its verdict, the
     picture and all commands that take the plan back. `epoch`: of the newest osdmap; `now`: seconds
     since the epoch; `failures`: name of a plan, or nothing → the worst, where they are known."""
@@ -135,7 +136,8 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
                                                "ceph equilibrium status"),
                      paragraph(f"Room if all pools grow alike: {', '.join(rooms) or 'unknown'}."),
                      paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done."
-                               " %BOUND: the lowest maximum that the CRUSH rules allow.", "note"),
+                               " %BOUND: the lowest maximum that the CRUSH rules and"
+                               " lowered weights allow.", "note"),
                      drawn,
                      paragraph("OSDs of each device class by utilization: the longer a bar, the"
                                " more OSDs. Each class has its own scale.", "note")),
@@ -176,7 +178,8 @@ def _verdict(evaluation: Mapping[str, Any], active: bool, moves: Optional[Sequen
                 f" alike, until osd.{now_room['limiting_osd']} is full; {highest}; automatic"
                 f" balancing is {'on' if active else 'off'}.")
     if not moves or room is None:
-        return f"Plan {name} moves no data: {highest}."
+        left = "has nothing left to be moved" if evaluation["moves"] else "moves no data"
+        return f"Plan {name} {left}: {highest}."
     time = "" if expected is None else (
         f", in about {format_duration(expected)} ({evaluation['expected_from']})")
     return (f"Plan {name} moves {plural(len(moves), 'shard')},"
@@ -189,7 +192,8 @@ def _warnings(evaluation: Mapping[str, Any], status: Mapping[str, Any], snapshot
               plan: Optional[Plan], to_make: int, in_place: int, epoch: int) -> List[str]:
     """Without which the page would be read wrongly; most pages have none. Of the plan's PGs
     `to_make` are still to be moved, and `in_place` are where it wants them or on their way."""
-    warned: List[str] = []
+    outage = status["outage"]
+    warned = [] if outage is None else [f"{outage['sentence']}: {outage['action']}"]
     if plan is not None:
         gone = len(plan.changes) - to_make - in_place
         of_all = (f"of its {plural(len(plan.changes), 'PG')} {in_place} are in place or on"
@@ -240,7 +244,9 @@ def _maxima(classes: Sequence[Mapping[str, Any]], prefix: str) -> str:
         later = format_percent(row.get(f"{prefix}max_utilization")) or now
         said.append(f"of class {row['device_class']} "
                     + (f"is at {now}%" if later == now else f"goes from {now}% to {later}%")
-                    + (f" (the rules allow {bound}%)" if bound else ""))
+                    # a bound that keeps lowered weights may be above what is there
+                    + (f" (the rules allow {bound}%)" if bound and float(bound) <= float(later)
+                       else ""))
     return "the fullest OSD " + ", that ".join(said)
 
 
@@ -256,7 +262,8 @@ def _costs(status: Mapping[str, Any], evaluation: Mapping[str, Any],
         rows["data to move"] = (f"{format_bytes(sum(move.bytes for move in moves))} in"
                                 f" {plural(len(moves), 'shard')}")
         rows["time"] = "; ".join([
-            f"{format_duration(size / (rate << 20))} at {rate} MiB/s an OSD"
+            f"{format_duration(max(size / (rate << 20), evaluation['least_seconds']))} at {rate}"
+            " MiB/s an OSD"
             for rate in _RATES]) + f" (osd.{osd} gets most, {format_bytes(size)})"
     if moves and room is not None and room["limiting_osd"] is not None:
         rows["if it is left"] = (
@@ -270,7 +277,8 @@ def _costs(status: Mapping[str, Any], evaluation: Mapping[str, Any],
             for whose, by in (("", "by equilibrium"), ("other_", "for other reasons"))
             if moving[f"{whose}shards"]]) or "nothing",
         "misplaced object copies": f"{format_percent(status['misplaced_ratio'])}% now; no move is"
-        f" sent that makes it more than {format_percent(limits['max_misplaced_ratio'])}%",
+        f" sent that makes it more than {format_percent(limits['max_misplaced_ratio'])}%, but for"
+        " one PG at a time that is more by itself",
         "at a time": f"up to {plural(most, 'shard')} to an OSD, and as many from it" if most
         else "any number of shards to an OSD and from it",
         "time window": (window_text(status["window"]) or "at any time")
@@ -286,14 +294,16 @@ def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
             for plan, answer in answers.items()
             if answer is not None and answer.worst is not None
             for type_name, found in answer.worst.items() for one in found.worst[:1]]
-    command = " ".join(["ceph equilibrium eval", *filter(None, answers), "--worst-failure"])
+    commands = {plan: " ".join(["ceph equilibrium eval", *filter(None, [plan]), "--worst-failure"])
+                for plan in answers}
     told = paragraph(
         "The worst of each type, as if all of it could recover: the PGs of TOOFULL cannot."
-        f" '{command}' has others. While a plan is carried out it is between the two, as an upmap"
-        " moves a whole copy before the old one is deleted.", "note")
-    return [table("WORST FAILURE<|WHEN<|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED", rows,
-                  command), told] if rows else [paragraph(
-                      f"Not computed: '{command}' does it; then ask for this page again.")]
+        f" '{[*commands.values()][-1]}' has others. While a plan is carried out it is between now"
+        " and with it, as an upmap moves a whole copy before the old one is deleted.", "note")
+    return [*[table("WORST FAILURE<|WHEN<|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED", rows),
+              told] * any(answers.values()),
+            *[paragraph(f"Not computed: '{commands[plan]}' does it; then ask for this page again.")
+              for plan, answer in answers.items() if answer is None]]
 
 
 def _ways_back(name: str, rollback: Sequence[str]) -> Markup:

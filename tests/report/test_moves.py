@@ -8,6 +8,7 @@ from tests.observation.test_movements import FILLING, WAITING, ours, pool_of_two
 from tests.support.units import GIB
 
 from equilibrium_mgr.observation.cluster_view import ClusterView
+from equilibrium_mgr.observation.movements import Rate
 from equilibrium_mgr.report.cluster.cluster_tables import report_moves
 from equilibrium_mgr.report.answer import CommandAnswer, CommandError
 
@@ -43,6 +44,15 @@ def test_the_screen() -> None:
         "3 shards, 18 GiB left: 2 backfilling, 1 backfill_wait",
         "14 planned shards not sent yet; 'ceph equilibrium status' tells why",
         "placement of osdmap e100, 4s old"]
+
+
+def test_no_rate_beside_a_flag_that_halts_what_is_being_copied() -> None:
+    view = busy()
+    view = view._replace(rates=view.rates._replace(all_now=Rate(8.0 * GIB, 8.0)))
+    assert "left, at 1 GiB/s:" in report(view).plain
+    view = view._replace(snapshot=view.snapshot._replace(flags=("norebalance",)))
+    halted = report(view)
+    assert halted.data["bytes_per_second"] is None and "/s" not in halted.plain
 
 
 @pytest.mark.parametrize("what, pgids", [

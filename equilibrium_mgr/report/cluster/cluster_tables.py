@@ -231,7 +231,9 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
         for shard in shards]
     shown = limited_rows(rows, ROWS_SHOWN if limit is None else limit)
     everything, left = not what, sum(shard.left_bytes for shard in shards)
-    rate = view.rates.all_now.per_second if view.rates.all_now.seconds else None
+    # beside these flags OSDs halt what they were copying
+    rate = view.rates.all_now.per_second if view.rates.all_now.seconds and {
+        "norebalance", "nobackfill", "norecover"}.isdisjoint(snapshot.flags or ()) else None
     data: Dict[str, Any] = {
         "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
         "moves": rows if limit is None else shown, "shards": len(rows), "left_bytes": left,

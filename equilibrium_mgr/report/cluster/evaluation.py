@@ -128,8 +128,9 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     by_bytes = expected_time(view.rates, view.movements, dict(
         bytes_by_target(planned.changes.values())))
     rounds = _least_rounds(planned.changes.values(), look)
+    least = rounds * look.settings.sleep_interval
     expected, basis = (None, None) if by_bytes is None else max(by_bytes, (
-        rounds * look.settings.sleep_interval, f"{plural(rounds, 'round')}, a sleep_interval each"))
+        least, f"{plural(rounds, 'round')}, a sleep_interval each"))
     left = len(plan.changes) - len(planned.changes)   # PGs that are not as the plan found them
     # what the plan rests on has changed, and not by the plan itself: a newer map is no reason
     is_outdated = not is_executing and (left > 0 or outdated_reason is not None)
@@ -170,8 +171,8 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
         "is_outdated": is_outdated, "moves": len(plan.moves), "bytes": plan.bytes,
         "changes": len(plan.changes), "applicable_changes": len(planned.changes),
         "stop_reason": plan.stop_reason,
-        "expected_seconds": expected,
-        "expected_from": basis,
+        "expected_seconds": expected, "expected_from": basis,
+        "least_seconds": least,   # of its rounds
         "skipped": [{"reason": reason, "count": count}
                     for reason, count in sorted(plan.skipped.items())],
         "now": look.to_json(), "room": room_json(usage_now.room),

@@ -1,6 +1,7 @@
 """Pages of clusters that lack something, of hostile names, and of large clusters."""
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Dict, List, Optional
 from unittest.mock import Mock
@@ -8,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 from tests.benchmark.made.scale import large_reading
 from tests.report.looks import evaluated, look_at
+from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.unit_cluster import NONE, Cluster, hosts
 from tests.support.rules import OSD_RULE
 from tests.support.units import GIB
@@ -99,6 +101,15 @@ def test_a_class_that_balancing_cannot_help() -> None:
     assert "add capacity" in found.text
 
 
+def test_a_bound_above_what_is_there_is_nothing_that_rules_allow() -> None:
+    cluster = fill(Cluster(hosts(6)).pool(1, size=1), 1, [[osd % 6] for osd in range(180)])
+    for osd in (0, 1):
+        cluster.osd(osd, weight=0.5)
+    found = page_of(cluster, make_plan(cluster.snapshot()))
+    highest, bound = (float(found.table("CLASS")[0][key]) for key in ("%MAX", "%BOUND"))
+    assert highest < bound and "the rules allow" not in found.text
+
+
 def test_text_is_escaped_wherever_it_stands() -> None:
     safe = "&lt;b&gt;&amp;&quot;&#x27;\ufffd\ufffd"
     assert escaped(HOSTILE) == safe
@@ -152,11 +163,21 @@ def test_the_page_of_a_thousand_osds() -> None:
 
 def test_what_a_plan_costs_and_what_a_failure_would_lead_to() -> None:
     session = Session.from_state(release=18)
-    for line in ("equilibrium optimize p", "sim run 2m", "equilibrium eval --worst-failure",
-                 "equilibrium eval p --worst-failure"):
+    for line in ("equilibrium optimize p", "sim run 2m", "equilibrium eval p --worst-failure"):
         session.command(line)
+    half = Page(session.command("equilibrium report p")[1])
+    assert [row["WHEN"] for row in half.table("WORST FAILURE")] == ["with p"]
+    named = re.findall("Not computed: '(.*?)' does it", half.text)
+    assert named == ["ceph equilibrium eval --worst-failure"], "only what is missing, each"
+    session.command(named[0][len("ceph "):])
     page = Page(session.command("equilibrium report p")[1])
+    session.command("sim host down host2")
+    session.command("sim run 3m")
+    outage = json.loads(session.command("equilibrium status --format json")[1])["outage"]
+    warned = json.loads(session.command("equilibrium report p --format json")[1])["warnings"]
     session.close()
+    assert any(outage["sentence"] in text and outage["action"] in text for text in warned)
+    assert "Not computed" not in page.text
     assert "1h40m at 50 MiB/s an OSD" in page.text and "in about 1h40m" in page.text
     assert "the pools take 1.1 TiB more; then osd.6 is full" in page.text
     assert "Not computed: 'ceph equilibrium eval --worst-failure'" in page_of(uneven()).text
