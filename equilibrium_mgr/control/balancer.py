@@ -459,37 +459,45 @@ class Balancer:
         """Takes back what of the execution waits where steps of pg_num do; it stays wanted. Returns
         the newest snapshot."""
         execution, now = self.execution, self._clock()
-        if execution is None or self._is_off(settings) or self.dispatcher.backoff.seconds_left(now):
+        if execution is None or self._is_off(settings):
             return snapshot
+        self._count_back(execution, snapshot)   # what no answer came to in time
         pending = self.dispatcher.pending.entries
         # what counts as sent: not what is still wanted, as no answer came or another mgr sent it
         pgids = in_the_way(snapshot, pending).difference(
             execution.unanswered, self.dispatcher.rejected)
-        if not pgids:
+        if not pgids or self.dispatcher.backoff.seconds_left(now):
             return snapshot
         changes = cancel_plan(
             _undrained(snapshot), self._journal.changes.rows(execution.started_at), lambda row: (
                 row.pgid in pgids and row.plan == execution.name
                 and row.at >= execution.started_at)).plan.changes
-        again = [change._replace(
-            up_before=change.up_after, up_after=change.up_before,
-            items=snapshot.upmap_items.get(change.pgid, ()), shards=pending[change.pgid].shards)
-            for change in changes]
         # in the log it is the plan's own
         back = Execution(execution.name, changes, now, UNDO)
         batch = self.dispatcher.choose(back, snapshot, settings, 0.0).send
+        execution.going_back.update({change.pgid: (change._replace(
+            up_before=change.up_after, up_after=change.up_before,
+            items=snapshot.upmap_items.get(change.pgid, ()), shards=pending[change.pgid].shards),
+            change.items) for change in batch})
         sent = self._hand_over(back, batch, snapshot, self._permit_back()) if batch else None
         if sent is None:
             return snapshot
-        items = {change.pgid: change.items for change in sent.handed_over}
-        made_way = ExecutionUpdate([
-            change for change in again
-            if sent.snapshot.upmap_items.get(change.pgid, ()) == items.get(change.pgid)])
-        execution.apply(ExecutionUpdate(taken_back=made_way.sent))
-        self.dispatcher.made_way.start([change.pgid for change in made_way.sent], now)
-        self._journal.record_sent(-made_way.sent_moves, -made_way.sent_bytes)
+        self._count_back(execution, sent.snapshot)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         return sent.snapshot
+
+    def _count_back(self, execution: Execution, snapshot: Snapshot) -> None:
+        """Has be wanted again what this map has taken back, unless it has arrived before."""
+        going, dispatcher = execution.going_back, self.dispatcher
+        back = ExecutionUpdate([change for change, items in going.values()
+                                if snapshot.upmap_items.get(change.pgid, ()) == items])
+        gone = dict.fromkeys([change.pgid for change in back.sent])
+        execution.going_back = {
+            pgid: one for pgid, one in going.items() if pgid in dispatcher.pending.entries
+            and pgid not in gone and pgid not in dispatcher.rejected}
+        execution.apply(ExecutionUpdate(taken_back=back.sent))
+        dispatcher.made_way.start(gone, self._clock())
+        self._journal.record_sent(-back.sent_moves, -back.sent_bytes)
 
     def _take_back(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
         """Takes back what was sent and an OSD withholds, unless it is off: each PG stays where its

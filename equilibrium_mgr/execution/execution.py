@@ -15,7 +15,7 @@ from typing import (
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, UpmapItems
 from .outcomes import DroppedChange
 
 #: Two observations are no further apart during an execution, unless rounds are; where they seem
@@ -139,6 +139,8 @@ class Execution:
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
+        #: pgid → its change, and the items that take it back: sent, and not in the map yet
+        self.going_back: Dict[str, Tuple[PgChange, UpmapItems]] = {}
         self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
         self.is_compared = False  # whether its changes have been compared with the map
         self.is_recorded = False  # whether the episode under way counts it

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Tuple
 
 import pytest
+from equilibrium_mgr.plan.model import UNDO
 from mgr_stub.console.session import Session
 from tests.commands.asking import run
 
@@ -137,6 +138,25 @@ def test_what_the_monitor_refuses_to_take_back_goes_on(seed: int, tmp_path: Path
     assert refused and not watch.broken, watch.broken
     assert not refused & session.module.balancer.dispatcher.made_way.moved.keys()
     assert refused <= sent.keys()
+    session.close()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seconds", [35, 45])
+def test_what_is_taken_back_without_an_answer_in_time_stays_wanted(
+        seconds: int, seed: int, tmp_path: Path) -> None:
+    session, watch = _executing(seed, tmp_path, *_MANY)
+    # else each answer of a batch is waited for as long as all of them are
+    session.module.balancer._gateway._monotonic = session.cluster.clock
+    run(session, "sim run 5s", f"sim mon delay {seconds}s", "sim mon lose 1",
+        f"sim pool pg_num {POOL} {LEAST}", "sim run 3m", "sim mon delay 0s", "sim mon lose 0",
+        "sim run 2h")
+    rows = {row.pgid: row for row in session.module.balancer.changes().rows() if row.plan == "p"}
+    left = [row.pgid for row in rows.values() if row.kind == UNDO
+            and row.pgid in session.cluster.pgs]
+    last = session.module.balancer.status.last_execution
+    assert not left and last["outcome"].startswith("completed"), (left, last)
+    assert not watch.broken, watch.broken
     session.close()
 
 
