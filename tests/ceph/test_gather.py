@@ -34,7 +34,7 @@ TRIES = 5
 QUIET = 10
 STILL = 0.05
 """Points of 2 GiB that RocksDB makes while nothing moves: 1 MiB."""
-LEARNT = 1.0
+LEARNT = 0.5
 """Points by which a plan ends otherwise for what the module has learnt of sizes in mid-move."""
 
 

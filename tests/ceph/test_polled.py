@@ -43,6 +43,7 @@ class Story:
         self.cluster = cluster
         self.poller = poller
         self.history = MapHistory(cluster)
+        self.corrected_after = 0.0   # seconds from its last rest to one that is deserved
 
     def wait_balanced(self) -> workload.Usage:
         """Hurries; the usage once it is balanced and a new plan would gain nothing."""
@@ -58,6 +59,7 @@ class Story:
         workload.settled_usage(self.cluster)
         self.cluster.mon("config rm", who="mgr", name="mgr/equilibrium/sleep_interval")
         gains: List[Tuple[float, workload.Usage]] = []
+        rested = time.time()
 
         def is_deserved() -> bool:
             usage, planned = workload.usage_of(self.cluster), fresh_maximum(self.cluster)
@@ -67,6 +69,7 @@ class Story:
             wait_for("a rest that is deserved", is_deserved, CORRECTED_SECONDS, pause=20.0)
         except ClusterError:
             pytest.fail(f"rests with {gains}")
+        self.corrected_after = time.time() - rested
         return gains[-1][1]
 
     def first_batch(self, since: float, until: float) -> Batch:
@@ -120,7 +123,8 @@ def test_a_drift_is_met(story: Story, figure: Callable[[str], None]) -> None:
     cluster.mon("osd set-nearfull-ratio", ratio=RATIOS["nearfull"])
     after = story.wait_balanced()
     figure(f"osd.{osd} grew to nearfull in {at - since:.0f} s while it was asked: first upmap "
-           f"{first.at - at:.0f} s after that; {usage} -> {drifted} -> {after}")
+           f"{first.at - at:.0f} s after that; {usage} -> {drifted} -> {after}"
+           f", {story.corrected_after:.0f} s after it said so")
 
 
 def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
@@ -138,7 +142,8 @@ def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
     after = story.wait_balanced()
     wait_for("no OSD full", lambda: "OSD_FULL" not in cluster.mon_json("health")["checks"], 30)
     figure(f"upmaps removed, and an OSD full {full - removed:.0f} s later, while it was asked: "
-           f"first upmap {first.at - full:.0f} s after that; {balanced} -> {usage} -> {after}")
+           f"first upmap {first.at - full:.0f} s after that; {balanced} -> {usage} -> {after},"
+           f" {story.corrected_after:.0f} s after it said so")
 
 
 def fresh_maximum(cluster: DaemonCluster) -> float:
