@@ -38,12 +38,9 @@ class Commands:
                   aims: bool = False, add: Optional[List[str]] = None,
                   remove: Optional[List[str]] = None, resize: Optional[List[str]] = None,
                   pg_num: Optional[List[str]] = None) -> CommandResult:
-        """Evaluate the present placement, a plan or a pool (by name or id; plan/NAME and pool/NAME
-        where both have a name). --fail OSD|HOST|BUCKET and --worst-failure: what failures lead to,
-        of the placement or a plan; --aims: what the other aims would give, of a plan. What changes
-        lead to: --add OSDS (host9:12x20T:hdd@rack2, or without class and bucket), --remove
-        OSD|HOST|BUCKET, --resize SIZES (osd.3=20T), --pg-num PGS (rbd=256); several with commas
-        between"""
+        """Evaluate the placement, a plan or a pool (plan/NAME, pool/NAME where both have one), what
+        failures (--fail OSD|HOST|BUCKET, --worst-failure) or changes lead to (--add HOST:NxSIZE,
+        --remove OSD|HOST|BUCKET, --resize OSD=SIZE, --pg-num POOL=N), or other --aims"""
         return self._answer(format, report_commands.evaluate, option, fail, worst_failure, aims,
                             (add or (), remove or (), resize or (), pg_num or ()))
 
