@@ -38,10 +38,9 @@ class Commands:
                   aims: bool = False, add: Optional[List[str]] = None,
                   remove: Optional[List[str]] = None, resize: Optional[List[str]] = None,
                   pg_num: Optional[List[str]] = None) -> CommandResult:
-        """Evaluate the placement, a plan or a pool (plan/NAME, pool/NAME). Failures: --fail
-        OSD|HOST|BUCKET, --worst-failure; a plan: --aims; changes: --add OSDS
-        (host9:12x20T:hdd@rack2), --remove OSD|HOST|BUCKET, --resize SIZES (osd.3=20T), --pg-num PGS
-        (rbd=256)"""
+        """Evaluate the placement, a plan or a pool (plan/NAME, pool/NAME where both have one), what
+        failures (--fail OSD|HOST|BUCKET, --worst-failure) or changes lead to (--add HOST:NxSIZE,
+        --remove OSD|HOST|BUCKET, --resize OSD=SIZE, --pg-num POOL=N), or other --aims"""
         return self._answer(format, report_commands.evaluate, option, fail, worst_failure, aims,
                             (add or (), remove or (), resize or (), pg_num or ()))
 

@@ -1,7 +1,7 @@
 """Commands that only read: `status`, `explain`, `history`, `metrics`, `report`, `dump-state`, the
 tables `df`, `osds` and `moves`, and `eval`, of the placement, a plan or a pool, and of what
-failures and changes lead to. They raise CommandError for what they do not find, and where it is not known
-yet: a job computes it meanwhile.
+failures and changes lead to. They raise CommandError for what they do not find, and where it is
+not known yet: a job computes it meanwhile.
 """
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
 
 
 def _changes(parts: ModuleParts, texts: Sequence[Sequence[str]]) -> CommandAnswer:
-    view, age = parts.required()
+    view, _ = parts.required()
     try:
         changes = parse_changes(view.snapshot, *texts)
     except (LookupError, ValueError) as bad:
@@ -233,7 +233,8 @@ def _changes(parts: ModuleParts, texts: Sequence[Sequence[str]]) -> CommandAnswe
     answer = parts.plan_service.changes(changes, view.snapshot)
     if not isinstance(answer, ChangeAnswer):
         raise _not_yet("the change leads to", answer, "")
-    return report_changes(changes, answer.figures, view, age)
+    return report_changes(changes, answer.figures, view, answer.epoch,
+                          max(0.0, parts.clock() - answer.taken_at))
 
 
 def _not_yet(what: str, failure: Optional[str], progress: str) -> CommandError:

@@ -169,15 +169,12 @@ class ClusterObserver:
         osds = sorted({osd for one in view.movements if one.origin == PLAN
                        for osd in (one.source, one.target, *pgs[one.pgid].acting[:1])
                        if osd is not None and osd in view.snapshot.osds})
-        self.view = view = view._replace(client_latency=self._latency.observe(
-            self._clock(), osds, self._gateway.op_latency))
-        if not osds:
-            return
-        found = before.stacked_backfills if before is not None else {}
-        if not 0.0 <= self._clock() - self._backfills_at < _BACKFILLS_SECONDS:
+        found = before.stacked_backfills if before is not None and osds else {}
+        if osds and not 0.0 <= self._clock() - self._backfills_at < _BACKFILLS_SECONDS:
             self._backfills_at = self._clock()
             found = self._gateway.stacked_backfills(osds)
-        self.view = view._replace(stacked_backfills=found)
+        self.view = view._replace(stacked_backfills=found, client_latency=self._latency.observe(
+            self._clock(), osds, self._gateway.op_latency))
 
     def is_behind(self, summary: Optional[ClusterSummary]) -> bool:
         """True where data moves, so that the view is older than what it shows. Without a summary:

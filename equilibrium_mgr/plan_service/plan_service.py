@@ -107,13 +107,14 @@ class ChangeAnswer(NamedTuple):
 
     epoch: int       # of the osdmap
     made_at: float   # seconds since the epoch
+    taken_at: float  # likewise, of the snapshot
     figures: ChangeFigures
 
 
-#: Answers that are kept, on failures, changes and aims.
+#: Answers that are kept, on failures, changes and aims, and those that are computed at most.
 MAX_ANSWERS = 16
-#: Seconds for which an answer on a failure or a change serves at another epoch, and at its own: bytes change as
-#: well.
+#: Seconds for which an answer on a failure or a change serves at another epoch, and at its own:
+#: bytes change as well.
 _OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
 #: After so long the worst of the failure domains are those computed so far: plans wait for the job.
 _MOST_SECONDS = 10.0
@@ -241,7 +242,8 @@ class PlanService:
 
     def _change_answer(self, changes: Changes, snapshot: Snapshot) -> ChangeAnswer:
         with giving_way(self._limited(_MOST_SECONDS, lambda _: True)):
-            return ChangeAnswer(snapshot.epoch, self._clock(), change_figures(snapshot, changes))
+            return ChangeAnswer(snapshot.epoch, self._clock(), snapshot.taken_at,
+                                change_figures(snapshot, changes))
 
     def _serves(self, answer: Union[FailureAnswer, ChangeAnswer]) -> bool:
         return self._clock() - answer.made_at < (
@@ -278,6 +280,8 @@ class PlanService:
             known = self._answers.get(question)
             is_new = question not in self._answers or not (
                 known is None or isinstance(known, str) or serves(known))
+            if is_new and list(self._answers.values()).count(None) >= MAX_ANSWERS:
+                return f"{MAX_ANSWERS} others wait"   # each holds a snapshot
             if is_new:
                 self._answers[question] = None
         if is_new:

@@ -78,19 +78,17 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             f"{states_text(moving['states'])}; {others} not ours" + (
                 f", {format_bytes(moving['other_bytes'])}{states_text(moving['other_states'])}"
                 if others else ""))
-    latency = data["client_latency"]
-    if latency is not None and latency["recent_seconds"] is not None:
+    latency = data["client_latency"] or {"recent_seconds": None}
+    if latency["recent_seconds"] is not None:
         recent, before = latency["recent_seconds"], latency["before_seconds"]
-        say("clients:", f"an op takes {_milliseconds(recent)} in the last minutes" + (
-            "" if before is None else f", {_milliseconds(before)} before these moves")
+        say("clients:", f"an op takes {1000.0 * recent:.1f} ms in the last minutes" + (
+            "" if before is None else f", {1000.0 * before:.1f} ms before these moves")
             + f", at {plural(latency['osds'], 'OSD')} of theirs")
-    stacked = data["stacked_backfills"]
-    for osd, limit in list(stacked.items())[:1]:
-        more = len(stacked) - 1
-        others = f" and {plural(more, 'more OSD')}" if more else ""
-        say("backfills:", f"osd.{osd}{others} of rotating disks run{'' if more else 's'} with"
-            f" osd_max_backfills {limit}: clients wait two to three times as long for each byte"
-            f" moved, and no more is moved; see 'ceph config show osd.{osd}'")
+    stacked = [f"{limit} at osd.{osd}" for osd, limit in data["stacked_backfills"].items()]
+    if stacked:
+        say("backfills:", f"osd_max_backfills is {named(stacked, 2)}, on rotating disks: clients"
+            " wait two to three times as long for each byte moved, and no more is moved; see 'ceph"
+            f" config show {stacked[0].split()[-1]}'")
     if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
         limits = data["limits"]
         text = (f"{format_percent(data['misplaced_ratio'])}%"
@@ -155,10 +153,6 @@ def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
         "waiting", str(sum(group["shards"] for group in data["waiting"])),
         "left", format_duration(progress.get("eta_seconds")) or "-",
         "health", health + (f"+{len(found) - 1}" if len(found) > 1 else "")])
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{1000.0 * seconds:.1f} ms"
 
 
 def _automatic(data: Data, settings: Settings) -> str:

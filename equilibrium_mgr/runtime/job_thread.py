@@ -81,3 +81,4 @@ class JobThread:
                     job()
             except Exception:
                 self._log.exception("job %s failed", name)
+            del job   # it may hold a snapshot, and the next may come hours later

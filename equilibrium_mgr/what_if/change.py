@@ -6,7 +6,7 @@ Of CRUSH no more is asked here than which OSDs a rule can use, and the buckets t
 from __future__ import annotations
 
 import re
-from typing import FrozenSet, List, NamedTuple, Sequence, Tuple, Type
+from typing import FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple, Type
 
 from ..crush.hierarchy import WEIGHT_ONE, Bucket, CrushHierarchy
 from ..crush.placement import PlacementRule
@@ -15,7 +15,7 @@ from ..runtime.formatting import parse_size
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import NO_CLASS, Osd, Snapshot, pg_number
 from ..snapshot.osds import name_sets
-from .failure import HOST_TYPE, SHADOW, find_failure
+from .failure import HOST_TYPE, SHADOW, Failure, failures_by_name, find_failure
 
 _TIB = float(1 << 40)
 #: Ceph takes no more PGs for a pool by default (mon_max_pool_pg_num); OSDs in one question; hosts
@@ -51,14 +51,15 @@ def parse_changes(snapshot: Snapshot, add: Sequence[str], remove: Sequence[str],
     adds, removed, resizes, pg_nums = [[one.strip() for text in texts for one in text.split(",")]
                                        for texts in (add, remove, resize, pg_num)]
     added = tuple([_added(snapshot, text) for text in adds])
-    gone = frozenset().union(*[_osds(snapshot, "--remove", text) for text in removed])
+    every = failures_by_name(snapshot) if removed or resizes else {}
+    gone = frozenset().union(*[_osds(snapshot, every, "--remove", text) for text in removed])
     _refuse(sum(one.osds for one in added) > _MOST_OSDS, f"--add takes {_MOST_OSDS} OSDs at most")
     _refuse(len({(one.host, one.bucket) for one in added}) > len({one.host for one in added}),
             "--add has a host under two buckets")
     _refuse(gone >= {osd.id for osd in snapshot.osds.values() if osd.is_for_data},
             "--remove has all OSDs that are in")
     return Changes(added, gone, tuple(sorted(dict([
-        one for text in resizes for one in _sizes(snapshot, text)]).items())), tuple(sorted(dict([
+        one for text in resizes for one in _sizes(snapshot, every, text)]).items())), tuple(sorted(dict([
             _pg_num(snapshot, text) for text in pg_nums]).items())))
 
 
@@ -94,8 +95,9 @@ def _added(snapshot: Snapshot, text: str) -> AddedOsds:
     return AddedOsds(host, int(count), size, min(classes), min(places))
 
 
-def _osds(snapshot: Snapshot, option: str, text: str) -> FrozenSet[int]:
-    found = find_failure(snapshot, text)
+def _osds(snapshot: Snapshot, every: Mapping[str, Failure], option: str,
+          text: str) -> FrozenSet[int]:
+    found = find_failure(snapshot, text, every)
     if found is None:
         raise LookupError(f"{option} '{text}' is neither an OSD (3 or osd.3) nor a bucket of the"
                           " CRUSH map")
@@ -103,11 +105,11 @@ def _osds(snapshot: Snapshot, option: str, text: str) -> FrozenSet[int]:
     return found.osds
 
 
-def _sizes(snapshot: Snapshot, text: str) -> List[Tuple[int, int]]:
+def _sizes(snapshot: Snapshot, every: Mapping[str, Failure], text: str) -> List[Tuple[int, int]]:
     name, _, value = text.rpartition("=")
     size = parse_size(value) or 0
     _refuse(not name or not size, f"--resize '{text}' is not OSD=SIZE, as in osd.3=20T")
-    return [(osd, size) for osd in _osds(snapshot, "--resize", name)]
+    return [(osd, size) for osd in _osds(snapshot, every, "--resize", name)]
 
 
 def _pg_num(snapshot: Snapshot, text: str) -> Tuple[int, int]:
@@ -187,11 +189,11 @@ def placed_anew_bytes(snapshot: Snapshot, changes: Changes) -> int:
     from each PG, and PGs that are merged into others, but for the shards that happen to fall where
     they are."""
     found, pg_nums = 0.0, dict(changes.pg_nums)
-    whole = {block: sum(block.weights.values()) for number in pg_nums
+    whole = {block: sum(block.weights.values()) or 1.0 for number in pg_nums
              for block in getattr(snapshot.pools[number].rule, "blocks", ())}
-    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+    for pg in piecewise((pg for pg in snapshot.pgs.values() if pg.pool in pg_nums), _PGS_A_PIECE):
         pool = snapshot.pools[pg.pool]
-        after = pool._replace(pg_num=pg_nums.get(pool.id, pool.pg_num))
+        after = pool._replace(pg_num=pg_nums[pool.id])
         kept = 0.0 if pg_number(pg.pgid) >= after.pg_num else (
             shard_weight(after, pg.pgid) / after.pg_num) / (   # of the pool's objects
             shard_weight(pool, pg.pgid) / pool.pg_num)

@@ -40,10 +40,12 @@ class Failure(NamedTuple):
     osds: FrozenSet[int]   # of them that are in: others serve nothing
 
 
-def find_failure(snapshot: Snapshot, text: str) -> Optional[Failure]:
+def find_failure(snapshot: Snapshot, text: str,
+                 every: Optional[Mapping[str, Failure]] = None) -> Optional[Failure]:
     """What a text names: `3`, `osd.3`, a bucket's name, or several of them with commas between.
-    None where something of it is not in the CRUSH map."""
-    every, found = _by_name(snapshot), []
+    None where something of it is not in the CRUSH map. `every`: failures by name, where these are
+    known: they take milliseconds."""
+    every, found = every or failures_by_name(snapshot), []
     for name in map(str.strip, text.split(",")):
         osd = osd_id(name)
         one = every.get(name if osd is None else f"osd.{osd}")
@@ -65,13 +67,13 @@ def failure_domains(snapshot: Snapshot) -> Dict[str, List[Failure]]:
                   if str(step.get("op", "")).startswith("choose") and "type" in step}
         types |= chosen - {OSD_TYPE} or {OSD_TYPE}
     found: Dict[str, List[Failure]] = {type_name: [] for type_name in sorted(types)}
-    for failure in _by_name(snapshot).values():
+    for failure in failures_by_name(snapshot).values():
         if failure.type_name in types and failure.osds and SHADOW not in failure.name:
             found[failure.type_name].append(failure)
     return {type_name: failures for type_name, failures in found.items() if failures}
 
 
-def _by_name(snapshot: Snapshot) -> Dict[str, Failure]:
+def failures_by_name(snapshot: Snapshot) -> Dict[str, Failure]:
     """The failure of each bucket, by name, and of each OSD, by number."""
     crush = snapshot.crush
     members: List[Tuple[str, str, Iterable[int]]] = [

@@ -184,3 +184,18 @@ def test_no_look_is_taken_for_it(session: Session, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(session.module.gateway, "snapshot", None)
     ask(session, "eval --remove osd.3")
     assert sent == []
+
+
+def test_what_has_been_told_is_of_its_own_moment(session: Session) -> None:
+    """A pool that has gone since is in the answer, and so is the moment that it is of."""
+    run(session, "sim run 10s")
+    before = ask(session, "eval --remove host1,host2")
+    run(session, "sim pool rm backup", "sim run 10s")
+    session.command("equilibrium eval")
+    run(session, "sim run 25s")
+    assert "backup" not in {pool["name"] for pool in ask(session, "eval")["pools"]}
+    plain = " ".join(run(session, "equilibrium eval --remove host1,host2").split())
+    assert "each PG of backup " in plain
+    after = ask(session, "eval --remove host1,host2")
+    assert after["osdmap_epoch"] == before["osdmap_epoch"]
+    assert after["snapshot_age_seconds"] >= before["snapshot_age_seconds"] + 35

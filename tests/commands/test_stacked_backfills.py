@@ -6,9 +6,9 @@ import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
 
-_LINE = ("backfills: osd.0 and 4 more OSDs of rotating disks run with osd_max_backfills 4: clients"
-         " wait two to three times as long for each byte moved, and no more is moved; see 'ceph"
-         " config show osd.0'")
+_LINE = ("backfills: osd_max_backfills is 4 at osd.0, 4 at osd.1 and 3 more, on rotating disks:"
+         " clients wait two to three times as long for each byte moved, and no more is moved; see"
+         " 'ceph config show osd.0'")
 
 
 def said(session: Session) -> str:

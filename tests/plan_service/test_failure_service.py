@@ -11,8 +11,9 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.store import PlanStore
 from equilibrium_mgr.plan_service.plan_service import (
-    FailureAnswer, FailureQuestion, PlanService)
+    MAX_ANSWERS, ChangeAnswer, FailureAnswer, FailureQuestion, PlanService)
 from equilibrium_mgr.runtime.time_slice import give_way
+from equilibrium_mgr.what_if.change import Changes
 from equilibrium_mgr.what_if.failure import Failure
 from mgr_stub.host.module_host import InlineJobs
 
@@ -75,6 +76,18 @@ def test_the_worst_failure_maps_for_each_domain() -> None:
     assert answer is not None and answer.worst is not None
     assert sorted(map(list, case.asked)) == [[0], [1], [2], [3]]
     assert answer.worst["host"].failures == 4
+
+
+def test_questions_do_not_pile_up() -> None:
+    jobs = HeldJobs()
+    case = Case(jobs)
+    snapshot = case.gateway.snapshot()
+    told = [case.service.changes(Changes(removed=frozenset({osd})), snapshot)
+            for osd in range(MAX_ANSWERS + 5)]
+    assert told == [None] * MAX_ANSWERS + [f"{MAX_ANSWERS} others wait"] * 5
+    assert len(jobs.pending) == MAX_ANSWERS
+    jobs.run()
+    assert isinstance(case.service.changes(Changes(removed=frozenset({0})), snapshot), ChangeAnswer)
 
 
 @pytest.mark.parametrize("epochs, seconds, serves", [

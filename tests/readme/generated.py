@@ -22,7 +22,7 @@ def _syntax(handler: Handler) -> str:
     words = []
     for argument in handler.arguments:
         option = f"--{argument.name.replace('_', '-')}"
-        value = re.search(f"{option} ([A-Z|a-z-]+)", handler.description)
+        value = re.search(f"{option} ([A-Z|a-z:=-]+)", handler.description)
         if argument.name == "format":
             continue
         if argument.kind is bool:
@@ -36,7 +36,7 @@ def _syntax(handler: Handler) -> str:
 
 
 def _with_options_quoted(text: str) -> str:
-    return re.sub(r"(--[a-z][\w-]*(?:=-KEY| [A-Z|]+\b| json\b| [a-z-]+\|[a-z|-]+)?)", r"`\1`", text)
+    return re.sub(r"(--[a-z][\w-]*(?:=-KEY| [A-Z][A-Zx:=|]*| json\b| [a-z-]+\|[a-z|-]+)?)", r"`\1`", text)
 
 
 def options(session: Session) -> Iterator[str]:

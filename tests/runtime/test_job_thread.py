@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from functools import partial
 from typing import List
 
@@ -70,3 +71,18 @@ def test_failing_job_does_not_end_the_thread() -> None:
     jobs.submit("good", done.set)
     assert done.wait(PATIENCE)
     jobs.stop()
+
+
+def test_a_job_that_has_ended_is_not_kept() -> None:
+    """It may hold a snapshot, and the next one may come hours later."""
+    thread, ended = JobThread(LOG), threading.Event()
+
+    class Held:
+        def run(self) -> None:
+            pass
+    held = Held()
+    gone = weakref.finalize(held, ended.set)
+    thread.submit("held", held.run)
+    del held
+    assert ended.wait(PATIENCE) and not gone.alive
+    thread.stop()

@@ -11,7 +11,7 @@ from tests.support.rules import EC_PAIRS_IN_2_RACKS, HDD_HOSTS, SSD_FIRST, SSD_H
 from tests.support.units import GIB, TIB
 
 from equilibrium_mgr.crush.hierarchy import CrushHierarchy
-from equilibrium_mgr.crush.placement import PlacementRule
+from equilibrium_mgr.crush.placement import NO_OSD, PlacementRule
 from equilibrium_mgr.what_if.change import (
     AddedOsds, Changes, other_places, parse_changes, placed_anew_bytes, with_changes)
 from mgr_stub.crush.edit import with_host
@@ -22,7 +22,9 @@ def racks() -> Cluster:
     tree = {"root default": {f"rack r{rack}": {
         f"host r{rack}h{host}": [4 * rack + 2 * host, 4 * rack + 2 * host + 1]
         for host in range(2)} for rack in range(2)}}
-    rules = {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST, 3: EC_PAIRS_IN_2_RACKS}
+    tree["root empty"] = {}
+    rules = {0: HDD_HOSTS, 1: SSD_HOSTS, 2: SSD_FIRST, 3: EC_PAIRS_IN_2_RACKS,
+             4: "take empty; chooseleaf indep 0 host; emit"}
     cluster = Cluster(tree, rules, {osd: ("hdd", "ssd")[osd % 2] for osd in range(8)})
     cluster.pool(1, size=2, name="rbd").pg("1.0", [0, 2]).pool(2, size=2, rule=1).pg("2.0", [1, 3])
     cluster.pool(3, size=3, rule=2).pg("3.0", [1, 2, 4])
@@ -131,6 +133,27 @@ def test_what_another_pg_num_places_anew(pg_num: int, moved: int) -> None:
         cluster.pg(f"1.{ps:x}", [ps, 9], GIB)
     assert placed_anew_bytes(cluster.snapshot(), parsed(
         pg_num=[f"rbd={pg_num}"], cluster=cluster)) == pytest.approx(0.8 * moved, rel=1e-6)
+
+
+def test_pools_that_are_placed_nowhere_or_are_not_asked_about() -> None:
+    cluster = racks().pool(5, size=2, rule=4, name="none", k=1).pg("5.0", [NO_OSD, NO_OSD])
+    snapshot = cluster.snapshot()
+    assert placed_anew_bytes(snapshot, parsed(pg_num=["none=8"], cluster=cluster)) >= 0
+    merging = snapshot._replace(pools={
+        **snapshot.pools, 2: snapshot.pools[2]._replace(pg_num=0)})
+    assert placed_anew_bytes(merging, Changes()) == 0
+    assert placed_anew_bytes(merging, parsed(pg_num=["rbd=2"], cluster=cluster)) > 0
+
+
+def test_many_names_are_looked_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: List[int] = []
+    subtree = CrushHierarchy.subtree
+    monkeypatch.setattr(CrushHierarchy, "subtree", lambda crush, root: (
+        asked.append(root), subtree(crush, root))[1])
+    snapshot = racks().snapshot()
+    asked.clear()
+    parse_changes(snapshot, (), ["0,1,2,3"], ["4=1T,5=1T", "6=1T"], ())
+    assert len(asked) == len(snapshot.crush.buckets)
 
 
 def test_other_places() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from heapq import merge
+from itertools import count, islice, repeat
+from operator import truediv
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from ...runtime.time_slice import give_way
+from ...runtime.time_slice import give_way, piecewise
 from ...snapshot.model import Snapshot
 from ...what_if.change import (
     AddedOsds, Changes, other_places, placed_anew_bytes, with_changes, without)
@@ -17,6 +20,7 @@ from .pool_space import alike_growth, pool_space_bounds
 
 #: A ratio of what is added; less is no waste.
 WASTE = 0.02
+_SHARDS_A_PIECE = 500   # before it gives way again: about a millisecond
 
 
 class BoundFigures(NamedTuple):
@@ -28,7 +32,7 @@ class BoundFigures(NamedTuple):
     free_bytes: Dict[int, int]    # pool id → of it alone
     raw_room: float               # raw bytes that come until each set is full of its pools
     moved_bytes: int              # raw bytes that leave OSDs at least, to get there
-    missing_shards: Mapping[int, int]   # pool id → shards of each PG that have no place
+    missing_shards: Mapping[str, int]   # pool → shards of each PG that have no place
 
 
 class ChangeFigures(NamedTuple):
@@ -37,6 +41,7 @@ class ChangeFigures(NamedTuple):
     now: BoundFigures
     then: BoundFigures
     unreached: int                  # OSDs that are added where no rule of a pool places anything
+    passing_pools: List[str]        # that place nothing on some of them, below what their rule takes
     usable_ratio: Optional[float]   # of the raw bytes that are added; None where none are
     better: Optional[Tuple[str, float]]     # where to add instead: words, the usable ratio there
     failed: Optional[Tuple[str, BoundFigures]]   # the worst host, of several, once all is done
@@ -55,12 +60,12 @@ def bound_figures(snapshot: Snapshot, pg_nums: Mapping[int, int] = {}) -> BoundF
         name, pg_num = str(part.reach.set_name), snapshot.pools[part.pool].pg_num
         shards = max(1, part.all_shards * pg_nums.get(part.pool, pg_num) // pg_num)
         sizes = [osds[osd].size_bytes * shards / part.all_bytes for osd in part.reach.osds]
-        if sum([int(whole[name] * size) for size in sizes]) < shards:   # sizes are in shards
-            # each number of shards on each OSD, the emptiest first, until all have a place
-            highest = whole[name] + 1.0 / min(sizes)
-            whole[name] = sorted([count / size for size in sizes for count in range(
-                1, int(highest * size) + 2)])[shards - 1]
-    missing = Counter({pool: sum([max(0, part.reach.block.positions - part.reach.most)
+        counts = [int(whole[name] * size) for size in sizes]   # whole shards below the bound
+        # the next one on each OSD, the emptiest first, until all have a place
+        whole[name] = max([whole[name], *piecewise(islice(merge(*[
+            map(truediv, count(number + 1), repeat(size)) for number, size in zip(counts, sizes)]),
+            max(0, shards - sum(counts))), _SHARDS_A_PIECE)])
+    missing = Counter({snapshot.pools[pool].name: sum([max(0, part.reach.block.positions - part.reach.most)
                                   for part in found]) for pool, found in movable.pools.items()})
     return BoundFigures(
         bounds.highest, whole,
@@ -111,8 +116,12 @@ def change_figures(snapshot: Snapshot, changes: Changes) -> ChangeFigures:
             found = bound_figures(without(after, host.osds))
             failed.append((sum(found.missing_shards.values()),
                            max(found.highest.values(), default=0.0), host.name, found))
+    new, placed = after.osds.keys() - snapshot.osds.keys(), [
+        (pool.name, block) for pool in after.pools.values() if pool.rule is not None
+        for block in pool.rule.blocks]
     return ChangeFigures(
-        now, then, len(after.osds.keys() - snapshot.osds.keys() - frozenset().union(*[
-            pool.rule.osds() for pool in after.pools.values() if pool.rule is not None])), usable,
+        now, then, len(new - frozenset().union(*[block.osds for _, block in placed])),
+        sorted({name for name, block in placed
+                if (new - block.osds) & after.crush.subtree(block.take).weights.keys()}), usable,
         (words, best) if usable is not None and best > usable + 5.0 * WASTE else None,
         max(failed)[2:] if failed else None, len(failed), len(hosts))

@@ -59,21 +59,12 @@ class _Cut(NamedTuple):
 def alike_growth(snapshot: Snapshot, movable: MovableBytes) -> List[Tuple[float, float]]:
     """For each set of OSDs whose pools have data: the most by which all these can grow, each by the
     same ratio, and the raw bytes that come to the set where they double."""
-    room = _room(snapshot, movable)
-    grown: Dict[Tuple[object, ...], Tuple[float, float]] = {}
-    by_shape = {demand.shape: demand for demand in movable.demands}
-    for part in [part for _, parts in sorted(movable.pools.items()) for part in parts
-                 if part.all_shards and part.reach.set_name is not None]:
-        pool, shape = snapshot.pools[part.pool], part.growth_shape()
-        by_shape.setdefault(shape, Demand(part.reach, shape))
-        rate, before = pool.stored_bytes / (pool.pg_num * pool.data_shards), grown.get(
-            shape, (0.0, 0.0))
-        grown[shape] = before[0] + rate * part.all_weight, before[1] + rate * part.single_weight
-    cuts = [(component, _cut_of_component(component, grown, room))
-            for component in components(by_shape.values())]
-    return [(cut.growth, sum([grown.get(demand.shape, (0.0, 0.0))[0]
-                              for demand in component.demands]))
-            for component, cut in cuts if cut is not None]
+    growths = [_Growth(part, rate * part.all_weight, rate * part.single_weight)
+               for _, parts in sorted(movable.pools.items()) for part in parts
+               if part.all_shards and part.reach.set_name is not None
+               for pool in (snapshot.pools[part.pool],)
+               for rate in (pool.stored_bytes / (pool.pg_num * pool.data_shards),)]
+    return [(cut.growth, raw) for cut, raw in _cuts(movable, growths, _room(snapshot, movable))]
 
 
 def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
@@ -100,7 +91,8 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, Po
         key = tuple([(*growth.part.growth_shape(), growth.all, growth.single)
                      for growth in growths])
         if key not in cuts:
-            cuts[key] = _least_cut(movable, growths, room) if growths else None
+            cuts[key] = min([cut for cut, _ in _cuts(movable, growths, room)],
+                            key=lambda cut: cut.growth, default=None)
         cut = cuts[key]
         give_way()
         if cut is not None:
@@ -121,23 +113,22 @@ def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut) -> PoolSpaceBound:
         len(frozenset().union(*[entry.part.reach.osds for entry in growths])))
 
 
-def _least_cut(movable: MovableBytes, growths: Sequence[_Growth],
-               room: Mapping[int, int]) -> Optional[_Cut]:
-    """The cut that allows the least growth; None where nothing limits it."""
-    demands = list(movable.demands)
-    by_shape = {demand.shape: demand for demand in demands}
+def _cuts(movable: MovableBytes, growths: Sequence[_Growth],
+          room: Mapping[int, int]) -> List[Tuple[_Cut, float]]:
+    """For each component that grows and that something limits: the cut that allows the least
+    growth, and the bytes that come to its demands for each of that."""
+    by_shape = {demand.shape: demand for demand in movable.demands}
     grown: Dict[Tuple[object, ...], Tuple[float, float]] = {}
     for growth in growths:
         shape = growth.part.growth_shape()
-        if shape not in by_shape:
-            by_shape[shape] = Demand(growth.part.reach, shape)
-            demands.append(by_shape[shape])
+        by_shape.setdefault(shape, Demand(growth.part.reach, shape))
         before = grown.get(shape, (0.0, 0.0))
         grown[shape] = before[0] + growth.all, before[1] + growth.single
-    cuts = [_cut_of_component(component, grown, room)
-            for component in components(demands)
-            if any(demand.shape in grown for demand in component.demands)]
-    return min((cut for cut in cuts if cut is not None), key=lambda cut: cut.growth, default=None)
+    found = [(_cut_of_component(component, grown, room), sum([more[0] for more in growing]))
+             for component in components(by_shape.values())
+             for growing in ([grown[demand.shape] for demand in component.demands
+                              if demand.shape in grown],) if growing]
+    return [(cut, raw) for cut, raw in found if cut is not None]
 
 
 def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, float]],

@@ -15,9 +15,10 @@ from .evaluation import joined, pool_lines
 _NAMED = 4   # OSDs, pools or takes in one line
 
 
-def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView,
+def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, epoch: int,
                    age_seconds: float) -> CommandAnswer:
-    """The bounds with the changes, beside those of now. `then_`: with the changes made and all
+    """The bounds with the changes, beside those without, of a snapshot that may be older than the
+    view: its epoch and age; the highest utilization, free bytes and room are of now. `then_`: with the changes made and all
     balanced, `failed_`: with the worst host lost after that, and its data placed on the others."""
     snapshot, usage, ratio = view.snapshot, view.usage_now(), figures.usable_ratio
     now, then, (host, failed) = figures.now, figures.then, figures.failed or ("", None)
@@ -36,14 +37,15 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView,
     room = {"room_bytes": usage.room.bytes if usage.room is not None else None,
             **{f"{prefix or 'best_'}room_bytes": one.room_bytes for prefix, one in stages}}
     data: Row = {
-        "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
+        "osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
         "added": [one._asdict() for one in changes.added], "added_bytes": sum(
             one.osds * one.size_bytes for one in changes.added),
         "removed_osds": sorted(changes.removed),
         "resized": [{"osd": osd, "size_bytes": size} for osd, size in changes.sizes],
         "pg_num": [{"id": pool, "name": snapshot.pools[pool].name, "pg_num": number}
                    for pool, number in changes.pg_nums],
-        "unreached_osds": figures.unreached, "usable_ratio": ratio,
+        "unreached_osds": figures.unreached, "passing_pools": figures.passing_pools,
+        "usable_ratio": ratio,
         "better_place": None if figures.better is None else {
             "where": figures.better[0], "usable_ratio": figures.better[1]},
         "least_moved_bytes": then.moved_bytes, "failed_host": host or None,
@@ -55,14 +57,17 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView,
     lines = wrap("", f"no pool's CRUSH rule reaches {plural(figures.unreached, 'OSD')} of those"
                  " that would be added: nothing would be placed there; rules take"
                  f" {named(takes, _NAMED)}", 0) if figures.unreached else []
+    lines += wrap("", f"{named(figures.passing_pools, _NAMED)} would place nothing on some of the"
+                  " OSDs that would be added: the CRUSH rule chooses of buckets, such as racks, that"
+                  " they would not be in", 0) if figures.passing_pools else []
     lines += wrap("", "with " + "; ".join([
         *[f"{plural(one.osds, 'OSD')} of {format_bytes(one.size_bytes)}, class {one.device_class},"
           f" in host {one.host} under {one.bucket}" for one in changes.added],
         *[f"{named([f'osd.{osd}' for osd in sorted(changes.removed)], _NAMED)} removed"
           for _ in list(changes.removed)[:1]],
         *[f"osd.{osd} of {format_bytes(size)}" for osd, size in changes.sizes],
-        *[f"{number} PGs in pool {snapshot.pools[pool].name}" for pool, number in changes.pg_nums]])
-        + f": what is possible once all is balanced; osdmap e{snapshot.epoch},"
+        *[f"{plural(number, 'PG')} in pool {snapshot.pools[pool].name}" for pool, number in changes.pg_nums]])
+        + f": what is possible once all is balanced; osdmap e{epoch},"
           f" {format_duration(age_seconds)} old", 0)
     if ratio is not None:
         more = (ratio - 1.0) * data["added_bytes"]
@@ -80,9 +85,9 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView,
         ("failed_room_bytes", f"with {host} failed")) if key in room])
         + ", at most, if all pools grow alike")
     for what, one in zip(("", f"with {host} failed "), [bounds for _, bounds in stages[1:]]):
-        short = [snapshot.pools[pool].name for pool in one.missing_shards]
-        lines += wrap("short:", f"{what}each PG of {named(short, _NAMED)} lacks a place for"
-                      f" {plural(max(one.missing_shards.values()), 'shard')}") if short else []
+        short = one.missing_shards
+        lines += wrap("short:", f"{what}each PG of {named([*short], _NAMED)} lacks a place for"
+                      f" {plural(max(short.values()), 'shard')}") if short else []
         full = [name for name, highest in one.highest.items() if highest > snapshot.full_ratio]
         lines += wrap("full:", f"{what}the data of {named(full, _NAMED)} does not fit below"
                       f" full_ratio ({format_percent(snapshot.full_ratio)}%)") if full else []

@@ -1,11 +1,13 @@
 """The bounds with changes: closed forms."""
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any, Dict, List, Sequence
 
 import pytest
 from tests.support.clusters.bound_clusters import fill
 from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster, hosts
+from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.planner.bound.changed import ChangeFigures, change_figures
@@ -20,7 +22,7 @@ def in_racks(osds_each: int = 2) -> Cluster:
     """Three copies in three racks, 40 GiB on each OSD."""
     tree: Dict[str, Any] = {"root default": {f"rack r{rack}": {f"host h{rack}{n}": [
         rack * osds_each + n] for n in range(osds_each)} for rack in range(3)}}
-    cluster = Cluster(tree, {0: RACK_RULE}).pool(1, size=3, name="rbd")
+    cluster = Cluster(tree, {0: RACK_RULE, 1: HOST_RULE}).pool(1, size=3, name="rbd")
     for ps in range(40 * osds_each):
         cluster.pg(f"1.{ps:x}", [ps % osds_each + rack * osds_each for rack in range(3)], GIB)
     return cluster
@@ -80,6 +82,13 @@ def test_osds_that_no_rule_reaches() -> None:
     assert found.then.highest == found.now.highest
 
 
+def test_pools_whose_rule_passes_them_by_are_named() -> None:
+    cluster = in_racks().pool(2, size=2, rule=1, name="fs").pg("2.0", [0, 2], GIB)
+    found = asked(cluster, add=[f"new:2x{SIZE}@default"])
+    assert (found.unreached, found.passing_pools) == (0, ["rbd"])
+    assert asked(cluster, add=[f"new:2x{SIZE}@r0"]).passing_pools == []
+
+
 def test_what_is_removed_goes_to_the_others() -> None:
     found = asked(on_hosts(5, gib=40), remove=["h4"])
     assert found.then.highest["hdd"] == pytest.approx(0.5)
@@ -92,8 +101,8 @@ def test_what_is_removed_goes_to_the_others() -> None:
 
 def test_shards_without_a_place_are_told() -> None:
     found = asked(on_hosts(3, size=3), remove=["h0"])
-    assert found.then.missing_shards == {1: 1} and found.then.highest["hdd"] == 0.5
-    assert found.failed is not None and found.failed[1].missing_shards == {1: 2}
+    assert found.then.missing_shards == {"rbd": 1} and found.then.highest["hdd"] == 0.5
+    assert found.failed is not None and found.failed[1].missing_shards == {"rbd": 2}
 
 
 def test_a_larger_osd() -> None:
@@ -115,6 +124,16 @@ def test_whole_shards_of_another_size() -> None:
         assert found.then.highest["hdd"] == pytest.approx(0.4)
         assert found.then.whole["hdd"] == pytest.approx(whole, abs=1e-4)
         assert found.now.whole["hdd"] == pytest.approx(0.4)
+
+
+def test_a_tiny_osd_costs_no_more() -> None:
+    """As where the T of 20T was forgotten, or a small disk is among large ones."""
+    cluster = on_hosts(5, size=1)
+    tracemalloc.start()
+    found = asked(cluster, resize=["osd.0=1M"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.then.whole["hdd"] == pytest.approx(0.63) and peak < 1 << 20
 
 
 def test_a_cluster_without_data() -> None:
