@@ -489,6 +489,8 @@ class Balancer:
     def _count_back(self, execution: Execution, snapshot: Snapshot) -> None:
         """Has be wanted again what this map has taken back, unless it has arrived before."""
         going, dispatcher = execution.going_back, self.dispatcher
+        if not going:
+            return
         back = ExecutionUpdate([change for change, items in going.values()
                                 if snapshot.upmap_items.get(change.pgid, ()) == items])
         gone = dict.fromkeys([change.pgid for change in back.sent])

@@ -148,8 +148,11 @@ def test_pools_that_are_placed_nowhere_or_are_not_asked_about() -> None:
 def test_many_names_are_looked_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: List[int] = []
     subtree = CrushHierarchy.subtree
-    monkeypatch.setattr(CrushHierarchy, "subtree", lambda crush, root: (
-        asked.append(root), subtree(crush, root))[1])
+
+    def counted(crush: CrushHierarchy, root: int) -> Any:
+        asked.append(root)
+        return subtree(crush, root)
+    monkeypatch.setattr(CrushHierarchy, "subtree", counted)
     snapshot = racks().snapshot()
     asked.clear()
     parse_changes(snapshot, (), ["0,1,2,3"], ["4=1T,5=1T", "6=1T"], ())
