@@ -58,9 +58,9 @@ def parse_changes(snapshot: Snapshot, add: Sequence[str], remove: Sequence[str],
             "--add has a host under two buckets")
     _refuse(gone >= {osd.id for osd in snapshot.osds.values() if osd.is_for_data},
             "--remove has all OSDs that are in")
-    return Changes(added, gone, tuple(sorted(dict([
-        one for text in resizes for one in _sizes(snapshot, every, text)]).items())), tuple(sorted(dict([
-            _pg_num(snapshot, text) for text in pg_nums]).items())))
+    sizes = dict([one for text in resizes for one in _sizes(snapshot, every, text)])
+    numbers = dict([_pg_num(snapshot, text) for text in pg_nums])
+    return Changes(added, gone, tuple(sorted(sizes.items())), tuple(sorted(numbers.items())))
 
 
 def _refuse(holds: bool, sentence: str, error: Type[Exception] = ValueError) -> None:

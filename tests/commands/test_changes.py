@@ -1,4 +1,4 @@
-"""`eval --add`, `--remove`, `--resize` and `--pg-num`, and that the simulated cluster, balanced, ends
+"""`eval --add`, `--remove`, `--resize`, `--pg-num`, and that the simulated cluster, balanced, ends
 where they say. `pytest -s --full tests/commands/test_changes.py` prints what was seen."""
 
 from __future__ import annotations

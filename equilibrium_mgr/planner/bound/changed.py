@@ -41,7 +41,7 @@ class ChangeFigures(NamedTuple):
     now: BoundFigures
     then: BoundFigures
     unreached: int                  # OSDs that are added where no rule of a pool places anything
-    passing_pools: List[str]        # that place nothing on some of them, below what their rule takes
+    passing_pools: List[str]        # whose rule takes their place, and passes some of them by
     usable_ratio: Optional[float]   # of the raw bytes that are added; None where none are
     better: Optional[Tuple[str, float]]     # where to add instead: words, the usable ratio there
     failed: Optional[Tuple[str, BoundFigures]]   # the worst host, of several, once all is done
@@ -65,8 +65,9 @@ def bound_figures(snapshot: Snapshot, pg_nums: Mapping[int, int] = {}) -> BoundF
         whole[name] = max([whole[name], *piecewise(islice(merge(*[
             map(truediv, count(number + 1), repeat(size)) for number, size in zip(counts, sizes)]),
             max(0, shards - sum(counts))), _SHARDS_A_PIECE)])
-    missing = Counter({snapshot.pools[pool].name: sum([max(0, part.reach.block.positions - part.reach.most)
-                                  for part in found]) for pool, found in movable.pools.items()})
+    missing = Counter({snapshot.pools[pool].name: sum([
+        max(0, part.reach.block.positions - part.reach.most) for part in found])
+        for pool, found in movable.pools.items()})
     return BoundFigures(
         bounds.highest, whole,
         None if not growth else int(max(0.0, min([ratio for ratio, _ in growth])) * sum(

@@ -17,9 +17,10 @@ _NAMED = 4   # OSDs, pools or takes in one line
 
 def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, epoch: int,
                    age_seconds: float) -> CommandAnswer:
-    """The bounds with the changes, beside those without, of a snapshot that may be older than the
-    view: its epoch and age; the highest utilization, free bytes and room are of now. `then_`: with the changes made and all
-    balanced, `failed_`: with the worst host lost after that, and its data placed on the others."""
+    """The bounds with the changes, beside those without. `epoch`, `age_seconds`: of their snapshot,
+    which may be older than the view, whose highest utilization, free bytes and room are shown.
+    `then_`: with the changes made and all balanced, `failed_`: with the worst host lost after that,
+    and its data placed on the others."""
     snapshot, usage, ratio = view.snapshot, view.usage_now(), figures.usable_ratio
     now, then, (host, failed) = figures.now, figures.then, figures.failed or ("", None)
     stages = [("", now), ("then_", then), *([("failed_", failed)] if failed is not None else [])]
@@ -58,15 +59,16 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
                  " that would be added: nothing would be placed there; rules take"
                  f" {named(takes, _NAMED)}", 0) if figures.unreached else []
     lines += wrap("", f"{named(figures.passing_pools, _NAMED)} would place nothing on some of the"
-                  " OSDs that would be added: the CRUSH rule chooses of buckets, such as racks, that"
-                  " they would not be in", 0) if figures.passing_pools else []
+                  " OSDs that would be added: the CRUSH rule chooses of buckets, such as racks,"
+                  " that they would not be in", 0) if figures.passing_pools else []
     lines += wrap("", "with " + "; ".join([
         *[f"{plural(one.osds, 'OSD')} of {format_bytes(one.size_bytes)}, class {one.device_class},"
           f" in host {one.host} under {one.bucket}" for one in changes.added],
         *[f"{named([f'osd.{osd}' for osd in sorted(changes.removed)], _NAMED)} removed"
           for _ in list(changes.removed)[:1]],
         *[f"osd.{osd} of {format_bytes(size)}" for osd, size in changes.sizes],
-        *[f"{plural(number, 'PG')} in pool {snapshot.pools[pool].name}" for pool, number in changes.pg_nums]])
+        *[f"{plural(number, 'PG')} in pool {snapshot.pools[pool].name}"
+          for pool, number in changes.pg_nums]])
         + f": what is possible once all is balanced; osdmap e{epoch},"
           f" {format_duration(age_seconds)} old", 0)
     if ratio is not None:
