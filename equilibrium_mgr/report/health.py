@@ -97,7 +97,8 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              f"statistics of {plural(len(old), 'OSD')} are older than"
              f" {format_duration(STALE_SECONDS)}", len(old),
              [f"up and in, but silent: {named([f'osd.{osd}' for osd in old], _MOST_LINES)}"],
-             codes.action(codes.STALE_STATISTICS, {"osd": old[0]}))
+             codes.action(codes.STALE_STATISTICS,
+                          {"osd": old[0]} if 2 * len(old) < len(osds) else {}))
     if stuck_since is not None and now - stuck_since >= STUCK_SECONDS:
         cure = cure or codes.action(status.reason_code, {})
         warn("MGR_EQUILIBRIUM_STUCK", "shards cannot leave OSDs that are being drained"
