@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Set
 
+from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.fakes import Harness
 from tests.support.rounds import kept, small_plan, uneven
 
@@ -40,3 +41,16 @@ def test_off_clears_it() -> None:
     harness.options["active"] = False
     harness.balancer.switch_off()
     assert codes(harness) == set() and not harness.balancer.status.rejected
+
+
+def test_silent_osds_are_restarted_unless_most_are_silent() -> None:
+    harness = Harness(uneven(), active=True)
+    harness.round()
+    status = harness.balancer.status
+    assert status.view is not None
+    status = status._replace(view=status.view._replace(snapshot=Cluster(hosts(8)).snapshot()))
+
+    def cure(silent: int) -> str:
+        return str(health_checks(status, harness.now, True, silent_osds=frozenset(range(silent)))[
+            "MGR_EQUILIBRIUM_STALE_STATS"]["detail"][-1])
+    assert "restart osd.0" in cure(1) and "restart osd.0" in cure(3) and "restart" not in cure(8)

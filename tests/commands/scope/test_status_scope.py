@@ -46,11 +46,6 @@ def test_status_does_as_health_does(session: Session) -> None:
     assert ask(session, "explain")["action"] == status["action"]
 
 
-def test_a_few_silent_osds_are_restarted(session: Session) -> None:
-    run(session, "equilibrium on", "sim run 5m", "sim stats gap 2h 4 6", "sim run 20m")
-    assert "restart osd.4, or" in run(session, "health detail")
-
-
 def test_a_paused_drain_says_what_is_left_and_how_to_go_on(session: Session) -> None:
     run(session, "equilibrium drain add osd.6", "sim run 3m", "equilibrium off", "sim run 2m")
     status = ask(session, "status")
