@@ -17,6 +17,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from ..crush.placement import NO_OSD, PlacementBlock
 from ..plan.model import FREEZE, PgChange, Plan, Usage
 from ..plan.options import AIMS, effective_fill_limit
+from ..planner.planner import CONVERGED
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems, shard_changes
@@ -270,7 +271,7 @@ def freeze(snapshot: Snapshot) -> Freeze:
             unpinned.append(Unpinned(pg.pgid, pin.moving, pin.moving * pg.shard_bytes,
                                      pin.obstacle))
             skipped[pin.obstacle] += pin.moving
-    plan = Plan(epoch=snapshot.epoch, stop_reason="converged", moves=(),
+    plan = Plan(epoch=snapshot.epoch, stop_reason=CONVERGED, moves=(),
                 changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}),
                 skipped=dict(sorted(skipped.items())), min_compat_client=snapshot.min_compat_client,
                 aim=AIMS[0], bounds={}, kind=FREEZE)

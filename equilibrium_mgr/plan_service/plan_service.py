@@ -44,8 +44,8 @@ class PlanProgress:
 
 
 PLANNING, READY, FAILED = "planning", "ready", "failed"
-#: Pools with a smaller ratio of the data are no data pools.
-_DATA_POOL = 0.01
+#: Pools with a smaller ratio of all bytes are no data pools: their space is not what anybody lacks.
+DATA_POOL = 0.01
 
 
 class AimFigures(NamedTuple):
@@ -69,7 +69,7 @@ def figures_of(plan: Plan) -> AimFigures:
         READY, {name: usage.max for name, usage in plan.after.classes.items()},
         plan.room_gained_bytes, sum(
             space.free_bytes - plan.before.pools[name].free_bytes
-            for name, space in plan.after.pools.items() if space.stored_bytes >= _DATA_POOL * stored
+            for name, space in plan.after.pools.items() if space.stored_bytes >= DATA_POOL * stored
         ), plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
 
 

@@ -12,7 +12,7 @@ from ...observation.movements import expected_time
 from ...plan.model import BALANCE, PgChange, Plan, Usage
 from ...plan.options import AIMS
 from ...plan.usage import class_usage
-from ...plan_service.plan_service import FAILED, READY, AimComparison, figures_of
+from ...plan_service.plan_service import DATA_POOL, FAILED, READY, AimComparison, figures_of
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
@@ -34,8 +34,6 @@ _SMALL_POOL = 0.01
 _NEAR_SPACE = 0.95
 #: A class whose maximum is this near its bound (a ratio) is, whatever its shards.
 _NEAR_UTILIZATION = 0.0005
-#: Pools with a smaller ratio of all bytes are no data pools: their space is not what anybody lacks.
-_DATA_POOL = 0.01
 _MOST_LINES = 5
 
 # Beside reason codes: why a plan is not near a bound.
@@ -374,7 +372,7 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
         return [], []
     whole = sum(bound.shards * bound.shard_bytes for bound in bounds.pool_space.values())
     data = {pool: bound for pool, bound in bounds.pool_space.items()
-            if bound.shard_bytes and bound.shards * bound.shard_bytes >= _DATA_POOL * whole}
+            if bound.shard_bytes and bound.shards * bound.shard_bytes >= DATA_POOL * whole}
     moved: Counter[str] = Counter()
     for change in planned.changes.values():
         for osd in osds.keys() & set(change.up_before) - set(change.up_after):
