@@ -35,13 +35,13 @@ class Commands:
     @read_command("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain",
                   fail: Optional[str] = None, worst_failure: bool = False,
-                  aims: bool = False, add: Optional[List[str]] = None,
-                  remove: Optional[List[str]] = None, resize: Optional[List[str]] = None,
+                  add: Optional[List[str]] = None, remove: Optional[List[str]] = None,
+                  resize: Optional[List[str]] = None,
                   pg_num: Optional[List[str]] = None) -> CommandResult:
         """Evaluate the placement, a plan or a pool (plan/NAME, pool/NAME where both have one), what
         failures (--fail OSD|HOST|BUCKET, --worst-failure) or changes lead to (--add HOST:NxSIZE,
-        --remove OSD|HOST|BUCKET, --resize OSD=SIZE, --pg-num POOL=N), or other --aims"""
-        return self._answer(format, report_commands.evaluate, option, fail, worst_failure, aims,
+        --remove OSD|HOST|BUCKET, --resize OSD=SIZE, --pg-num POOL=N)"""
+        return self._answer(format, report_commands.evaluate, option, fail, worst_failure,
                             (add or (), remove or (), resize or (), pg_num or ()))
 
     @read_command("equilibrium df")
@@ -53,21 +53,20 @@ class Commands:
         return self._answer(format, report_commands.df, plan, sort, limit)
 
     @read_command("equilibrium osds")
-    def _cmd_osds(self, format: str = "plain", sort: Optional[str] = None,
-                  device_class: Optional[str] = None, host: Optional[str] = None,
-                  limit: Optional[int] = None) -> CommandResult:
-        """Show how full each OSD is, will be and could be, and what moves, the fullest first.
-        Options: --sort use|soon|plan|id|host|pgs (--sort=-KEY: descending),
-        --device-class CLASS, --host NAME, --limit N"""
-        return self._answer(format, report_commands.osds, sort, device_class, host, limit)
+    def _cmd_osds(self, what: Optional[List[str]] = None, format: str = "plain",
+                  sort: Optional[str] = None, limit: Optional[int] = None) -> CommandResult:
+        """Show how full OSDs are, will be and could be, and what moves, the fullest first: all, or
+        those of OSDs, hosts and device classes. Options: --sort use|soon|plan|id|host|pgs
+        (--sort=-KEY: descending), --limit N"""
+        return self._answer(format, report_commands.osds, what or (), sort, limit)
 
     @read_command("equilibrium moves")
     def _cmd_moves(self, what: Optional[str] = None, format: str = "plain",
-                   limit: Optional[int] = None) -> CommandResult:
-        """Show the shards that are moving, of all PGs or of an OSD (3 or osd.3), a pool or a PG,
-        and who moves them: plan (equilibrium), recovery, crush, pg_num (Ceph), or upmap (somebody
-        else's upmap item). Option: --limit N"""
-        return self._answer(format, report_commands.moves, what, limit)
+                   limit: Optional[int] = None, by_osd: bool = False) -> CommandResult:
+        """Show the shards that are moving, of all PGs or of an OSD, a host, a pool or a PG, and who
+        moves them: plan (equilibrium), recovery, crush, pg_num (Ceph), or upmap (somebody else's
+        upmap item). Options: --limit N; --by-osd (sizes, rate, time left of each OSD)"""
+        return self._answer(format, report_commands.moves, what, limit, by_osd)
 
     @write_command("equilibrium optimize")
     @keyword_arguments
@@ -139,17 +138,6 @@ class Commands:
         been copied yet; no data moves. Without a name: of all plans. With --dry-run only show"""
         return self._answer(format, undo_commands.take_back, CANCEL, plan, None, dry_run)
 
-    @read_command("equilibrium upmap ls")
-    def _cmd_upmap_ls(self, format: str = "plain") -> CommandResult:
-        """Count the pairs of upmap items, and list those that PGs could do without"""
-        return self._answer(format, undo_commands.list_upmaps)
-
-    @write_command("equilibrium upmap cleanup")
-    def _cmd_upmap_cleanup(self, dry_run: bool = False, format: str = "plain") -> CommandResult:
-        """Remove the pairs of upmap items that PGs can do without; no data moves. With --dry-run
-        only show them"""
-        return self._answer(format, undo_commands.clean_up, dry_run)
-
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:
         """Balance automatically; switches the built-in balancer off where it moves data"""
@@ -185,10 +173,12 @@ class Commands:
         return self._answer(format, drain_commands.list_drains)
 
     @write_command("equilibrium drain add")
-    def _cmd_drain_add(self, osds: List[str], format: str = "plain") -> CommandResult:
-        """Move all shards off OSDs, to where the cluster stays most even, whether automatic
-        balancing is on or off; by id (3 or osd.3), or by a host or another bucket above them"""
-        return self._answer(format, drain_commands.add_drains, osds)
+    def _cmd_drain_add(self, osds: List[str], force: bool = False, dry_run: bool = False,
+                       format: str = "plain") -> CommandResult:
+        """Move all shards off OSDs, whether automatic balancing is on or off; by id (3 or osd.3),
+        or by a host or another bucket above them. Tells what it leads to; with --dry-run only
+        that. What would not fit needs --force"""
+        return self._answer(format, drain_commands.add_drains, osds, force, dry_run)
 
     @write_command("equilibrium drain rm")
     def _cmd_drain_rm(self, osds: List[str], format: str = "plain") -> CommandResult:
@@ -198,8 +188,9 @@ class Commands:
     @read_command("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, osd: Optional[str] = None,
                      format: str = "plain") -> CommandResult:
-        """Tell why the cluster, an OSD (3 or osd.3), a pool (its name, or pool/ID) or a PG (2.1f)
-        is not better off; of a PG and an OSD, why it is not there, check by check"""
+        """Tell why the cluster, an OSD (3 or osd.3), a host (its fullest OSD), a pool (its name, or
+        pool/ID) or a PG (2.1f) is not better off; of a PG and an OSD, why it is not there, check by
+        check"""
         return self._answer(format, report_commands.explain_what, what, osd)
 
     @read_command("equilibrium history")

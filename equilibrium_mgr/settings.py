@@ -51,13 +51,13 @@ OPTIONS: List[Dict[str, Any]] = [
          desc="what plans are for: space, even or least-motion",
          long_desc="space: the most free space for the pools that hold data, for few bytes moved. "
                    "even: the lowest and most equal utilization of the OSDs, whatever bytes that "
-                   "moves. least-motion: most of the gain for a fraction of the bytes. "
-                   "`ceph equilibrium eval <plan> --aims` compares the three."),
+                   "moves. least-motion: most of the gain for a fraction of the bytes."),
     dict(name="max_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
          desc="largest ratio of misplaced object copies; 0 for target_max_misplaced_ratio",
          long_desc="No batch is sent that would lift the cluster's misplaced ratio above this, "
                    "whoever misplaced the rest. 0 takes the mgr's own target_max_misplaced_ratio, "
-                   "and so does anything below 0.000001: Ceph keeps six decimals."),
+                   "and so does anything below 0.000001: Ceph keeps six decimals. PGs that wait "
+                   "for space on an OSD do not count against moves off the OSDs that need it."),
     dict(name="urgent_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
          desc="the same for moves off OSDs above backfillfull_ratio; 0 for the usual limit",
          long_desc="The larger of both limits holds for as many moves as bring an OSD that is "

@@ -102,7 +102,7 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
         versions = ask("versions")
         options = [{key: one[key] for key in ("section", "name", "value")}
                    for one in ask("config dump") if _is_wanted(one)]
-        osd_map, crush, pg_map, df = _maps(ask)
+        osd_map, crush, pg_map = _maps(ask)
         known = _pgids(osd_map)
         pgs = [pg for pg in pg_map["pg_stats"] if pg["pgid"] in known]
         taken_at = parse_timestamp(pg_map.get("stamp"))
@@ -119,7 +119,6 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
             osd_stats=[{key: value for key, value in one.items() if key not in _DROPPED_OF_OSD}
                        for one in pg_map["osd_stats"]],
             pool_stats=pg_map["pool_stats"],
-            max_avail={pool["id"]: pool["stats"].get("max_avail", 0) for pool in df["pools"]},
             pool_statfs=[(row["poolid"], row["osd"], row["allocated"], row["data_stored"])
                          for row in pg_map.get("pool_statfs", ())]), anonymous).data
         state["pg_dump"]["pg_map"]["pg_stats"] = [{
@@ -136,12 +135,12 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
 
 
 def _maps(ask: Callable[[str], Any]) -> List[Json]:
-    """osdmap, CRUSH map, PGs and space of one state."""
+    """osdmap, CRUSH map and PGs of one state."""
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE)
         version = ask("osd dump").get("crush_version")
-        crush, pgs, df = ask("osd crush dump"), ask("pg dump"), ask("df detail")
+        crush, pgs = ask("osd crush dump"), ask("pg dump")
         osd_map = ask("osd dump")
         if not pgs["pg_ready"]:
             why = "the mgr has not received the statistics of all PGs yet"
@@ -150,7 +149,7 @@ def _maps(ask: Callable[[str], Any]) -> List[Json]:
         elif not _pgids(osd_map) <= {pg["pgid"] for pg in pgs["pg_map"]["pg_stats"]}:
             why = "pools are being created, split or merged"
         else:
-            return [osd_map, crush, pgs["pg_map"], df]
+            return [osd_map, crush, pgs["pg_map"]]
     raise StubError(errno.EAGAIN, f"{why}; try again later")
 
 

@@ -10,7 +10,7 @@ from ..control.status import BalancerStatus
 from ..execution.guards import upmap_refused
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
-from ..observation.cluster_view import FULL, ClusterView, with_figures_of_now
+from ..observation.cluster_view import ClusterView, with_figures_of_now
 from ..plan.model import BadPlan, Plan, resting_on, topology_of
 from ..plan.store import MAX_PLANS, PlanStore
 from ..plan_service.plan_service import PlanService
@@ -52,23 +52,26 @@ class ModuleParts(NamedTuple):
             return self.gateway.summary()
         return None
 
-    def newest(self) -> Tuple[Optional[ClusterView], BalancerStatus]:
-        """(the view, None before the first one; the status), both with what is known now."""
+    def newest(self, with_map: bool = True) -> Tuple[Optional[ClusterView], BalancerStatus]:
+        """(the view, None before the first one; the status), both with what is known now.
+
+        `with_map`: flags and full ratios too, for which each new osdmap is dumped once.
+        """
         status, summary = self.balancer.status, self.summary()
         if summary is None:
             return status.view, status._replace(
                 drains=status.drains.as_of(self.gateway.epoch()))
-        view = None if status.view is None else with_figures_of_now(status.view, summary)
+        view = None if status.view is None else with_figures_of_now(
+            status.view, summary, self.gateway.map_fields() if with_map else {})
         return view, status.as_of(summary)
 
     def request_if_old(self) -> bool:
         """Has the serve loop observe the cluster anew where there is no view, or where its last one
         is older than a round while data moves, or where other OSDs are up or full now; at rest
         where the osdmap is another one, or after _POLLED_SECONDS. Returns whether it is old."""
-        (view, _), summary, at_rest, oldest = self.newest(), self.summary(), False, 0.0
-        if view is not None:
-            is_outage_other = summary is not None and (
-                view.are_others_up or summary.fullness.full != len(view.troubles[FULL]))
+        (view, _), seen, at_rest, oldest = self.newest(), self.balancer.status.view, False, 0.0
+        if view is not None and seen is not None:
+            is_outage_other = view.troubles != seen.troubles
             at_rest = not (view.movements or view.misplaced_ratio or is_outage_other)
             oldest = (self.settings().sleep_interval if not at_rest else _POLLED_SECONDS
                       if view.snapshot.epoch == self.gateway.epoch() else 0.0)

@@ -5,10 +5,12 @@ import errno
 from typing import Dict, FrozenSet, List
 
 from ..drain.drain_list import osds_by_name
+from ..observation.cluster_view import ClusterView
 from ..plan.model import TAKE_BACK
-from ..report.answer import CommandAnswer, CommandError
+from ..report.answer import CommandAnswer, CommandError, Row
+from ..report.cluster.changes import drain_forecast, forecast_lines
 from ..report.operations import drain_list
-from ..runtime.formatting import plural, wrap
+from ..runtime.formatting import format_percent, plural, wrap
 from .base import ModuleParts
 
 
@@ -27,9 +29,11 @@ def _weighed(parts: ModuleParts) -> FrozenSet[int]:
                      for osd, weight in bucket.items if weight > 0.0)
 
 
-def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
+def add_drains(parts: ModuleParts, names: List[str], force: bool,
+               dry_run: bool) -> CommandAnswer:
     """Begins to drain OSDs, and goes on with those that are on the list. Raises CommandError where
-    nothing would be left to take the data, where the list could not be stored, and while shards are
+    nothing would be left to take the data, where the data would not fit below full_ratio, unless
+    with `force`, where the list could not be stored, and while shards are
     taken back to one of the OSDs: what would be left out of that is for the operator to decide on,
     as it is where the drain is there first."""
     parts.refuse_old_clients()
@@ -58,6 +62,15 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
         if back:
             raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes shards back to"
                                f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
+    forecast = None if view is None else drain_forecast(view, wanted.osds)
+    if view is not None and forecast is not None and not force:
+        _refuse_too_much(forecast, view)
+    lines = forecast_lines(forecast)
+    data = {"osds": sorted(found), "forecast": forecast,
+            "state": "dry-run" if dry_run else "executing"}
+    if dry_run:
+        text = f"{plural(len(found), 'OSD')} would be drained"
+        return CommandAnswer(data, "\n".join([*wrap("", text, 0), *lines]))
     balancer.change_drains(lambda drains: drains.with_osds(found))
     executing = parts.balancer.plan_name
     text = "; ".join([clause for holds, clause in (
@@ -66,7 +79,21 @@ def add_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
          " stops that)"),
         (gateway.builtin_balancer_active(), "nothing is sent before 'ceph balancer off', since the"
          " built-in balancer is active")) if holds])
-    return CommandAnswer({"osds": sorted(found)}, "\n".join(wrap("", text, 0)))
+    return CommandAnswer(data, "\n".join([*wrap("", text, 0), *lines]))
+
+
+def _refuse_too_much(forecast: Row, view: ClusterView) -> None:
+    """Raises CommandError if the drain keeps the data of a class from fitting below full_ratio."""
+    full_ratio = view.snapshot.full_ratio
+    for row in forecast["classes"]:
+        without = view.bounds.get(row["device_class"], 0.0)
+        if row["then_bound_utilization"] > max(full_ratio, without):
+            raise CommandError(
+                errno.ENOSPC, "the data would not fit: the fullest OSD of class"
+                f" {row['device_class']} could not be below"
+                f" {format_percent(row['then_bound_utilization'])}%, above full_ratio"
+                f" ({format_percent(full_ratio)}%); drain fewer or add capacity; --force drains"
+                " what can leave")
 
 
 def remove_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:

@@ -95,7 +95,7 @@ def _rule_to_be(parts: ModuleParts, name: str, pool_ids: Optional[FrozenSet[int]
             raise CommandError(errno.EINVAL, f"rule '{name}' is not of the type of pool"
                                f" '{pool.name}'")
         try:
-            osds = PlacementRule(crush, rule, pool.size, pool.erasure).osds()
+            osds = PlacementRule(crush, rule, pool.size, pool.positional).osds()
         except UnsupportedRule as why:
             raise CommandError(errno.EINVAL, f"rule '{name}': {why}") from None
         if pool.rule is not None and osds.keys().isdisjoint(pool.rule.osds()):
@@ -201,14 +201,14 @@ def list_all(parts: ModuleParts) -> CommandAnswer:
                  else READY if reason is None else OUTDATED)
         plans.append({
             "plan": head.name, "state": state, "kind": head.kind, "aim": head.aim,
-            "shards": head.moves, "bytes": head.bytes, "gained_bytes": head.gained_bytes,
+            "shards": head.moves, "bytes": head.bytes,
             # what moves nothing gains nothing: it only changes what was still to come
             "room_gained_bytes": None if head.kind in MOTIONLESS else head.room_gained_bytes,
             "osdmap_epoch": head.osdmap_epoch, "created_at": head.created_at,
             "outdated_reason": reason if state == OUTDATED else None})
     kept = {plan["plan"] for plan in plans}
     plans += [{"plan": progress.plan, "state": PLANNING, "kind": BALANCE, "aim": progress.aim,
-               "shards": progress.moves, "bytes": None, "gained_bytes": None,
+               "shards": progress.moves, "bytes": None,
                "room_gained_bytes": None, "osdmap_epoch": None, "created_at": progress.started_at,
                "outdated_reason": None} for progress in in_progress.values()
               if progress.plan and progress.plan not in kept]
@@ -275,17 +275,28 @@ def execute(parts: ModuleParts, name: str) -> CommandAnswer:
         return CommandAnswer({"plan": name, "state": COMPLETED, "shards": 0, "bytes": 0,
                               "outdated_reason": None},
                              f"{name}: nothing to move")
+    view, pgs = parts.balancer.status.view, len(plan.changes)
+    applicable = (list(plan.changes) if view is None
+                  else parts.gateway.applicable(plan.changes, view.snapshot))
+    if not applicable and parts.balancer.plan_name is None:
+        raise CommandError(errno.ENOENT, f"nothing is left to do of plan '{name}': its"
+                           f" {plural(pgs, 'PG is', 'PGs are')} elsewhere by now; make a new plan")
     if not parts.balancer.execute(name, plan):
         busy = parts.balancer.plan_name
         raise CommandError(errno.EBUSY, f"plan '{busy}' is being executed; 'ceph equilibrium rm"
                            f" {busy}' stops it")
     reason = parts.outdated_reason(name, parts.summary())
-    lines = [f"{name}: executing {plural(len(plan.moves), 'shard')},"
-             f" {format_bytes(plan.bytes)}",
+    pgids = {change.pgid for change in applicable}
+    moves = [move for move in plan.moves if move.pgid in pgids]
+    size = sum(move.bytes for move in moves)
+    lines = [f"{name}: executing {plural(len(moves), 'shard')}, {format_bytes(size)}",
              "'ceph equilibrium status' shows how far it is",
              f"'ceph equilibrium rm {name}' stops it"]
+    if len(applicable) < pgs:
+        lines += wrap("", f"left out: {pgs - len(applicable)} of its {plural(pgs, 'PG')} are"
+                      " elsewhere by now", 0)
     if reason is not None:
         lines += wrap("", f"it is outdated ({reason}): what of it is not legal any more is left"
                       " out", 0)
-    return CommandAnswer({"plan": name, "state": "executing", "shards": len(plan.moves),
-                          "bytes": plan.bytes, "outdated_reason": reason}, "\n".join(lines))
+    return CommandAnswer({"plan": name, "state": "executing", "shards": len(moves),
+                          "bytes": size, "outdated_reason": reason}, "\n".join(lines))

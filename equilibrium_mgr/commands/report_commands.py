@@ -6,17 +6,15 @@ not known yet: a job computes it meanwhile.
 from __future__ import annotations
 
 import errno
-from typing import Optional, Sequence
+from typing import FrozenSet, Optional, Sequence
 
-from ..control.balancing_scope import plan_options
-from ..plan.model import BALANCE
-from ..plan_service.plan_service import (
-    PLANNING, ChangeAnswer, FailureAnswer, FailureQuestion)
+from ..plan.options import osds_named
+from ..plan_service.plan_service import ChangeAnswer, FailureAnswer, FailureQuestion
 from ..report.answer import (
     CommandAnswer, CommandError, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
 from ..report.cluster.changes import report_changes
 from ..report.cluster.cluster_tables import (
-    osd_figures, pool_rows, pool_table, report_moves, room_json, room_lines)
+    osd_figures, pool_rows, pool_table, report_moves, report_moves_by_osd, room_json, room_lines)
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.cluster.failures import report_failure
 from ..report.explain.explain import explain
@@ -28,6 +26,7 @@ from ..report.page import report_page
 from ..report.state_dump import dump_state
 from ..report.status import brief_line, options_json, report_status
 from ..runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
+from ..snapshot.model import Snapshot
 from ..what_if.change import parse_changes
 from ..what_if.failure import find_failure
 from .base import ModuleParts
@@ -68,7 +67,7 @@ def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) ->
     context = ExplainContext(
         view, parts.newest()[1], settings,
         parts.balancer.dispatcher.excluded(view.snapshot, settings),
-        parts.gateway.max_pg_shards(), parts.clock())
+        parts.gateway.max_pg_shards(), parts.clock(), parts.plan_service.pg_num)
     if osd is not None:
         return explain_pair(what or "", osd, context, parts.balancer.dispatcher.next_round(
             view.snapshot, settings, view.max_misplaced_ratio), age)
@@ -76,15 +75,26 @@ def explain_what(parts: ModuleParts, what: Optional[str], osd: Optional[str]) ->
     answer = explain(what, pool, context, age)
     if answer is None and pool is not None:
         raise parts.outdated(f"pool '{pool}'{_NEWER}")
-    if answer is None:
-        raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
-    return answer
+    return answer or _explain_bucket(what or "", context, age)
+
+
+def _explain_bucket(name: str, context: ExplainContext, age: float) -> CommandAnswer:
+    """Why the fullest OSD of a host or of another bucket is not better off."""
+    view = context.view
+    osds = (osds_named(name, view.snapshot.crush) or frozenset()).intersection(view.snapshot.osds)
+    if not osds:
+        raise CommandError(errno.ENOENT, f"'{name}' is no OSD, no host, no pool and no PG")
+    fullest = max(osds, key=lambda osd: (view.utilization_now(osd), -osd))
+    answer = explain(f"osd.{fullest}", None, context, age)
+    assert answer is not None   # it is in the snapshot
+    said = f"{name} has {plural(len(osds), 'OSD')}; osd.{fullest} is the fullest:"
+    return answer._replace(plain="\n".join([*wrap("", said, 0), answer.plain]))
 
 
 def show_metrics(parts: ModuleParts) -> CommandAnswer:
     """The figures for Prometheus, of now as far as they cost little. However often they are
     asked for, the cluster is looked at for them once an hour at most."""
-    view, status = parts.newest()
+    view, status = parts.newest(with_map=False)
     if view is None or parts.age(view) > _METRICS_SECONDS:
         parts.balancer.request_observation()
     return report_metrics(status, parts.balancer.totals, parts.clock(), parts.settings().active,
@@ -145,18 +155,14 @@ def df(parts: ModuleParts, plan: Optional[str], sort: Optional[str],
         lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
 
 
-def osds(parts: ModuleParts, sort: Optional[str], device_class: Optional[str],
-         host: Optional[str], limit: Optional[int]) -> CommandAnswer:
-    """How full OSDs are and will be."""
+def osds(parts: ModuleParts, names: Sequence[str], sort: Optional[str],
+         limit: Optional[int]) -> CommandAnswer:
+    """How full OSDs are and will be: all, or those of these names."""
     look = parts.look()
-    rows = everything = osd_figures(look.view, look.wanted)
-    for key, value, what in (("device_class", device_class, "has the device class"),
-                             ("host", host, "is on the host")):
-        known = sorted({row[key] for row in everything if row[key]})
-        if value is not None and value not in known:
-            raise CommandError(errno.ENOENT, f"no OSD {what} '{value}'; there are:"
-                               f" {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}")
-        rows = [row for row in rows if value is None or row[key] == value]
+    rows = osd_figures(look.view, look.wanted)
+    if names:
+        found = frozenset().union(*[_osds_of(name, look.view.snapshot) for name in names])
+        rows = [row for row in rows if row["id"] in found]
     rows = sorted_rows(rows, sort or "-use", OSD_SORT_KEYS)
     shown = limited_rows(rows, limit)
     head = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|IN|OUT"
@@ -179,10 +185,25 @@ def osds(parts: ModuleParts, sort: Optional[str], device_class: Optional[str],
                          "\n".join(line for line in lines if line))
 
 
-def moves(parts: ModuleParts, what: Optional[str], limit: Optional[int]) -> CommandAnswer:
-    """The shards in flight: all, or those of an OSD, a pool or a PG."""
+def _osds_of(name: str, snapshot: Snapshot) -> FrozenSet[int]:
+    """The OSDs of a name: one, those of a host or of another bucket, or those of a class. Raises
+    CommandError for a name of none."""
+    of_class = frozenset(osd.id for osd in snapshot.osds.values() if osd.device_class == name)
+    found = osds_named(name, snapshot.crush) or of_class
+    if not found:
+        raise CommandError(errno.ENOENT, f"'{name}' is no OSD, no host and no device class")
+    return found
+
+
+def moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],
+          by_osd: bool) -> CommandAnswer:
+    """The shards in flight: all, or those of an OSD, a host, a pool or a PG; or what comes to each
+    OSD and leaves it."""
     (view, age), execution = parts.required(), parts.balancer.execution
-    return report_moves(view, age, what, parts.find_pool(what) if what else None,
+    pool = parts.find_pool(what) if what else None
+    if by_osd:
+        return report_moves_by_osd(view, age, what, pool, limit)
+    return report_moves(view, age, what, pool,
                         execution.remaining_moves if execution is not None else 0, limit)
 
 
@@ -191,27 +212,23 @@ _PLAN_PREFIX = "plan/"
 
 
 def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], worst_failure: bool,
-             aims: bool, changes: Sequence[Sequence[str]] = ()) -> CommandAnswer:
+             changes: Sequence[Sequence[str]] = ()) -> CommandAnswer:
     """The present placement, a plan (its name or plan/NAME) or a pool (its name, id or
-    pool/NAME); a plan goes before a pool. Or what failures lead to, of the first two. With
-    `aims` a plan is compared with plans of the other aims. `changes`: of --add, --remove,
-    --resize and --pg-num, instead of all that."""
+    pool/NAME); a plan goes before a pool. Or what failures lead to, of the first two.
+    `changes`: of --add, --remove, --resize and --pg-num, instead of all that."""
     if any(changes):
-        if option is not None or fail is not None or worst_failure or aims:
+        if option is not None or fail is not None or worst_failure:
             raise CommandError(errno.EINVAL, "--add, --remove, --resize and --pg-num are of the"
                                " present placement, without another option")
         return _changes(parts, changes)
     plan = option[len(_PLAN_PREFIX):] if option and option.startswith(_PLAN_PREFIX) else option
     is_plan = plan in parts.plan_store.heads() or plan in parts.plan_service.plans_in_progress()
-    if aims and (not is_plan or fail is not None or worst_failure):
-        raise CommandError(errno.EINVAL, "--aims is for a plan, without --fail and"
-                           " --worst-failure")
     if fail is not None or worst_failure:
         return _failure(parts, plan, fail, worst_failure)
     if option is None or plan is None:
         return evaluate_cluster(parts.look())
     if is_plan:
-        return _plan(parts, plan, aims)
+        return _plan(parts, plan)
     if parts.plan_service.last_failure(plan):
         parts.plan(plan)   # raises with the failure
     pool = parts.find_pool(option)
@@ -243,21 +260,14 @@ def _not_yet(what: str, failure: Optional[str], progress: str) -> CommandError:
     return CommandError(errno.EAGAIN, f"what {what} {state}; ask again")
 
 
-def _plan(parts: ModuleParts, name: str, aims: bool) -> CommandAnswer:
-    plan, settings = parts.plan(name), parts.settings()
+def _plan(parts: ModuleParts, name: str) -> CommandAnswer:
+    plan = parts.plan(name)
     head, look = parts.plan_store.heads().get(name), parts.look(plan)
-    comparison = None if not aims or plan.kind != BALANCE else parts.plan_service.compare(
-        name, plan_options(settings, parts.gateway.crush()), settings.max_plan_seconds)
-    planning = [] if comparison is None else [
-        aim for aim, found in comparison.aims.items() if found.state == PLANNING]
-    if planning:
-        raise CommandError(errno.EAGAIN, f"{', '.join(planning)}: being planned; ask again")
     created = head.created_at if head is not None else None
     return evaluate_plan(
         name, plan, look, parts.gateway.epoch(), created,
         None if created is None else max(0.0, parts.clock() - created),
-        name == parts.balancer.plan_name, aims, comparison,
-        parts.outdated_reason(name, parts.summary()))
+        name == parts.balancer.plan_name, parts.outdated_reason(name, parts.summary()))
 
 
 def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],

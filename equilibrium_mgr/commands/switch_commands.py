@@ -52,8 +52,7 @@ def switch_off(parts: ModuleParts) -> CommandAnswer:
         (stopped, f"the execution of plan '{stopped}' was stopped"),
         (not gateway.builtin_balancer_on() and gateway.builtin_balancer_runs(),
          "the built-in balancer stays off ('ceph balancer on' brings it back)")) if holds]]
-    return CommandAnswer({"active": False, "stopped_plan": stopped,
-                          "drain_paused": drains.drains.is_paused}, _lines(sentences))
+    return CommandAnswer({"active": False, "stopped_plan": stopped}, _lines(sentences))
 
 
 def _lines(sentences: List[str]) -> str:

@@ -1,31 +1,29 @@
 """`undo` and `cancel`. They raise CommandError where there is nothing to take back, or it must not
 be now; with --dry-run where the command itself would.
 
-`upmap ls` and `upmap cleanup`, and `freeze`, which pins what is remapped to where its data is.
+`freeze`, which pins what is remapped to where its data is.
 """
 from __future__ import annotations
 
 import errno
-from collections import Counter
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+import math
+from typing import Optional, Tuple
 
 from ..control.journal import AUTOMATIC, COMPLETED, STOPPED
 from ..execution.guards import CURE_BUILTIN
 from ..freeze.freeze import freeze
 from ..observation.cluster_view import ClusterView
 from ..plan.model import (
-    CANCEL, CLEAN_UP, DRAIN, FREEZE, UNDO, command_of, topology_of)
-from ..report.answer import CommandAnswer, CommandError, render_table, rest_line
+    CANCEL, DRAIN, FREEZE, KINDS, TAKE_BACK, UNDO, command_of, topology_of)
+from ..report.answer import CommandAnswer, CommandError
 from ..report.operations import report_freeze, report_undo
-from ..runtime.formatting import format_duration, format_time, named, parse_span, plural, wrap
+from ..runtime.formatting import format_time, named, parse_span
+from ..snapshot.model import Snapshot
 from ..undo.change_log import MOST_ROWS, ChangeLog, Chosen
-from ..undo.undo_plan import cancel_plan, undo_plan
-from ..upmap_cleanup.upmap_cleanup import UpmapFindings, cleanup_plan
+from ..undo.undo_plan import UndoResult, cancel_plan, undo_plan
 from .base import OLDEST_AT_REST_SECONDS, ModuleParts, with_figures
 
 
-#: Kinds of plans that nobody means by "the last plan": they take back, or tidy up.
-_NOT_LAST = (UNDO, CANCEL, CLEAN_UP)
 #: Names of drained OSDs that a sentence has before it only counts the rest.
 _MOST_NAMES = 3
 _DROPPED = f"(the log has the last {MOST_ROWS:,} changes)"
@@ -45,9 +43,13 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
         raise CommandError(errno.EINVAL, "the name of the plan is empty")
     balancer, name = parts.balancer, None
     # first: a new mgr goes on with what the last one was executing
-    log, take = balancer.changes(), cancel_plan if kind == CANCEL else undo_plan
+    log = balancer.changes()
     executing = parts.balancer.plan_name
-    chosen, title, about, unknown = _scope(log, kind, plan, since, parts.clock())
+    chosen, begin, title, about, unknown = _scope(log, kind, plan, since, parts.clock())
+
+    def taking(snapshot: Snapshot) -> UndoResult:
+        return (cancel_plan(snapshot, log.newest_first, chosen) if kind == CANCEL
+                else undo_plan(snapshot, log.rows(begin), chosen))
     if parts.settings().active:
         raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
                            " again; run 'ceph equilibrium off' first")
@@ -58,7 +60,7 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
     drains = balancer.drains.status
     if drains.drains.is_running and (
             not drains.is_known or any(left.shards for left in drains.remaining.values())):
-        if take(_fresh_view(parts, kind, "").snapshot, log.rows(), chosen).onto_drained:
+        if taking(_fresh_view(parts, kind, "").snapshot).onto_drained:
             names, is_one = sorted(drains.drains.by_name()), len(drains.drains.osds) == 1
             raise CommandError(
                 errno.EPERM, f"{named(names, _MOST_NAMES)} {'is' if is_one else 'are'} being"
@@ -71,7 +73,7 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
         raise CommandError(errno.EAGAIN, f"{said}a batch is on its way to the monitors; try again"
                            " in some seconds")
     view = _fresh_view(parts, kind, said)
-    result = take(view.snapshot, log.rows(), chosen)
+    result = taking(view.snapshot)
     if kind == UNDO and result.plan.changes and parts.gateway.builtin_balancer_active():
         raise CommandError(errno.EPERM, f"{said}the built-in balancer is active; run"
                            f" '{CURE_BUILTIN}' first")
@@ -105,11 +107,11 @@ def _fresh_view(parts: ModuleParts, kind: str, begin: str) -> ClusterView:
 
 
 def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
-           now: float) -> Tuple[Chosen, str, Optional[str], Optional[str]]:
+           now: float) -> Tuple[Chosen, float, str, Optional[str], Optional[str]]:
     """Everything since a while ago, the last execution of a plan, or, without these, all that was
-    sent (`cancel`) or the last plan or episode that put data elsewhere: (the rows of the log, what
-    it is called, the plan whose execution it concerns, None for any, what of it the log has
-    dropped)."""
+    sent (`cancel`) or the last plan or episode that put data elsewhere: (the rows of the log, none
+    of them earlier than this, what it is called, the plan whose execution it concerns, None for
+    any, what of it the log has dropped)."""
     first = log.first_known
     if since is not None:
         if plan is not None:
@@ -119,15 +121,16 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
             raise CommandError(errno.EINVAL, f"--since '{since}' is no span of time; write it like"
                                " 6h, 90m or 2d")
         begin = now - seconds
-        return (lambda row: row.at >= begin and not row.takes_back,
+        return (lambda row: row.at >= begin and not row.takes_back, begin,
                 f"all changes since {format_time(begin)} UTC", None,
                 None if first is None or first.at < begin else
                 f"what was changed before {format_time(first.at)} UTC is not known {_DROPPED}")
     if plan is None and kind == CANCEL:
-        return (lambda row: True, "what was sent", None, None)
-    last = next((row for row in reversed(log.rows()) if not row.takes_back and (
-        row.kind not in _NOT_LAST if plan is None
-        else row.plan == ("" if plan == AUTOMATIC else plan))), None)
+        return (lambda row: True, -math.inf, "what was sent", None, None)
+    wanted = "" if plan == AUTOMATIC else plan
+    fitting = frozenset(KINDS) - TAKE_BACK if wanted is None else {wanted}
+    last = next((row for row in log.newest_first(fitting) if not row.takes_back and (
+        row.kind if wanted is None else row.plan) in fitting), None)
     if last is None:
         raise CommandError(errno.ENOENT, "nothing that equilibrium has changed is known"
                            if plan is None else
@@ -137,81 +140,9 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
         f"{'draining' if last.kind == DRAIN else 'automatic balancing'} of"
         f" {format_time(begun_at)} UTC")
     return (lambda row: (row.plan, row.begun_at) == (name, begun_at) and not row.takes_back,
-            title, name,
+            min(begun_at, last.at), title, name,   # a clock may have been set back
             f"its beginning is not known {_DROPPED}" if first is not None and (
                 first.plan, first.begun_at) == (name, begun_at) else None)
-
-
-#: Rows of plain text.
-_MOST_ROWS = 50
-
-NotCleaned = Sequence[Tuple[str, str]]   # (pgid, reason)
-
-
-def list_upmaps(parts: ModuleParts) -> CommandAnswer:
-    """What the upmap items of the map come to."""
-    view, age = parts.required()
-    _, not_cleaned, found = cleanup_plan(view.snapshot)
-    lines = [f"{plural(found.pairs, 'pair')} of upmap items on {plural(found.pgs, 'PG')};"
-             f" {plural(found.needless_pairs, 'pair')} could be spared"]
-    if found.needless:
-        lines += ["'ceph equilibrium upmap cleanup' removes them; no data moves", _table(found)]
-    lines += _reasons("not looked into or not removed", not_cleaned)
-    lines.append(f"upmap items of osdmap e{view.snapshot.epoch}, {format_duration(age)} old")
-    return CommandAnswer({
-        "osdmap_epoch": view.snapshot.epoch, "age_seconds": round(age, 3), "pgs": found.pgs,
-        "pairs": found.pairs, "needless_pairs": found.needless_pairs,
-        **_json(found, not_cleaned)}, "\n".join(lines))
-
-
-def clean_up(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
-    """Removes what PGs can do without."""
-    executing = parts.balancer.plan_name
-    if executing is not None and not dry_run:
-        raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
-                           f" equilibrium rm {executing}' stops it")
-    view, name = parts.to_act_on(), None
-    plan, not_cleaned, found = cleanup_plan(view.snapshot)
-    if plan.changes and not dry_run:
-        parts.refuse_old_clients()
-        name = parts.keep_and_execute(CLEAN_UP, with_figures(plan, view))
-    changed = {change.pgid for change in plan.changes}
-    removed = sum(len(needless.items) - len(needless.keeps) for needless in found.needless
-                  if needless.pgid in changed)
-    what = f"removes {plural(removed, 'pair')} of upmap items on {plural(len(plan.changes), 'PG')}"
-    begin = f"{name}: " if name else "would do this: "
-    lines = wrap("", f"{begin}{what}; no data moves" if plan.changes else
-                 "no pair of upmap items can be removed without moving data", 0)
-    if plan.changes and dry_run:
-        lines.append(_table(found))
-    lines += _reasons("not removed", not_cleaned)
-    state = "dry-run" if dry_run else "executing" if name else "completed"
-    return CommandAnswer({
-        "plan": name, "state": state, "pgs": len(plan.changes), "removed_pairs": removed,
-        **_json(found, not_cleaned)}, "\n".join(lines))
-
-
-def _table(found: UpmapFindings) -> str:
-    rows = [[needless.pgid, f"osd.{source}", f"osd.{target}", why]
-            for needless in found.needless
-            for (source, target), why in zip(needless.pairs, needless.reasons)]
-    rest = rest_line(_MOST_ROWS, len(rows), "pair")
-    return render_table("PG|FROM|TO|WHY<", rows[:_MOST_ROWS]) + (f"\n{rest}" if rest else "")
-
-
-def _reasons(title: str, not_cleaned: NotCleaned) -> List[str]:
-    return [line for reason, count in Counter(reason for _, reason in not_cleaned).most_common()
-            for line in wrap("", f"{title}: {plural(count, 'PG')}: {reason}", 0)]
-
-
-def _json(found: UpmapFindings, not_cleaned: NotCleaned) -> Dict[str, Any]:
-    return {"needless": [{
-        "pgid": needless.pgid, "items": [list(pair) for pair in needless.items],
-        "keeps": [list(pair) for pair in needless.keeps],
-        "needless": [{"from": source, "to": target, "reason": why}
-                     for (source, target), why in zip(needless.pairs, needless.reasons)]}
-        for needless in found.needless],
-        "not_cleaned": [{"pgid": pgid, "reason": reason} for pgid, reason in not_cleaned]}
 
 
 def pin(parts: ModuleParts, dry_run: bool) -> CommandAnswer:

@@ -10,11 +10,13 @@ import math
 import threading
 from statistics import median
 from typing import (
-    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set,
+    Tuple)
 
 from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Verdict
 from ..execution.execution import Execution, ExecutionUpdate
+from ..execution.guards import blocked_pools, full_osds
 from ..execution.throttle import OsdTraffic, predicted_utilization
 from ..gateway.cluster_summary import Fullness
 from ..observation.refusals import NOTHING_LEFT
@@ -22,9 +24,9 @@ from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
 from ..plan.model import PgChange, Plan
 from ..plan.options import PgShardLimits, PlanOptions
-from ..plan.usage import bytes_beyond_share
+from ..plan.usage import bytes_beyond_share, usage_before_and_after
 from ..plan_service.plan_service import PlanService
-from ..runtime.waiting import Backoff, WaitTimer
+from ..runtime.waiting import Backoff, WaitTimer, doubled
 from ..runtime.formatting import format_bytes, format_deadline, format_percent
 from ..settings import Settings
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
@@ -81,12 +83,15 @@ class ClusterMark(NamedTuple):
 
     def touched(self, later: ClusterMark, changes: Sequence[PgChange]) -> List[PgChange]:
         """The changes whose own OSDs or pool are others later, by what may flap."""
-        osds = {osd for osd in self.osds.keys() | later.osds.keys()
-                if self.osds.get(osd) != later.osds.get(osd)}
-        pools = {pool for pool in self.pools.keys() | later.pools.keys()
-                 if self.pools.get(pool) != later.pools.get(pool)}
+        osds = _differing(self.osds, later.osds)
+        pools = _differing(self.pools, later.pools)
         return [change for change in changes if pool_of(change.pgid) in pools
                 or not osds.isdisjoint(change.up_before + change.up_after)]
+
+
+def _differing(then: Mapping[Any, Any], now: Mapping[Any, Any]) -> Set[Any]:
+    """Returns the keys whose values are not the same, or that only one of both has."""
+    return {key for key in then.keys() | now.keys() if then.get(key) != now.get(key)}
 
 
 def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
@@ -111,19 +116,30 @@ def mark_of(snapshot: Snapshot, options: PlanOptions, min_gain: float,
         noise=noise)
 
 
+def _with_changes(plan: Plan, changes: Tuple[PgChange, ...], snapshot: Snapshot) -> Plan:
+    """Returns the plan with these of its changes alone, and with what they gain."""
+    pgids = {change.pgid for change in changes}
+    moves = tuple([move for move in plan.moves if move.pgid in pgids])
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    for move in moves:
+        used[move.source] -= move.bytes
+        used[move.target] += move.bytes
+    before, after = usage_before_and_after(snapshot, used, changes)
+    return plan._replace(moves=moves, changes=changes, before=before, after=after)
+
+
 def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
     """The change that makes other placements legal than before, as a clause, or None."""
     if then.full_ratios != now.full_ratios:
         return "a full ratio has changed"
-    for osd in sorted(then.osds.keys() | now.osds.keys()):
+    for osd in sorted(_differing(then.osds, now.osds)):
         old, new = then.osds.get(osd), now.osds.get(osd)
         if old is None or new is None:
             return f"osd.{osd} is {'new' if old is None else 'gone'}"
         if old[0] != new[0]:
             return f"osd.{osd} is {'in again' if new[0] else 'out'}"
-        if old != new:
-            what = "weight" if old[1] != new[1] else "place in the CRUSH map"
-            return f"osd.{osd} has another {what}"
+        what = "weight" if old[1] != new[1] else "place in the CRUSH map"
+        return f"osd.{osd} has another {what}"
     for osd in sorted(then.drained_osds ^ now.drained_osds):
         return f"osd.{osd} is {'' if osd in now.drained_osds else 'no longer '}being drained"
     return "the pools have changed" if then.pools != now.pools else None
@@ -184,8 +200,8 @@ def drift(then: ClusterMark, now: ClusterMark) -> Optional[str]:
 def _is_displaced(then: ClusterMark, now: ClusterMark, sent: Sequence[PgChange] = ()) -> bool:
     """True where others have changed upmap items; `sent`: what may have been sent since."""
     items = {change.pgid: change.items for change in sent}
-    return any(now.items.get(pgid, ()) not in (then.items.get(pgid, ()), items.get(pgid))
-               for pgid in then.items.keys() | now.items.keys())
+    return any(now.items.get(pgid, ()) != items.get(pgid)
+               for pgid in _differing(then.items, now.items))
 
 
 def unplanned_change(then: ClusterMark, snapshot: Snapshot, traffic: OsdTraffic,
@@ -199,7 +215,9 @@ def unplanned_change(then: ClusterMark, snapshot: Snapshot, traffic: OsdTraffic,
     predicted = {osd.id: predicted_utilization(snapshot, traffic.of(osd.id), osd.id)
                  - osd.leftover_bytes / max(1, osd.size_bytes)
                  for osd in snapshot.osds.values() if osd.up and osd.id in then.utilization}
-    overfull = _newly_nearfull(then, predicted, snapshot.nearfull_ratio)
+    overfull = _newly_nearfull(then, predicted, snapshot.nearfull_ratio).union(
+        osd for osd in full_osds(snapshot)
+        if predicted.get(osd, 0.0) > snapshot.backfillfull_ratio)
     for change in wanted if overfull else ():
         overfull -= frozenset(change.up_before) - frozenset(change.up_after)
     if overfull:
@@ -327,6 +345,8 @@ class AutoPlanner:
         #: further apart than _LONGEST_SETTLE_SECONDS
         self._changing, self._settling = WaitTimer(), WaitTimer()
         self._planned_at: Optional[float] = None
+        self._needs_space = False   # whether an OSD of the last snapshot does (full_osds)
+        self._fruitless = 0         # plans since the last one of which something went
         self._is_doubtful = False   # whether the idle state's cluster has changed
         self._backoff = Backoff()
         self._submitted = False
@@ -369,7 +389,7 @@ class AutoPlanner:
             idle, generation = self._idle, self._generation
         if ready is not None:
             self._backoff.succeeded()
-            ready = self._valid(ready, mark, settings.sleep_interval)
+            ready = self._valid(ready, mark, snapshot, settings.sleep_interval)
         if ready is not None:
             asked = ready.mark.options
             if asked.drain_only or (asked.pool_ids, asked.device_classes, asked.sources) == (
@@ -378,6 +398,7 @@ class AutoPlanner:
             gain = gain_reason(ready.plan, snapshot, settings.min_gain)
             if gain is not None:
                 self._executed = ready
+                self._fruitless += 1
                 self._set_idle(None, generation)
                 return NextStep(_planning(gain), plan=ready.plan)
             idle = self._idle_after(ready, generation)
@@ -387,7 +408,7 @@ class AutoPlanner:
             return NextStep(idle.why, is_idle=True, searched_at=idle.searched_at)
         return self._plan(snapshot, mark, excluded, generation, settings.max_plan_seconds)
 
-    def _valid(self, ready: _MadePlan, now: ClusterMark,
+    def _valid(self, ready: _MadePlan, now: ClusterMark, snapshot: Snapshot,
                sleep_interval: float) -> Optional[_MadePlan]:
         """What of a plan may still be made: nothing where something else would be asked for now,
         and not what a change of the topology touches."""
@@ -401,18 +422,31 @@ class AutoPlanner:
         changes = tuple(change for change in ready.plan.changes if change.pgid not in touched)
         if not (changes and self._is_restless()):
             return None
-        return ready._replace(plan=ready.plan._replace(changes=changes))
+        return ready._replace(plan=_with_changes(ready.plan, changes, snapshot))
 
     def _is_restless(self) -> bool:
         """True where the topology keeps changing, for longer than is waited for."""
-        now = self._clock()
-        return (self._changing.seconds_left(now) > 0.0
-                >= self._settling.seconds_left(now))
+        is_changing = self._changing.seconds_left(self._clock()) > 0.0
+        return is_changing and self._settle_seconds_left() <= 0.0
 
-    def _is_paced(self, seconds: float = PACE_SECONDS) -> bool:
+    def _settle_seconds_left(self) -> float:
+        """Seconds for which a series of changes may hold plans from now on."""
+        left = self._settling.seconds_left(self._clock())
+        if not self._needs_space:
+            return left
+        return left - (_LONGEST_SETTLE_SECONDS - SETTLE_SECONDS)
+
+    @property
+    def _pace_seconds(self) -> float:
+        """Seconds between two plans for the same reason; fewer while an OSD needs space."""
+        if not self._needs_space:
+            return PACE_SECONDS
+        return doubled(SETTLE_SECONDS, FULL_PACE_SECONDS, self._fruitless)
+
+    def _is_paced(self, seconds: Optional[float] = None) -> bool:
         """True while it is too early for another plan on account of data alone."""
         return self._planned_at is not None and (
-            0.0 <= self._clock() - self._planned_at < seconds)
+            0.0 <= self._clock() - self._planned_at < (seconds or self._pace_seconds))
 
     def _set_idle(self, idle: Optional[_IdleState], generation: int) -> None:
         """Replaces the idle state, unless a command has ended the generation that found it."""
@@ -423,6 +457,7 @@ class AutoPlanner:
     def _idle_after(self, plan: _MadePlan, generation: int) -> _IdleState:
         """Begins an idle state after a plan that has nothing to gain."""
         min_gain, self._executed = plan.mark.min_gain, None
+        self._fruitless += 1
         is_for_good = plan.cooling_seconds <= 0.0 and not plan.plan.stuck
         if plan.least_gain:
             why = Verdict(codes.DRIFT, "what OSDs hold has changed since, and all that may move"
@@ -436,17 +471,18 @@ class AutoPlanner:
         idle = _IdleState(plan.mark, why, plan.made_at)
         self._set_idle(idle, generation)
         self._retry.begin(self._clock(), math.inf if is_for_good
-                          else max(plan.cooling_seconds, PACE_SECONDS))
+                          else max(plan.cooling_seconds, self._pace_seconds))
         return idle
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
                            reason: str, drain_only: bool = False) -> None:
-        """Begins an idle state of PACE_SECONDS after a plan of which nothing could be sent: the
-        next plan would be the same."""
+        """Begins an idle state after a plan of which nothing could be sent: the next plan would be
+        the same."""
         mark = self._observe(snapshot, settings, drain_only, excluded)
         self._set_idle(_IdleState(mark, Verdict(
             codes.IMMOVABLE, f"no move can be made ({reason})")), self._generation)
-        self._retry.begin(self._clock(), PACE_SECONDS)
+        self._fruitless += 1
+        self._retry.begin(self._clock(), self._pace_seconds)
 
     def why_not_on(self, snapshot: Snapshot, settings: Settings, execution: Execution,
                    traffic: OsdTraffic, drain_only: bool) -> Optional[Verdict]:
@@ -454,6 +490,8 @@ class AutoPlanner:
         of date where the state is PLANNING. What a change of the topology touches is dropped; the
         rest goes on until there may be another plan."""
         now, executed = self._observe(snapshot, settings, drain_only), self._executed
+        if execution.sent_moves:
+            self._fruitless = 0
         if executed is None:
             return None
         # first: while the topology does not come to rest, what they forbid would still be sent
@@ -476,12 +514,13 @@ class AutoPlanner:
                  excluded: Optional[ExcludedPgs] = None,
                  noise: float = 0.0) -> ClusterMark:
         """Returns the mark of a newer snapshot; begins the settling time where its topology is
-        another one."""
+        another one, and notes whether an OSD needs space."""
         rejected = excluded.rejected if excluded is not None else frozenset()
         mark, now = mark_of(
             snapshot, automatic_options(
                 settings, snapshot, rejected, self._max_pg_shards(), drain_only),
             settings.min_gain, noise), self._clock()
+        self._needs_space = bool(full_osds(snapshot))
         if mark.unsettled != self._topology:
             if self._topology is not None:
                 if self._changing.seconds_left(now) <= 0.0:   # the first in a while
@@ -493,10 +532,10 @@ class AutoPlanner:
 
     def _wait_to_settle(self, change: str) -> Optional[Verdict]:
         now = self._clock()
-        left = min(self._settling.seconds_left(now), SETTLE_SECONDS - (
-            _LONGEST_SETTLE_SECONDS - self._changing.seconds_left(now)))
+        since_last = _LONGEST_SETTLE_SECONDS - self._changing.seconds_left(now)
+        left = min(self._settle_seconds_left(), SETTLE_SECONDS - since_last)
         if self._is_restless() and self._planned_at is not None:
-            left = PACE_SECONDS - max(0.0, now - self._planned_at)
+            left = self._pace_seconds - max(0.0, now - self._planned_at)
         return wait_until(codes.SETTLING, f"{change}; if that lasts there is a new plan at", now,
                           left)
 
@@ -544,18 +583,28 @@ class AutoPlanner:
                 if generation != self._generation:
                     return  # asked for before `off` or `on`
                 self._ready = _MadePlan(plan, mark, min(
-                    excluded.seconds_left.values(), default=excluded.seconds), self._clock(),
-                    least_gain)
+                    excluded.seconds_left.values(), default=0.0), self._clock(), least_gain)
             self._wake()
-        options = mark.options._replace(
+        options = _for_relief(snapshot, mark.options._replace(
             least_gain=least_gain,
-            rejected_pgs=mark.options.rejected_pgs | excluded.cooling, cooling_pgs=frozenset(
-                pgid for pgid, code in excluded.codes.items() if code == codes.COOLDOWN))
+            rejected_pgs=mark.options.rejected_pgs | excluded.cooling))
         if generation == self._generation and self._plan_service.submit_automatic(
                 snapshot, options, max_seconds, done):
             self._submitted, self._planned_at = True, now
             self._set_idle(None, generation)
         return NextStep(_planning(failed if failure else "a plan is being made"))
+
+
+def _for_relief(snapshot: Snapshot, options: PlanOptions) -> PlanOptions:
+    """Returns the options of a plan that only relieves the OSDs that need space, if there are any
+    and PGs are degraded or inactive: the throttle lets nothing else through then."""
+    full = full_osds(snapshot)
+    if not full or not blocked_pools(snapshot):
+        return options
+    lacking = frozenset(pg.pgid for pg in snapshot.in_flight().values()
+                        if {"degraded", "undersized"} & set(pg.state.split("+")))
+    return options._replace(sources=full if options.sources is None else full & options.sources,
+                            rejected_pgs=options.rejected_pgs | lacking)
 
 
 def _planning(reason: str, seconds: Optional[float] = None) -> Verdict:

@@ -29,7 +29,7 @@ from ..observation.cluster_view import (
 from ..plan.model import CANCEL, DRAIN, UNDO, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
-from ..runtime.formatting import named, plural
+from ..runtime.formatting import format_deadline, named, plural
 from ..runtime.kv_store import KeyValueStore
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
@@ -186,14 +186,14 @@ class Balancer:
         if self._slot.plan_name() is not None:
             return False
         # before a round can see the plan: it would drop what belongs to a stopped pool
-        self.dispatcher.corrections.resume(self._clock(), frozenset(
+        self.dispatcher.corrections.resume(frozenset(
             pool_of(change.pgid) for change in plan.changes if change.shards))
         self.dispatcher.lift_rejections()
-        if not self._slot.start(Execution(name, plan.changes, self._clock(), plan.kind)):
+        execution = Execution(name, plan.changes, self._clock(), plan.kind)
+        if not self._journal.begin_execution(
+                name, execution.started_at, lambda: self._slot.start(execution)):
             return False
         self._batch.end()   # its first one waits for none
-        self._journal.record_execution(self._slot.plan_name, self._clock())
-        self._journal.flush()
         self.publish()
         self.require_observation()
         return True
@@ -204,7 +204,7 @@ class Balancer:
             self.change_drains(lambda drains: drains.paused(False))
         self._automatic.reset()
         self.dispatcher.lift_rejections()
-        self.dispatcher.corrections.resume(self._clock())
+        self.dispatcher.corrections.resume()
         if builtin_was_active:
             self._guards.begin_builtin_grace()
             self.observer.request()  # what it adds from now on shows after the wait
@@ -252,10 +252,9 @@ class Balancer:
     def change_drains(self, change: Callable[[DrainList], DrainList]) -> None:
         """Changes the list for a command; on return it is stored."""
         self._recover(self._settings())
-        self.drains.replace(change)
+        self.drains.replace(change, at_once=True)
         is_over = not (self.drains.status.drains.names or self._settings().active)
         self._drain_ending = STOPPED_BY_DRAIN_RM if is_over else SWITCHED_OFF
-        self._journal.flush()
         self._drains_changed()
 
     def _drains_changed(self) -> None:
@@ -303,7 +302,7 @@ class Balancer:
         with self._recovery_lock:
             if self._is_recovered:
                 return
-            self._is_recovered, now = True, self._clock()
+            now = self._clock()
             name, sent, corrections, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(
@@ -329,6 +328,7 @@ class Balancer:
                 execution.is_recorded = self._journal.episode is not None
                 if self._slot.start(execution):
                     self._log.info("going on with the execution of plan %s", name)
+            self._is_recovered = True   # last: a read that raises is tried again
         self.publish()
 
     def _decide(self, settings: Settings) -> float:
@@ -469,7 +469,7 @@ class Balancer:
         if not pgids or self.dispatcher.backoff.seconds_left(now):
             return snapshot
         changes = cancel_plan(
-            _undrained(snapshot), self._journal.changes.rows(execution.started_at), lambda row: (
+            _undrained(snapshot), self._journal.changes.newest_first, lambda row: (
                 row.pgid in pgids and row.plan == execution.name
                 and row.at >= execution.started_at)).plan.changes
         # in the log it is the plan's own
@@ -509,7 +509,7 @@ class Balancer:
         self._withheld = {}
         if not pgids:
             return snapshot
-        rows = self._journal.changes.rows()
+        rows = self._journal.changes.newest_first
         seen = with_holders_of_log(snapshot, rows, pgids)
         plan = cancel_plan(_undrained(seen), rows,
                            lambda row: row.pgid in pgids and not row.takes_back).plan
@@ -586,7 +586,7 @@ class Balancer:
                 step = self._automatic.next_step(snapshot, settings, excluded,
                                                  self.observer.noise, drains_only,
                                                  self.drains.has_work)
-                self.drains.observe_plan(self._automatic.stuck, snapshot, excluded)
+                self.drains.observe_plan(self._automatic.stuck)
                 if step.plan is None:
                     return (self._rest(step, snapshot, settings, excluded) if step.is_idle
                             else step.why)
@@ -783,10 +783,13 @@ class Balancer:
         outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
                              settings.device_classes, step.why, step.searched_at, counted,
                              settings.pool_ids is not None)
-        if self.dispatcher.corrections.stopped:
-            outcome = outcome._replace(state=STUCK, code=codes.MISPREDICTED, refusals=None)
+        left = excluded.seconds_of(codes.MISPREDICTED)
+        if left > 0.0:
+            outcome = outcome._replace(
+                state=STUCK, code=codes.MISPREDICTED, text=self.dispatcher.stopped_sentence(snapshot),
+                numbers={"until": format_deadline(self._clock() + left)}, refusals=None)
         outcome = self.drains.at_rest(outcome, settings)
-        if outcome.state != WAITING:   # what waits for pg_cooldown goes on by itself
+        if outcome.state != WAITING:   # what waits for reports goes on by itself
             self._journal.end(self.drains.ending_of(outcome), self._clock(), view)
         return outcome
 

@@ -20,7 +20,7 @@ from ..execution.outcomes import Verdict
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway
 from ..observation.cluster_view import BLOCKED, WAITING
-from ..runtime.formatting import format_deadline, format_local
+from ..runtime.formatting import format_deadline, format_local, format_time
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
@@ -77,9 +77,10 @@ def _on_day(window: Settings, weekday: int) -> bool:
 
 def wait_until(code: str, why: str, now: float, left: float) -> Optional[Verdict]:
     """A wait of `left` seconds from now on; None where it is over. `why` ends before the time."""
-    until = format_deadline(now + left)
+    # rounded down: it may end within that minute
     return None if left <= 0.0 else Verdict(
-        code, f"{why} {until}", {"until": until}, WAITING, left)
+        code, f"{why} {format_time(now + left)} UTC", {"until": format_deadline(now + left)},
+        WAITING, left)
 
 
 class ClusterGuards:

@@ -6,12 +6,11 @@ from typing import Callable, Mapping
 
 from ..drain.drain_list import DrainList
 from ..drain.status import DrainStatus, StuckDrains, may_lack_copies, remaining_shards
-from ..execution.outcomes import ExcludedPgs, Verdict
+from ..execution.outcomes import Verdict
 from ..execution.pending_moves import PendingMove
 from ..gateway.gateway import Gateway
-from ..observation.cluster_view import OFF, STUCK, WAITING
+from ..observation.cluster_view import OFF, STUCK
 from ..plan.options import OsdFilter
-from ..runtime.formatting import format_deadline
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
@@ -20,8 +19,6 @@ from .cluster_guards import is_open
 from .journal import COMPLETED, DROPPED, Journal
 
 
-#: Seconds after which there is another plan while shards wait for pg_cooldown alone.
-_LOOK_SECONDS = 600.0
 #: Seconds after which what had no other place is tried again where it takes a plan of its own, for
 #: which balancing within its limits is interrupted.
 _RETRY_SECONDS = 21600.0
@@ -46,23 +43,25 @@ class DrainControl:
     @property
     def has_work(self) -> bool:
         """True where shards may have to be sent on their way now."""
-        status, now = self.status, self._clock()
-        since = now - self._planned_at
-        return self.is_running and (
-            status.has_work or status.cooling() > 0 and (
-                not 0.0 <= since < _LOOK_SECONDS or (status.cooling_until or 0.0) <= now)
-            or bool(status.held) and not 0.0 <= since < _RETRY_SECONDS)
+        if not self.is_running:
+            return False
+        if self.status.has_work:
+            return True
+        since = self._clock() - self._planned_at
+        return bool(self.status.stuck) and not 0.0 <= since < _RETRY_SECONDS
 
-    def replace(self, change: Callable[[DrainList], DrainList], store: bool = True) -> None:
-        """Replaces the list, and has the journal store it; `store`: False for what it has found."""
+    def replace(self, change: Callable[[DrainList], DrainList], store: bool = True,
+                at_once: bool = False) -> None:
+        """Replaces the list, and has the journal store it; `store`: False for what it has found.
+        `at_once`: for a command; what cannot be stored changes nothing."""
         with self._lock:
             before = self.status.drains
             drains = change(before)
+            if store and drains != before:
+                self._journal.record_drains(drains.to_dict(), at_once)
             self._gateway.drained = drains.osds
             if drains == before:
                 return
-            if store:
-                self._journal.record_drains(drains.to_dict())
             is_same = drains.osds == before.osds
             self.status = self.status._replace(
                 drains=drains, stuck=self.status.stuck if is_same else (),
@@ -95,17 +94,13 @@ class DrainControl:
                 self.status = self.status._replace(stop_check=check)
         return bool(before - osds)
 
-    def observe_plan(self, stuck: StuckDrains, snapshot: Snapshot, excluded: ExcludedPgs) -> None:
+    def observe_plan(self, stuck: StuckDrains) -> None:
         """Takes in what the last plan has found no other place for."""
         self._planned_at = stuck.planned_at
         with self._lock:
-            drained, now = self.status.drains.osds, self._clock()
-            left = [excluded.seconds_left[pgid] for pgid, code in excluded.codes.items()
-                    if code == codes.COOLDOWN and pgid in snapshot.pgs
-                    for _ in drained.intersection(snapshot.pgs[pgid].up)]
+            drained = self.status.drains.osds
             self.status = self.status._replace(
-                stuck=tuple(one for one in stuck.shards if one.osd in drained),
-                cooling_until=now + max(left) if left else None)
+                stuck=tuple(one for one in stuck.shards if one.osd in drained))
 
     def drains_only(self, settings: Settings) -> bool:
         """True where nothing but drains may be planned: automatic balancing is off or outside its
@@ -120,16 +115,12 @@ class DrainControl:
 
     def at_rest(self, found: Verdict, settings: Settings) -> Verdict:
         """The state at rest, given that of automatic balancing."""
-        stuck, cooling = self.status.stuck_sentence, self.status.cooling_sentence
+        stuck = self.status.stuck_sentence
         if not self.is_running or settings.active and not stuck:
             return found
         if stuck:
             return Verdict(codes.CANNOT_LEAVE, stuck,
-                           {"osd": min(one.osd for one in self.status.held)}, STUCK)
-        until = self.status.cooling_until
-        if cooling and until is not None:
-            return Verdict(codes.COOLDOWN, cooling, {"until": format_deadline(until)}, WAITING,
-                           min(max(1.0, until - self._clock()), _LOOK_SECONDS))
+                           {"osd": min(one.osd for one in self.status.stuck)}, STUCK)
         return Verdict(codes.SWITCHED_OFF,
                        f"automatic balancing is off; {self.status.result_sentence}", state=OFF)
 

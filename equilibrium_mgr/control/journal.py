@@ -127,11 +127,10 @@ def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dic
 
 
 class Totals(NamedTuple):
-    """Since the mgr became active: what the monitors have accepted, and how episodes have ended."""
+    """Since the mgr became active: what the monitors have accepted."""
 
     moves: int = 0   # of shards
     bytes: int = 0   # of those shards
-    episodes: Mapping[str, int] = {}   # by one of OUTCOMES
 
 
 #: Seconds after which a running execution is stored again, with the time.
@@ -143,9 +142,13 @@ _VOID_SECONDS = 86400.0
 _IN_FLIGHT_SECONDS = 86400.0
 
 
+def _execution(plan: str, now: float) -> Dict[str, Any]:
+    return {"plan": plan, "at": int(now - now % _STORED_SECONDS)}
+
+
 class Journal:
-    """State for a successor. The serve thread ends each round with `write`; `off` and `execute`
-    store before they answer. Every call takes one lock."""
+    """State for a successor. The serve thread ends each round with `write`; `off`, `execute` and
+    `drain` store before they answer. Every call takes one lock."""
 
     def __init__(self, kv: KeyValueStore, log: logging.Logger,
                  write_to_cluster_log: Callable[[str], None] = lambda line: None) -> None:
@@ -169,7 +172,9 @@ class Journal:
         drains, as DrainList.to_dict.
         """
         with self._lock:
-            stored = self._store.read(EXECUTION) or {}
+            # first: where a read raises, nothing has begun
+            stored, measured, drains = [
+                self._store.read(key) or {} for key in (EXECUTION, MEASURED, DRAINS)]
             plan, at = stored.get("plan"), stored.get("at")
             plan = plan if isinstance(plan, str) else None
             was_long_ago = plan is not None and isinstance(at, (int, float)) and now - at > max(
@@ -193,7 +198,7 @@ class Journal:
             sent = [row._replace(at=min(row.at, now))
                     for row in self.changes.rows(min(lately, now - WITHHELD_SECONDS))
                     if row.at >= lately or row.takes_back]
-            return plan, sent, self._store.read(MEASURED) or {}, self._store.read(DRAINS) or {}
+            return plan, sent, measured, drains
 
     # -- the episode ---------------------------------------------------------------------------
 
@@ -226,8 +231,6 @@ class Journal:
                 self._store.put(HISTORY, {"entries": self.history})
                 self._store.put(EPISODE, None)
                 self.episode = None
-                ended = self.totals.episodes
-                self.totals = self.totals._replace(episodes={**ended, code: ended.get(code, 0) + 1})
 
     def _write_line(self, line: str) -> None:
         try:
@@ -255,8 +258,18 @@ class Journal:
         the lock: a name read before `off` must not be stored after it."""
         with self._lock:
             name = plan()
-            self._store.put(EXECUTION, None if name is None else {
-                "plan": name, "at": int(now - now % _STORED_SECONDS)})
+            self._store.put(EXECUTION, None if name is None else _execution(name, now))
+
+    def begin_execution(self, plan: str, now: float, begin: Callable[[], bool]) -> bool:
+        """Stores that a plan is executed, and calls `begin` once that is so: what cannot be stored
+        does not begin. Returns the answer of `begin`; after a refusal what was stored is again."""
+        with self._lock:
+            before = self._store.read(EXECUTION)
+            self._store.write(EXECUTION, _execution(plan, now))
+            has_begun = begin()
+            if not has_begun:
+                self._store.write(EXECUTION, before)
+            return has_begun
 
     def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
                     now: float) -> None:
@@ -300,15 +313,11 @@ class Journal:
             told = dump.get("stopped") or dump.get("bytes_per_object")
             self._store.put(MEASURED, dump if told else None)
 
-    def record_drains(self, drains: Mapping[str, Any]) -> None:
-        """Records which OSDs are drained; `stop` and `flush` store it."""
+    def record_drains(self, drains: Mapping[str, Any], at_once: bool) -> None:
+        """Records which OSDs are drained; stores it at once, or with the next write."""
         with self._lock:
-            self._store.put(DRAINS, drains)
-
-    def flush(self) -> None:
-        """Stores for a command what has been recorded, before it answers."""
-        with self._lock:
-            self._store.flush()
+            record = self._store.write if at_once else self._store.put
+            record(DRAINS, drains)
 
     def write(self) -> None:
         """Stores the state, once at the end of a round; what has not changed is not written."""

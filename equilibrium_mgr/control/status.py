@@ -153,8 +153,6 @@ def execution_progress(execution: Execution, episode: Optional[Episode],
            or execution.wanted and not wanted and left.seconds <= 0.0 else "")
     if why or left is None:
         return progress._replace(still_reason=why)
-    at = view.snapshot.taken_at
     return progress._replace(
-        eta_at=at + left.seconds, eta_osd=left.osd,
-        eta_range_at=(at + left.least, at + left.most),
+        eta_at=view.snapshot.taken_at + left.seconds, eta_osd=left.osd,
         bytes_per_second=rate.per_second if rate.seconds > 0.0 else None)

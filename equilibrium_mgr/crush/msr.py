@@ -21,7 +21,7 @@ StrideLevel = Tuple[str, Mapping[int, int], int]
 def violation(levels: Sequence[StrideLevel], members: Sequence[int],
               in_order: bool) -> Optional[str]:
     """Why the block cannot produce these members, all of which it can choose; None where it can.
-    `in_order`: each one has its position, as by msr_indep; others may be missing then."""
+    Others may be missing. `in_order`: each one has its position."""
     if in_order:
         for index, osd in enumerate(members):
             start, end = 0, len(members)   # of the stride that the level cuts
@@ -34,37 +34,36 @@ def violation(levels: Sequence[StrideLevel], members: Sequence[int],
                         return f"two groups of shards share one {type_name}"
                 start, end = own, after
         return None
-    return None if _fits(levels, tuple(members), len(members)) else (
+    known = levels[0][1] if levels else dict.fromkeys(members)
+    found = tuple([osd for osd in members if osd in known])
+    return None if _fits(levels, found, len(members)) else (
         "its shards cannot be divided into groups as the rule does")
 
 
 def _fits(levels: Sequence[StrideLevel], members: Tuple[int, ...], positions: int) -> bool:
-    """True if members can be given to as many positions so that strides share no bucket."""
+    """True if members can be given to as many positions so that strides share no bucket. Where the
+    last stride is shorter, any of them may be: each has as many places."""
     if not levels:
-        return len(members) == positions
+        return len(members) <= positions
     _, bucket_of, length = levels[0]
     by_bucket: Dict[int, List[int]] = {}
     for osd in members:
         by_bucket.setdefault(bucket_of[osd], []).append(osd)
-    lengths = [min(length, positions - start) for start in range(0, positions, length)]
     whole = sorted((tuple(found) for found in by_bucket.values()), key=len, reverse=True)
-    return _packed(levels[1:], whole, [((), room) for room in lengths])
+    return _packed(levels[1:], length, whole, [()] * -(-positions // length))
 
 
-def _packed(levels: Sequence[StrideLevel], buckets: List[Tuple[int, ...]],
-            strides: List[Tuple[Tuple[int, ...], int]]) -> bool:
-    """True if each bucket's members can go to one stride so that all are filled and each fits the
-    levels below. `strides`: (members so far, positions)."""
+def _packed(levels: Sequence[StrideLevel], length: int, buckets: List[Tuple[int, ...]],
+            strides: List[Tuple[int, ...]]) -> bool:
+    """True if each bucket's members can go to one stride so that none has more than `length` and
+    each fits the levels below. `strides`: the members so far."""
     if not buckets:
-        return all(_fits(levels, members, positions) for members, positions in strides)
-    tried = set()
-    for number, (members, positions) in enumerate(strides):
-        if len(members) + len(buckets[0]) > positions or (not members and positions in tried):
-            continue   # empty strides of one length are all alike
-        if not members:
-            tried.add(positions)
+        return all(_fits(levels, members, length) for members in strides)
+    for number, members in enumerate(strides):
+        if len(members) + len(buckets[0]) > length or members in strides[:number]:
+            continue   # empty strides are all alike
         rest = list(strides)
-        rest[number] = members + buckets[0], positions
-        if _packed(levels, buckets[1:], rest):
+        rest[number] = members + buckets[0]
+        if _packed(levels, length, buckets[1:], rest):
             return True
     return False

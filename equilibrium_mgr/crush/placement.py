@@ -64,8 +64,9 @@ class PlacementBlock:
 class PlacementRule:
     """The legality of up sets for pools of one rule and size.
 
-    `positional` is for erasure-coded pools: there CRUSH gives each group of neighboring positions
-    one bucket. In replicated pools only the set counts.
+    A rule gives places: so many buckets, and so many shards in each. The shards may be on any of
+    them, as copies and most codes' chunks are all alike to a rule. `positional`: those of a locally
+    repairable code are not; each group of neighboring positions has a bucket of its own.
     Raises UnsupportedRule where the rule is not understood.
     """
 
@@ -117,15 +118,14 @@ class PlacementRule:
                 if osd not in block.weights and osd != NO_OSD:
                     return f"osd.{osd} cannot be chosen by the rule at that position"
             if block.is_msr:
-                reason = None if holes and not self._msr_in_order else (
-                    msr.violation(block.stride_levels, members, self._msr_in_order))
+                reason = msr.violation(block.stride_levels, members, self._msr_in_order)
                 if reason:
                     return reason
                 continue
             parent: Optional[FailureDomain] = None
             for domain in block.domains:
                 reason = (_group_violation(domain, members) if self.positional
-                          else _count_violation(domain, parent, members))
+                          else _place_violation(domain, parent, members))
                 if reason:
                     return reason
                 parent = domain
@@ -158,10 +158,10 @@ def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[
     return None
 
 
-def _count_violation(domain: FailureDomain, parent: Optional[FailureDomain],
+def _place_violation(domain: FailureDomain, parent: Optional[FailureDomain],
                      members: Sequence[int]) -> Optional[str]:
-    """Returns why members break the rule of firstn, or None: under each bucket of the step before,
-    buckets are filled one after the other. Where OSDs are missing, none may be too full."""
+    """Returns why members are not on places of a choose step, or None: under each bucket of the
+    step before, no bucket has too many of them, and they are in no more buckets than CRUSH fills."""
     groups: Dict[int, Dict[int, int]] = {}
     for osd in members:
         if osd == NO_OSD:
@@ -169,13 +169,10 @@ def _count_violation(domain: FailureDomain, parent: Optional[FailureDomain],
         above = parent.bucket_of[osd] if parent is not None else 0
         counts = groups.setdefault(above, {})
         counts[domain.bucket_of[osd]] = counts.get(domain.bucket_of[osd], 0) + 1
-    most = domain.shards_per_bucket
+    most, buckets = domain.shards_per_bucket, domain.buckets_per_parent
     for counts in groups.values():
-        found = sorted(counts.values(), reverse=True)
-        whole, rest = divmod(sum(found), most)
-        given = [most] * whole + ([rest] if rest else [])
-        if (found[0] > most if NO_OSD in members else found != given) or (
-                len(found) > domain.buckets_per_parent):
-            return (f"shards spread as {'+'.join(map(str, found))} over buckets of type"
-                    f" {domain.type_name}, the rule gives {'+'.join(map(str, given))}")
+        if max(counts.values()) > most or len(counts) > buckets:
+            found = "+".join(map(str, sorted(counts.values(), reverse=True)))
+            return (f"shards spread as {found} over buckets of type {domain.type_name},"
+                    f" the rule gives {most} each to {buckets} at most")
     return None

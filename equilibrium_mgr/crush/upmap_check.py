@@ -83,3 +83,29 @@ def _is_checked(step: Mapping[str, Any]) -> bool:
     """True for the choose steps that the monitor looks at: it passes over those of MSR rules."""
     op = str(step.get("op", ""))
     return op.startswith("choose") and op != "choosemsr"
+
+
+def kept_rule(crush: CrushHierarchy, rule: Mapping[str, Any], up: Sequence[int]) -> Optional[str]:
+    """The steps of an equivalent rule of which the monitor keeps upmaps, as `crushtool -d` prints
+    them; None if none is known. One leaf of each bucket is what `chooseleaf` chooses by itself."""
+    steps: List[Mapping[str, Any]] = []
+    for step in rule.get("steps", []):
+        before = str(steps[-1].get("op", "")) if steps else ""
+        is_single = str(step.get("op", "")).startswith("choose") and step.get("num") == 1
+        if is_single and before in ("choose_firstn", "choose_indep"):
+            steps[-1] = {**steps[-1], "op": before.replace("choose_", "chooseleaf_")}
+        else:
+            steps.append(step)
+    if UpmapCheck(crush, {**rule, "steps": steps}, len(up)).rejection(up) is not None:
+        return None
+    return "; ".join(map(_step_text, steps))
+
+
+def _step_text(step: Mapping[str, Any]) -> str:
+    op = str(step.get("op", "")).replace("_firstn", " firstn").replace("_indep", " indep")
+    if op == "take":
+        return f"take {str(step.get('item_name')).replace('~', ' class ')}"
+    if "num" not in step:
+        return op
+    kind = f" type {step['type']}" if "type" in step else ""
+    return f"{op} {step['num']}{kind}"

@@ -19,6 +19,7 @@ _MOST_NOTES = 10
 _MOST_BYTES = MAX_VALUE_BYTES - 4096
 #: First letters of an OSD's uuid, which are stored instead of it: they take less room.
 _DISK_LETTERS = 6
+_MOST_SECONDS = 1e11   # since the epoch; no later moment can be shown
 
 
 class DrainList(NamedTuple):
@@ -93,6 +94,8 @@ def drain_list_from_dict(stored: Mapping[str, Any]) -> DrainList:
         names = {int(osd): str(name) for name, osds in stored.get("osds", {}).items()
                  for osd in osds}
         notes = tuple((float(at), str(note)) for at, note in stored.get("notes", []))
+        if not all(0.0 <= at < _MOST_SECONDS for at, _ in notes):
+            return DrainList()
         known = str(stored.get("uuids", ""))
         disks = {osd: known[number * _DISK_LETTERS:(number + 1) * _DISK_LETTERS].strip()
                  for number, osd in enumerate(sorted(names))}

@@ -8,9 +8,8 @@ from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Tup
 
 from ..crush.placement import NO_OSD
 from ..plan.model import StuckShards
-from ..runtime.formatting import format_deadline, plural
+from ..runtime.formatting import plural
 from ..runtime.time_slice import piecewise
-from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .drain_list import DrainList
 
@@ -89,8 +88,6 @@ class DrainStatus(NamedTuple):
     is_lacking: bool = True                    # whether some PG lacked a copy then, or might
     epoch: Optional[int] = None                # of the osdmap, at the last look
     is_old: bool = False                       # whether the osdmap has changed since
-    #: seconds since the epoch: pg_cooldown of the last of its shards is over; None: of none
-    cooling_until: Optional[float] = None
 
     @property
     def empty_osds(self) -> FrozenSet[int]:
@@ -113,30 +110,9 @@ class DrainStatus(NamedTuple):
             for osd, left in self.remaining.items() if osd not in self.down)
 
     @property
-    def held(self) -> Tuple[StuckShards, ...]:
-        """Those of `stuck` that time alone does not let go."""
-        return tuple(one for one in self.stuck if one.code != codes.COOLDOWN)
-
-    def cooling(self, osd: Optional[int] = None) -> int:
-        """Shards of an OSD, or of all, that wait for pg_cooldown."""
-        return sum(one.shards for one in self.stuck
-                   if one.code == codes.COOLDOWN and osd in (None, one.osd))
-
-    @property
-    def cooling_sentence(self) -> str:
-        """What waits for pg_cooldown, as a clause; empty where nothing does."""
-        shards = self.cooling()
-        if not shards or not any(left.shards for left in self.remaining.values()):
-            return ""
-        until = self.cooling_until
-        return (f"{plural(shards, 'shard')} of {self.named}"
-                f" {'waits' if shards == 1 else 'wait'} until"
-                f" {'then' if until is None else format_deadline(until)} (pg_cooldown)")
-
-    @property
     def stuck_sentence(self) -> str:
         """What cannot leave, as a clause; empty where everything can or has."""
-        shards = sum(stuck.shards for stuck in self.held)
+        shards = sum(stuck.shards for stuck in self.stuck)
         if not shards or not any(left.shards for left in self.remaining.values()):
             return ""
         return (f"{plural(shards, 'shard')} cannot leave {self.named}; 'ceph equilibrium drain ls'"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from math import inf
 from typing import (
-    AbstractSet, Any, Callable, ContextManager, FrozenSet, List, Mapping, NamedTuple, Optional,
-    Sequence, Tuple)
+    AbstractSet, Any, Callable, ContextManager, FrozenSet, Iterator, List, Mapping, NamedTuple,
+    Optional, Sequence, Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -17,14 +17,14 @@ from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import NO_STATISTICS
 from ..snapshot.model import Snapshot, pg_number, pool_of
-from ..snapshot.reason_codes import COOLDOWN, DEGRADED
+from ..snapshot.reason_codes import COOLDOWN, DEGRADED, GIVEN_UP, MISPREDICTED
 from .throttle import (
     STEP_SECONDS, Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
 from .outcomes import (
-    Cooldown, DroppedChange, ExcludedPgs, Items, Rejection, excluded_pgs, held, still_rejected,
-    with_rejected)
+    Cooldown, DroppedChange, ExcludedPgs, Exclusion, Items, Rejection, excluded_pgs, exclusions_of,
+    still_rejected, with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
-from .guards import InactivePools, blocked_pools, cluster_guard
+from .guards import InactivePools, blocked_pools, cluster_guard, full_osds
 from .pending_moves import PendingMoves
 from .size_check import SizeCorrections, sentence
 
@@ -137,7 +137,7 @@ class UpmapDispatcher:
         self._activating = {pg.pgid: min(self._activating.get(pg.pgid, now), now)
                             for pg in waiting if silent.isdisjoint(pg.acting[:1])}
         for waits in (self.cooldown, self.given_up, self.made_way):
-            waits.observe(self._clock())
+            waits.observe(self._clock(), snapshot.pgs)
         for pgid, (at, osds) in self._taken_back.items():
             self._note_withheld(pgid, osds, snapshot, at)
         self._taken_back = {}
@@ -166,15 +166,21 @@ class UpmapDispatcher:
     # -- choosing ------------------------------------------------------------------------------
 
     def excluded(self, snapshot: Snapshot, settings: Settings) -> ExcludedPgs:
-        """PGs that an automatic plan must leave alone. PGs on OSDs above nearfull have no
-        cooldown. Any thread may ask."""
-        now = self._clock()
-        rejected = held(self.rejected, now)
-        found = excluded_pgs(snapshot, self.cooldown.seconds_left(now, settings.pg_cooldown),
-                             self.given_up.seconds_left(now, settings.max_wait),
-                             frozenset(rejected), self.corrections.stopped)
-        again = min((item.seconds_left(now) for item in rejected.values()), default=inf)
-        return found._replace(seconds=found.seconds or (0.0 if again == inf else again))
+        """Returns the PGs that an automatic plan must leave alone. Any thread may ask."""
+        return excluded_pgs(snapshot, full_osds(snapshot), self._exclusions(snapshot, settings),
+                            self._clock())
+
+    def _exclusions(self, snapshot: Snapshot, settings: Settings) -> Iterator[Exclusion]:
+        for pgid, at in self.cooldown.moved.items():
+            yield Exclusion(COOLDOWN, pgid, at, settings.pg_cooldown)
+        for pgid, at in self.given_up.moved.items():
+            yield Exclusion(GIVEN_UP, pgid, at, settings.max_wait)
+        stopped = self.corrections.stopped
+        for pg in snapshot.pgs.values() if stopped else ():
+            if pg.pool in stopped:
+                found = stopped[pg.pool]
+                yield Exclusion(MISPREDICTED, pg.pgid, found.found_at, found.seconds)
+        yield from exclusions_of(self.rejected)
 
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
@@ -217,16 +223,29 @@ class UpmapDispatcher:
         execution.is_compared = True
 
     def drop_stopped_pools(self, execution: Execution, snapshot: Snapshot) -> None:
-        """Drops changes of pools whose shards have turned out larger than the plan had them."""
-        if execution.is_motionless:
+        """Drops changes of pools whose shards have turned out larger than the plan had them, except
+        of PGs on OSDs that need room, and a few once the pool is tried again."""
+        stopped = self.corrections.stopped
+        if execution.is_motionless or not stopped:
             return
-        reasons = {pool: sentence(found, snapshot.pools[pool].name)
-                   for pool, found in self.corrections.stopped.items() if pool in snapshot.pools}
-        if reasons:
-            pools = [(change, pool_of(change.pgid)) for change in execution.wanted]
-            execution.apply(ExecutionUpdate(dropped=[
-                DroppedChange(change, reasons[pool]) for change, pool in pools
-                if pool in reasons]))
+        full, now, dropped = full_osds(snapshot), self._clock(), []
+        few = {pool: self.corrections.trial_shards(pool, now) for pool in stopped}
+        for change in execution.wanted:
+            pool = pool_of(change.pgid)
+            if pool not in few or pool not in snapshot.pools or not (
+                    full.isdisjoint(change.up_before)):
+                continue
+            if few[pool] < change.shards:
+                dropped.append(DroppedChange(
+                    change, sentence(stopped[pool], snapshot.pools[pool].name)))
+                continue
+            few[pool] -= change.shards
+        execution.apply(ExecutionUpdate(dropped=dropped))
+
+    def stopped_sentence(self, snapshot: Snapshot) -> str:
+        """Why pools are stopped, for people."""
+        return "; ".join(sentence(found, snapshot.pools[pool].name)
+                         for pool, found in sorted(self.corrections.stopped.items()))
 
     def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
                      settings: Settings) -> None:
@@ -234,8 +253,8 @@ class UpmapDispatcher:
         plans leave these PGs alone for as long, but for those of blocked pools: for some minutes,
         since such a pool may be whole at any time."""
         now = self._clock()
-        # which may be longer than max_wait
-        if any(why.code == COOLDOWN for _, why in decision.waiting):
+        # which may be longer than max_wait; automatic plans go on without these PGs
+        if execution.name and any(why.code == COOLDOWN for _, why in decision.waiting):
             execution.stall = Stall()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)
@@ -261,7 +280,8 @@ class UpmapDispatcher:
 
     def osd_traffic(self, snapshot: Snapshot) -> OsdTraffic:
         """Traffic from and to every OSD, our unseen moves included."""
-        return osd_traffic(snapshot, dict(self.pending.entries), self.pending.arrivals)
+        return osd_traffic(snapshot, dict(self.pending.entries), self.pending.arrivals,
+                           self.corrections.bytes_per_object)
 
     # -- sending -------------------------------------------------------------------------------
 

@@ -104,7 +104,6 @@ class ExecutionProgress(NamedTuple):
     name: str                # of its plan; empty for automatic balancing
     summary: Dict[str, Any]  # JSON-ready, see Execution.summary; not to be changed
     eta_at: Optional[float] = None   # seconds since the epoch when it is complete; None: unknown
-    eta_range_at: Tuple[float, float] = (0.0, 0.0)   # as eta_at: seldom sooner, seldom later
     eta_osd: Optional[int] = None    # the OSD that takes longest; None where all together do
     still_reason: str = ""           # why no time is known, as a clause
     bytes_total: Optional[int] = None   # of its episode, as far as it is planned; None: unknown

@@ -4,12 +4,13 @@ Distinguishes pools whose PGs are inactive for a moment, as while they peer, fro
 """
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Union
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..runtime.formatting import plural
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Pg, Snapshot
 from .outcomes import Verdict
 
 
@@ -61,7 +62,7 @@ class PoolGuard(NamedTuple):
     """The reason for which none of a pool's PGs may be moved now."""
 
     reason: str
-    inactive: bool   # PGs are inactive, not only degraded
+    inactive: bool   # PGs are inactive, and not all of these wait for space alone
     transient: bool = False   # it has only just begun, and most likely ends within seconds
 
 
@@ -72,6 +73,7 @@ def blocked_pools(snapshot: Snapshot,
     `transient`: pools that have had inactive PGs for a moment only, as while they peer.
     """
     own: Dict[int, PoolGuard] = {}
+    waiting = _inactive_for_space(snapshot)
     for pool_id, states in sorted(snapshot.pool_states.items()):
         pool = snapshot.pools.get(pool_id)
         if pool is not None and (states.inactive or states.degraded):
@@ -79,9 +81,20 @@ def blocked_pools(snapshot: Snapshot,
             what = (f"{plural(inactive, 'PG')} inactive" if inactive
                     else f"{plural(states.unreported, 'PG')} not reported" if states.unreported
                     else f"{plural(states.degraded, 'PG')} degraded")
-            own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}", states.inactive > 0,
-                                   states.inactive > 0 and pool_id in transient)
+            own[pool_id] = PoolGuard(f"pool '{pool.name}' has {what}",
+                                     states.inactive > waiting[pool_id],
+                                     states.inactive > 0 and pool_id in transient)
     return _with_sharing(snapshot, own)
+
+
+def _inactive_for_space(snapshot: Snapshot) -> Counter[int]:
+    """Pool id → its inactive PGs that wait for nothing but space: only relief can end that."""
+    if not any(states.inactive for states in snapshot.pool_states.values()):
+        return Counter()
+    full = full_osds(snapshot)
+    return Counter(pg.pool for pg in snapshot.in_flight().values()
+                   if not {"active", "stale"} & set(pg.state.split("+"))
+                   and awaits_space(snapshot, pg, full))
 
 
 def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
@@ -90,10 +103,16 @@ def blocked_pool_reasons(snapshot: Snapshot) -> Dict[int, str]:
 
 
 def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
-    """OSDs above backfillfull, and those that a backfill waits for because they are too full."""
-    full = {osd.id for osd in snapshot.osds.values()
-            if osd.reaches(snapshot.backfillfull_ratio)}
-    for pg in snapshot.pgs.values():
+    """Returns the OSDs that need space now.
+
+    An OSD needs space at or above backfillfull, if a backfill waits for it because it is too full,
+    or if it passes backfillfull with the bytes that are still to come. A shard that leaves makes
+    space only while Ceph copies its PG.
+    """
+    backfillfull = snapshot.backfillfull_ratio
+    full: Set[int] = set()
+    leaving: Dict[int, int] = {}   # OSD → bytes that Ceph is copying away from it
+    for pg in snapshot.in_flight().values():
         if "backfill_toofull" in pg.state:
             gains, _ = snapshot.transfers(pg)
             # of several targets one is too full: those with space for the shard are not it, and
@@ -101,8 +120,21 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
             full.update([osd for osd in gains if osd in snapshot.osds and (
                 len(gains) == 1 or not snapshot.osds[osd].has_statistics
                 or snapshot.osds[osd].exceeds(
-                    snapshot.backfillfull_ratio, snapshot.shard_bytes(pg, osd, pg.up)))])
-    return frozenset(full)
+                    backfillfull, snapshot.shard_bytes(pg, osd, pg.up)))])
+        elif "backfilling" in pg.state or "recovering" in pg.state:
+            for osd, size in snapshot.sized_transfers(pg)[1]:
+                leaving[osd] = leaving.get(osd, 0) + size
+    return frozenset(full.union(
+        osd.id for osd in snapshot.osds.values()
+        if osd.reaches(backfillfull, max(0, osd.inbound_bytes - leaving.get(osd.id, 0)))))
+
+
+def awaits_space(snapshot: Snapshot, pg: Pg, full: FrozenSet[int]) -> bool:
+    """Returns True if Ceph cannot copy the PG before one of the OSDs `full` has space."""
+    if "toofull" in pg.state:
+        return True
+    is_waiting = "_wait" in pg.state   # for backfill or recovery: snaptrim is of clean PGs
+    return is_waiting and not full.isdisjoint(snapshot.transfers(pg)[0])
 
 
 def changing_pg_nums(snapshot: Snapshot) -> List[str]:

@@ -2,20 +2,22 @@
 the loop as well; and PGs that stay where they are: rejected by the monitor, in pg_cooldown, or left
 alone by automatic plans.
 
-What the monitor dropped after it had said yes breaks a rule by its own judgment: that stands until
-the map changes. What it refused by an error may be taken later (a quorum, capabilities, a pool in
-the making), and is tried again some minutes later.
+The module leaves a PG alone for a time only. What the monitor refused by an error (a quorum,
+capabilities, a pool in the making) is tried again some minutes later. What it dropped after it had
+said yes is tried again after an hour, and twice as long after each further time; so is a pool that
+was stopped. A PG on an OSD that needs room waits for a fraction of that.
 """
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import (
-    Any, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Container, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
+    Sequence, Tuple)
 
 from ..plan.model import PgChange
 from ..planner.refusal_census import Census
 from ..runtime.formatting import plural
+from ..runtime.waiting import doubled
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..snapshot.reason_codes import FULL, LIMIT, NEXT_BATCH, REASONS
@@ -28,7 +30,7 @@ class Refusals(NamedTuple):
     rest_code: str      # that of the state before it was counted
     osd: int
     census: Census      # of all shards on it
-    excluded_seconds: float   # until PGs that were left alone for a time may be moved
+    excluded_seconds: float   # until PGs that are left alone for that reason may be moved
 
     def sentence(self) -> str:
         """The counts of the reason, for people; empty where nothing refuses the moves, or the
@@ -160,19 +162,25 @@ def _group(deferral: Verdict, shards: int, osds: Counter[int]) -> WaitingGroup:
                         deferral.reason)
 
 
-#: Ends a rejection for good: the monitor may judge otherwise then.
-LIFTED_BY = "a change of the CRUSH map, or of which OSDs are in"
-#: More PGs than this are not remembered.
-_MOST_PGS = 2000
 #: A rejection older than this is no longer reported; it holds all the same.
 RECENT_SECONDS = 3600.0
 #: Seconds after which a refused change is tried again; below RECENT_SECONDS: what is refused again
 #: and again is reported without a gap.
 RETRY_SECONDS = 600.0
+#: The same for what the monitor dropped, and for pools that were stopped: the first time, and at
+#: most.
+_FIRST_SECONDS, _LONGEST_SECONDS = 3600.0, 86_400.0
+#: A PG on an OSD that needs room waits for so much less: an hour is five minutes then.
+_URGENT_DIVISOR = 12.0
 #: For so long a PG that was withheld stays, and an OSD that did so gets no more than a part of
 #: what it had then.
 WITHHELD_SECONDS = 86_400.0
 _LONGEST_REASON = 200
+
+
+def retry_seconds(tries: int) -> float:
+    """Returns the seconds after which something is tried again that has failed so many times."""
+    return doubled(_FIRST_SECONDS, _LONGEST_SECONDS, tries - 1)
 
 
 class Rejection(NamedTuple):
@@ -184,12 +192,27 @@ class Rejection(NamedTuple):
     is_refused: bool = False   # by an error; else the monitor dropped what it had taken
     #: (OSD, PG shards that it may have by that) of those of which one has withheld it
     withheld_by: Tuple[Tuple[int, int], ...] = ()
+    tries: int = 1   # after which the monitor dropped it, one after the other
 
-    def seconds_left(self, now: float) -> float:
-        """Seconds until it is tried again while the map stays the same; infinite for never."""
-        seconds = (WITHHELD_SECONDS if self.withheld_by else
-                   RETRY_SECONDS if self.is_refused else math.inf)
-        return max(0.0, seconds - max(0.0, now - self.at))
+    @property
+    def seconds(self) -> float:
+        """For so long the PG is left alone while the map stays the same."""
+        if self.withheld_by:
+            return WITHHELD_SECONDS
+        if self.is_refused:
+            return RETRY_SECONDS
+        return retry_seconds(self.tries)
+
+    @property
+    def until(self) -> float:
+        """When it is tried again, in seconds since the epoch."""
+        return self.at + self.seconds
+
+    def is_remembered(self, now: float) -> bool:
+        """Returns True if it still counts for what comes: twice as long as it holds."""
+        if self.withheld_by:
+            return now < self.until
+        return now - self.at < max(RECENT_SECONDS, 2.0 * self.seconds)
 
 
 Items = Dict[str, Rejection]   # by pgid
@@ -197,13 +220,16 @@ Items = Dict[str, Rejection]   # by pgid
 
 def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
                   now: float) -> Items:
-    """The items with some more; of too many the oldest are forgotten."""
+    """Returns the items with some more."""
     grown = dict(items)
     for dropped in rejected:
-        grown.pop(dropped.change.pgid, None)  # the order tells which is the newest
-        grown[dropped.change.pgid] = Rejection(dropped.reason[:_LONGEST_REASON], mark,
-                                               float(int(now)), dropped.is_refused)
-    return dict(list(grown.items())[-_MOST_PGS:])
+        tries, earlier = 1, items.get(dropped.change.pgid)
+        if earlier is not None and not (dropped.is_refused or earlier.is_refused):
+            tries = earlier.tries + 1
+        grown[dropped.change.pgid] = Rejection(
+            dropped.reason[:_LONGEST_REASON], mark, float(int(now)), dropped.is_refused,
+            tries=tries)
+    return grown
 
 
 def still_rejected(items: Items, marks: Container[str], pgids: Container[str],
@@ -211,13 +237,12 @@ def still_rejected(items: Items, marks: Container[str], pgids: Container[str],
     """Returns the rejections that hold for this map, of PGs that still exist; without those that
     could long have been tried again: no plan wants them."""
     return {pgid: item for pgid, item in items.items() if item.mark in marks and pgid in pgids
-            and now - item.at < (WITHHELD_SECONDS if item.withheld_by else
-                                 RECENT_SECONDS if item.is_refused else math.inf)}
+            and item.is_remembered(now)}
 
 
 def held(items: Items, now: float) -> Items:
     """Returns the rejections for which a PG is left alone now."""
-    return {pgid: item for pgid, item in items.items() if item.seconds_left(now) > 0.0}
+    return {pgid: item for pgid, item in items.items() if now < item.until}
 
 
 def recent(items: Items, now: float) -> Items:
@@ -226,7 +251,7 @@ def recent(items: Items, now: float) -> Items:
 
 
 class Cooldown:
-    """pgid → when its upmap items were sent, in seconds since the epoch; the newest PGs only."""
+    """pgid → when its upmap items were sent, in seconds since the epoch."""
 
     def __init__(self) -> None:
         #: replaced whole, never edited: commands read it from another thread
@@ -234,19 +259,15 @@ class Cooldown:
 
     def start(self, pgids: Iterable[str], now: float) -> None:
         """Starts the cooldown of PGs that have been sent, or starts it again."""
-        moved = dict(self.moved)
-        for pgid in pgids:
-            moved.pop(pgid, None)  # the order tells which is the newest
-            moved[pgid] = now
-        self.moved = dict(list(moved.items())[-_MOST_PGS:])
+        self.moved = {**self.moved, **dict.fromkeys(pgids, now)}
 
     def restore(self, moved: Mapping[str, float]) -> None:
         """Takes over what the last mgr has sent: pgid → when."""
-        self.moved = dict(sorted(moved.items(), key=lambda one: one[1])[-_MOST_PGS:])
+        self.moved = dict(moved)
 
-    def observe(self, now: float) -> None:
-        """Has no wait last longer because the clock was set back."""
-        self.moved = {pgid: min(at, now) for pgid, at in self.moved.items()}
+    def observe(self, now: float, pgids: Container[str]) -> None:
+        """Forgets PGs that are gone. Has no wait last longer because the clock was set back."""
+        self.moved = {pgid: min(at, now) for pgid, at in self.moved.items() if pgid in pgids}
 
     def seconds_left(self, now: float, seconds: float) -> Dict[str, float]:
         """pgid → seconds left, never more than `seconds`, of PGs whose cooldown is not over."""
@@ -254,28 +275,68 @@ class Cooldown:
                 if now - at < seconds}
 
 
+class Exclusion(NamedTuple):
+    """Why a PG is left alone, and for how long."""
+
+    code: str        # of snapshot/reason_codes.py
+    pgid: str
+    since: float     # seconds since the epoch
+    seconds: float
+
+
 class ExcludedPgs(NamedTuple):
-    """PGs that a plan must leave alone."""
+    """PGs that an automatic plan must leave alone."""
 
-    rejected: FrozenSet[str]   # the monitor did not keep their upmap items
-    cooling: FrozenSet[str]    # moved a short while ago
-    seconds: float             # until the last of those cooldowns is over
-    codes: Mapping[str, str] = {}   # PG of `cooling` → its reason, of snapshot/reason_codes.py
-    seconds_left: Mapping[str, float] = {}   # PG → until its cooldown, or max_wait, is over
+    codes: Mapping[str, str] = {}           # PG → its reason, of snapshot/reason_codes.py
+    seconds_left: Mapping[str, float] = {}  # PG → until it may be moved again
+
+    @property
+    def rejected(self) -> FrozenSet[str]:
+        """Those whose upmap items the monitor did not keep, or that an OSD withheld."""
+        return frozenset(pgid for pgid, code in self.codes.items() if code in _OF_MONITOR)
+
+    @property
+    def cooling(self) -> FrozenSet[str]:
+        """The others."""
+        return frozenset(self.codes) - self.rejected
+
+    def seconds_of(self, code: str) -> float:
+        """Seconds until no PG is left alone for this reason any more."""
+        return max((left for pgid, left in self.seconds_left.items() if self.codes[pgid] == code),
+                   default=0.0)
 
 
-def excluded_pgs(snapshot: Snapshot, cooling: Mapping[str, float], given_up: Mapping[str, float],
-                 rejected: FrozenSet[str], stopped: Container[int]) -> ExcludedPgs:
-    """`cooling` and `given_up`: pgid → seconds left of pg_cooldown and of max_wait. `stopped`:
-    pools whose shards took more than predicted. PGs on OSDs above nearfull have no cooldown."""
-    overfull = {osd.id for osd in snapshot.osds.values() if osd.exceeds(snapshot.nearfull_ratio)}
-    left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in snapshot.pgs
-            and overfull.isdisjoint(snapshot.pgs[pgid].up)}
-    code_of: Dict[str, str] = dict.fromkeys(left, codes.COOLDOWN)
-    code_of.update(dict.fromkeys(given_up, codes.GIVEN_UP))
-    left.update(given_up)
-    for pg in snapshot.pgs.values() if stopped else ():
-        if pg.pool in stopped:
-            code_of[pg.pgid] = codes.MISPREDICTED
-    return ExcludedPgs(rejected, frozenset(code_of), max(left.values(), default=0.0), code_of,
-                       left)
+_OF_MONITOR = (codes.REJECTED, codes.PG_COUNT)
+
+
+def exclusions_of(rejected: Items) -> Iterator[Exclusion]:
+    """Yields what the monitor did not keep, and what OSDs withheld."""
+    for pgid, item in rejected.items():
+        code = codes.PG_COUNT if item.withheld_by else codes.REJECTED
+        yield Exclusion(code, pgid, item.at, item.seconds)
+
+
+def excluded_pgs(snapshot: Snapshot, full: FrozenSet[int], found: Iterable[Exclusion],
+                 now: float) -> ExcludedPgs:
+    """Returns the PGs that are left alone now, each with the last reason of several.
+
+    `full`: OSDs that need room. Their PGs wait for a fraction of the time, and not at all for
+    pg_cooldown or because of their pool; nor do PGs on OSDs above nearfull or on drained ones wait
+    for pg_cooldown. What an OSD withheld it would withhold again.
+    """
+    urgent = full | snapshot.drained_osds | {
+        osd.id for osd in snapshot.osds.values() if osd.exceeds(snapshot.nearfull_ratio)}
+    code_of: Dict[str, str] = {}
+    left_of: Dict[str, float] = {}
+    for code, pgid, since, seconds in found:
+        pg = snapshot.pgs.get(pgid)
+        if pg is None or code == codes.COOLDOWN and not urgent.isdisjoint(pg.up):
+            continue
+        if code != codes.PG_COUNT and not full.isdisjoint(pg.up):
+            if code == codes.MISPREDICTED:
+                continue
+            seconds /= _URGENT_DIVISOR
+        left = seconds - max(0.0, now - since)
+        if left > 0.0:
+            code_of[pgid], left_of[pgid] = code, max(left, left_of.get(pgid, 0.0))
+    return ExcludedPgs(code_of, left_of)

@@ -143,10 +143,15 @@ class PendingMoves:
         """Object copies that we have misplaced and Ceph's own count does not contain, `as_degraded`
         also those of PGs that it calls degraded instead: they are held against the limit, too.
 
-        They are to be added to that count, which contains what others misplace.
+        They are to be added to that count, which contains what others misplace, except the copies
+        of PGs that peer: these count here, whoever moves them.
         """
-        return sum(entry.copies for pgid, entry in list(self.entries.items())
-                   if not _is_counted(snapshot, pgid, entry, as_degraded))
+        entries = dict(self.entries)
+        peering = [pg for pgid, pg in snapshot.in_flight().items()
+                   if pgid not in entries and "peering" in pg.state]
+        return sum([misplaced_copies(snapshot, pg) for pg in peering]) + sum(
+            entry.copies for pgid, entry in entries.items()
+            if not _is_counted(snapshot, pgid, entry, as_degraded))
 
     def is_unreported(self, pg: Pg, newest: int) -> bool:
         """True of a PG whose last report is from before it was to move, where reports have come of
@@ -161,6 +166,12 @@ class PendingMoves:
         moving = snapshot.in_flight()
         return int(sum(entry.bytes * (moving[pgid].uncopied_ratio if pgid in moving else 1.0)
                        for pgid, entry in list(self.entries.items())))
+
+
+def misplaced_copies(snapshot: Snapshot, pg: Pg) -> int:
+    """Object copies of a moving PG that are misplaced, at the least."""
+    gains, losses = snapshot.transfers(pg)
+    return int(pg.objects * pg.uncopied_ratio * min(len(gains), len(losses)))
 
 
 def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: bool) -> bool:

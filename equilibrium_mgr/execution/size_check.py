@@ -3,23 +3,29 @@
 A plan rests on what the module believes about sizes. Each look tells how much data an OSD has at
 least beyond what its shards take (`Osd.least_residual_bytes`: what comes, goes or was written
 explains itself). Where that has become clearly more since shards were sent there, the belief is
-wrong: their pools are stopped, and what was measured is added to the size of their shards.
+wrong: their pools are stopped, and what was measured is added to the size of their shards. An hour
+later a few shards of such a pool go again, and are watched; another hour later all may. Each time
+that they take too much again these times are twice as long.
 
 What that comes to, pools that are stopped and bytes to add (`SizeCorrections`), survives the mgr.
-`on` lets stopped pools go on with the sizes that were measured, and `execute` those of its plan.
+`on` lets stopped pools go on at once with the sizes that were measured, and `execute` those of its
+plan.
 """
 from __future__ import annotations
 
 from typing import (
-    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional)
+    Any, Collection, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple)
 
 from ..plan.model import PgChange
-from ..runtime.formatting import format_bytes
-from ..snapshot.model import Snapshot
+from ..runtime.formatting import format_bytes, format_deadline
+from ..runtime.time_slice import piecewise
+from ..snapshot.model import Snapshot, pool_of
+from .outcomes import retry_seconds
 
 
 #: Seconds after its last arrival after which an OSD has reported and compacted what it took.
 _SETTLE_SECONDS = 600.0
+_PGS_A_PIECE = 1000   # before it gives way again
 #: Seconds for which an excess has to show: an OSD reports every few seconds, and the mgr may have
 #: its figures a minute late.
 _CONFIRM_SECONDS = 90.0
@@ -38,6 +44,17 @@ class Misprediction(NamedTuple):
     predicted_bytes: int   # of the shards that have arrived
     measured_bytes: int    # the same as the OSD reports them
     found_at: float        # seconds since the epoch
+    tries: int = 1         # after which the pool was stopped, one after the other
+
+    @property
+    def seconds(self) -> float:
+        """For so long the pool is stopped, and as long again few of its shards are sent."""
+        return retry_seconds(self.tries)
+
+    @property
+    def until(self) -> float:
+        """When a few of its shards are tried again, in seconds since the epoch."""
+        return self.found_at + self.seconds
 
 
 class _Watch:
@@ -45,12 +62,16 @@ class _Watch:
 
     def __init__(self, residual_bytes: int) -> None:
         self.residual_bytes = residual_bytes   # before
+        #: pgid of each shard that was there before → (bytes by the belief of then, objects)
+        self.believed: Dict[str, Tuple[int, int]] = {}
         self.pgids: Dict[str, float] = {}   # sent there → bytes per object added to its size
         self.last_coming_at = 0.0
         self.since: Optional[float] = None   # when an excess began to show
         self.has_found = False               # no other finding before it has rested
 
 
+#: Shards of a pool that is tried again that are watched at a time.
+_TRIAL_SHARDS = 4
 #: Pools that are remembered; the oldest go first. A cluster has fewer pools of such a kind.
 _MOST_POOLS = 200
 #: Seconds for which measured sizes are used.
@@ -76,6 +97,7 @@ class SizeCorrections:
 
     def expect(self, batch: Iterable[PgChange], before: Snapshot) -> None:
         """Watches the targets of a batch; what was measured is part of the sizes in `before`."""
+        new: Set[int] = set()
         for change in batch:
             for number in set(change.up_after).difference(change.up_before):
                 osd, pg = before.osds.get(number), before.pgs.get(change.pgid)
@@ -86,8 +108,13 @@ class SizeCorrections:
                         # long as it is not known that shards of a pool take less there
                         watch = self._watches[number] = _Watch(
                             max(0, osd.device_bytes(osd.residual_bytes)))
+                        new.add(number)
                     watch.pgids[change.pgid] = self.bytes_per_object.get(pg.pool, 0.0)
                     watch.last_coming_at = before.taken_at
+        for pg in piecewise(before.pgs.values(), _PGS_A_PIECE) if new else ():
+            for number in new.intersection(pg.up):
+                self._watches[number].believed[pg.pgid] = (
+                    before.shard_bytes(pg, number, pg.up), pg.objects)
 
     def observe(self, snapshot: Snapshot, pending: Collection[str]) -> List[Misprediction]:
         """Judges every watch, stops the pools that were mispredicted, and adds what was measured to
@@ -129,7 +156,10 @@ class SizeCorrections:
                 added_of[pg.pool] = added_of.get(pg.pool, 0.0) + measured * pg.objects
         excess -= sum(added_of.values())
         arrived = sum(bytes_of.values())
-        if not arrived or excess <= max(_SIZE_RATIO * osd.device_size, _ARRIVED_RATIO * arrived):
+        noise = max(_SIZE_RATIO * osd.device_size, _ARRIVED_RATIO * arrived)
+        if excess > noise:   # what belief alone explains is no finding, and makes none smaller
+            noise += osd.device_bytes(_shrunk_bytes(number, watch, snapshot))
+        if not arrived or excess <= noise:
             watch.since = None
             return {}
         watch.since = now if watch.since is None else min(now, watch.since)
@@ -145,31 +175,37 @@ class SizeCorrections:
         show the same."""
         stopped, added = dict(self.stopped), dict(self.bytes_per_object)
         for found, measured in findings.items():
-            known = stopped.pop(found.pool, None)
-            stopped[found.pool] = found if known is None or _excess(found) > _excess(
-                known) else known
+            known = stopped.pop(found.pool, found)
+            if known.until <= found.found_at:   # it was tried again
+                known = found._replace(tries=known.tries + 1)
+            stopped[found.pool] = max(known, found, key=_excess)._replace(
+                found_at=known.found_at, tries=known.tries)
             added[found.pool] = max(added.pop(found.pool, 0.0), measured)
         self.measured_at = max([self.measured_at] + [found.found_at for found in findings])
         self.stopped = dict(list(stopped.items())[-_MOST_POOLS:])
         self.bytes_per_object = dict(list(added.items())[-_MOST_POOLS:])
 
-    def resume(self, now: float, pools: Optional[FrozenSet[int]] = None) -> None:
-        """Lets pools go on with the sizes that were measured, all of them where none are named.
-        These sizes are believed for as long again, however long the pools were stopped."""
-        if self.stopped:
-            self.measured_at = now
+    def trial_shards(self, pool: int, now: float) -> int:
+        """Shards of a stopped pool that may be sent now: none for a time, then a few."""
+        if now < self.stopped[pool].until:
+            return 0
+        return _TRIAL_SHARDS - sum(
+            pool_of(pgid) == pool for watch in self._watches.values() for pgid in watch.pgids)
+
+    def resume(self, pools: Optional[FrozenSet[int]] = None) -> None:
+        """Lets pools go on with the sizes that were measured, all of them if none are named."""
         self.stopped = {} if pools is None else {
             pool: found for pool, found in self.stopped.items() if pool not in pools}
 
     def _prune(self, pools: FrozenSet[int], now: float) -> None:
-        """Forgets deleted pools, whose ids are never used again, and sizes that were measured more
-        than a week ago: a wrong one must not stay for ever, and a right one is measured again.
-        Sizes of stopped pools stay, since the pools go on with them."""
-        if self.bytes_per_object and now - self.measured_at > _BELIEVED_SECONDS:
-            self.bytes_per_object = {pool: per_object for pool, per_object
-                                     in self.bytes_per_object.items() if pool in self.stopped}
-        if not pools.issuperset(self.bytes_per_object) or not pools.issuperset(self.stopped):
-            self.stopped = {p: found for p, found in self.stopped.items() if p in pools}
+        """Lets pools go on whose shards, tried again, took what was predicted. Forgets deleted
+        pools, whose ids are never used again, and sizes that were measured more than a week ago: a
+        wrong one must not stay for ever, and a right one is measured again."""
+        self.stopped = {pool: found for pool, found in self.stopped.items()
+                        if pool in pools and now < found.until + found.seconds}
+        if now - self.measured_at > _BELIEVED_SECONDS:
+            self.bytes_per_object = {}
+        if not pools.issuperset(self.bytes_per_object):
             self.bytes_per_object = {
                 p: per_object for p, per_object in self.bytes_per_object.items() if p in pools}
 
@@ -182,8 +218,9 @@ class SizeCorrections:
     def restore(self, dump: Mapping[str, Any]) -> None:
         """Takes over what another mgr has kept; what cannot be understood counts as absent."""
         try:
-            rows = [Misprediction(int(pool), int(osd), int(predicted), int(measured), float(at))
-                    for pool, osd, predicted, measured, at in dump.get("stopped", ())]
+            rows = [Misprediction(int(pool), int(osd), int(predicted), int(measured), float(at),
+                                  *map(int, tries[:1]))
+                    for pool, osd, predicted, measured, at, *tries in dump.get("stopped", ())]
             added = {int(pool): float(value)
                      for pool, value in dump.get("bytes_per_object", {}).items()}
             self.measured_at = float(dump.get("measured_at", 0.0))
@@ -195,10 +232,21 @@ class SizeCorrections:
 
 
 def sentence(found: Misprediction, name: str) -> str:
-    """For people: the misprediction, and the command that lets the pool go on."""
+    """For people: the misprediction, and when the pool goes on."""
     return (f"pool '{name}' took {format_bytes(found.measured_bytes)} on osd.{found.osd} where"
-            f" {format_bytes(found.predicted_bytes)} were predicted; 'ceph equilibrium on' goes on"
-            " with the measured size")
+            f" {format_bytes(found.predicted_bytes)} were predicted; a few of its shards go"
+            f" again from {format_deadline(found.until)}, with the measured size")
+
+
+def _shrunk_bytes(number: int, watch: _Watch, snapshot: Snapshot) -> int:
+    """Returns by how much less the shards that have stayed on an OSD are believed to take than
+    before, without a loss of objects: the belief alone has changed."""
+    shrunk = 0
+    for pgid, (believed, objects) in watch.believed.items():
+        pg = snapshot.pgs.get(pgid)
+        if pg is not None and number in pg.up and pg.objects >= objects:
+            shrunk += max(0, believed - snapshot.shard_bytes(pg, number, pg.up))
+    return shrunk
 
 
 def _excess(found: Misprediction) -> int:

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 from typing import (
-    Callable, Collection, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Sequence,
-    Tuple)
+    Callable, Collection, Container, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional,
+    Sequence, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..plan.model import (
@@ -41,9 +41,10 @@ from ..snapshot.model import (
 from ..snapshot.operator_weights import held_sentence
 from ..snapshot.pools import merge_target
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
-from .guards import TRANSIENT_RECHECK_SECONDS, PoolGuard, changing_pg_nums, full_osds
+from .guards import (
+    TRANSIENT_RECHECK_SECONDS, PoolGuard, awaits_space, changing_pg_nums, full_osds)
 from .outcomes import DroppedChange, Verdict, WaitingChange
-from .pending_moves import PendingMove
+from .pending_moves import PendingMove, misplaced_copies
 
 
 class TrafficLoad(NamedTuple):
@@ -98,12 +99,15 @@ def unseen(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Iterator[P
 
 
 def osd_traffic(snapshot: Snapshot, pending: Mapping[str, PendingMove],
-                arrivals: Sequence[Tuple[float, SizedShards]] = ()) -> OsdTraffic:
+                arrivals: Sequence[Tuple[float, SizedShards]] = (),
+                mispredicted: Container[int] = ()) -> OsdTraffic:
     """OSD → what is in flight to and from it, by the snapshot and by pending moves that it does not
-    show, and what has just arrived."""
+    show, and what has just arrived. Of pools `mispredicted` a shard counts whole until it has
+    arrived: when its OSD takes more than what is copied, nobody knows."""
     found = OsdTraffic()
     for pg in snapshot.in_flight().values():
-        found.add(*snapshot.sized_transfers(pg), pg.uncopied_ratio)
+        uncopied = 1.0 if pg.pool in mispredicted else pg.uncopied_ratio
+        found.add(*snapshot.sized_transfers(pg), uncopied)
     for entry in unseen(snapshot, pending):
         found.add(entry.gains, entry.losses)
     for osd, size in chain.from_iterable([gains for _, gains in arrivals]):
@@ -186,7 +190,7 @@ def _losses(snapshot: Snapshot, change: PgChange) -> Tuple[int, ...]:
 
 #: Of the misplaced limit, as a ratio: left free for what clients write to PGs that are in flight,
 #: and for what the statistics of a PG do not show yet.
-_MISPLACED_MARGIN = 0.05
+_MISPLACED_MARGIN, _STUCK_MARGIN = 0.05, 0.15
 
 
 class ThrottleLimits(NamedTuple):
@@ -230,9 +234,11 @@ class ThrottleState:
         self.limits = limits
         self.blocked = blocked
         self.traffic = traffic
-        #: full OSDs that may be emptied while pools are degraded
-        self.relievable_osds = (full_osds(snapshot) if settings.relieve_while_degraded and blocked
-                                else frozenset())
+        self.full_osds = full_osds(snapshot)
+        #: object copies that stay misplaced until one of these OSDs has space
+        self._stuck_copies = sum(
+            misplaced_copies(snapshot, pg) for pg in snapshot.in_flight().values()
+            if awaits_space(snapshot, pg, self.full_osds))
         self.reserved = ReliefReservation(settings.max_backfills_per_osd)
         self.misplaced_copies = limits.misplaced_copies
         self.max_misplaced_copies = limits.max_misplaced_ratio * snapshot.object_copies
@@ -266,14 +272,31 @@ class ThrottleState:
         osd = self.snapshot.osds[candidate.relieves]
         return osd.id if osd.reaches(self.snapshot.backfillfull_ratio) else None
 
+    def is_relief(self, candidate: Candidate) -> bool:
+        """Returns True if the change takes shards off OSDs that need space alone (full_osds)."""
+        return bool(candidate.losses) and self.full_osds.issuperset(candidate.losses)
+
+    def misplaced_copies_for(self, candidate: Candidate) -> int:
+        """Object copies that count against the misplaced limit of the change.
+
+        PGs that wait for space do not count against relief, which alone lets them move. What can
+        move does, so that relief under way stays below the limit.
+        """
+        if not self.is_relief(candidate):
+            return self.misplaced_copies
+        return max(0, self.misplaced_copies - self._stuck_copies)
+
     def max_copies_for(self, candidate: Candidate) -> float:
         """Object copies that may be misplaced, by the limit that holds for the change."""
         return (self.max_misplaced_copies if self.emergency_osd(candidate) is None
                 else self._max_urgent_copies)
 
     def allowed_copies_for(self, candidate: Candidate) -> float:
-        """The same less a margin."""
-        return (1.0 - _MISPLACED_MARGIN) * self.max_copies_for(candidate)
+        """The same less a margin; a wider one where PGs that wait for space are left out, whose
+        copies are counted by the snapshot alone."""
+        is_uncertain = self._stuck_copies > 0 and self.is_relief(candidate)
+        margin = _STUCK_MARGIN if is_uncertain else _MISPLACED_MARGIN
+        return (1.0 - margin) * self.max_copies_for(candidate)
 
     def consume(self, candidate: Candidate) -> None:
         """Counts a change that is to be sent against all limits of the round."""
@@ -450,14 +473,14 @@ def pg_is_busy(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]
 
 
 def pg_is_cooling(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
-    """pg_cooldown: a PG that was moved a short while ago stays, unless an OSD above nearfull_ratio
-    loses a shard by the change."""
+    """pg_cooldown: a PG that was moved a short while ago stays, unless an OSD above nearfull_ratio,
+    or one that is being drained, loses a shard by the change."""
     seconds = state.limits.cooling.get(candidate.change.pgid, 0.0)
     if seconds <= 0.0:
         return None
     for osd_id in candidate.losses:
         osd = state.snapshot.osds.get(osd_id)
-        if osd is not None and osd.exceeds(state.snapshot.nearfull_ratio):
+        if osd is not None and (osd.drained or osd.exceeds(state.snapshot.nearfull_ratio)):
             return None
     ends_at = state.snapshot.taken_at + seconds
     return Verdict(codes.COOLDOWN, numbers={
@@ -472,7 +495,7 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
         return None
     first, copies = reserved.sharing(candidate.gains + candidate.losses), candidate.copies
     if first is None and state.moves_left > 0 and (
-            not copies or state.misplaced_copies + copies + reserved.copies
+            not copies or state.misplaced_copies_for(candidate) + copies + reserved.copies
             <= state.allowed_copies_for(candidate)):
         return None
     return Verdict(codes.NEARFULL_FIRST,
@@ -528,19 +551,19 @@ def moves_of_round_are_used_up(state: ThrottleState, candidate: Candidate) -> Op
 
 def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """max_misplaced_ratio, less a margin; for relief of OSDs above backfillfull
-    urgent_misplaced_ratio where that is more. Where nothing is misplaced one change may go although
-    it alone is above the limit."""
+    urgent_misplaced_ratio where that is more. PGs that wait for space do not count against relief
+    of full_osds. If nothing is misplaced one change may go although it alone is above the limit."""
     copies, allowed = candidate.copies, state.allowed_copies_for(candidate)
-    if (state.misplaced_copies <= 0 or copies <= 0
-            or state.misplaced_copies + copies <= allowed):
+    misplaced = state.misplaced_copies_for(candidate)
+    if misplaced <= 0 or copies <= 0 or misplaced + copies <= allowed:
         return None
     most = state.max_copies_for(candidate)
     limit = most / max(1, state.snapshot.object_copies)
-    numbers = {"misplaced_copies": state.misplaced_copies, "copies": copies,
+    numbers = {"misplaced_copies": misplaced, "copies": copies,
                "limit_ratio": limit, "limit": format_percent(limit),
                # of all copies: the most that may be misplaced as it goes
                "fits_ratio": max(0.0, allowed - copies) / max(1, state.snapshot.object_copies),
-               "misplaced": _share_of_copies(state, state.misplaced_copies),
+               "misplaced": _share_of_copies(state, misplaced),
                "own": _share_of_copies(state, copies),
                "option": ("urgent_misplaced_ratio" if most > state.max_misplaced_copies
                           else "max_misplaced_ratio")}
@@ -633,9 +656,10 @@ def binding_checks(candidate: Candidate) -> Tuple[Check, ...]:
 
 def _is_relief(state: ThrottleState, guard: PoolGuard, candidate: Candidate) -> bool:
     """True where the change may go although PGs are degraded, as it empties full OSDs alone."""
+    if guard.inactive or not state.settings.relieve_while_degraded:
+        return False
     states = candidate.pg.state.split("+")
-    return (not guard.inactive and bool(candidate.losses)
-            and all(osd in state.relievable_osds for osd in candidate.losses)
+    return (state.is_relief(candidate)
             and "active" in states and not {"degraded", "undersized"} & set(states))
 
 

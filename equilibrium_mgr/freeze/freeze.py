@@ -273,7 +273,6 @@ def freeze(snapshot: Snapshot) -> Freeze:
             skipped[pin.obstacle] += pin.moving
     plan = Plan(epoch=snapshot.epoch, stop_reason=CONVERGED, moves=(),
                 changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}),
-                skipped=dict(sorted(skipped.items())), min_compat_client=snapshot.min_compat_client,
-                aim=AIMS[0], bounds={}, kind=FREEZE)
+                skipped=dict(sorted(skipped.items())), aim=AIMS[0], bounds={}, kind=FREEZE)
     return Freeze(plan, len(remapped), shards, pinned_bytes, copies, pinned_copies,
                   tuple(unpinned))

@@ -9,6 +9,7 @@ The space of pools as `ceph df` has it: the mgr computes get('df') with the code
 """
 from __future__ import annotations
 
+import json
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence
@@ -49,6 +50,17 @@ class Fullness(NamedTuple):
     nearfull: int = 0
     backfillfull: int = 0
     full: int = 0
+
+
+def fullness_of(health: str) -> Fullness:
+    """Returns the numbers that the text of get('health') has; none of a text that is garbled."""
+    try:
+        checks = json.loads(health)["checks"]
+        return Fullness(*[
+            int(checks[code]["summary"]["count"]) if code in checks else 0
+            for code in ("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL")])
+    except (KeyError, TypeError, ValueError):
+        return Fullness()
 
 
 class ClusterSummary(NamedTuple):
@@ -97,7 +109,7 @@ def summarize_osds(tree: Mapping[str, Any],
             continue
         reweight = float(node.get("reweight", 0.0))
         report = reports.get(osd, _NOTHING)
-        statfs = report.get("statfs", _NOTHING)
+        statfs = report.get("statfs") or _NOTHING
         total = int(statfs.get("total", 0))
         used = total - int(statfs.get("available", 0))
         osds[osd] = OsdSummary(   # by position: half the time, and this is done every round

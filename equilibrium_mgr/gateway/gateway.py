@@ -14,19 +14,19 @@ from typing import (Any, Callable, Collection, Dict, FrozenSet, Iterable, List, 
 from mgr_module import CommandResult, MgrModule, OSDMap
 
 from ..crush.hierarchy import CrushHierarchy
+from ..crush.placement import NO_OSD
 from ..drain.status import StopCheck
 from ..plan.model import PgChange, is_same_placement
 from ..plan.options import HARD_SHARE, PgShardLimits
 from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
-from ..snapshot.model import NO_CLASS, Reading, Snapshot, pg_number, pool_of
+from ..snapshot.model import NO_CLASS, Pool, Reading, Snapshot, pg_number, pool_of
 from ..snapshot.osds import OsdReports, map_fields, read_osds
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader
 from .cluster_summary import (
-    ClusterSummary, Fullness, PoolSpaceNow, flags_of, summarize_osds,
-    summarize_pools)
+    ClusterSummary, PoolSpaceNow, flags_of, fullness_of, summarize_osds, summarize_pools)
 
 _DEFAULT_MISPLACED_RATIO = 0.05
 _DEFAULT_BALANCER_SLEEP = 60.0
@@ -94,11 +94,13 @@ class Gateway:
         #: epoch → (flags, required clients) of its osdmap: what can forbid all movement; of one
         #: epoch, replaced whole
         self._map_settings: Dict[int, Tuple[FrozenSet[str], str]] = {}
+        self._map_fields: Dict[str, Any] = {"epoch": 0}   # of one epoch, replaced whole
         self._lock = threading.Lock()   # of what snapshots are made from
         self._settings = settings
         self._statistics = PgStatistics()
         self._statistics_read_at: Optional[float] = None
         self._statistics_totals: _PoolTotals = {}
+        self._pool_rows: Dict[int, Optional[Mapping[str, Any]]] = {}   # of get('pool_stats')
         self._builder = SnapshotBuilder()
         self._maps: Optional[OsdMapReading] = None   # of the last epoch that was read
         #: told by the loop, for later snapshots: see Reading
@@ -129,7 +131,6 @@ class Gateway:
             None, None)
         osd_stats, pg_status = self._get("osd_stats")["osd_stats"], self._get("pg_status")
         pool_stats = self._get("pool_stats")["pool_stats"]
-        checks = json.loads(self._get("health")["json"] or "{}").get("checks", {})
         osds, now = summarize_osds(self._get("osd_map_tree"), osd_stats), self._clock()
         reporting = frozenset(osd for osd, one in osds.items() if one.up and one.is_in)
         stale = self._reports.stale(osd_stats, now)
@@ -140,9 +141,7 @@ class Gateway:
             degraded_copies=int(pg_status.get("degraded_objects", 0)),
             mon_connected=self.have_mon_connection(),
             builtin_active=self.builtin_balancer_active(),
-            fullness=Fullness(*[
-                int(checks.get(code, {}).get("summary", {}).get("count", 0))
-                for code in ("OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL")]),
+            fullness=fullness_of(self._get("health")["json"]),
             max_pg_shards=self.max_pg_shards(), stale_osds=stale & reporting,
             statistics_at=self._reports.oldest(reporting),
             flags=flags, min_compat_client=client)
@@ -150,6 +149,13 @@ class Gateway:
     def epoch(self) -> int:
         """The osdmap's epoch now; takes microseconds."""
         return int(self._mgr.get_osdmap().get_epoch())
+
+    def map_fields(self) -> Mapping[str, Any]:
+        """Returns what `map_fields` finds in the newest osdmap. Dumps each epoch once."""
+        osdmap = self._mgr.get_osdmap()
+        if self._map_fields["epoch"] != osdmap.get_epoch():
+            self._map_fields = map_fields(osdmap.dump())
+        return self._map_fields
 
     def up_sets_without(self, osds: Collection[int],
                         pgids: Iterable[str]) -> Dict[str, Osds]:
@@ -197,10 +203,11 @@ class Gateway:
         return CrushHierarchy(self._get("osd_map_crush"))
 
     def min_compat_client(self) -> str:
-        """The osdmap's require_min_compat_client now."""
-        told = self._settings_of_map(self.epoch())
-        return told[1] if told is not None else str(
-            self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
+        """The osdmap's require_min_compat_client now; waits for no monitor."""
+        known = self._map_settings.get(self.epoch())
+        if known is not None:
+            return known[1]
+        return str(self._mgr.get_osdmap().dump().get("require_min_compat_client", ""))
 
     def have_mon_connection(self) -> bool:
         """False while the mgr has lost the monitors."""
@@ -331,6 +338,18 @@ class Gateway:
                                        reweight=osds[number].reweight)
                   for number, osd in snapshot.osds.items() if number in osds})
 
+    def applicable(self, changes: Iterable[PgChange], snapshot: Snapshot) -> List[PgChange]:
+        """The changes whose PGs are, by the newest osdmap, where their plan found them, or lack
+        OSDs there that may come back."""
+        osdmap, found = self._mgr.get_osdmap(), []
+        for change in piecewise(changes, _MAPPED_A_PIECE):
+            pool = snapshot.pools.get(pool_of(change.pgid))
+            up = up_set(osdmap, change.pgid)
+            if pool is None or _is_up_on(osdmap, change.pgid, change.up_before, pool) or (
+                    up and set(up) - {NO_OSD} < set(change.up_before)):
+                found.append(change)
+        return found
+
     def without_remapped(self, changes: Sequence[PgChange], snapshot: Snapshot) -> List[PgChange]:
         """The changes whose PGs are still where the snapshot has them; another primary counts for
         nothing."""
@@ -338,8 +357,7 @@ class Gateway:
         if osdmap.get_epoch() == snapshot.epoch:
             return list(changes)
         return [change for change in changes for pg in (snapshot.pgs[change.pgid],)
-                if is_same_placement(up_set(osdmap, pg.pgid) or (), pg.up,
-                                     snapshot.pools[pg.pool].erasure)]
+                if _is_up_on(osdmap, pg.pgid, pg.up, snapshot.pools[pg.pool])]
 
     def submit_upmaps(self, changes: Sequence[PgChange]) -> List[Tuple[PgChange, CommandResult]]:
         """Hands all commands to the mgr at once, so that they land in one epoch; waits for
@@ -417,12 +435,11 @@ class Gateway:
         if not progress.get("pg_ready", True):
             raise NotReady("the mgr has not received the statistics of all PGs yet")
         pgs = progress.get("pgs", {})
-        pools = self._get("df").get("pools", [])
         osdmap = self._mgr.get_osdmap()
         if self._maps is None or self._maps[0]["epoch"] != osdmap.get_epoch():
             self._maps = read_osd_map(osdmap)
         osd_map, crush, up, acting = self._maps
-        pool_stats = self._get("pool_stats").get("pool_stats", [])
+        pool_stats = self._pool_statistics()
         self._refresh_statistics(pool_stats)
         records = self._statistics.records(pgs, pool_stats, acting, up)
         held: List[Any] = [*pgs.values(), *pgs]
@@ -434,8 +451,6 @@ class Gateway:
         return Reading(
             taken_at=now, osd_map=osd_map, crush=crush, up=up, records=records,
             osd_stats=osd_stats, pool_stats=pool_stats, pg_status=self._get("pg_status"),
-            max_avail={pool["id"]: pool["stats"]["max_avail"] for pool in pools
-                       if "max_avail" in pool.get("stats", {})},
             stale_osds=self._reports.stale(osd_stats, now),
             acting=acting, respect_weights=settings.respect_weights, measured=self.measured,
             min_omap_osd_bytes=int(settings.min_omap_osd_size * _GIB),
@@ -444,6 +459,14 @@ class Gateway:
             pool_statfs=[(row["poolid"], row["osd"], row.get("allocated", 0),
                           row.get("data_stored", 0))
                          for row in piecewise(osds.get("pool_statfs", ()), _ROWS_A_PIECE)])
+
+    def _pool_statistics(self) -> List[Mapping[str, Any]]:
+        """The rows of get('pool_stats'). A pool with a figure that cannot be is as it was last."""
+        rows = self._get("pool_stats").get("pool_stats", [])
+        before = self._pool_rows
+        self._pool_rows = {row["poolid"]: row if _is_possible(row) else before.get(row["poolid"])
+                           for row in rows}
+        return [row for row in self._pool_rows.values() if row is not None]
 
     def _refresh_statistics(self, pool_stats: Sequence[Mapping[str, Any]]) -> None:
         """Reads all statistics of every PG where those of the pools show that they have changed."""
@@ -518,6 +541,7 @@ class StrictGateway(Gateway):
     def read_everything(self) -> str:
         """Reads all that rounds and commands ask of the mgr, and says what there is, or what an mgr
         that has just started cannot tell yet. Waits for a monitor."""
+        self.pool_space()
         flags = self.summary(with_map_settings=True).flags
         try:
             snapshot = self.snapshot()
@@ -571,6 +595,16 @@ def modified_at(osd_map: Mapping[str, Any]) -> Optional[float]:
                                  "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
     except ValueError:
         return None
+
+
+def _is_up_on(osdmap: OSDMap, pgid: str, up: Osds, pool: Pool) -> bool:
+    return is_same_placement(up_set(osdmap, pgid) or (), up, pool.erasure)
+
+
+def _is_possible(pool: Mapping[str, Any]) -> bool:
+    """Returns True if statistics of a pool have its objects and bytes, none of them below 0."""
+    sums = pool.get("stat_sum", {})
+    return bool(min(sums.get("num_objects", -1), sums.get("num_bytes", -1)) >= 0)
 
 
 def _have_changed(then: _PoolTotals, now: _PoolTotals) -> bool:

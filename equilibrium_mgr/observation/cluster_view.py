@@ -14,7 +14,7 @@ from typing import (
 
 from ..execution.pending_moves import PendingMoves
 from ..execution.throttle import unseen
-from ..gateway.cluster_summary import ClusterSummary
+from ..gateway.cluster_summary import ClusterSummary, OsdSummary, PoolSummary
 from ..plan.model import ClassUsage, PgChange, Usage
 from ..plan.usage import (
     ShardCounts, class_usage, counted_usage, growth_bytes, recount, shard_counts)
@@ -22,14 +22,15 @@ from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
-from ..snapshot.model import Pg, Snapshot, pg_number
+from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, pg_number
+from ..snapshot.pools import count_states
 from ..what_if.failure import Placement, placement
 from .client_latency import ClientLatency
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
 
 #: Counted, and asked for their states, before it gives way again: about a millisecond.
-_PGS_A_PIECE, _STATES_A_PIECE = 200, 2000
+_PGS_A_PIECE, _STATES_A_PIECE, _OSDS_A_PIECE = 200, 2000, 1000
 
 
 class PlacementCounts(NamedTuple):
@@ -96,7 +97,7 @@ class TooFull(NamedTuple):
         """For people: the PGs and the OSD."""
         verb = "is" if self.utilization >= self.ratio else "with what comes would be"
         return (f"pg {named(self.pgids, _PGS_NAMED)} in {self.state}: osd.{self.osd} {verb} too"
-                f" full, at {self.utilization:.4f} with {self.ratio_name} {self.ratio:.4f}")
+                f" full, at {self.utilization:.2%} with {self.ratio_name} {self.ratio:.2%}")
 
     def to_json(self, full_ratio: float) -> Dict[str, Any]:
         """The same, JSON-ready."""
@@ -160,6 +161,18 @@ def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, fl
     fullest = max(after, key=lambda osd: after[osd], default=-1)
     return [(osd, used) for osd, used in after.items() if used >= ratio] or (
         [(fullest, max(after[fullest], ratio))] if after else [])
+
+
+class WillNotFit(NamedTuple):
+    """An OSD that passes a full ratio with what comes to it; ratios are of its size."""
+
+    osd: int
+    device_class: str
+    utilization: float        # now
+    soon_utilization: float   # once everything in flight has arrived
+    ratio_name: str           # the highest ratio of the osdmap that it passes
+    ratio: float
+    bytes: int                # above that ratio
 
 
 #: Used bytes that differ by more than this ratio of an OSD are other ones.
@@ -231,21 +244,37 @@ class ClusterView(NamedTuple):
             0 if is_counted else max(0, self.uncounted_copies - grown))
         return copies / self.snapshot.object_copies if self.snapshot.object_copies else 0.0
 
+    def utilization_now(self, osd: int) -> float:
+        """Returns what the OSD reports, as a ratio of its size; 0 where that is not known."""
+        found = self.snapshot.osds[osd]
+        return self.used_now.get(osd, found.used_bytes) / max(1, found.size_bytes)
+
     @property
     def has_drifted(self) -> bool:
         """True where OSDs report clearly other figures now than at the look, and where all that was
-        on its way then has arrived, which some OSD may have reported before its PG did; or where
-        other OSDs are up."""
+        on its way then has arrived, which some OSD may have reported before its PG did."""
         was_moving = self.movements or self.snapshot.misplaced_copies
-        return bool(was_moving and not self.misplaced_ratio) or self.are_others_up or any(
+        return bool(was_moving and not self.misplaced_ratio) or any(
             abs(self.used_now.get(osd.id, osd.used_bytes) - osd.used_bytes)
             > _DRIFT * osd.size_bytes for osd in self.snapshot.osds.values())
 
-    @property
-    def are_others_up(self) -> bool:
-        """True where OSDs went down or came up since the look."""
-        return any(osd.up == (osd.id in self.troubles.get(DOWN, ())) and not osd.destroyed
-                   for osd in self.snapshot.osds.values())
+    def will_not_fit(self) -> List[WillNotFit]:
+        """Returns the OSDs that pass a full ratio with what comes, the fullest first."""
+        snapshot, found = self.snapshot, []
+        ratios = (("full_ratio", snapshot.full_ratio),
+                  ("backfillfull_ratio", snapshot.backfillfull_ratio),
+                  ("nearfull_ratio", snapshot.nearfull_ratio))
+        for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE):
+            if not osd.inbound_bytes or not osd.has_statistics:
+                continue
+            now, soon = self.utilization_now(osd.id), self.used_soon[osd.id] / osd.size_bytes
+            for name, ratio in ratios:
+                if now <= ratio < soon:
+                    more = osd.device_bytes(int((soon - ratio) * osd.size_bytes))
+                    found.append(WillNotFit(
+                        osd.id, osd.device_class, now, soon, name, ratio, more))
+                    break
+        return sorted(found, key=lambda one: -one.soon_utilization)
 
     @property
     def bounds(self) -> Dict[str, float]:
@@ -307,28 +336,71 @@ def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]
             for what, ones in found.items()}
 
 
-def with_figures_of_now(view: ClusterView, summary: ClusterSummary) -> ClusterView:
-    """Returns the view with utilizations, misplaced copies and OSDs that are down of now; what is
-    in flight, and the usage that it leads to, stay as observed."""
-    used: Dict[int, int] = {}
+def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
+                        map_fields: Mapping[str, Any] = {}) -> ClusterView:
+    """Returns the view with utilizations, misplaced copies, flags, full ratios and troubles of now.
+    What is in flight stays as observed, and so does the usage that it leads to of OSDs that it
+    concerns: there nobody knows how much of what has come since is of clients. `map_fields`: of
+    the newest osdmap, as `map_fields` of snapshot/osds.py returns them."""
+    snapshot = view.snapshot
+    observed = snapshot._replace(**{**map_fields, "epoch": snapshot.epoch}, pool_states={
+        number: _states_now(states, summary.pools.get(number))
+        for number, states in snapshot.pool_states.items()})
+    now = observed._replace(taken_at=summary.taken_at, osds={
+        number: _osd_now(osd, summary.osds.get(number)) for number, osd in snapshot.osds.items()})
+    used = {osd.id: osd.used_bytes for osd in now.osds.values()}
     device_used = dict(view.device_used_now)
-    seen = view.troubles.get(DOWN, {})
-    down: Dict[int, float] = {}
-    for osd in view.snapshot.osds.values():
-        reported = summary.osds.get(osd.id)
-        now = reported.used_bytes if reported is not None else None
-        if not (osd.destroyed or (osd if reported is None else reported).up):
-            down[osd.id] = seen.get(osd.id, summary.taken_at)
-        used[osd.id] = osd.used_bytes if now is None else now
-        if now is not None and osd.size_factor != 1.0:
-            used[osd.id], device_used[osd.id] = int(now / osd.size_factor), now
+    for osd in view.device_used_now:
+        reported = summary.osds.get(osd)
+        if reported is not None and reported.used_bytes is not None:
+            device_used[osd] = reported.used_bytes
+    moving = {osd for move in view.movements for osd in (move.source, move.target)}
+    grown = {osd.id: used[osd.id] - osd.used_bytes
+             for osd in snapshot.osds.values() if osd.id not in moving}
+    used_soon = {osd: count + grown.get(osd, 0) for osd, count in view.used_soon.items()}
+    target = {osd.id: osd.target_bytes + grown.get(osd.id, 0) for osd in snapshot.osds.values()}
     return view._replace(
-        misplaced_copies=summary.misplaced_copies,
-        # the fullest is one that is up now
-        classes_now=class_usage(view.snapshot._replace(osds={
-            number: osd if osd.up == (number not in down and not osd.destroyed)
-            else osd._replace(up=not osd.up)
-            for number, osd in view.snapshot.osds.items()}), used, with_drained=True),
+        snapshot=observed, misplaced_copies=summary.misplaced_copies,
+        classes_now=class_usage(now, used, with_drained=True),   # the fullest is up now
         used_now=used, device_used_now=device_used,
+        used_soon=used_soon, utilization_bounds=_bounds_now(
+            view.utilization_bounds, now, used_soon),
+        soon=lru_cache(1)(lambda: counted_usage(snapshot, target, view.counts.soon)),
         builtin_active=summary.builtin_active, statistics_at=summary.statistics_at,
-        stale_osds=summary.stale_osds, troubles={**view.troubles, DOWN: down})
+        stale_osds=summary.stale_osds, troubles=_troubles(now, view.troubles))
+
+
+def _bounds_now(bounds: Optional[UtilizationBounds], now: Snapshot,
+                used_soon: Mapping[int, int]) -> Optional[UtilizationBounds]:
+    """Returns the bounds of OSD sets, none of them below the mean of what its OSDs will hold: they
+    lack PGs that cannot peer, and what clients have written since the look."""
+    if bounds is None:
+        return None
+    sets = []
+    for osd_set in bounds.sets:
+        osds = [now.osds[osd] for osd in osd_set.osds if now.osds[osd].up]
+        least = sum(used_soon[osd.id] for osd in osds)
+        if not any(osd.inbound_bytes for osd in osds):   # what seems to leave has left
+            least += sum(osd.outbound_bytes for osd in osds)
+        size = sum(osd.size_bytes for osd in osds)
+        sets.append(osd_set._replace(bound=max(osd_set.bound, least / max(1, size))))
+    highest = {**bounds.highest, **{one.name: one.bound for one in sets}}
+    return bounds._replace(sets=tuple(sets), highest=highest)
+
+
+def _osd_now(osd: Osd, reported: Optional[OsdSummary]) -> Osd:
+    """Returns the OSD as it is reported now; sizes and what is in flight stay as observed."""
+    if reported is None:
+        return osd
+    used = osd.used_bytes
+    if reported.used_bytes is not None:
+        used = int(reported.used_bytes / osd.size_factor)
+    return osd._replace(up=reported.up, is_in=reported.is_in, used_bytes=used)
+
+
+def _states_now(observed: PgStateCounts, pool: Optional[PoolSummary]) -> PgStateCounts:
+    """Returns the counts with the inactive PGs of now. Which PGs only look degraded because they
+    move, a look alone tells."""
+    if pool is None:
+        return observed
+    return count_states(pool.states)._replace(degraded=observed.degraded)

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import accumulate, zip_longest
-from typing import Any, Container, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from itertools import accumulate, chain, zip_longest
+from typing import (
+    Any, Container, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
 from ..plan.model import is_same_placement
-from ..runtime.formatting import format_bytes
+from ..runtime.formatting import format_bytes, plural
+from ..runtime.time_slice import grouped
 from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
 
 
@@ -33,7 +35,7 @@ ORIGINS = (PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP)
 #: Parts of a PG's state that tell what its shards in flight do, the most telling first.
 _STATES = ("backfill_toofull", "recovery_toofull", "backfilling", "recovering", "backfill_wait",
            "recovery_wait", "backfill_unfound", "recovery_unfound", "peering", "activating",
-           "stale", "unknown", "remapped")
+           "stale", "unknown", "down", "incomplete", "undersized", "degraded", "remapped")
 #: The state of a shard that was sent a moment ago, before its PG reports that it moves.
 PEERING = "peering"
 
@@ -80,8 +82,7 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
     """
     origins, found = _Origins(snapshot, pending, sent, before, earlier), []
     for pg in moving:
-        items, parts = snapshot.upmap_items.get(pg.pgid, ()), pg.state.split("+")
-        state = next((part for part in _STATES if part in parts), PEERING)
+        items, state = snapshot.upmap_items.get(pg.pgid, ()), _state_of(pg)
         for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure):
             if source is None:
                 source = origins.source_by_log(pg, items, target)
@@ -117,6 +118,12 @@ def states_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return ": " * bool(rows) + ", ".join(f"{row['shards']} {row['state']}" for row in rows)
 
 
+def _state_of(pg: Pg) -> str:
+    """Returns what the shards of a PG that are in flight do."""
+    parts = pg.state.split("+")
+    return next((part for part in _STATES if part in parts), PEERING)
+
+
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
     """The shards of a pending move that the snapshot does not show yet."""
     pg = snapshot.pgs.get(pgid)
@@ -125,7 +132,8 @@ def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movem
     sizes, mean = dict(entry.gains), entry.bytes // entry.shards
     pairs = list(zip_longest(entry.sources, entry.targets))[:entry.shards]
     pairs += [(None, None)] * (entry.shards - len(pairs))
-    return [Movement(pgid, pg.pool, source, target, size, size, PEERING, PLAN)
+    state = _state_of(pg)   # after a failover nothing else tells that its log fills a new OSD
+    return [Movement(pgid, pg.pool, source, target, size, size, state, PLAN)
             for source, target in pairs
             for size in [mean if target is None else sizes[target]]]
 
@@ -206,13 +214,16 @@ _NOW_SECONDS = 600.0
 ASSUMED_RATE = 50 << 20
 #: Where nothing has arrived for so many seconds, as told by looks a minute apart, nothing moves.
 _STILL_SECONDS = 59.0
-#: The most that the end has taken of what was expected, but for a few looks of a hundred: the last
-#: OSDs wait for each other.
-_SLOWEST = 1.5
 #: Measurements that count for less than so many seconds, or bytes, are forgotten.
 _FORGOTTEN_SECONDS, _FORGOTTEN_BYTES = 1.0, 1.0
 #: A longer estimate says only that nothing has arrived for long.
 _LONGEST_SECONDS = 365 * 86400.0
+#: An OSD that copies less than this share of the median of its class is slow.
+_SLOW_SHARE = 0.1
+#: An OSD is judged by so many seconds of copying, and beside so many of its class.
+_JUDGED_SECONDS, _JUDGED_OSDS = 900.0, 4
+#: Objects below so many bytes each take longer than their bytes: their shards judge no OSD.
+_SMALL_OBJECT = 64 << 10
 
 
 class Rate(NamedTuple):
@@ -243,6 +254,7 @@ class TransferRates(NamedTuple):
     """Rates at one observation. Immutable."""
 
     by_osd: Mapping[int, Rate] = {}   # OSDs that shards were on their way to
+    copying: Mapping[int, Rate] = {}  # OSDs that a shard was being copied from, or to
     ours: Rate = Rate()               # of all shards that equilibrium moves
     ours_now: Rate = Rate()           # the same, of the last minutes
     all_now: Rate = Rate()            # of all shards, whoever moves them, of the last minutes
@@ -259,12 +271,6 @@ class TimeLeft(NamedTuple):
 
     seconds: float
     osd: Optional[int]   # the OSD that takes longest; None where all of them together do
-    least: float = 0.0   # seconds where the rate of now lasts, which it seldom does to the end
-
-    @property
-    def most(self) -> float:
-        """Seconds that it seldom takes longer than."""
-        return self.seconds * _SLOWEST
 
 
 def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: float,
@@ -275,24 +281,80 @@ def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: 
     if seconds <= 0.0:
         return before
     left = {(shard.pgid, shard.target): shard for shard in movements}
+    arrived = [(shard, _arrived(snapshot, shard, left.get((shard.pgid, shard.target))))
+               for shard in earlier]
     by_osd = {osd: rate.aged(seconds, _ESTIMATE_SECONDS) for osd, rate in before.by_osd.items()}
-    for osd in {shard.target for shard in earlier if shard.target is not None}:
-        by_osd[osd] = by_osd.get(osd, Rate()).plus(0.0, seconds)
-    ours = everything = 0
-    for shard in earlier:
-        count = _arrived(snapshot, shard, left.get((shard.pgid, shard.target)))
-        everything += count
-        if shard.origin == PLAN:
-            ours += count
-        if shard.target is not None:
-            by_osd[shard.target] = by_osd[shard.target].plus(count, 0.0)
+    for target, counts in grouped((shard.target, count) for shard, count in arrived).items():
+        if target is not None:
+            by_osd[target] = by_osd.get(target, Rate()).plus(sum(counts), seconds)
+    ours = sum(count for shard, count in arrived if shard.origin == PLAN)
+    everything = sum(count for _, count in arrived)
+    ran = grouped((osd, count) for shard, count in arrived if shard.is_running
+                  for osd in _copied_by(shard, snapshot))
+    copying = {**before.copying, **{
+        osd: before.copying.get(osd, Rate()).aged(seconds, _ESTIMATE_SECONDS).plus(
+            sum(counts), seconds) for osd, counts in ran.items()}}   # what rests keeps its rate
     return TransferRates(
         {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
+        copying,
         before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(
             ours, seconds if any(shard.origin == PLAN for shard in earlier) else 0.0),
         before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
         before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
         snapshot.taken_at if ours else before.moved_at)
+
+
+def _copied_by(shard: Movement, snapshot: Snapshot) -> FrozenSet[int]:
+    """Returns the OSDs that its speed depends on: a replica is read from the primary. None of
+    objects so small that their number takes the time."""
+    pg = snapshot.pgs.get(shard.pgid)
+    if pg is None or shard.bytes < _SMALL_OBJECT * pg.objects:
+        return frozenset()
+    readers = (shard.source,) if snapshot.pools[pg.pool].erasure else pg.acting[:1]
+    return frozenset(osd for osd in (*readers, shard.target)
+                     if osd is not None and osd in snapshot.osds)
+
+
+class SlowOsd(NamedTuple):
+    """An OSD that copies clearly less than others of its class; bytes per second."""
+
+    osd: int
+    device_class: str
+    bytes_per_second: float
+    median_per_second: float
+    shards: int   # to and from it
+    bytes: int    # of these, still to be copied
+
+    def sentence(self) -> str:
+        """What an operator reads of it."""
+        speeds = (f"{format_bytes(self.bytes_per_second)}/s, the median of class"
+                  f" {self.device_class} {format_bytes(self.median_per_second)}/s")
+        waiting = f"{plural(self.shards, 'shard')}, {format_bytes(self.bytes)} wait for it"
+        return f"osd.{self.osd} copies {speeds}; {waiting}"
+
+
+def slow_osds(rates: TransferRates, found: Sequence[Movement],
+              snapshot: Snapshot) -> List[SlowOsd]:
+    """Returns the OSDs that hold up what is copied.
+
+    A PG is as slow as the slowest of its OSDs: of slow ones that is meant which has most such PGs.
+    """
+    class_of = {osd: snapshot.osds[osd].device_class for osd in rates.copying
+                if osd in snapshot.osds}
+    likes = grouped((name, rates.copying[osd]) for osd, name in class_of.items())
+    medians = {name: _typical(alike) for name, alike in likes.items()
+               if len(alike) >= _JUDGED_OSDS}
+    slow = {osd: rates.copying[osd].per_second for osd, name in class_of.items()
+            if rates.copying[osd].seconds >= _JUDGED_SECONDS
+            and rates.copying[osd].per_second < _SLOW_SHARE * medians.get(name, 0.0)}
+    shards = [(shard, osd) for shard in found for osd in _copied_by(shard, snapshot) & slow.keys()]
+    of_pg = grouped((shard.pgid, osd) for shard, osd in shards if shard.is_running)
+    counts = Counter(chain(*of_pg.values()))
+    named = {osd for osds in of_pg.values() for osd in osds
+             if counts[osd] == max(counts[one] for one in osds)}
+    waiting = grouped((osd, shard.left_bytes) for shard, osd in shards if osd in named)
+    return [SlowOsd(osd, class_of[osd], slow[osd], medians[class_of[osd]], len(left), sum(left))
+            for osd, left in sorted(waiting.items())]
 
 
 def time_left(rates: TransferRates, movements: Iterable[Movement],
@@ -322,9 +384,7 @@ def time_left(rates: TransferRates, movements: Iterable[Movement],
     rate = rates.ours.per_second
     together = TimeLeft(own / rate, None) if rate > 0.0 else longest
     found = max(longest, together, key=lambda estimate: estimate.seconds)
-    now = rates.ours_now.per_second
-    least = min(found.seconds, own / now) if now > 0.0 else found.seconds
-    return found._replace(least=least) if found.seconds <= _LONGEST_SECONDS else None
+    return found if found.seconds <= _LONGEST_SECONDS else None
 
 
 def expected_time(rates: TransferRates, movements: Iterable[Movement],

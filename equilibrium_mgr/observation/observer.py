@@ -22,6 +22,8 @@ from .movements import PLAN, measured_rates
 #: The longest time between two observations while moves are in flight that stand still, and the
 #: shortest at rest; and where an OSD is above nearfull.
 LONGEST_SECONDS, FULL_PACE_SECONDS = 600.0, 240.0
+#: The same while an OSD is above backfillfull, or PGs wait for space.
+_SPACE_SECONDS = 60.0
 #: Parts of PG states that keep the PG, or all PGs on its OSDs, from being moved.
 _TROUBLES = ("degraded", "undersized", "backfill_toofull", "recovery_toofull")
 
@@ -105,7 +107,10 @@ class ClusterObserver:
             return elapsed >= pace_seconds(summary.fullness) and (
                 retry_due or then != summary._replace(taken_at=then.taken_at,
                                                       statistics_at=then.statistics_at))
-        return (elapsed >= LONGEST_SECONDS or limits(then) != limits(summary)
+        longest, fullness = LONGEST_SECONDS, summary.fullness
+        if fullness.backfillfull or fullness.full or _are_toofull(summary):
+            longest = _SPACE_SECONDS   # each OSD that deletes a shard lets another move go
+        return (elapsed >= longest or limits(then) != limits(summary)
                 or has_moved(then, summary) or copying_pgs(summary) > 0
                 or not (state == BLOCKED or self.is_awaiting))
 
@@ -250,6 +255,12 @@ def copying_pgs(summary: ClusterSummary) -> int:
     """PGs that say that they copy data, which they also do while something stops them."""
     return sum(count for pool in summary.pools.values() for state, count in pool.states.items()
                if any(running in state for running in RUNNING_STATES))
+
+
+def _are_toofull(summary: ClusterSummary) -> bool:
+    """Returns True if PGs wait because an OSD is too full for them."""
+    return any(count and "toofull" in state
+               for pool in summary.pools.values() for state, count in pool.states.items())
 
 
 def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:

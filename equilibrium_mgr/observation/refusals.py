@@ -3,7 +3,8 @@ that would lower the fullest OSD, and the idle state that follows.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional
+from functools import partial
+from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
 from ..execution.outcomes import ExcludedPgs, Refusals, Verdict
 from ..plan.options import PlanOptions
@@ -34,8 +35,9 @@ class Fullest(NamedTuple):
 
 
 def fullest_osds(view: ClusterView, device_classes: Optional[FrozenSet[str]]) -> List[Fullest]:
-    """One for each set, the farthest above its bound first; OSDs of classes that device_classes
-    leaves out do not count."""
+    """One for each set: first those above their bound with an OSD that is or will be above
+    nearfull_ratio, the fullest first, then the farthest above its bound. OSDs of classes that
+    device_classes leaves out do not count."""
     bounds, osds_of = view.utilization_bounds, view.snapshot.osds
     found: List[Fullest] = []
     for osd_set in bounds.sets if bounds is not None else ():
@@ -44,7 +46,15 @@ def fullest_osds(view: ClusterView, device_classes: Optional[FrozenSet[str]]) ->
         if chosen:
             worst = max(chosen, key=lambda o: (o.target_utilization or 0.0, -o.id))
             found.append(Fullest(osd_set, worst, (worst.target_utilization or 0.0) - osd_set.bound))
-    return sorted(found, key=lambda fullest: -fullest.above)
+    return sorted(found, key=partial(_urgency, view), reverse=True)
+
+
+def _urgency(view: ClusterView, found: Fullest) -> Tuple[float, float]:
+    soon = found.osd.target_utilization or 0.0
+    most = max(soon, view.utilization_now(found.osd.id))
+    if most < view.snapshot.nearfull_ratio or found.above < NEAR:
+        most = 0.0
+    return most, found.above
 
 
 def bound_code(osd_set: OsdSet) -> str:
@@ -54,7 +64,10 @@ def bound_code(osd_set: OsdSet) -> str:
 
 def settled_code(census: Census, rest_code: str) -> str:
     """The code of a census where a plan has found nothing to do: what is allowed then gains less
-    than it costs, for shards are whole, or less than min_gain, or than drift is followed for."""
+    than it costs, for shards are whole, or less than min_gain, or than drift is followed for. What
+    is left alone for a time comes first: what would be left then is not known."""
+    if census.reason_code in codes.FOR_A_TIME:
+        return census.reason_code
     if rest_code == codes.DRIFT and census.reason_code in (codes.BALANCED, codes.MIN_GAIN):
         return codes.DRIFT
     if census.reason_code == codes.BALANCED or (
@@ -74,10 +87,9 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
         return None
     census = RefusalCensus(view.snapshot, options, bounds, excluded.codes).of_osd(
         fullest[0].osd.id, MOST_PAIRS)
-    return Refusals(
-        bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
-        else settled_code(census, rest_code),
-        rest_code, fullest[0].osd.id, census, excluded.seconds)
+    code = (bound_code(fullest[0].osd_set) if fullest[0].above < NEAR
+            else settled_code(census, rest_code))
+    return Refusals(code, rest_code, fullest[0].osd.id, census, excluded.seconds_of(code))
 
 
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
@@ -174,6 +186,9 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     refusals = counted(code)
     refused = refusals.sentence() if refusals is not None else ""
     code = refusals.code if refusals is not None else code
+    if code in codes.FOR_A_TIME:
+        why = refused
+        refused = ""
     if code == codes.DRIFT and far.excess < _NEAR:   # a plan could lower it
         return Verdict(code, f"{reason}; {far.sentence(limited)}", state=BALANCED)
     return Verdict(code, f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"

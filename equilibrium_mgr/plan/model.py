@@ -17,24 +17,23 @@ from ..crush.placement import NO_OSD
 from ..snapshot.model import Pg, Snapshot, UpmapItems, pool_of
 
 
-BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN = (
-    "balance", "undo", "cancel", "freeze", "clean-up", "repair", "drain")
-KINDS = (BALANCE, UNDO, CANCEL, FREEZE, CLEAN_UP, REPAIR, DRAIN)
+BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN = (
+    "balance", "undo", "cancel", "freeze", "repair", "drain")
+KINDS = (BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN)
 
 #: Plans of these kinds leave all data where it is: flags, degraded PGs and limits of movement do
 #: not stop them. What of them would move data after all is dropped.
-MOTIONLESS = frozenset((CANCEL, FREEZE, CLEAN_UP))
+MOTIONLESS = frozenset((CANCEL, FREEZE))
 
 #: Plans of these kinds take changes back, which automatic balancing would make again.
 TAKE_BACK = frozenset((UNDO, CANCEL))
 
 #: Plans of these kinds are for the upmap items themselves: another way to the same up set is not
 #: what they want.
-OF_ITEMS = frozenset((UNDO, CANCEL, CLEAN_UP))
+OF_ITEMS = TAKE_BACK
 
 #: Kind → the command that begins plans of it, for the history.
-COMMANDS = {UNDO: "undo", CANCEL: "cancel", FREEZE: "freeze", CLEAN_UP: "upmap cleanup",
-            DRAIN: "drain"}
+COMMANDS = {UNDO: "undo", CANCEL: "cancel", FREEZE: "freeze", DRAIN: "drain"}
 
 #: States of a PG that has moved, or has begun to, where the OSDs that it goes to serve it.
 _MAY_HAVE_ARRIVED = ("backfill", "recovering", "remapped")
@@ -138,7 +137,7 @@ class PgChange(NamedTuple):
     items: UpmapItems            # empty: the PG's upmap items are removed
     shards: int                  # how many of its shards move
     shard_bytes: int             # of one shard
-    objects: int                 # of the PG; kept for readers of stored plans
+    objects: int                 # of the PG
     #: (OSD, bytes) of the shards that it gains or loses, where these are not all `shard_bytes`
     uneven: Tuple[Tuple[int, int], ...] = ()
 
@@ -165,7 +164,6 @@ class ClassUsage(NamedTuple):
     mean: float
     stddev: float
     fullest_osd: int
-    histogram: Tuple[int, ...]   # OSDs per tenth of utilization; the last also holds fuller ones
 
 
 class PoolSpace(NamedTuple):
@@ -175,7 +173,6 @@ class PoolSpace(NamedTuple):
     stored_bytes: int
     free_bytes: int
     limiting_osd: Optional[int]
-    max_avail_bytes: Optional[int]   # Ceph's own estimate, where known
 
 
 class Room(NamedTuple):
@@ -214,7 +211,6 @@ class Plan(NamedTuple):
     before: Usage
     after: Usage
     skipped: Dict[str, int]      # reason → how often something could not be moved for it
-    min_compat_client: str       # as it was required; kept for readers of stored plans
     aim: str                     # one of AIMS
     bounds: Dict[str, float]     # OSD set → lowest highest utilization that the rules allow
     topology: str = ""           # `topology_of` its snapshot
@@ -229,12 +225,6 @@ class Plan(NamedTuple):
         return sum(move.bytes for move in self.moves)
 
     @property
-    def gained_bytes(self) -> int:
-        """Growth of the pools' predicted free space, summed up, in client bytes."""
-        return sum(space.free_bytes - self.before.pools[name].free_bytes
-                   for name, space in self.after.pools.items())
-
-    @property
     def room_gained_bytes(self) -> Optional[int]:
         """How much more fits if all pools grow alike; None where no gain is weighed."""
         before, after = self.before.room, self.after.room
@@ -246,7 +236,6 @@ class Plan(NamedTuple):
             "version": PLAN_VERSION,
             "osdmap_epoch": self.epoch,
             "stop_reason": self.stop_reason,
-            "min_compat_client": self.min_compat_client,
             "moves": [list(move) for move in self.moves],
             "changes": [list(change if change.uneven else change[:-1])
                         for change in self.changes],

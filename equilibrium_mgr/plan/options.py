@@ -58,7 +58,6 @@ class PlanOptions(NamedTuple):
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
     #: what sources, targets, pools and classes leave, in words; empty: everything
     limited_to: str = ""
-    cooling_pgs: FrozenSet[str] = frozenset()  # of rejected_pgs, those that wait for pg_cooldown
 
     def limit_passed(self, moves: int, moved_bytes: int) -> Optional[str]:
         """The limit that so much is beyond, as a plan's stop reason; None where it keeps both."""

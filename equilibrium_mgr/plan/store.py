@@ -36,8 +36,6 @@ class PlanHead(NamedTuple):
     osdmap_epoch: int
     moves: int
     bytes: int
-    gained_bytes: int
-    stop_reason: str
     generation: int        # tells the parts of this plan from those of one it replaced
     parts: int
     aim: str               # as Plan.aim, and so are:
@@ -96,8 +94,8 @@ class PlanStore:
         for index, part in enumerate(parts):
             self._kv.set_store(_part_key(name, generation, index), part)
         head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
-                        plan.gained_bytes, plan.stop_reason, generation, len(parts), plan.aim,
-                        plan.topology, plan.pool_pgs, plan.room_gained_bytes, plan.kind)
+                        generation, len(parts), plan.aim, plan.topology, plan.pool_pgs,
+                        plan.room_gained_bytes, plan.kind)
         self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
             self._loaded()[name] = head
@@ -145,6 +143,16 @@ class PlanStore:
             heads = dict(self._loaded())
             writing = set(self._being_written)
             self._untidy = bool(writing)
+        try:
+            self._delete_stale(removed, heads, writing)
+        except BaseException:
+            with self._lock:   # for the next round
+                self._removed |= removed
+                self._untidy = True
+            raise
+
+    def _delete_stale(self, removed: Set[str], heads: Mapping[str, PlanHead],
+                      writing: Set[str]) -> None:
         stored = self._kv.get_store_prefix(_PREFIX)
         gone = removed - set(heads)
         for key in sorted(stored):  # heads sort before parts
@@ -164,11 +172,12 @@ class PlanStore:
     def _loaded(self) -> Dict[str, PlanHead]:
         """The heads, read from the store once; call it with the lock held."""
         if self._heads is None:
-            self._heads = {}
+            heads: Dict[str, PlanHead] = {}
             for key, value in self._kv.get_store_prefix(_PREFIX).items():
                 head = _parse_head(value) if key.endswith("/head") else None
                 if head is not None and key == _head_key(head.name):
-                    self._heads[head.name] = head
+                    heads[head.name] = head
+            self._heads = heads
         return self._heads
 
     def _generations(self, name: str) -> List[int]:

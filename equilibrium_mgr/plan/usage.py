@@ -8,18 +8,21 @@ their capacity if they were equally full.
 from __future__ import annotations
 
 from collections import defaultdict
-from math import inf
+from math import inf, sqrt
 from operator import truediv
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..runtime.time_slice import give_way, grouped, piecewise
-from ..snapshot.model import Pg, Pool, Snapshot, pg_number, pool_of
+from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, pool_of
+from ..snapshot.operator_weights import BY_CRUSH_WEIGHT
 from .model import ClassUsage, PgChange, PoolSpace, Room, Usage
 
 #: Pool id → OSD id → shards, each counted by its `shard_weight`.
 ShardCounts = Mapping[int, Mapping[int, float]]
 
-_HISTOGRAM_BINS = 10
+#: Standard deviations by which CRUSH may give an OSD more shards than its weight says, and the
+#: share that it has at most then: it is still held.
+_CHANCE, _MOST_SHARE = 2.5, 0.99
 #: What rounding may leave of a sum of weights.
 _NO_SHARD = 1e-9
 
@@ -137,18 +140,13 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
         mean = sum(u for u, _ in ratios) / len(ratios)
         variance = sum((u - mean) ** 2 for u, _ in ratios) / len(ratios)
         give_way()
-        bins = [0] * _HISTOGRAM_BINS
-        for u, _ in ratios:
-            # below 0 where a device reports less than what has just been moved off it
-            bins[max(0, min(_HISTOGRAM_BINS - 1, int(u * _HISTOGRAM_BINS)))] += 1
-        give_way()
         fullest = max([entry for entry in ratios if snapshot.osds[entry[1]].up] or ratios)
         usage[name] = ClassUsage(
             osds=len(ratios),
             size_bytes=sum(snapshot.osds[o].device_size for _, o in ratios),
             used_bytes=sum(snapshot.osds[o].device_bytes(used_bytes[o]) for _, o in ratios),
             max=fullest[0], min=ratios[0][0], mean=mean, stddev=variance ** 0.5,
-            fullest_osd=fullest[1], histogram=tuple(bins))
+            fullest_osd=fullest[1])
     return usage
 
 
@@ -166,7 +164,7 @@ def _pool_space(pool: Pool, shards: Mapping[int, float], free: _FreeBytes) -> Po
     return PoolSpace(pool_id=pool.id, stored_bytes=pool.stored_bytes,
                      free_bytes=(0 if limit is None
                                  else int(free[limit] / (shards[limit] * per_shard))),
-                     limiting_osd=limit, max_avail_bytes=pool.max_avail_bytes)
+                     limiting_osd=limit)
 
 
 def growth_bytes(snapshot: Snapshot, counts: ShardCounts) -> Mapping[int, float]:
@@ -206,8 +204,36 @@ def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
             if osd.id in takes and capacity[takes[osd.id]]}
 
 
+def with_chance(snapshot: Snapshot) -> Snapshot:
+    """The same cluster, OSDs held to what they have where chance has given them more than their
+    CRUSH weight says. CRUSH follows its weights by itself: where no other OSD is fuller by a
+    shard than it would be without that, nothing is won."""
+    raised: Dict[int, Osd] = {}
+    levels = share_utilizations(snapshot)
+    whole = grouped((snapshot.set_of(osd.id), osd) for osd in snapshot.osds.values()
+                    if levels and osd.share >= 1.0 and osd.unusable_reason() is None)
+    totals = {name: (max(osd.target_bytes / osd.size_bytes for osd in osds),
+                     sum(osd.target_bytes for osd in osds), sum(osd.size_bytes for osd in osds))
+              for name, osds in whole.items()}
+    for number, level in levels.items():
+        osd = snapshot.osds[number]
+        if osd.held_by != BY_CRUSH_WEIGHT or not osd.pg_shards:
+            continue
+        limit = level * osd.capacity_bytes + osd.spared_bytes
+        shard = osd.target_bytes / osd.pg_shards
+        if not limit < osd.target_bytes <= limit + _CHANCE * sqrt(limit * shard):
+            continue
+        highest, used, size = totals.get(snapshot.set_of(number), (inf, 0, 0))
+        if highest <= level + shard / osd.size_bytes:
+            own = osd.target_bytes / osd.size_bytes
+            share = min(_MOST_SHARE, own * size / max(1, used))
+            raised[number] = osd._replace(base_bytes=0, share=share)
+    return snapshot._replace(osds={**snapshot.osds, **raised}) if raised else snapshot
+
+
 def share_limits(snapshot: Snapshot) -> Dict[int, int]:
     """Held OSD → used bytes that no move of ours may take it beyond."""
+    snapshot = with_chance(snapshot)
     return {number: int(utilization * snapshot.osds[number].capacity_bytes)
             + snapshot.osds[number].spared_bytes
             for number, utilization in share_utilizations(snapshot).items()}

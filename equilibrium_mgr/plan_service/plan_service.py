@@ -1,5 +1,5 @@
-"""Background jobs: they make plans, which are kept, compare the aims of a plan, and compute what
-failures and changes lead to. Commands show the newest answer, or that it is being computed."""
+"""Background jobs: they make plans, which are kept, and compute what failures and changes
+lead to. Commands show the newest answer, or that it is being computed."""
 from __future__ import annotations
 
 import logging
@@ -7,19 +7,19 @@ import threading
 import time
 from functools import partial
 from typing import (
-    Any, Callable, Dict, Hashable, Mapping, NamedTuple, Optional, Tuple, TypeVar, Union)
+    Any, Callable, Dict, Hashable, Mapping, NamedTuple, Optional, TypeVar, Union)
 
 from ..gateway.gateway import Gateway, NotReady
 from ..plan.model import Plan, Usage, resting_on
-from ..plan.options import AIMS, PlanOptions
-from ..plan.store import MAX_PLANS, PlanHead, PlanStore
+from ..plan.options import PlanOptions
+from ..plan.store import MAX_PLANS, PlanStore
 from ..planner.bound.changed import ChangeFigures, change_figures
 from ..planner.planner import make_plan
 from ..planner.rule_repair import repair_plan
 from ..runtime.job_thread import JobRunner
 from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
-from ..what_if.change import Changes
+from ..what_if.change import Changes, with_pg_num
 from ..what_if.failure import (
     Failure, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
     worst_failures)
@@ -41,43 +41,6 @@ class PlanProgress:
         self.started_at = started_at   # seconds since the epoch
         self.aim = aim
         self.moves = 0                 # found so far
-
-
-PLANNING, READY, FAILED = "planning", "ready", "failed"
-#: Pools with a smaller ratio of all bytes are no data pools: their space is not what anybody lacks.
-DATA_POOL = 0.01
-
-
-class AimFigures(NamedTuple):
-    """The figures of a plan with one aim; None until it is ready."""
-
-    state: str
-    classes: Optional[Dict[str, float]] = None  # device class → highest utilization, a ratio
-    room_gain_bytes: Optional[int] = None       # how much more fits if all pools grow alike
-    data_pools_gain_bytes: Optional[int] = None  # growth of their free spaces, added up
-    bytes: Optional[int] = None
-    moves: Optional[int] = None
-    osdmap_epoch: Optional[int] = None
-    stop_reason: Optional[str] = None
-    failure: Optional[str] = None
-
-
-def figures_of(plan: Plan) -> AimFigures:
-    """The figures of a finished plan."""
-    stored = sum(space.stored_bytes for space in plan.after.pools.values())
-    return AimFigures(
-        READY, {name: usage.max for name, usage in plan.after.classes.items()},
-        plan.room_gained_bytes, sum(
-            space.free_bytes - plan.before.pools[name].free_bytes
-            for name, space in plan.after.pools.items() if space.stored_bytes >= DATA_POOL * stored
-        ), plan.bytes, len(plan.moves), plan.epoch, plan.stop_reason)
-
-
-class AimComparison(NamedTuple):
-    """The other aims of one kept plan, under the same limits."""
-
-    aims: Dict[str, AimFigures]
-    options_known: bool   # False: the plan's own limits are lost
 
 
 class FailureQuestion(NamedTuple):
@@ -111,7 +74,15 @@ class ChangeAnswer(NamedTuple):
     figures: ChangeFigures
 
 
-#: Answers that are kept, on failures, changes and aims, and those that are computed at most.
+class PgNumAnswer(NamedTuple):
+    """What balancing comes to with more PGs in a pool."""
+
+    epoch: int       # of the osdmap
+    made_at: float   # seconds since the epoch
+    after: Usage
+
+
+#: Answers that are kept, on failures and changes, and those that are computed at most.
 MAX_ANSWERS = 16
 #: Seconds for which an answer on a failure or a change serves at another epoch, and at its own:
 #: bytes change as well.
@@ -119,7 +90,8 @@ _OTHER_EPOCH_SECONDS, _SAME_EPOCH_SECONDS = 60.0, 600.0
 #: After so long the worst of the failure domains are those computed so far: plans wait for the job.
 _MOST_SECONDS = 10.0
 
-_Answer = TypeVar("_Answer")
+_Answered = Union[FailureAnswer, ChangeAnswer, PgNumAnswer]
+_Answer = TypeVar("_Answer", FailureAnswer, ChangeAnswer, PgNumAnswer)
 
 
 class PlanService:
@@ -137,18 +109,15 @@ class PlanService:
         self._clock = clock
         self._log = log
         self.planner: Planner = make_plan
-        self.plans_begun = 0   # since the mgr became active, those that compare aims included
+        self.plans_begun = 0   # since the mgr became active
         self._lock = threading.Lock()
         self._in_progress: Dict[str, PlanProgress] = {}   # by the plan's name
         #: by the plan's name, the newest last; the automatic one's stays until one is made
         self._failures: Dict[str, str] = {}
-        #: by the plan's name: what it was made with, for those of this process
-        self._options: Dict[str, Tuple[PlanHead, PlanOptions]] = {}
         #: by question, the newest last: the answer, a str that says why a job ended without one, or
         #: None while it is computed
         self._answers: Dict[Hashable, Any] = {}
         self.computed_failures = 0   # of the worst ones that a job computes
-        self.last_plan: Optional[Dict[str, Any]] = None   # JSON-ready figures, for `status`
         self._stopping = False
 
     def plans_in_progress(self) -> Dict[str, PlanProgress]:
@@ -162,15 +131,13 @@ class PlanService:
 
     def submit_named(self, name: str, options: PlanOptions, max_seconds: float) -> bool:
         """Starts to make a plan that is kept; False where one of that name is in progress."""
-        return self._submit(name, None, options, max_seconds, partial(self._keep, name, options))
+        return self._submit(name, None, options, max_seconds, partial(self._keep, name))
 
-    def _keep(self, name: str, options: PlanOptions, plan: Plan, job: PlanProgress) -> None:
+    def _keep(self, name: str, plan: Plan, job: PlanProgress) -> None:
         head = self._plan_store.put(name, plan, self._clock())
-        kept = self._plan_store.heads()
-        self._options = {one: made for one, made in {
-            **self._options, name: (head, options)}.items() if one in kept}
         # it may have been cancelled while it was written
-        if self._in_progress.get(name) is not job and kept.get(name) == head:
+        if self._in_progress.get(name) is not job and (
+                self._plan_store.heads().get(name) == head):
             self._plan_store.remove(name)
 
     def cancel(self, name: str) -> bool:
@@ -186,47 +153,12 @@ class PlanService:
         """Starts a plan for automatic balancing, which is handed to `done` and not kept."""
         return self._submit("", snapshot, options, max_seconds, lambda plan, _job: done(plan))
 
-    def compare(self, name: str, otherwise: PlanOptions,
-                max_seconds: float) -> Optional[AimComparison]:
-        """Figures of plans with the other aims, under the limits of a kept plan; None where no plan
-        has that name.
-
-        Figures that are missing are planned by jobs, at most `max_seconds` for each aim.
-        `otherwise` has the limits for a plan that another mgr has made.
-        """
-        head = self._plan_store.heads().get(name)
-        if head is None:
-            return None
-        made, known = self._options.get(name, (None, otherwise))
-        aims: Dict[str, AimFigures] = {}
-        for aim in AIMS:
-            if aim != head.aim:
-                options = (known if made == head else otherwise)._replace(aim=aim)
-                found = self._ask(
-                    (head.to_json(), aim), f"compare {name} with aim {aim}",
-                    partial(self._aim_figures, head, options, max_seconds), lambda _: True)
-                aims[aim] = (AimFigures(PLANNING) if found is None
-                             else AimFigures(FAILED, failure=found) if isinstance(found, str)
-                             else found)
-        return AimComparison(aims, made == head)
-
-    def _aim_figures(self, head: PlanHead, options: PlanOptions,
-                     max_seconds: float) -> Optional[AimFigures]:
-        """None where the plan that is compared is replaced or removed meanwhile."""
-        def is_wanted(_moves: int) -> bool:
-            return (head.name not in self._in_progress
-                    and self._plan_store.heads().get(head.name) == head)
-        if not is_wanted(0):
-            return None
-        figures = figures_of(self._make(self._settled(None), options, max_seconds, is_wanted))
-        return figures if is_wanted(0) else None
-
     def failure(self, question: FailureQuestion) -> Union[FailureAnswer, str, None]:
         """What follows from a failure; None while a job computes it, which this starts; or why that
         failed, which is told once."""
         name = question.failure.name if question.failure is not None else "the worst"
         return self._ask(question, f"failure of {name}",
-                         partial(self._failure_answer, question), self._serves)
+                         partial(self._failure_answer, question))
 
     def known_failure(self, question: FailureQuestion) -> Optional[FailureAnswer]:
         """What follows from a failure, where `failure` would answer at once. Starts nothing, as a
@@ -238,14 +170,27 @@ class PlanService:
     def changes(self, changes: Changes, snapshot: Snapshot) -> Union[ChangeAnswer, str, None]:
         """As `failure`, of changes to the cluster of a snapshot: no look is taken for it."""
         return self._ask(changes, "what changes lead to",
-                         partial(self._change_answer, changes, snapshot), self._serves)
+                         partial(self._change_answer, changes, snapshot))
 
     def _change_answer(self, changes: Changes, snapshot: Snapshot) -> ChangeAnswer:
         with giving_way(self._limited(_MOST_SECONDS, lambda _: True)):
             return ChangeAnswer(snapshot.epoch, self._clock(), snapshot.taken_at,
                                 change_figures(snapshot, changes))
 
-    def _serves(self, answer: Union[FailureAnswer, ChangeAnswer]) -> bool:
+    def pg_num(self, snapshot: Snapshot, options: PlanOptions, pool_id: int,
+               pg_num: int) -> Optional[Usage]:
+        """Plans with more PGs in a pool; None while a job makes the plan, which this starts."""
+        answer = self._ask(("pg_num", pool_id, pg_num), f"pg_num {pg_num} of pool {pool_id}",
+                           partial(self._pg_num_answer, snapshot, options, pool_id, pg_num))
+        return answer.after if isinstance(answer, PgNumAnswer) else None
+
+    def _pg_num_answer(self, snapshot: Snapshot, options: PlanOptions, pool_id: int,
+                       pg_num: int) -> PgNumAnswer:
+        plan = self._make(with_pg_num(snapshot, pool_id, pg_num), options, _MOST_SECONDS,
+                          lambda _: True)
+        return PgNumAnswer(snapshot.epoch, self._clock(), plan.after)
+
+    def _serves(self, answer: _Answered) -> bool:
         return self._clock() - answer.made_at < (
             _SAME_EPOCH_SECONDS if answer.epoch == self._gateway.epoch()
             else _OTHER_EPOCH_SECONDS)
@@ -271,15 +216,14 @@ class PlanService:
                                    for states in snapshot.pool_states.values()),
                 usage_of(placed), recovery, worst)
 
-    def _ask(self, question: Hashable, name: str, compute: Callable[[], Optional[_Answer]],
-             serves: Callable[[_Answer], bool]) -> Union[_Answer, str, None]:
-        """The kept answer, where that `serves` still; None while a job computes it, which this
-        starts; or why that failed, which is told once. `name`: of the job, for the log. `compute`
-        returns None where the answer is not wanted any more."""
+    def _ask(self, question: Hashable, name: str,
+             compute: Callable[[], _Answer]) -> Union[_Answer, str, None]:
+        """The kept answer, where that serves still; None while a job computes it, which this
+        starts; or why that failed, which is told once. `name`: of the job, for the log."""
         with self._lock:
             known = self._answers.get(question)
             is_new = question not in self._answers or not (
-                known is None or isinstance(known, str) or serves(known))
+                known is None or isinstance(known, str) or self._serves(known))
             if is_new and list(self._answers.values()).count(None) >= MAX_ANSWERS:
                 return f"{MAX_ANSWERS} others wait"   # each holds a snapshot
             if is_new:
@@ -293,8 +237,8 @@ class PlanService:
                 del self._answers[question]
             return known
 
-    def _answer(self, question: Hashable, compute: Callable[[], Optional[_Answer]]) -> None:
-        found: Union[_Answer, str, None] = None
+    def _answer(self, question: Hashable, compute: Callable[[], _Answer]) -> None:
+        found: Union[_Answer, str]
         try:
             found = compute()
         except Exception as error:
@@ -302,7 +246,7 @@ class PlanService:
             found = f"{type(error).__name__}: {error}"
         with self._lock:
             self._answers.pop(question, None)
-            if found is not None and not self._stopping:
+            if not self._stopping:
                 self._answers[question] = found
             for oldest in [one for one, known in self._answers.items() if known is not None][
                     :-MAX_ANSWERS]:
@@ -332,11 +276,6 @@ class PlanService:
                     if self._advance(job, len(plan.moves)):
                         if not self._stopping:
                             done(plan, job)
-                        self.last_plan = {
-                            "plan": name or "automatic", "made_at": self._clock(),
-                            "osdmap_epoch": plan.epoch, "moves": len(plan.moves),
-                            "bytes": plan.bytes, "gained_bytes": plan.gained_bytes,
-                            "stop_reason": plan.stop_reason, "aim": plan.aim}
                         self._log.info("made plan %s: %d moves, %d bytes, %s",
                                        name or "(automatic)", len(plan.moves), plan.bytes,
                                        plan.stop_reason)

@@ -13,13 +13,15 @@ from collections import Counter
 from functools import partial
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..plan.fixed_bytes import without_fixed_bytes
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
 from ..plan.options import PlanOptions
 from ..plan.usage import bytes_beyond_share, usage_before_and_after
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
-from .bound.lower_bound import UtilizationBounds, utilization_bounds
+from .bound.demand import movable_bytes
+from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
 from .limited_search import SAME_BYTES, LimitedSearch, limited_placement
 from .move_order import (
     Change, ChangeGroup, apply, draining, order_changes, take_back, wanted_changes)
@@ -46,16 +48,18 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """
     if not options.respect_weights:
         snapshot = without_shares(snapshot)
-    bounds = utilization_bounds(snapshot, frozenset() if options.pool_ids is None
-                                else frozenset(snapshot.pools) - options.pool_ids)
-    placement, groups, finished = multi_start_search(snapshot, options, bounds)
+    leveled = without_fixed_bytes(snapshot)
+    bounds = leveled_bounds(leveled, movable_bytes(snapshot, frozenset() if options.pool_ids is None
+                                                   else frozenset(snapshot.pools)
+                                                   - options.pool_ids))
+    placement, groups, finished = multi_start_search(leveled, options, bounds)
     if options.least_gain > 0.0 and finished:
         groups = drift_changes(placement, groups, bounds, options)
     stop_reason, kept = _within_limits(groups, options)
     beginning = [change for group in kept for change in group]
     # what is to leave goes first, whatever else would gain more
     if len(kept) < len(groups) and not draining(placement, beginning):
-        limited = limited_placement(snapshot, options, bounds, beginning)
+        limited = limited_placement(leveled, options, bounds, beginning)
         if limited is not None:
             placement = limited
             kept = _within_limits(order_changes(limited, wanted_changes(limited)), options)[1]
@@ -65,7 +69,8 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
             wanted = tuple([osds[i] for i in placement.up[change.pg]])
             changes.add(placement.pgs[change.pg], wanted,
                         [(osds[a], osds[b]) for a, b in change.moves])
-    return changes.plan(stop_reason if finished else INTERRUPTED, options, bounds)._replace(
+    return changes.plan(stop_reason if finished else INTERRUPTED, options,
+                        of_sizes(bounds, leveled, snapshot))._replace(
         stuck=stuck_shards(placement, options), kind=DRAIN if options.drain_only else BALANCE)
 
 
@@ -139,10 +144,12 @@ class PlannedChanges:
         """The plan of these changes, to balance."""
         snapshot = self._snapshot
         before, after = usage_before_and_after(snapshot, self.used, self.changes)
+        # beside unequal fixed bytes the bound is what is aimed at: a plan can end below it
+        highest = {name: min(bound, after.classes[name].max) if name in after.classes else bound
+                   for name, bound in bounds.highest.items()}
         return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(self.moves),
                     changes=tuple(self.changes), before=before, after=after,
-                    skipped=skipped(snapshot), min_compat_client=snapshot.min_compat_client,
-                    aim=options.aim, bounds=bounds.highest)
+                    skipped=skipped(snapshot), aim=options.aim, bounds=highest)
 
 
 def skipped(snapshot: Snapshot) -> Dict[str, int]:

@@ -53,7 +53,7 @@ def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Le
     rules = [pool.rule]
     if options.rule_id is not None:
         rules.append(PlacementRule(snapshot.crush, snapshot.crush.rules[options.rule_id],
-                                   pool.size, pool.erasure))
+                                   pool.size, pool.positional))
     domains = [block.domains for rule in rules for block in rule.blocks]
     taken = [rule.osds() for rule in rules]
     return _Legal(rules, {osd: tuple([domain.bucket_of.get(osd) for domain in chain(*domains)])

@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import re
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..gateway.gateway import NotReady
@@ -14,6 +15,11 @@ from ..runtime.formatting import WIDTH, plural
 
 
 FORMATS = ("plain", "json", "json-pretty")
+
+#: All but the end of a line.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_EMPTY_LINE = re.compile(r"\n(?=\n)")
+_LONGEST = 1000   # characters of the sentence of an error
 
 CommandResult = Tuple[int, str, str]
 
@@ -38,22 +44,33 @@ def run_command(command: Callable[[], CommandAnswer], output_format: str,
                 log: logging.Logger) -> CommandResult:
     """Runs a command; returns (0 or a negative errno, output, one sentence for stderr)."""
     if output_format not in FORMATS:
-        return (-errno.EINVAL, "", f"format '{output_format}' is not supported; use one of"
-                f" {', '.join(FORMATS)}")
+        return -errno.EINVAL, "", _sentence(
+            f"format '{output_format}' is not supported; use one of {', '.join(FORMATS)}")
     try:
         answer = command()
-        text = answer.plain if output_format == "plain" else json.dumps(
+        text = _screen(answer.plain) if output_format == "plain" else json.dumps(
             answer.data, sort_keys=True, indent=4 if output_format == "json-pretty" else None)
         return 0, text + "\n" if text else "", ""
     except CommandError as error:
-        return error.errno, "", " ".join(error.sentence.split())
+        return error.errno, "", _sentence(error.sentence)
     except NotReady as not_ready:
-        return -errno.EAGAIN, "", " ".join(f"{not_ready}; try again".split())
+        return -errno.EAGAIN, "", _sentence(f"{not_ready}; try again")
     except Exception as error:
         log.exception("a command failed")
-        found = " ".join(f"{type(error).__name__}: {error}".split())
-        return (-errno.EINVAL, "",
-                f"equilibrium failed to answer ({found}); the mgr log has more")
+        return -errno.EINVAL, "", _sentence(
+            f"equilibrium failed to answer ({type(error).__name__}: {error}); the mgr log has more")
+
+
+def _screen(text: str) -> str:
+    """The text without control characters, which names of pools may have. An empty line has one
+    space: Ceph drops empty lines of an answer."""
+    return _EMPTY_LINE.sub("\n ", _CONTROL.sub("?", text))
+
+
+def _sentence(text: str) -> str:
+    """The text in one line, and cut where somebody has given an endless name."""
+    line = _CONTROL.sub("?", " ".join(text.split()))
+    return line if len(line) < _LONGEST else f"{line[:_LONGEST // 2]} ... {line[-_LONGEST // 4:]}"
 
 
 Row = Dict[str, Any]   # JSON-ready, one a line

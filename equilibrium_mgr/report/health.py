@@ -13,8 +13,10 @@ from ..execution.outcomes import recent
 from ..execution.size_check import sentence
 from ..observation.cluster_view import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, plural
+from ..runtime.time_slice import grouped
 from ..settings import BadOption
 from ..snapshot import reason_codes as codes
+from .explain.advice import room_clauses
 
 #: Seconds after which an idle state above the bound is reported.
 STUCK_SECONDS = 3600.0
@@ -38,9 +40,9 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
     """
     checks: Dict[str, Check] = {}
 
-    def warn(code: str, summary: str, count: int, lines: List[str], cure: str) -> None:
+    def warn(code: str, summary: str, count: int, lines: List[str], *cure: str) -> None:
         checks[code] = {"severity": "warning", "summary": summary, "count": count,
-                        "detail": lines[:_MOST_LINES - 1] + [cure]}
+                        "detail": [*lines[:_MOST_LINES - 1], *cure]}
     if failure:
         warn("MGR_EQUILIBRIUM_ERROR", "equilibrium failed and will try again", 1, [failure],
              "nothing, unless it lasts: the mgr log has more, 'ceph mgr fail' starts afresh")
@@ -53,15 +55,14 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
         names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
         warn("MGR_EQUILIBRIUM_MISPREDICTED",
              f"shards of {plural(len(stopped), 'pool')} took more than was"
-             " predicted; they are not moved any more", len(stopped),
+             " predicted; few of them are moved now, or none", len(stopped),
              [sentence(why, names.get(pool, str(pool))) for pool, why in sorted(stopped.items())],
              codes.action(codes.MISPREDICTED, {}))
-    rejected: Dict[bool, Dict[str, List[str]]] = {}   # whether withheld → reason → PGs
-    for pgid, item in recent(status.rejected, now).items() if (
-            active or status.progress is not None) else ():
-        rejected.setdefault(bool(item.withheld_by), {}).setdefault(item.reason, []).append(pgid)
-    for is_withheld, found in rejected.items():
-        count = sum(map(len, found.values()))
+    is_told = active or status.progress is not None
+    rejected = grouped((bool(item.withheld_by), (item.reason, pgid))
+                       for pgid, item in recent(status.rejected, now).items() if is_told)
+    for is_withheld, items in rejected.items():
+        count, found = len(items), grouped(items)
         code, what, cause = (
             ("MGR_EQUILIBRIUM_WITHHELD",
              "withheld by OSDs that have too many PGs, and taken back", codes.PG_COUNT)
@@ -74,10 +75,11 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              codes.action(cause, {"withholds": next((
                  osd for item in status.rejected.values() for osd, _ in item.withheld_by), None)}))
     if status.withheld:
+        back = checks.get("MGR_EQUILIBRIUM_WITHHELD", {"count": 0, "detail": []})   # others
         warn("MGR_EQUILIBRIUM_WITHHELD", f"{plural(len(status.withheld), 'PG')} inactive, withheld"
-             " by OSDs that have too many PGs", len(status.withheld),
-             [why for why, _ in status.withheld.values()],
-             "run " + named([f"'{one}'" for _, one in status.withheld.values()], _MOST_LINES))
+             " by OSDs that have too many PGs", len(status.withheld) + back["count"],
+             [*[why for why, _ in status.withheld.values()], *back["detail"]],
+             "run:", *[f"  {command}" for _, command in status.withheld.values()])
     if not (active or status.progress is not None or status.drains.drains.is_running):
         return checks   # nothing is to be moved
     if status.builtin_active:
@@ -89,6 +91,12 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              f"{plural(pgs, 'PG')} cannot move because an OSD is too full", pgs,
              [entry.sentence() for entry in view.too_full],
              "'ceph equilibrium status' shows which moves wait, and what helps")
+    will_not_fit = [] if view is None else view.will_not_fit()
+    if will_not_fit:
+        warn("MGR_EQUILIBRIUM_WILL_NOT_FIT",
+             f"{plural(len(will_not_fit), 'OSD')} will be too full with what comes",
+             len(will_not_fit), room_clauses([one._asdict() for one in will_not_fit]),
+             cure or "'ceph equilibrium status' tells what makes room")
     osds = {} if view is None else view.snapshot.osds
     old = [osd for osd in sorted(silent_osds)
            if osd in osds and osds[osd].up and osds[osd].is_in]

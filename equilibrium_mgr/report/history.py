@@ -80,10 +80,7 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dic
             for name in sorted(set().union(*maxima.values()))],
         "measured": None if outcome else measured if measured in (
             ARRIVED, INTERRUPTED) else UNKNOWN,
-        "measured_at": _number(entry, "measured_at"),
-        # not told any more: what clients write until it is measured is no error of a plan
-        "error_mean": None, "error_max": None, "error_max_osd": None, "error_osds": [],
-        "error_left_out_osds": None}
+        "measured_at": _number(entry, "measured_at")}
 
 
 def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Set
 
-from ..control.journal import OUTCOMES, Totals
+from ..control.journal import Totals
 from ..control.status import BalancerStatus
 from ..observation.cluster_view import BACKFILL, RECOVERY, STATES, ClusterView
 from ..observation.movements import ORIGINS
@@ -20,6 +20,15 @@ GAUGE, COUNTER = "gauge", "counter"
 PREFIX = "ceph_equilibrium_"
 
 
+class _Unseen:
+    """In place of a view before the first look: nothing is known, and nothing is shown."""
+
+    classes_now: Mapping[str, Any] = {}
+    bounds: Mapping[str, float] = {}
+    movements = too_full = ()
+    statistics_at = misplaced_ratio = max_misplaced_ratio = client_latency = None
+
+
 def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float, active: bool,
                    view: Optional[ClusterView], last_round_at: Optional[float]) -> CommandAnswer:
     """All families, those without a sample among them, in the order of the handbook: in the text
@@ -28,19 +37,19 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
     `totals`: None before a new mgr has read them. `now`, `last_round_at`: seconds since the epoch.
     `active`: the option. `view`: with figures of now; None before the first observation.
     """
-    classes, bounds = (view.classes_now, view.bounds) if view is not None else ({}, {})
-    reported_at = view.statistics_at if view is not None else None
+    seen: Any = _Unseen if view is None else view
+    classes, bounds, reported_at = seen.classes_now, seen.bounds, seen.statistics_at
     moving: Counter[str] = Counter()
     left: Counter[str] = Counter()
     waiting: Counter[str] = Counter()
     for group in status.waiting:
         waiting[group.code] += group.shards
-    for movement in view.movements if view is not None else ():
+    for movement in seen.movements:
         moving[movement.origin] += 1
         left[movement.origin] += movement.left_bytes
     origins = ORIGINS if view is not None else ()
     held: Dict[str, Set[str]] = {} if view is None else {BACKFILL: set(), RECOVERY: set()}
-    for entry in view.too_full if view is not None else ():
+    for entry in seen.too_full:
         held[entry.state].update(entry.pgids)   # one PG may wait for several OSDs
     # what is left on OSDs that are down nobody knows
     drains, names = status.drains, status.drains.drains.names
@@ -71,9 +80,9 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
         single("last_round_timestamp_seconds", "When the last round ended that did not fail.",
                last_round_at),
         single("misplaced_ratio", "Misplaced object copies, as a ratio of all.",
-               view.misplaced_ratio if view is not None else None),
+               seen.misplaced_ratio),
         single("misplaced_limit_ratio", "Misplaced ratio above which nothing is sent.",
-               view.max_misplaced_ratio if view is not None else None),
+               seen.max_misplaced_ratio),
         labelled("waiting_shards", "Shards of the plan that have not been sent, by what they wait"
                  " for.", "reason", dict(waiting)),
         labelled("moving_shards", "Shards in flight, by who moves them.", "origin",
@@ -82,8 +91,8 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
                  " moves them.", "origin", {origin: left[origin] for origin in origins}),
         labelled("client_op_seconds", "Seconds that an op of clients takes at the OSDs of"
                  " equilibrium's moves, in the last minutes and before these moves.", "period",
-                 {} if view is None or view.client_latency is None else {
-                     "recent": view.client_latency.recent, "before": view.client_latency.before}),
+                 {} if seen.client_latency is None else {
+                     "recent": seen.client_latency.recent, "before": seen.client_latency.before}),
         labelled("toofull_pgs", "PGs that cannot move as an OSD is too full for them, by their"
                  " state.", "state", {state: len(pgids) for state, pgids in held.items()}),
         single("remaining_seconds", "Estimated seconds until the plan under way is done.",
@@ -91,10 +100,8 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
         single("drained_osds", "OSDs that an operator wants emptied.", len(names)),
         single("drain_shards", "Shards that are left on OSDs that an operator wants emptied.",
                shards if is_known else None),
-        single("drain_bytes", "Bytes of these shards.",
-               sum(one.bytes for one in drained) if is_known else None),
         single("drain_stuck_shards", "Of these shards, those that have no other place.",
-               min(shards, sum(one.shards for one in drains.held)) if is_known else None),
+               min(shards, sum(one.shards for one in drains.stuck)) if is_known else None),
         single("drain_safe_to_stop", "1 where all OSDs that were to be emptied may be stopped, 0"
                " where not; absent while that is not known.",
                None if not safe or None in safe and False not in safe else int(all(safe))),
@@ -104,17 +111,12 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
                  " OSD is full, now. Pools share OSDs: these do not add up.", "pool_id",
                  {str(pool.pool_id): pool.free_bytes for pool in (
                      usage.pools.values() if usage is not None else ())}),
-        single("upmap_items", "Pairs of upmap items in the osdmap, whoever set them.",
-               sum(map(len, view.snapshot.upmap_items.values())) if view is not None else None),
         single("rejected_upmaps", "PGs whose upmap items the monitor did not keep, and that are"
                " left alone for that.", len(status.rejected)),
         single("moved_bytes_total", "Bytes of shards whose moves the monitors have accepted.",
                totals.bytes if totals is not None else None, COUNTER),
         single("moves_total", "Shard moves that the monitors have accepted.",
                totals.moves if totals is not None else None, COUNTER),
-        labelled("episodes_total", "Episodes of balancing that have ended, by outcome.", "outcome",
-                 {} if totals is None else {outcome: totals.episodes.get(outcome, 0)
-                                            for outcome in OUTCOMES}, COUNTER),
         labelled("info", "The version of equilibrium.", "version", {VERSION: 1})]
     return CommandAnswer({"metrics": families}, exposition(families))
 

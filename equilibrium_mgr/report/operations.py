@@ -15,7 +15,8 @@ from ..freeze.freeze import Freeze
 from ..observation.cluster_view import BLOCKED, WAITING
 from ..plan.model import CANCEL, StuckShards
 from ..runtime.formatting import (
-    format_bytes, format_duration, format_percent, format_time, named, plural, wrap)
+    PINS, format_bytes, format_duration, format_percent, format_time, named, pasted,
+    plural, wrap)
 from ..runtime.time_slice import grouped
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
@@ -46,8 +47,8 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
                 "code": one.code, "shards": one.shards, "bytes": one.bytes,
                 "example_pg": one.example, "reason": codes.REASONS[one.code].stuck,
                 "action": stuck_action(one, settings)}
-                for one in status.held if one.osd == osd],
-            "cooling_shards": 0 if is_empty else status.cooling(osd), "safe_to_stop": safe,
+                for one in status.stuck if one.osd == osd],
+            "safe_to_stop": safe,
             "purge_moves_data": osd in weighted if safe else None})
     left = sum(row["bytes"] or 0 for row in rows)
     progress, blocked = loop.progress, is_blocked(loop)
@@ -73,14 +74,17 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
 
 def is_blocked(status: BalancerStatus) -> bool:
     """True where nothing that drains is sent for now, for a reason that the state has."""
-    return status.drains.drains.is_running and status.state in (BLOCKED, WAITING) and (
-        status.reason_code != codes.COOLDOWN)
+    return status.drains.drains.is_running and status.state in (BLOCKED, WAITING)
 
 
 def stuck_action(one: StuckShards, settings: Settings) -> str:
     """What lets the shards leave."""
     return codes.action(one.code, {"osd": one.osd, "option": excluding_option(settings)
                              if one.code == codes.OSD_EXCLUDED else None})
+
+
+_PURGE = ("'ceph osd purge' takes the CRUSH weight away as well, and Ceph then moves data of other"
+          " OSDs again. These commands let it move nothing:")
 
 
 def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
@@ -112,12 +116,11 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
     plan = data["waits_for_plan"]
     lines += wrap("", f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
                   " stops that", 0) if plan is not None else ()
-    lines += wrap("", status.cooling_sentence, 0) if status.cooling_sentence else ()
-    commands = [f"  ceph osd crush reweight osd.{row['osd']} 0" for row in rows
-                if row["purge_moves_data"]]
-    lines += [*wrap("", "'ceph osd purge' takes the CRUSH weight away as well, which moves data"
-                    " again. For a purge that moves nothing run these at first, and wait until it"
-                    " is safe to stop here again:", 0), *commands] if commands else []
+    weights = [f"ceph osd crush reweight osd.{row['osd']} 0" for row in rows
+               if row["purge_moves_data"]]
+    if weights:
+        lines += [*wrap("", _PURGE, 0), *pasted([
+            "ceph osd set norebalance", *weights, *PINS, "ceph osd unset norebalance"])]
     by_code = grouped((one["code"], one) for row in rows for one in row["stuck"])
     for _, found in sorted(by_code.items()):
         shards, size = (sum(one[key] for one in found) for key in ("shards", "bytes"))
@@ -139,7 +142,7 @@ def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> 
     if shards:
         text = (f"{status.named}: {plural(shards, 'shard')},"
                 f" {format_bytes(sum(one.bytes for one in left))} left")
-        stuck = min(shards, sum(one.shards for one in status.held))
+        stuck = min(shards, sum(one.shards for one in status.stuck))
         text += f", of which {stuck} cannot leave" if stuck else ""
         text += f"; {status.down_sentence}" if status.down else ""
         return text + (f", about {format_duration(eta_seconds)}" if eta_seconds else "")
@@ -158,7 +161,6 @@ def drains_json(status: DrainStatus) -> Dict[str, Any]:
             "bytes": sum(one.bytes for one in status.remaining.values()),
             "safe_to_stop": bool(status.drains.names) and all(
                 status.is_safe(osd) for osd in status.drains.names),
-            "stuck_shards": sum(one.shards for one in status.held),
             "sentence": "" if not status.drains.names else (
                 f"{status.named}: paused by 'ceph equilibrium off'" if status.drains.is_paused
                 else drain_sentence(status))}
@@ -190,7 +192,7 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
     data: Dict[str, Any] = {
         "plan": name,
         "state": "dry-run" if dry_run else "executing" if name else "completed",
-        "automatic_goes_on": goes_on, "drained_again_osds": again,
+        "drained_again_osds": again,
         "osdmap_epoch": snapshot.epoch, "remapped_pgs": found.remapped_pgs,
         "pinned_pgs": len(changes), "shards": found.shards, "bytes": found.bytes,
         "misplaced_ratio": found.copies / copies,
@@ -275,7 +277,7 @@ def report_undo(kind: str, title: str, name: Optional[str], stopped: Optional[st
         "stopped_plan": stopped, "pgs": len(plan.changes), "shards": len(plan.moves),
         "bytes": plan.bytes, "not_begun_pgs": result.not_begun,
         "under_way_pgs": result.under_way, "classes": classes, "unknown": unknown,
-        "osdmap_epoch": snapshot.epoch, "age_seconds": round(age_seconds, 3),
+        "osdmap_epoch": snapshot.epoch, "age_seconds": age_seconds,
         "not_restored": [{"pgid": pgid, "reason": reason, "osd": reason.osd,
                           "action": _command([reason], drains.names) or None}
                          for pgid, reason in result.not_restored]},

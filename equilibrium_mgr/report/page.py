@@ -157,7 +157,7 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
              *_moves(plan, name, to_make)]
     text = _PAGE.substitute(title=escaped(title), body="\n".join(parts))
     return CommandAnswer({
-        "plan": name or None, "plan_osdmap_epoch": plan.epoch if plan is not None else None,
+        "plan": name or None,
         "outdated": evaluation.get("is_outdated"), "osdmap_epoch": epoch,
         "fsid": fsid, "ceph_version": ceph_version, "version": VERSION,
         "created_at": now, "verdict": [said], "warnings": warned,

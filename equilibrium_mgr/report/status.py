@@ -4,27 +4,29 @@ and a table.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional
+from functools import partial
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
 from ..control.status import BalancerStatus
-from ..execution.guards import changing_pg_nums
-from ..execution.outcomes import LIFTED_BY, RETRY_SECONDS
+from ..execution.guards import changing_pg_nums, full_osds
+from ..execution.outcomes import held
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
-from ..observation.movements import MovingTotals, states_text
+from ..observation.movements import MovingTotals, slow_osds, states_text
 from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import (
-    format_bytes, format_duration, format_local, format_percent, format_time, named, plural, wrap)
+    format_bytes, format_deadline, format_duration, format_local, format_percent, format_time,
+    named, plural, wrap)
 from ..runtime.time_slice import grouped
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .answer import CommandAnswer, render_table
 from .cluster.cluster_tables import class_rows, class_table
-from .explain.advice import find_outage, state_action, unused_hosts
+from .explain.advice import find_outage, room_clauses, state_action, unused_hosts
 from .operations import drains_json
 
 
@@ -46,8 +48,11 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         lines.extend(wrap(label, text) if text else [])
     execution, outage, unusable = data["execution"], data["outage"], len(data["stale_osds"])
     helps = "" if data["action"] in (None, codes.NOTHING) else str(data["action"])
-    if outage is not None:
-        say("cluster:", outage["sentence"])
+    broken = [outage["sentence"]] if outage is not None else []
+    broken += room_clauses(data["will_not_fit"])
+    broken += [one["sentence"] for one in data["slow_osds"][:_NAMED]]
+    if broken:
+        say("cluster:", "; ".join(broken))
         say("do:", helps)
     say("automatic:", _automatic(data, settings))
     text, since, age = str(data["state"]), data["since_at"], data["statistics_age_seconds"]
@@ -63,7 +68,8 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             and data["reason_code"] in (codes.SWITCHED_OFF, codes.MOVING)
             and not data["mispredicted"]):
         say("why:", str(data["reason"]))
-    say("do:", helps if outage is None else "")
+    if not broken:
+        say("do:", helps)
     for host in data["unused_hosts"]:
         say("unused:", host["sentence"])
     drains = data["drains"]
@@ -75,9 +81,9 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     shards, others = moving["shards"] or 0, moving["other_shards"] or 0
     if shards or others:
         say("moving:", f"{plural(shards, 'shard')}, {format_bytes(moving['bytes'])}"
-            f"{states_text(moving['states'])}; {others} not ours" + (
-                f", {format_bytes(moving['other_bytes'])}{states_text(moving['other_states'])}"
-                if others else ""))
+            f"{states_text(moving['states'])}" + (
+                f"; {others} not ours, {format_bytes(moving['other_bytes'])}"
+                f"{states_text(moving['other_states'])}" if others else ""))
     latency = data["client_latency"] or {"recent_seconds": None}
     if latency["recent_seconds"] is not None:
         recent, before = latency["recent_seconds"], latency["before_seconds"]
@@ -98,7 +104,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         for osd in limits["urgent_osds"][:1]:
             more = len(limits["urgent_osds"]) - 1
             text += (f"; urgent limit {format_percent(limits['urgent_misplaced_ratio'])}% for what"
-                     f" leaves osd.{osd}{f' and {more} more' if more else ''}, above backfillfull")
+                     f" leaves osd.{osd}{f' and {more} more' if more else ''}, too full or soon so")
         say("misplaced:", f"{text})")
     say("planning:", "; ".join(
         f"{plan['plan']}, {plural(plan['moves'], 'shard')} so far,"
@@ -124,9 +130,8 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("bad option:", f"{bad['name']} is {bad['bad']}")
     for group in data["rejected"]:
         say("rejected:", f"{plural(len(group['pgids']), 'PG')}, {group['reason']}"
-            f" ({named(group['pgids'], _NAMED)}); " + (
-                f"tried again after {RETRY_SECONDS / 60:.0f} minutes" if group["is_refused"]
-                else "for a day" if group["is_withheld"] else f"until {LIFTED_BY}"))
+            f" ({named(group['pgids'], _NAMED)}); tried again by"
+            f" {format_deadline(group['until_at'])}")
     if data["builtin_balancer_active"]:
         say("built-in:", "the built-in balancer is active")
     return "\n".join(lines + (
@@ -139,10 +144,10 @@ def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
     round."""
     rows, moving, progress = data["classes"], data["moving"], data["progress"] or {}
     fullest, use, bound = "-", None, None
-    for row in sorted(rows, key=lambda row: row["max_utilization"] - (
-            row["bound_utilization"] or row["max_utilization"])):   # the farthest above it last
-        use, bound = row["max_utilization"], row["bound_utilization"]
-        fullest = f"osd.{row['fullest_osd']}"
+    if rows:
+        first = max(rows, key=partial(_urgency, nearfull=data["limits"]["nearfull_ratio"]))
+        use, bound = first["max_utilization"], first["bound_utilization"]
+        fullest = f"osd.{first['fullest_osd']}"
     found = ["outage"] * (data["outage"] is not None) + [
         code.replace("MGR_EQUILIBRIUM_", "") for code in raised or ()]
     health = "-" if raised is None and not found else named(found[:1], 1) or "ok"
@@ -153,6 +158,16 @@ def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
         "waiting", str(sum(group["shards"] for group in data["waiting"])),
         "left", format_duration(progress.get("eta_seconds")) or "-",
         "health", health + (f"+{len(found) - 1}" if len(found) > 1 else "")])
+
+
+def _urgency(row: Data, nearfull: float) -> Tuple[float, float]:
+    """Sorts classes: the nearest to full last where an OSD is or will be above nearfull_ratio, else
+    the one farthest above its bound."""
+    use = row["max_utilization"]
+    most = max(use, row["soon_max_utilization"] or 0.0)
+    if most < nearfull:
+        most = 0.0
+    return most, use - (row["bound_utilization"] or use)
 
 
 def _automatic(data: Data, settings: Settings) -> str:
@@ -194,9 +209,7 @@ def _progress_line(data: Data) -> str:
     text += f", {format_bytes(progress['bytes_per_second'])}/s" if (
         progress["bytes_per_second"]) else ""
     if progress["eta_seconds"] is not None:
-        least, most = (format_duration(progress[key])
-                       for key in ("eta_least_seconds", "eta_most_seconds"))
-        text += f", {least if least == most else f'{least} to {most}'} left"
+        text += f", about {format_duration(progress['eta_seconds'])} left"
         text += f" (longest: osd.{progress['eta_osd']})" if (
             progress["eta_osd"] is not None) else ""
     elif done != total:
@@ -239,35 +252,33 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     `look_started`: a newer view is on its way.
     """
     view = view if view is not None else status.view
-    snapshot = None if view is None else view.snapshot
-    classes = [] if view is None else class_rows(view, None if status.progress is None else (
-        view.planned(status.wanted).used))
-    names = {} if snapshot is None else {p.id: p.name for p in snapshot.pools.values()}
-    rejected = grouped((item.reason, pgid) for pgid, item in sorted(status.rejected.items()))
-    urgent = [] if snapshot is None or view is None or (
-        settings.urgent_misplaced_ratio <= view.max_misplaced_ratio) else sorted(
-            osd.id for osd in snapshot.osds.values() if osd.reaches(snapshot.backfillfull_ratio))
+    seen = _UNSEEN if view is None else _json_of_view(view, status, settings, now)
+    names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
+    alone = held(status.rejected, now)
+    rejected = grouped((item.reason, pgid) for pgid, item in sorted(alone.items()))
     outage, open_now = find_outage(status, view), is_open(settings, now)
     data: Dict[str, Any] = {
         "active": settings.active, "state": status.state, "since_at": status.since_at,
         "reason_code": status.reason_code,
         "action": (state_action(status, view, settings, now) if outage is None
                    else outage["action"]),
-        "waiting": [group.to_json() for group in status.waiting], "classes": classes,
+        "waiting": [group.to_json() for group in status.waiting],
         "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
                       "seconds": max(0.0, now - p.started_at)}
                      for p in plan_service.plans_in_progress().values()],
-        "last_plan": plan_service.last_plan, "last_execution": status.last_execution,
+        "last_execution": status.last_execution,
         "episode": status.episode,
         "rejected": [{"reason": reason, "pgids": pgids,
-                      "is_refused": status.rejected[pgids[0]].is_refused,
-                      "is_withheld": bool(status.rejected[pgids[0]].withheld_by)}
+                      "until_at": max(alone[pgid].until for pgid in pgids),
+                      "is_refused": alone[pgids[0]].is_refused,
+                      "is_withheld": bool(alone[pgids[0]].withheld_by)}
                      for reason, pgids in sorted(
                          rejected.items(), key=lambda group: (-len(group[1]), group[0]))],
         "mispredicted": [{
             "pool_id": pool, "pool": names.get(pool, str(pool)), "osd": found.osd,
             "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,
-            "found_at": found.found_at, "reason": sentence(found, names.get(pool, str(pool)))}
+            "found_at": found.found_at, "until_at": found.until,
+            "reason": sentence(found, names.get(pool, str(pool)))}
             for pool, found in sorted(status.mispredicted.items())],
         "window": {"begin_minute": settings.begin_time, "end_minute": settings.end_time,
                    "begin_weekday": settings.begin_weekday, "end_weekday": settings.end_weekday,
@@ -278,40 +289,70 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                              else max(0.0, next_round_at - now)),
         "drains": drains_json(status.drains),
         "look_started": look_started, "options": [], "left_out": [], **options,
-        "osdmap_epoch": snapshot.epoch if snapshot is not None else None,
-        "snapshot_age_seconds": (None if snapshot is None
-                                 else max(0.0, now - snapshot.taken_at)),
-        "look_outdated": view is not None and (view.has_drifted or view.misplaced_ratio > 0.0),
-        "statistics_age_seconds": (None if view is None or view.statistics_at is None
-                                   else max(0.0, now - view.statistics_at)),
-        "stale_osds": sorted(view.stale_osds) if view is not None else [],
-        "misplaced_ratio": view.misplaced_ratio if view is not None else None,
-        "too_full": [] if view is None else [
-            entry.to_json(view.snapshot.full_ratio) for entry in view.too_full],
-        "skipped": dict(snapshot.skipped) if snapshot is not None else {},
-        # while a pg_num changes, half of target_max_misplaced_ratio is left to the mgr for that
-        "limits": {"max_misplaced_ratio": view.max_misplaced_ratio if view is not None else None,
-                   "urgent_misplaced_ratio": settings.urgent_misplaced_ratio,
-                   "urgent_osds": urgent,   # that it is in effect for
-                   "changing_pg_num_pools": ([] if snapshot is None
-                                             else changing_pg_nums(snapshot)),
+        "limits": {"urgent_misplaced_ratio": settings.urgent_misplaced_ratio,
+                   **seen["limits"],
                    "max_backfills_per_osd": settings.max_backfills_per_osd,
                    "max_transit_ratio": settings.max_transit_ratio,
                    "max_moves_per_round": settings.max_moves_per_round,
                    "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items},
-        "moving": (view.moving._asdict() if view is not None
-                   else dict.fromkeys(MovingTotals._fields)),
-        "client_latency": None if view is None or view.client_latency is None else {
-            "osds": view.client_latency.osds, "recent_seconds": view.client_latency.recent,
-            "before_seconds": view.client_latency.before},
-        "stacked_backfills": {} if view is None else dict(view.stacked_backfills),
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,
         "progress": _progress(status, now),
-        "outage": outage,
-        "unused_hosts": [] if snapshot is None else unused_hosts(snapshot)}
+        "outage": outage}
+    data = {**seen, **data}
     data["reason"] = _reason(status, view, data)
     return CommandAnswer(data, status_screen(data, settings, now))
+
+
+#: What a status shows of the cluster before the first look.
+_UNSEEN: Data = {
+    "classes": [], "osdmap_epoch": None, "snapshot_age_seconds": None, "look_outdated": False,
+    "statistics_age_seconds": None, "stale_osds": [], "misplaced_ratio": None, "too_full": [],
+    "skipped": {}, "moving": dict.fromkeys(MovingTotals._fields), "client_latency": None,
+    "stacked_backfills": {}, "will_not_fit": [], "slow_osds": [], "unused_hosts": [],
+    "limits": {"max_misplaced_ratio": None, "urgent_osds": [], "changing_pg_num_pools": [],
+               "nearfull_ratio": None}}
+
+
+def _json_of_view(view: ClusterView, status: BalancerStatus, settings: Settings,
+                  now: float) -> Data:
+    """What a status shows of the cluster, JSON-ready."""
+    snapshot, planned = view.snapshot, None
+    if status.progress is not None:
+        planned = view.planned(status.wanted).used
+    statistics_age = None
+    if view.statistics_at is not None:
+        statistics_age = max(0.0, now - view.statistics_at)
+    latency = None
+    if view.client_latency is not None:
+        latency = {"osds": view.client_latency.osds,
+                   "recent_seconds": view.client_latency.recent,
+                   "before_seconds": view.client_latency.before}
+    urgent: List[int] = []
+    if settings.urgent_misplaced_ratio > view.max_misplaced_ratio:
+        urgent = sorted(full_osds(snapshot))
+    return {
+        "classes": class_rows(view, planned),
+        "osdmap_epoch": snapshot.epoch,
+        "snapshot_age_seconds": max(0.0, now - snapshot.taken_at),
+        "look_outdated": view.has_drifted or view.misplaced_ratio > 0.0,
+        "statistics_age_seconds": statistics_age,
+        "stale_osds": sorted(view.stale_osds),
+        "misplaced_ratio": view.misplaced_ratio,
+        "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full],
+        "skipped": dict(snapshot.skipped),
+        "moving": view.moving._asdict(),
+        "client_latency": latency,
+        "stacked_backfills": dict(view.stacked_backfills),
+        "will_not_fit": [one._asdict() for one in view.will_not_fit()],
+        "slow_osds": [{**one._asdict(), "sentence": one.sentence()}
+                      for one in slow_osds(view.rates, view.movements, snapshot)],
+        "unused_hosts": unused_hosts(snapshot),
+        # while a pg_num changes, half of target_max_misplaced_ratio is left to the mgr for that
+        "limits": {"max_misplaced_ratio": view.max_misplaced_ratio,
+                   "urgent_osds": urgent,   # that the urgent limit is in effect for
+                   "changing_pg_num_pools": changing_pg_nums(snapshot),
+                   "nearfull_ratio": snapshot.nearfull_ratio}}
 
 
 def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[str, Any]) -> str:
@@ -337,11 +378,9 @@ def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
     if progress is None:
         return None
     seconds = progress.eta_seconds(now)
-    least, most = (None, None) if seconds is None else (
-        max(0.0, at - now) for at in progress.eta_range_at)
     return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
             "bytes_per_second": None if seconds is None else progress.bytes_per_second,
-            "eta_seconds": seconds, "eta_least_seconds": least, "eta_most_seconds": most,
+            "eta_seconds": seconds,
             "eta_osd": None if seconds is None else progress.eta_osd,
             "eta_unknown_reason": progress.still_reason if seconds is None else None}
 

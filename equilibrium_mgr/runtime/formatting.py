@@ -5,7 +5,7 @@ import math
 import re
 import textwrap
 import time
-from typing import List, Optional, Sequence
+from typing import List, Match, Optional, Sequence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MOST_BYTES = 2.0 ** 63
@@ -13,6 +13,11 @@ _MOST_BYTES = 2.0 ** 63
 _SIZE_WIDTH = 7
 #: Columns of the terminal that every screen fits in.
 WIDTH = 80
+#: Commands of a shell; what only waits is EAGAIN (11). The second waits until the pins of the first
+#: are in the osdmap.
+PINS = ("(until ceph equilibrium freeze; do [ $? = 11 ] && sleep 5 || exit; done)",) * 2
+_COMMAND = re.compile("'ceph [^']*'")
+_NO_BREAK = "\0"
 _DURATIONS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _SPAN = re.compile(r"^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$")
 _MOST_SECONDS = 1e11
@@ -102,7 +107,27 @@ def format_local(epoch_seconds: float) -> str:
 
 
 def wrap(label: str, text: str, indent: int = 13) -> List[str]:
-    """Lines of at most WIDTH characters: the label, and the text with a hanging indent."""
-    return textwrap.wrap(text, WIDTH, initial_indent=label.ljust(indent),
-                         subsequent_indent=" " * indent, break_on_hyphens=False,
-                         break_long_words=False) or [label.rstrip()]
+    """Lines of at most WIDTH characters: the label, and the text with a hanging indent. A command
+    that fits in a line is not broken, so that it can be pasted. Those of a freeze follow."""
+    def unbroken(command: Match[str]) -> str:
+        fits = len(command[0]) < WIDTH - indent   # a comma follows
+        return command[0].replace(" ", _NO_BREAK) if fits else command[0]
+    lines = textwrap.wrap(_COMMAND.sub(unbroken, text), WIDTH, initial_indent=label.ljust(indent),
+                          subsequent_indent=" " * indent, break_on_hyphens=False,
+                          break_long_words=False) or [label.rstrip()]
+    return [line.replace(_NO_BREAK, " ") for line in lines] + _block(text)
+
+
+def pasted(commands: Sequence[str]) -> List[str]:
+    """Lines of a shell that stop at the command that fails: what lets data go again comes last."""
+    return [f"  {command} &&" for command in commands[:-1]] + [f"  {commands[-1]}"]
+
+
+def _block(text: str) -> List[str]:
+    """The commands of a sentence that tells a freeze and what comes before and after it, to be
+    pasted at once."""
+    commands: List[str] = []
+    for command in _COMMAND.findall(text):
+        commands += PINS if command == "'ceph equilibrium freeze'" else [command[1:-1]]
+    is_freeze = len(commands) > 1 and commands[0].endswith("set norebalance")
+    return pasted(commands) if is_freeze else []

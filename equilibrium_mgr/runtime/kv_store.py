@@ -92,6 +92,16 @@ class BufferedKvStore:
             return
         self._pending[key] = text
 
+    def write(self, key: str, value: Optional[Mapping[str, Any]]) -> None:
+        """Writes a value at once. Where that raises, the value that was put before it stays."""
+        before = dict(self._pending)
+        try:
+            self.put(key, value)
+            self.flush()
+        except BaseException:
+            self._pending = before
+            raise
+
     def flush(self) -> None:
         """Writes what was put and differs from the stored value."""
         while self._pending:

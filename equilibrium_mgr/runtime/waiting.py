@@ -41,6 +41,12 @@ class WaitTimer:
 _MOST_DOUBLINGS = 30
 
 
+def doubled(first: float, longest: float, failures: int) -> float:
+    """Returns `first` seconds, twice as many for each of the `failures` before, `longest` at
+    most."""
+    return min(longest, first * 2.0 ** min(failures, _MOST_DOUBLINGS))
+
+
 class Backoff(WaitTimer):
     """`first` and `longest` are the first wait and the limit, in seconds."""
 
@@ -52,7 +58,7 @@ class Backoff(WaitTimer):
 
     def failed(self, now: float) -> float:
         """Records a failure; returns the seconds until the next attempt."""
-        seconds = min(self._longest, self._first * 2.0 ** min(self._failures, _MOST_DOUBLINGS))
+        seconds = doubled(self._first, self._longest, self._failures)
         self._failures += 1
         self.begin(now, seconds)
         return seconds

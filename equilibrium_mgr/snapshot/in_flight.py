@@ -269,4 +269,4 @@ def _present_holder(holder: int, acting: int, up: int, filled: bool, alive: Froz
     return holder
 
 
-_NOTHING = Reading(0.0, {"epoch": -1}, {}, {}, {}, (), (), {}, {})   # before the first reading
+_NOTHING = Reading(0.0, {"epoch": -1}, {}, {}, {}, (), (), {})   # before the first reading

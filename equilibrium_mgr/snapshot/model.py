@@ -64,6 +64,7 @@ class Osd(NamedTuple):
     device: Tuple[int, int] = (0, 0)   # its size and used bytes themselves, where that is not 1
     uuid: str = ""                     # of its disk; a replaced one has another
     pg_shards: int = 0   # that it reports: also of PGs that come, and that it still deletes
+    fixed_bytes: int = 0   # that its size and used bytes leave out (plan/fixed_bytes.py)
 
     def device_bytes(self, count: int) -> int:
         """Bytes on its device, of bytes that are comparable among OSDs."""
@@ -152,7 +153,6 @@ class Pool(NamedTuple):
     rule_id: int
     pg_num: int
     stored_bytes: int          # logical bytes of its objects
-    max_avail_bytes: Optional[int]  # Ceph's own estimate, where known
     rule: Optional[PlacementRule]   # None where the rule is not understood
     immovable: Optional[Immovable]   # why none of its PGs may move
     is_optimized: bool = False   # allow_ec_optimizations: shards differ in size by position
@@ -161,6 +161,7 @@ class Pool(NamedTuple):
     #: OSD id → bytes of its shards there, as a ratio of what the OSD's size_factor says
     osd_ratios: Mapping[int, float] = {}
     min_size: int = 1   # shards without which a PG serves no client
+    positional: bool = False   # erasure-coded: neighboring positions have a bucket of their own
     #: number of a PG → what a step of pg_num or pgp_num will do to it; empty where none changes
     touched: Mapping[int, Immovable] = {}
     stepped_at: float = inf   # seconds since the epoch: since when no step of these is seen
@@ -262,6 +263,8 @@ class Snapshot(NamedTuple):
     unsettled_seconds: float = 0.0
     primaries: Mapping[str, int] = {}     # pgid → OSD, of PGs that have a pg-upmap-primary
     osd_release: str = ""                 # require_osd_release; empty where it is not known
+    #: OSD, device class or CRUSH bucket → flags of its own (`ceph osd set-group`)
+    group_flags: Mapping[str, FrozenSet[str]] = {}
     #: OSD id → name of its set (snapshot/osds.py), where that is not its device class
     set_names: Mapping[int, str] = {}
 
@@ -363,7 +366,6 @@ class Reading(NamedTuple):
     osd_stats: Sequence[Mapping[str, Any]]   # get('osd_stats')['osd_stats']
     pool_stats: Sequence[Mapping[str, Any]]  # get('pool_stats')['pool_stats']
     pg_status: Mapping[str, Any]           # get('pg_status')
-    max_avail: Mapping[int, int]           # pool id → Ceph's MAX AVAIL in bytes
     stale_osds: FrozenSet[int] = frozenset()   # they have stopped reporting
     acting: Mapping[str, Sequence[int]] = {}   # pgid → acting set where it differs from the up set
     #: pool id → bytes per object that OSDs used beyond the prediction (execution/size_check)

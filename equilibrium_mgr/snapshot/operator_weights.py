@@ -39,6 +39,9 @@ _SAME = 0.02
 #: OSDs of one size that are needed to find the usual weight of their size.
 _MIN_SAME_SIZE = 3
 
+#: An operator who leaves an OSD less than this share of its size wants it to be empty.
+_ALMOST_NOTHING = 0.01
+
 _PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 
 BY_REWEIGHT = "reweight"
@@ -95,7 +98,16 @@ def full_weight(osd: Osd) -> str:
 
 def held_sentence(osd: Osd) -> str:
     """A sentence about an OSD that is held."""
-    return f"osd.{osd.id} is held to {100.0 * osd.share:.3g}% of its size by its {osd.held_by}"
+    share = "less than 1" if osd.share < _ALMOST_NOTHING else f"{100.0 * osd.share:.3g}"
+    return f"osd.{osd.id} is held to {share}% of its size by its {osd.held_by}"
+
+
+def held_advice(osd: Osd) -> str:
+    """The same, and what empties an OSD that is to have next to nothing: moves of its last small
+    shards gain nothing, so that weights alone leave them there."""
+    empties = f"; 'ceph equilibrium drain add osd.{osd.id}' empties it"
+    wants_nothing = osd.share < _ALMOST_NOTHING and not osd.drained
+    return held_sentence(osd) + (empties if wants_nothing else "")
 
 
 def _cause(by_reweight: float, by_crush: float) -> str:

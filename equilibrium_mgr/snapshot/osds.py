@@ -34,7 +34,23 @@ def map_fields(osd_map: Mapping[str, Any]) -> Dict[str, Any]:
             "backfillfull_ratio": osd_map.get("backfillfull_ratio") or 0.85,
             "full_ratio": osd_map.get("full_ratio") or 0.95,
             "flags": tuple(sorted(f for f in osd_map.get("flags", "").split(",") if f)),
+            "group_flags": _group_flags(osd_map),
             "min_compat_client": osd_map.get("require_min_compat_client", "")}
+
+
+#: Flags that OSDs have of their own, as `ceph osd set-group` sets them.
+_OSD_FLAGS = ("noin", "noout", "nodown", "noup")
+
+
+def _group_flags(osd_map: Mapping[str, Any]) -> Dict[str, FrozenSet[str]]:
+    """Returns the flags of single OSDs (`osd.3`), of device classes and of CRUSH buckets, by the
+    name that `ceph osd unset-group` takes."""
+    found = {f"osd.{osd['osd']}": frozenset(_OSD_FLAGS).intersection(osd.get("state", ()))
+             for osd in piecewise(osd_map.get("osds", ()), _OSDS_A_PIECE)}
+    for key in ("device_class_flags", "crush_node_flags"):
+        for name, flags in osd_map.get(key, {}).items():
+            found[name] = frozenset(flags)
+    return {name: flags for name, flags in found.items() if flags}
 
 
 def read_osds(osd_map: Mapping[str, Any], crush: CrushHierarchy,

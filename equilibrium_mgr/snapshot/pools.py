@@ -14,6 +14,9 @@ from .immovable_reasons import Immovable
 from .model import PgStateCounts, Pool, Reading
 
 _ERASURE = 3
+#: Codes whose chunks are all alike to a rule. Of others, as of lrc, neighboring chunks may depend
+#: on each other.
+_ALIKE = frozenset(("jerasure", "isa", "clay", "shec"))
 _STEPS = ("pg_num", "pg_num_target", "pg_num_pending", "pg_placement_num",
           "pg_placement_num_target")
 _PGS_A_PIECE = 500   # before it gives way again: less than a millisecond
@@ -46,33 +49,41 @@ class PoolReader:
             data_shards, reason = _data_shards(dump, reading.osd_map)
             key = (dump["pool"], *map(dump.get, _STEPS))
             steps[key] = min(self._steps.get(key, inf), reading.taken_at)
-            rule, rule_reason = self._rule(crush, dump["crush_rule"], dump["size"], erasure)
+            positional = erasure and _profile(dump, reading.osd_map).get("plugin") not in _ALIKE
+            rule, rule_reason = self._rule(crush, dump["crush_rule"], dump["size"], positional)
             pools[dump["pool"]] = Pool(
                 id=dump["pool"], name=dump["pool_name"], size=dump["size"],
                 data_shards=data_shards, erasure=erasure, rule_id=dump["crush_rule"],
                 pg_num=dump["pg_num"], stored_bytes=stored.get(dump["pool"], 0),
-                max_avail_bytes=reading.max_avail.get(dump["pool"]), rule=rule,
+                rule=rule,
                 immovable=_in_stretch(reading.osd_map) or reason or rule_reason,
                 touched=touched_pgs(dump), stepped_at=steps[key],
                 is_optimized=erasure and (
                     "ec_optimizations" in str(dump.get("flags_names", ""))
                     or bool(nonprimary_shards(dump))),
-                min_size=int(dump.get("min_size", 1)))
+                min_size=int(dump.get("min_size", 1)), positional=positional)
         self._steps = steps
         return pools
 
     def _rule(self, crush: CrushHierarchy, rule_id: int, size: int,
-              erasure: bool) -> Tuple[Optional[PlacementRule], Optional[Immovable]]:
+              positional: bool) -> Tuple[Optional[PlacementRule], Optional[Immovable]]:
         """The rule, or None and why there is none."""
-        key = (rule_id, size, erasure)
+        key = (rule_id, size, positional)
         try:
             if key not in self._rules:
-                self._rules[key] = PlacementRule(crush, crush.rules[rule_id], size, erasure)
+                self._rules[key] = PlacementRule(crush, crush.rules[rule_id], size, positional)
             return self._rules[key], None
         except UnsupportedRule as unsupported:
             return None, reasons.rule_not_supported(str(unsupported))
         except KeyError:
             return None, reasons.NO_RULE
+
+
+def _profile(dump: Mapping[str, Any], osd_map: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The erasure-code profile of a pool; empty where it has none that is known."""
+    found: Mapping[str, Any] = osd_map.get("erasure_code_profiles", {}).get(
+        dump.get("erasure_code_profile"), {})
+    return found
 
 
 def _data_shards(dump: Mapping[str, Any],
@@ -81,8 +92,7 @@ def _data_shards(dump: Mapping[str, Any],
     if dump["type"] != _ERASURE:
         return 1, None
     try:
-        return max(1, int(osd_map["erasure_code_profiles"][
-            dump["erasure_code_profile"]]["k"])), None
+        return max(1, int(_profile(dump, osd_map)["k"])), None
     except (KeyError, ValueError):
         return 1, reasons.NO_DATA_SHARDS
 
@@ -134,21 +144,28 @@ def _in_stretch(osd_map: Mapping[str, Any]) -> Optional[Immovable]:
         "recovering_stretch_mode") else None
 
 
+def count_states(states: Mapping[str, int]) -> PgStateCounts:
+    """Counts the PGs of a pool; `states`: state as Ceph names it → PGs."""
+    inactive = degraded = unreported = 0
+    for state, count in states.items():
+        names = state.split("+")
+        if "active" not in names and "premerge" not in names:   # which takes seconds
+            inactive += count
+            if "unknown" in names:
+                unreported += count
+        elif "degraded" in names or "undersized" in names:
+            degraded += count
+    return PgStateCounts(inactive, degraded, unreported)
+
+
 def corrected_states(pg_status: Mapping[str, Any], lacking: Mapping[int, int],
                      only_moving: Mapping[int, int]) -> Dict[int, PgStateCounts]:
     """Pool id → PG states of `pg_status`. PGs that only move are not degraded, and PGs that lack
     copies by the osdmap are, before `pg_status` shows it; both by pool id."""
     states: Dict[int, PgStateCounts] = {}
     for pool in pg_status.get("pgs_by_pool_state", []):
-        inactive = degraded = unreported = 0
-        for entry in pool.get("pg_state_counts", []):
-            names: List[str] = entry["state_name"].split("+")
-            if "active" not in names and "premerge" not in names:   # which takes seconds
-                inactive += entry["count"]
-                unreported += entry["count"] * ("unknown" in names)
-            elif "degraded" in names or "undersized" in names:
-                degraded += entry["count"]
-        states[pool["pool_id"]] = PgStateCounts(inactive, degraded, unreported)
+        states[pool["pool_id"]] = count_states({
+            entry["state_name"]: entry["count"] for entry in pool.get("pg_state_counts", [])})
     for pool_id in lacking.keys() | only_moving.keys():
         reported = states.get(pool_id, PgStateCounts(0, 0))
         states[pool_id] = reported._replace(degraded=max(

@@ -84,9 +84,15 @@ KINDS = (TROUBLE, UNDECIDED, LIMIT, FULL, BEST)
 NOTHING = "nothing"   # to be done; an action that begins so asks for nothing
 SET = "ceph config set mgr mgr/equilibrium"
 
+#: PGs are left alone for one of these for a time.
+FOR_A_TIME = frozenset((COOLDOWN, GIVEN_UP, MISPREDICTED, REJECTED))
 #: What ends only with copying, and faster where more is copied at a time.
 FASTER = ("nothing; it ends by itself as shards arrive; 'ceph config set {faster}' is faster, at"
           " clients' cost", "nothing; it ends by itself as shards arrive")
+#: Where CRUSH moves so much, as after an expansion, that full OSDs wait.
+FREEZE = ("'ceph osd set norebalance', 'ceph equilibrium freeze' until nothing is remapped, 'ceph"
+          " osd unset norebalance' and 'ceph equilibrium on': then full OSDs are relieved first, and"
+          " balancing fills the new ones")
 _NO_LOWER = "nothing; no move lowers it, and no OSD has to be nearfull"
 
 
@@ -124,7 +130,7 @@ REASONS: Mapping[str, Reason] = {
          f" '{SET}/fill_limit 0' where it is set lower (now {{limit}})",
          f"'{SET}/fill_limit 0' where it is set lower, else add capacity or delete data"),
         FULL, "fill_limit",
-        sentence="osd.{osd} would pass its fill limit of {fill_limit_ratio:.3f} meanwhile",
+        sentence="osd.{osd} would pass its fill limit of {fill_limit_ratio:.1%} meanwhile",
         waits_for="for a target that would pass {percent} (fill_limit)",
         counted="target would pass fill_limit ({fill}%)",
         clause="would pass fill_limit",
@@ -229,7 +235,8 @@ REASONS: Mapping[str, Reason] = {
         clause="are not used, as the monitor did not keep the upmap items",
         stuck="the monitor did not keep their move, or their pool is left alone for now"),
     MISPREDICTED: Reason(
-        ("'ceph equilibrium on' moves it again, by what was measured",),
+        ("nothing; it is tried again at {until}, or at once by 'ceph equilibrium on'",
+         "'ceph equilibrium on' moves it again at once, by what was measured"),
         counted="shards of the pool took more than predicted",
         clause="are not used, as shards of the pool took more than predicted"),
     TARGET_UNAVAILABLE: Reason(
@@ -303,7 +310,8 @@ REASONS: Mapping[str, Reason] = {
         waits_for="for a target that is nearfull",
         counted="target is nearfull", clause="are nearfull"),
     TOO_FULL: Reason(
-        ("nothing; it ends by itself as equilibrium moves data off osd.{relieved}",
+        ("nothing; it ends by itself as data leaves osd.{relieved}",
+         "'ceph config set {faster}' lets equilibrium make room on osd.{osd}",
          "'{command}', and back when they have arrived",
          "make room on osd.{osd}: delete data, or add capacity",
          "make room on the OSD that is named: delete data, or add capacity")),
@@ -315,8 +323,8 @@ REASONS: Mapping[str, Reason] = {
     NEARFULL_FIRST: Reason(
         ("nothing; it ends by itself when no OSD is above nearfull: the fullest is relieved first",
          ), LIMIT,
-        sentence="osd.{osd} is above nearfull and comes first",
-        waits_for="until an OSD above nearfull is relieved"),
+        sentence="osd.{osd} is or will be above nearfull and comes first",
+        waits_for="until an OSD that is or will be above nearfull is relieved"),
     SOURCE_FULL: Reason(
         ("nothing; it ends by itself when what leaves osd.{osd} is gone",
          "nothing; it ends by itself when what leaves the target is gone"), LIMIT,
@@ -329,7 +337,7 @@ REASONS: Mapping[str, Reason] = {
         waits_for="for a {end} that has {limit} {direction}"),
     MAX_TRANSIT: Reason(
         FASTER, LIMIT, "max_transit_ratio",
-        sentence="osd.{osd} would have more than {max_ratio:.3f} of its size in transit"
+        sentence="osd.{osd} would have more than {max_ratio:.1%} of its size in transit"
                  " (max_transit_ratio)",
         waits_for="for max_transit_ratio ({limit})"),
     MAX_MOVES: Reason(

@@ -11,19 +11,23 @@ import base64
 import binascii
 import json
 import math
+import re
 import zlib
 from typing import (
-    Callable, Container, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    AbstractSet, Callable, Container, Iterator, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple)
 
 from ..plan.model import BALANCE, CANCEL, KINDS
 from ..runtime.kv_store import CHANGES, BufferedKvStore
-from ..runtime.time_slice import grouped, piecewise
+from ..runtime.time_slice import piecewise
 from ..snapshot.model import UpmapItems
 
 MOST_ROWS = 50_000
 #: Packed, so many rows of erasure-coded pools with 20 shards stay below the store's limit.
 _ROWS_A_PART = 250
 _MOST_UNPACKED_BYTES = 4 << 20
+#: Finds PGs, plans and kinds in a part; none of them has a character that JSON escapes.
+_TEXTS = re.compile('"([^"]*)"')
 #: Seconds after which a batch whose map could not be read counts as sent.
 _SENDING_SECONDS = 60.0
 
@@ -67,12 +71,25 @@ class ChangeLog:
     def rows(self, since: float = -math.inf) -> List[ChangeRow]:
         """All rows, the oldest first; without parts of which none is as new as `since`."""
         found: List[List[ChangeRow]] = []
-        for packed in piecewise(reversed(list(self._parts.values())), 1):
+        for packed in self._newest_parts():
             rows = _unpacked(packed)
             if rows and max(row.at for row in rows) < since:
                 break
             found.append(rows)
         return [row for rows in reversed(found) for row in rows]
+
+    def newest_first(self, named: AbstractSet[str]) -> Iterator[ChangeRow]:
+        """Yields the rows of all parts in which one of these PGs, plans or kinds is named.
+
+        A part is unpacked when its turn comes. `named` may shrink meanwhile; empty, it ends this.
+        """
+        for packed in self._newest_parts():
+            if not named:
+                return
+            yield from reversed(_unpacked(packed, named))
+
+    def _newest_parts(self) -> Iterator[str]:
+        return piecewise(reversed(list(self._parts.values())), 1)
 
     @property
     def is_empty(self) -> bool:
@@ -151,11 +168,13 @@ def _packed(rows: Sequence[ChangeRow]) -> str:
         json.dumps(rows, separators=(",", ":")).encode())).decode()
 
 
-def _unpacked(packed: str) -> List[ChangeRow]:
-    """The reverse of `_packed`; empty for what cannot be understood."""
+def _unpacked(packed: str, named: Optional[AbstractSet[str]] = None) -> List[ChangeRow]:
+    """The reverse of `_packed`; empty if it names none of `named`, or cannot be understood."""
     try:
         text = zlib.decompressobj().decompress(base64.b64decode(packed.encode()),
-                                               _MOST_UNPACKED_BYTES)
+                                               _MOST_UNPACKED_BYTES).decode()
+        if named is not None and named.isdisjoint(_TEXTS.findall(text)):
+            return []
         return [ChangeRow(float(at), str(plan), kind if kind in KINDS else BALANCE,
                           float(begun_at), int(epoch), str(pgid), tuple(map(int, raw)),
                           _items(before), _items(after), int(shards))
@@ -170,9 +189,6 @@ def _items(pairs: Sequence[Sequence[int]]) -> UpmapItems:
     return tuple((int(source), int(target)) for source, target in pairs)
 
 
-def rows_by_pg(rows: Sequence[ChangeRow]) -> Dict[str, List[ChangeRow]]:
-    """pgid → its rows, the oldest first."""
-    return grouped((row.pgid, row) for row in rows)
-
-
 Chosen = Callable[[ChangeRow], bool]
+#: `ChangeLog.newest_first`.
+NewestFirst = Callable[[AbstractSet[str]], Iterator[ChangeRow]]

@@ -8,11 +8,11 @@ from ..plan.model import (
     CANCEL, UNDO, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
 from ..plan.options import AIMS
 from ..planner.planner import CONVERGED, PlannedChanges
-from ..runtime.time_slice import piecewise
+from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.immovable_reasons import NO_STATISTICS, OF_MOTION, TRANSIENT
 from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
 from ..snapshot.upmap_items import apply_items
-from .change_log import ChangeRow, Chosen, rows_by_pg
+from .change_log import ChangeRow, Chosen, NewestFirst
 
 GONE = "its pool or PG is gone"
 FOREIGN = "somebody else has changed its upmap items since"
@@ -60,24 +60,42 @@ Goal = Union[UpmapItems, Obstacle, None]
 def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
     """Restores the upmap items that each PG had before the first of the chosen rows.
 
-    `rows`: all of the log, the oldest first. What has not begun to move comes first in the plan,
-    then what is being copied, then what has arrived, the newest first.
+    `rows`: those of the log since the first chosen one, the oldest first. What has not begun to
+    move comes first in the plan, then what is being copied, then what has arrived, the newest
+    first.
     """
+    by_pg = grouped((row.pgid, row) for row in reversed(rows))
     return _plan(snapshot, {
-        pgid: _before_all(snapshot, of_pg, chosen)
-        for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)}, UNDO, rows)
+        pgid: _before_all(snapshot, of_pg[::-1], chosen)
+        for pgid, of_pg in piecewise(by_pg.items(), _PGS_A_PIECE)}, UNDO)
 
 
-def cancel_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> UndoResult:
+def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoResult:
     """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
     stays where its data is."""
-    return _plan(snapshot, {
-        pgid: _before_motion(snapshot.pgs[pgid], snapshot, of_pg, chosen)
-        for pgid, of_pg in piecewise(rows_by_pg(rows).items(), _PGS_A_PIECE)
-        if pgid in snapshot.pgs and has_not_begun(snapshot.pgs[pgid])}, CANCEL, rows)
+    items = {pg.pgid: snapshot.upmap_items.get(pg.pgid, ())
+             for pg in snapshot.in_flight().values() if has_not_begun(pg)}
+    goals: Dict[str, Goal] = {}
+    for row in rows(items.keys()):
+        present = items.get(row.pgid)
+        if present is None or row.before == present:
+            continue   # the PG is decided, or the monitor has not kept this change
+        del items[row.pgid]
+        # of several pairs the monitor may have dropped some since, as CRUSH maps the PG differently
+        is_kept = present == row.after or (
+            set(row.after) > set(present) and set(present) - set(row.before))
+        if not chosen(row) or not is_kept:
+            continue
+        left = tuple([pair for pair in row.before if pair in present or pair not in row.after])
+        goal = _before_motion(snapshot, row, left)
+        if goal is None:   # an earlier change set it in motion
+            items[row.pgid] = left
+        else:
+            goals[row.pgid] = goal
+    return _plan(snapshot, goals, CANCEL)
 
 
-def with_holders_of_log(snapshot: Snapshot, rows: Sequence[ChangeRow],
+def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
                         pgids: Iterable[str]) -> Snapshot:
     """The snapshot, with the holders of PGs that are withheld and that this mgr has not seen clean.
 
@@ -91,9 +109,12 @@ def with_holders_of_log(snapshot: Snapshot, rows: Sequence[ChangeRow],
                               if pair[1] not in pg.up[:1]])
               for pg in unclear.values() if pg.immovable is NO_STATISTICS
               and not snapshot.pools[pg.pool].erasure}   # another one may lead it, by its affinity
-    before.update({row.pgid: row.before for row in rows if row.pgid in unclear
-                   and row.after == snapshot.upmap_items.get(row.pgid, ())
-                   and not row.takes_back and _is_mapped_alike(snapshot, row)})
+    untold = set(unclear)
+    for row in rows(untold):
+        if row.pgid in untold and row.after == snapshot.upmap_items.get(row.pgid, ()) and (
+                not row.takes_back and _is_mapped_alike(snapshot, row)):
+            before[row.pgid] = row.before
+            untold.remove(row.pgid)
     located = [(unclear[pgid], _up_with(snapshot, unclear[pgid], items))
                for pgid, items in before.items()]
     return snapshot._replace(pgs={**snapshot.pgs, **{
@@ -149,25 +170,18 @@ def _made(rows: Sequence[ChangeRow], present: UpmapItems) -> List[ChangeRow]:
     return [row for row, then in followed if then != row.before]
 
 
-def _before_motion(pg: Pg, snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:
-    """The items by which the PG stays where its data is; None where no chosen row had them."""
-    items = snapshot.upmap_items.get(pg.pgid, ())
-    positional = snapshot.pools[pg.pool].erasure
-    for row in reversed(rows):
-        if row.before == items:
-            continue   # the monitor has not kept it
-        # of several pairs the monitor may have dropped some since, as CRUSH maps the PG differently
-        if not chosen(row) or items != row.after and not (
-                set(row.after) > set(items) and set(items) - set(row.before)):
-            return None
-        items = tuple([pair for pair in row.before if pair in items or pair not in row.after])
-        after = _up_with(snapshot, pg, items)
-        if takes_back(pg, after, positional):
-            return items
-        if not _is_mapped_alike(snapshot, row):   # what CRUSH moves goes on
-            return items if moves_nothing(pg, after, positional) and not is_same_placement(
-                pg.up, after, positional) else Obstacle(REMAPPED)
-    return None
+def _before_motion(snapshot: Snapshot, row: ChangeRow, items: UpmapItems) -> Goal:
+    """The items, those before the row, if the PG stays with them where its data is; why they must
+    not come back; None if with them too its data has to move."""
+    pg = snapshot.pgs[row.pgid]
+    after, positional = _up_with(snapshot, pg, items), snapshot.pools[pg.pool].erasure
+    if takes_back(pg, after, positional):
+        return items
+    if _is_mapped_alike(snapshot, row):
+        return None
+    ends_part = moves_nothing(pg, after, positional) and not is_same_placement(
+        pg.up, after, positional)
+    return items if ends_part else Obstacle(REMAPPED)   # what CRUSH moves goes on
 
 
 def _is_mapped_alike(snapshot: Snapshot, row: ChangeRow) -> bool:
@@ -180,13 +194,10 @@ def _up_with(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Tuple[int, ...]:
     return apply_items(pg.raw, items, snapshot.is_out)
 
 
-def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
-          rows: Sequence[ChangeRow]) -> UndoResult:
-    newest = {row.pgid: number for number, row in enumerate(rows)}
+def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
     changes: List[PgChange] = []
     not_restored: NotRestored = []
-    for pgid in piecewise(sorted(goals, key=lambda pgid: -newest[pgid]), _PGS_A_PIECE):
-        goal = goals[pgid]
+    for pgid, goal in piecewise(goals.items(), _PGS_A_PIECE):
         found = goal if goal is None or isinstance(goal, Obstacle) else _change(
             snapshot, snapshot.pgs[pgid], goal)
         if isinstance(found, PgChange):
@@ -204,7 +215,7 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str,
     plan = Plan(   # `before` and `after` are filled in by who has the figures
         epoch=snapshot.epoch, stop_reason=CONVERGED, moves=tuple(planned.moves),
         changes=tuple(changes), before=Usage({}, {}), after=Usage({}, {}), skipped={},
-        min_compat_client=snapshot.min_compat_client, aim=AIMS[0], bounds={}, kind=kind)
+        aim=AIMS[0], bounds={}, kind=kind)
     return UndoResult(plan, not_restored, turns.count(0), turns.count(1))
 
 

@@ -13,7 +13,7 @@ from ..crush.placement import PlacementRule
 from ..plan.usage import shard_weight
 from ..runtime.formatting import parse_size
 from ..runtime.time_slice import piecewise
-from ..snapshot.model import NO_CLASS, Osd, Snapshot, pg_number
+from ..snapshot.model import NO_CLASS, Osd, Snapshot, SnapshotPgs, pg_number
 from ..snapshot.osds import name_sets
 from .failure import HOST_TYPE, SHADOW, Failure, failures_by_name, find_failure
 
@@ -141,8 +141,8 @@ def with_changes(snapshot: Snapshot, changes: Changes) -> Snapshot:
         crush = _with_osds(crush, one, new)
     if changes.added:
         rules = {key: PlacementRule(crush, crush.rules[key[0]], *key[1:]) for key in {
-            (pool.rule_id, pool.size, pool.erasure) for pool in pools.values() if pool.rule}}
-        pools = {pool.id: pool._replace(rule=rules.get((pool.rule_id, pool.size, pool.erasure)))
+            (pool.rule_id, pool.size, pool.positional) for pool in pools.values() if pool.rule}}
+        pools = {pool.id: pool._replace(rule=rules.get((pool.rule_id, pool.size, pool.positional)))
                  for pool in pools.values()}
     return without(snapshot._replace(
         osds=osds, crush=crush, pools=pools, set_names=name_sets(osds, crush, pools, {
@@ -182,6 +182,29 @@ def _with_osds(crush: CrushHierarchy, one: AddedOsds, osds: Sequence[int]) -> Cr
         "rules": list(crush.rules.values()), "buckets": [{**bucket._asdict(), "items": [
             {"id": item, "weight": int(weight * WEIGHT_ONE)} for item, weight in bucket.items]}
             for bucket in buckets.values()]})
+
+
+def with_pg_num(snapshot: Snapshot, pool_id: int, pg_num: int) -> Snapshot:
+    """The cluster at rest with more PGs in a pool, each on the OSDs of that which it is split from.
+
+    CRUSH would place most of them elsewhere. A plan ends nearly the same from there, and copies
+    less: take no bytes of it.
+    """
+    before = snapshot.pools[pool_id]
+    after = before._replace(pg_num=pg_num)
+    mask = (1 << (before.pg_num - 1).bit_length()) - 1
+    parents = {pg_number(pg.pgid): pg for pg in snapshot.pgs.values() if pg.pool == pool_id}
+    mean = sum(pg.shard_bytes for pg in parents.values()) / pg_num
+    pgs = SnapshotPgs({pgid: pg for pgid, pg in snapshot.pgs.items() if pg.pool != pool_id})
+    for number in piecewise(range(pg_num), _PGS_A_PIECE):
+        pgid = f"{pool_id}.{number:x}"
+        parent = parents.get(number & mask) or parents[number & mask >> 1]   # ceph_stable_mod
+        pgs[pgid] = parent._replace(
+            pgid=pgid, raw=parent.up, shard_bytes=int(mean * shard_weight(after, pgid)),
+            objects=parent.objects * before.pg_num // pg_num)
+    kept = {pgid: items for pgid, items in snapshot.upmap_items.items() if pgid in pgs
+            and pgs[pgid].pool != pool_id}
+    return snapshot._replace(pgs=pgs, pools={**snapshot.pools, pool_id: after}, upmap_items=kept)
 
 
 def placed_anew_bytes(snapshot: Snapshot, changes: Changes) -> int:

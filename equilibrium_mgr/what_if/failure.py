@@ -94,8 +94,6 @@ class UpSetsAfter:
         self._snapshot = snapshot
         self._failed = failed
         self._checks: Dict[int, UpmapCheck] = {}
-        self._some_down = any(not osd.up and not self._is_out(osd.id)
-                              for osd in snapshot.osds.values())
 
     def up(self, pg: Pg, mapped: Osds, items: UpmapItems) -> Osds:
         """The up set of a PG that is to have `items`.
@@ -113,13 +111,7 @@ class UpSetsAfter:
                 if target in raw and source not in raw and source in pg.raw and (
                         not self._is_out(source)):
                     raw[raw.index(target)] = source
-            holes, known = [{position for position, osd in enumerate(osds) if osd == NO_OSD}
-                            for osds in (mapped, pg.up)]
-            # where an OSD that is down does not show, whether the monitor keeps the items is
-            # unknown; other holes than it leaves are CRUSH's
-            is_short = bool(holes) and holes <= known if pool.erasure else len(mapped) < pool.size
-            up = (apply_items(tuple(raw), items, self._is_out) if self._some_down and is_short
-                  else self._cleaned(pool, tuple(raw), items))
+            up = self._cleaned(pool, tuple(raw), items)
         if self._failed.isdisjoint(up):
             return up
         if pool.erasure:

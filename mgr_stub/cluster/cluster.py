@@ -163,7 +163,7 @@ class Cluster:
     def log_length(self) -> int:
         """Writes that the log of a PG keeps, by the mean number of PG shards of an OSD."""
         shards = sum(len(osds) for osds in self.map.up.values())
-        return log_length(shards / max(1, len(self.map.osds)))
+        return min(self.max_log_entries, log_length(shards / max(1, len(self.map.osds))))
 
     def drop_pg(self, pg: Pg) -> None:
         """Removes a PG from all tables, those of the osdmap included."""

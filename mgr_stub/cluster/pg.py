@@ -89,13 +89,17 @@ class PgHistory:
     """History of a PG: its log, and the OSDs that served writes since it was clean."""
 
     __slots__ = ("writes", "log_entries", "short_logs", "past_intervals", "hides_remapped",
-                 "peered_sets")
+                 "peered_sets", "written", "left_at")
 
     def __init__(self, log_entries: int) -> None:
         #: Writes in the PG's life while its log has them all, else None; see log_recovery.py.
         self.writes: Optional[int] = None
         #: Entries of its log.
         self.log_entries = log_entries
+        #: Writes and bytes of clients since the simulation began; and what they were when a shard
+        #: that was complete became a stray.
+        self.written = 0, 0
+        self.left_at: Dict[Place, Tuple[int, int]] = {}
         #: OSDs whose log begins later: a backfill has copied only the newest entries.
         self.short_logs: FrozenSet[int] = frozenset()
         #: Acting sets that served writes since the PG was clean; the first is that of then.
@@ -119,7 +123,8 @@ class Pg(PgHistory):
                  "toofull", "retry_at", "recovered_bytes", "reported_epoch", "num_bytes",
                  "num_objects", "omap_bytes", "num_copies", "order", "creating", "scrub_until",
                  "inconsistent", "progress_record", "stats_record", "waiting_report",
-                 "report_now", "omap_reported", "complete_strays", "partial_strays", "withheld_by")
+                 "report_now", "omap_reported", "partial_strays", "withheld_by",
+                 "origin")
 
     def __init__(self, pgid: str, pool_id: int, erasure: bool, stats: Dict[str, Any]) -> None:
         super().__init__(int(stats.get("ondisk_log_size", stats.get("log_size", 0))))
@@ -141,13 +146,13 @@ class Pg(PgHistory):
         self.raw: Optional[Mapping] = None
         #: Result of CRUSH with the present map, once it has been computed.
         self.crush: Optional[Mapping] = None
+        #: `raw` and `crush` before the first change of the map that could affect the PG.
+        self.origin: Optional[Tuple[Mapping, Mapping]] = None
         #: True if the osdmap sets its whole placement (pg_upmap).
         self.has_full_upmap = False
         self.held: Mapping = tuple(self.stats.get("acting", ()))
         #: Shards on OSDs that are not in `held`: they are down and missed writes, or not needed.
         self.strays: Dict[Place, ShardBytes] = {}
-        #: Strays without missed writes, kept until the PG is clean or while their OSDs are down.
-        self.complete_strays: FrozenSet[Place] = frozenset()
         #: Strays that are what a target had got when it went down: copying goes on from there.
         self.partial_strays: Dict[Place, ShardBytes] = {}
 
@@ -216,6 +221,15 @@ class Pg(PgHistory):
     def holders(self) -> List[int]:
         """OSDs with complete data."""
         return [osd for osd in self.held if osd != NONE]
+
+    def complete_strays(self) -> List[Place]:
+        """Strays without missed writes, kept until the PG is clean or while their OSDs are down."""
+        return sorted(place for place in self.strays if self.left_at.get(place) == self.written)
+
+    def set_aside(self, place: Place) -> None:
+        """Makes a complete shard a stray."""
+        self.strays[place] = self.shard
+        self.left_at[place] = self.written
 
     def held_places(self) -> List[Place]:
         """(position, OSD) of the OSDs with complete data."""

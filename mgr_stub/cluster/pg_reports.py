@@ -75,6 +75,8 @@ def compute_report(cluster: Cluster, pg: Pg) -> Report:
     if pg.pgid not in cluster.unclean:
         return CLEAN, counts
     peering = cluster.peering.get(pg.pgid)
+    if pg.creating and not pg.holders():   # no OSD will ever report it
+        return "unknown", counts
     if peering is not None:
         return _peering_state(cluster, pg, peering), counts
     up, acting = cluster.map.up.get(pg.pgid, ()), cluster.map.acting(pg.pgid)

@@ -1,9 +1,12 @@
 """Raw mappings of all PGs, updated when the CRUSH map, the reweights or the pools change.
 
 Loading computes nothing: the raw mapping implied by the state file holds until an event can affect
-the PG. Then CRUSH is computed for it with the map before and the map after the event (see
+the PG. Then CRUSH is computed for it with the first map and the map after the event (see
 osdmap/raw_mapping_update.py). A lower reweight affects only PGs that have the OSD, since CRUSH's
 other draws stay the same; every other change affects all PGs of pools whose rule reaches it.
+
+As with CRUSH, a raw mapping depends on the map alone and not on the maps between: it is worked out
+from what the PG had at first, so that an OSD which returns has the PGs that it had.
 """
 
 from __future__ import annotations
@@ -36,11 +39,13 @@ class Topology(NamedTuple):
 class _Change:
     """What differs between two maps, as far as raw mappings depend on it."""
 
-    def __init__(self, before: Topology, after: Topology) -> None:
-        self.before, self.after = before, after
-        self.old_weights, self.new_weights = before.reweights(), after.reweights()
+    def __init__(self, first: Topology, before: Topology, after: Topology) -> None:
+        self.first, self.before, self.after = first, before, after
+        self.first_weights, self.new_weights = first.reweights(), after.reweights()
         #: OSDs with a lower reweight than before; removed ones have 0
-        self.lowered, raised = _weight_changes(self.old_weights, self.new_weights)
+        self.lowered, raised = _weight_changes(before.reweights(), self.new_weights)
+        #: the same since the first map
+        self.lowered_since_first, _ = _weight_changes(self.first_weights, self.new_weights)
         self.reached = {pool_id for pool_id, pool in after.pools.items()
                         if _reaches(pool, before, after, raised)}
         #: pools of another rule: CRUSH places their PGs anew
@@ -54,9 +59,10 @@ class RawMapping:
     """Computes CRUSH; caches the mapper of the latest CRUSH map."""
 
     def __init__(self) -> None:
-        #: The change that was last foreseen, and CRUSH's results with the map before it.
+        #: The map before the first change.
+        self._first: Optional[Topology] = None
+        #: The change that was last foreseen.
         self._foreseen: Optional[_Change] = None
-        self._known: Dict[str, Mapping] = {}
         self._mapper: Optional[Mapper] = None
         self._mapper_crush: Optional[CrushMap] = None
         #: Number of raw mappings computed so far.
@@ -77,64 +83,61 @@ class RawMapping:
 
     def follow(self, pgs: Sequence[Pg], before: Topology, after: Topology) -> Dict[str, Mapping]:
         """{pgid: raw mapping} of the PGs whose raw mapping changes from one map to the other."""
-        change = _Change(before, after)
+        change = self._change(before, after)
         affected = [pg for pg in _affected(pgs, change) if pg.raw is not None]
-        # all with the old map first: the mapper is made for one CRUSH map at a time
+        # all with the first map at first: the mapper is made for one CRUSH map at a time
         for pg in affected:
-            if pg.crush is None:
-                pg.crush = self.compute(before, *pg.order, change.old_weights)
+            self._find_origin(pg, change)
         raws = {pg.pgid: pg.raw for pg in pgs if pg.raw is not None}
         changed: Dict[str, Mapping] = {}
         for pg in affected:
-            known, pg.crush = pg.crush or (), self.compute(after, *pg.order, change.new_weights)
-            raw = self._followed(pg, _reference(pg, known, pg.crush, change), pg.crush, after,
-                                 raws)
+            pg.crush = self.compute(after, *pg.order, change.new_weights)
+            if pg.pool_id in change.replaced:
+                pg.origin = pg.crush, pg.crush
+            raw = _followed(pg, pg.crush, change, raws)
             if raw != pg.raw:
                 changed[pg.pgid] = raws[pg.pgid] = raw
         return changed
 
     def foreseen(self, pg: Pg, before: Topology, after: Topology) -> Mapping:
-        """The raw mapping that `follow` would give a PG that is not folded onto another one;
-        changes nothing."""
+        """The raw mapping that `follow` would give a PG that is not folded onto another one, where
+        its rule stays; changes no mapping."""
         last = self._foreseen
         if last is None or last.before is not before or last.after is not after:
-            if last is None or any(old is not new for old, new in zip(last.before, before)):
-                self._known = {}
-            last = self._foreseen = _Change(before, after)
+            last = self._foreseen = self._change(before, after)
         if not list(_affected([pg], last)):
             return pg.raw or ()
-        known = self._known.get(pg.pgid) if pg.crush is None else pg.crush
-        if known is None:
-            known = self._known[pg.pgid] = self.compute(before, *pg.order, last.old_weights)
-        now = self.compute(after, *pg.order, last.new_weights)
-        return self._followed(pg, _reference(pg, known, now, last), now, after, {})
+        self._find_origin(pg, last)
+        return _followed(pg, self.compute(after, *pg.order, last.new_weights), last, {})
 
-    def _followed(self, pg: Pg, known: Optional[Mapping], now: Mapping, after: Topology,
-                  raws: Dict[str, Mapping]) -> Mapping:
-        """`known` and `now`: CRUSH's results before and after the change."""
-        pool = after.pools[pg.pool_id]
-        parent = stable_mod(pg.order[1], int(pool.get("pg_placement_num") or pool["pg_num"]))
-        if parent != pg.order[1]:
-            # such a PG has the mapping of the PG that pgp_num folds it onto
-            of_parent = raws.get(f"{pg.pool_id}.{parent:x}")
-            if of_parent is not None:
-                return of_parent
-        if known is None:
-            return now
-        raw = pg.raw or ()
-        if known == now and all(_may_serve(osd, pool, after) for osd in raw):
-            return raw
-        return follow(raw, known, now, lambda osd: _may_serve(osd, pool, after),
-                      _legality(raw, pool, after))
+    def _change(self, before: Topology, after: Topology) -> _Change:
+        self._first = self._first or before
+        return _Change(self._first, before, after)
+
+    def _find_origin(self, pg: Pg, change: _Change) -> None:
+        """Computes CRUSH with the first map for a PG that no change has affected so far."""
+        if pg.crush is None:
+            pg.crush = self.compute(change.first, *pg.order, change.first_weights)
+        pg.origin = pg.origin or (pg.raw or (), pg.crush)
 
 
-def _reference(pg: Pg, known: Mapping, now: Mapping, change: _Change) -> Optional[Mapping]:
-    """CRUSH's result before a change, or `now` where only OSDs that lose weight have left it and
-    none of these is in the raw mapping; None where the rule is another one."""
-    if pg.pool_id in change.replaced:
-        return None
+def _followed(pg: Pg, now: Mapping, change: _Change, raws: Dict[str, Mapping]) -> Mapping:
+    """The raw mapping after a change; `now`: CRUSH's result then."""
+    after, (raw, known) = change.after, pg.origin or ((), ())
+    pool = after.pools[pg.pool_id]
+    parent = stable_mod(pg.order[1], int(pool.get("pg_placement_num") or pool["pg_num"]))
+    if parent != pg.order[1]:
+        # such a PG has the mapping of the PG that pgp_num folds it onto
+        of_parent = raws.get(f"{pg.pool_id}.{parent:x}")
+        if of_parent is not None:
+            return of_parent
     left = set(known) - set(now)
-    return now if left and left <= change.lowered and left.isdisjoint(pg.raw or ()) else known
+    if left and left <= change.lowered_since_first and left.isdisjoint(raw):
+        known = now   # only OSDs that lost weight have left CRUSH's result: they are not here
+    if known == now and all(_may_serve(osd, pool, after) for osd in raw):
+        return raw
+    return follow(raw, known, now, lambda osd: _may_serve(osd, pool, after),
+                  _legality(raw, pool, after))
 
 
 def _may_serve(osd: int, pool: Dict[str, Any], topology: Topology) -> bool:
@@ -174,6 +177,7 @@ def _affected(pgs: Sequence[Pg], change: _Change) -> Iterator[Pg]:
         if (pg.pool_id in reached
                 or pg.pool_id in folded and _other_seed(pg, before.pools[pg.pool_id], pool)
                 or not lowered.isdisjoint(pg.raw or ())
+                or pg.origin is not None and not lowered.isdisjoint(pg.origin[0])
                 or not lowered.isdisjoint(pg.crush or ())):
             yield pg
 

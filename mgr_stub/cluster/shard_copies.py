@@ -52,6 +52,7 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
         if cluster.map.exists(place[1]) and not cluster.map.is_up(place[1]):
             # pg_info_t::last_backfill, and what it is missing, stay on its disk
             pg.strays[place] = pg.partial_strays[place] = transfer.accounted
+            pg.left_at.pop(place, None)
         else:
             _drop_partial(cluster, pg, place, transfer)
     _purge_strays(cluster, pg)
@@ -99,12 +100,11 @@ def update_holders(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
         return
     if not pg.erasure:
         for osd in set(pg.held) - {*acting, *cluster.mapped_osds(pg)}:
-            _set_aside(pg, (0, osd))
+            pg.set_aside((0, osd))
             pg.held = tuple(member for member in pg.held if member != osd)
-    for place in [place for place in pg.complete_strays if cluster.map.is_up(place[1])]:
-        if place in pg.strays:
+    for place in pg.complete_strays():
+        if cluster.map.is_up(place[1]):
             cluster.release_shard(pg.pool_id, place[1], pg.strays.pop(place), place[0])
-        pg.complete_strays -= {place}
 
 
 def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
@@ -116,7 +116,7 @@ def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
         for place, osd in enumerate(mapped):
             if (place, osd) in arrived and held[place] != osd:
                 if held[place] != NONE:
-                    _set_aside(pg, (place, held[place]))
+                    pg.set_aside((place, held[place]))
                 held[place] = osd
         pg.held = tuple(held)
         return
@@ -124,7 +124,7 @@ def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
     others = [osd for osd in pg.held if osd not in mine]
     if whole and len(mine) == len(up):
         for osd in others:
-            _set_aside(pg, (0, osd))
+            pg.set_aside((0, osd))
         others = []
     pg.held = tuple(mine + others)
 
@@ -132,10 +132,9 @@ def _hold_mapped(cluster: Cluster, pg: Pg, arrived: Set[Place]) -> None:
 def mark_missed_writes(cluster: Cluster, pg: Pg) -> None:
     """To be called before clients write: holders that are down become strays."""
     before = cluster.members(pg)
-    pg.complete_strays = frozenset()
     for place, osd in enumerate(pg.held):
         if osd != NONE and not cluster.map.is_up(osd):
-            pg.strays[(place if pg.erasure else 0, osd)] = pg.shard
+            pg.set_aside((place if pg.erasure else 0, osd))
     if pg.erasure:
         pg.held = tuple(NONE if place in pg.strays else place[1] for place in enumerate(pg.held))
     else:
@@ -193,37 +192,43 @@ def _new_transfer(cluster: Cluster, pg: Pg, place: Place, source: int) -> Transf
 
 
 def _resumed_transfer(cluster: Cluster, pg: Pg, place: Place, source: int) -> Optional[Transfer]:
-    """The transfer to an OSD that has come back with an old shard of its own."""
+    """The transfer to an OSD that has come back with an old shard of its own.
+
+    It gets what has been written since: by the log where that reaches back so far, else by a
+    backfill, which compares all objects and copies those that differ.
+    """
     there = pg.strays.pop(place, None)
     if there is None:
         return None
     transfer = _new_transfer(cluster, pg, place, source)
-    transfer.copied = float(min(there.total, pg.shard.total))
     transfer.accounted = there
-    if pg.partial_strays.pop(place, None) is not there:   # it had all
-        transfer.by_log, transfer.by_whole_log = True, False
+    transfer.copied = float(min(there.total, pg.shard.total))
+    if pg.partial_strays.pop(place, None) is there:
+        return transfer
+    writes, count = (now - then for now, then in zip(
+        pg.written, pg.left_at.get(place, pg.written)))
+    changed = min(1.0, count / max(1, pg.num_bytes))
+    transfer.copied = min(transfer.copied, pg.shard.total * (1.0 - changed))
+    transfer.accounted = pg.shard.part(transfer.copied)
+    cluster.store(pg.pool_id, place[1], transfer.accounted.minus(there), place[0])
+    transfer.by_log, transfer.by_whole_log = writes < cluster.log_length(), False
     return transfer
 
 
 def _purge_strays(cluster: Cluster, pg: Pg) -> None:
     """Removes old shards on OSDs that are up again and not wanted."""
-    for place in [place for place in pg.strays
-                  if cluster.map.is_up(place[1]) and place not in pg.complete_strays]:
+    for place in pg.strays.keys() - pg.complete_strays():
+        if not cluster.map.is_up(place[1]):
+            continue
         cluster.store(pg.pool_id, place[1], NOTHING.minus(pg.strays.pop(place)), place[0])
-
-
-def _set_aside(pg: Pg, place: Place) -> None:
-    """Makes a shard that is not needed a stray; it is kept until the PG is clean."""
-    pg.strays[place] = pg.shard
-    pg.complete_strays |= {place}
 
 
 def _reuse_strays(cluster: Cluster, pg: Pg, up: Mapping) -> None:
     """Makes complete strays holders again where they are wanted or a shard is missing."""
     is_up = cluster.map.is_up
-    pg.complete_strays &= pg.strays.keys()
-    for place in sorted(place for place in pg.complete_strays if is_up(place[1])):
-        position, osd = place
+    for position, osd in pg.complete_strays():
+        if not is_up(osd):
+            continue
         if not pg.erasure:
             alive = sum(1 for member in pg.held if is_up(member))
             if osd not in up and alive >= cluster.size_of(pg):
@@ -235,11 +240,10 @@ def _reuse_strays(cluster: Cluster, pg: Pg, up: Mapping) -> None:
             if here != NONE and is_up(here) and up[position:position + 1] != (osd,):
                 continue
             if here != NONE:
-                _set_aside(pg, (position, here))
+                pg.set_aside((position, here))
             held[position] = osd
             pg.held = tuple(held)
-        cluster.store(pg.pool_id, osd, pg.shard.minus(pg.strays.pop(place)), position)
-        pg.complete_strays -= {place}
+        cluster.store(pg.pool_id, osd, pg.shard.minus(pg.strays.pop((position, osd))), position)
 
 
 def _drop_partial(cluster: Cluster, pg: Pg, place: Place, transfer: Transfer) -> None:

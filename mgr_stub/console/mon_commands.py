@@ -11,7 +11,7 @@ from ..cluster.pg import pg_order
 from ..crush.edit import replicated_steps, with_bucket, with_bucket_moved, with_rule
 from ..errors import Answer, invalid
 from ..events import osd_events, pool_events
-from ..mgr.mon_queries import health_status
+from ..mgr.mon_queries import answer_to, health_status
 from ..mgr.mgr import Mgr
 from ..osdmap.osd_map import MapChange
 from ..simulation.simulation import Simulation
@@ -68,6 +68,11 @@ def _one_argument(prefix: str, name: str) -> Callable[[Mgr, List[str], bool], An
             raise invalid(f"Invalid command: missing required parameter {name}")
         return _send(mgr, {"prefix": prefix, name: plain[0]})
     return run
+
+
+def _group(prefix: str) -> Callable[[Mgr, List[str], bool], Answer]:
+    return lambda mgr, words, _: _send(
+        mgr, {"prefix": prefix, "flags": "".join(words[:1]), "who": words[1:]})
 
 
 def _config(mgr: Mgr, words: List[str], _: bool) -> Answer:
@@ -179,6 +184,37 @@ def _health(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     return 0, "\n".join(lines), ""
 
 
+def _status(mgr: Mgr, _: List[str], __: bool) -> Answer:
+    """The lines of `ceph -s` that the simulation has figures for."""
+    checks = mgr.all_health_checks()
+    lines = ["health: " + health_status(checks)]
+    lines += ["        " + check["summary"] for check in checks.values()]
+    lines.append("osd: " + str(answer_to({"prefix": "osd stat"}, mgr.cluster.map, 0)).rstrip())
+    lines += [f"pgs: {found['count']} {found['state_name']}"
+              for found in mgr.get("pg_status")["pgs_by_state"]]
+    return 0, "\n".join(lines), ""
+
+
+def _df(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
+    """In bytes, as `osd df` here."""
+    space = mgr.get("df")
+    if wanted_json:
+        return 0, json.dumps(space), ""
+    lines = ["TOTAL {total_bytes} USED {total_used_bytes}".format(**space["stats"]),
+             f"{'POOL':<16} {'STORED':>16} {'MAX AVAIL':>16}"]
+    lines += ["{:<16} {stored:>16} {max_avail:>16}".format(pool["name"], **pool["stats"])
+              for pool in space["pools"]]
+    return 0, "\n".join(lines), ""
+
+
+def _pools(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
+    pools = list(mgr.cluster.map.pools.values())
+    line = ("pool {pool} '{pool_name}' size {size} min_size {min_size} crush_rule {crush_rule}"
+            " pg_num {pg_num} pg_num_target {pg_num_target}")
+    return 0, json.dumps(pools) if wanted_json else "\n".join(
+        line.format(**{"pg_num_target": pool["pg_num"], **pool}) for pool in pools), ""
+
+
 def _mgr_services(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     shown = {name: uri for name, uri in mgr.services.items() if uri}
     return 0, json.dumps(shown, indent=None if wanted_json else 4), ""
@@ -199,6 +235,9 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
         "osd set-require-min-compat-client", "version"),
     "osd set": _one_argument("osd set", "key"),
     "osd unset": _one_argument("osd unset", "key"),
+    "osd set-group": _group("osd set-group"),
+    "osd unset-group": _group("osd unset-group"),
+    "osd pool ls detail": _pools,
     "osd pool rm": _one_argument("osd pool rm", "pool"),
     "osd dump": _osd_dump,
     "osd df": _osd_df,
@@ -224,6 +263,9 @@ _HANDLERS: Dict[str, Callable[[Mgr, List[str], bool], Answer]] = {
     "pg": _pg_states,
     "config": _config,
     "health": _health,
+    "-s": _status,
+    "status": _status,
+    "df": _df,
     "progress": _progress,
     "mgr services": _mgr_services,
 }

@@ -136,13 +136,23 @@ class Session:
             listener(line, code)
 
     def _module_command(self, words: List[str]) -> Answer:
+        if words[-1:] == ["-h"]:
+            begin = " ".join(words[:-1])
+            return 0, "\n".join(f"{name}  {one.description}" for name, one in
+                                self.host.handlers.items() if name.startswith(begin)), ""
         handler = find_handler(self.host.handlers, words)
         if handler is None:
             raise invalid(f"no valid command found: {' '.join(words) or 'the line is empty'}")
         if self.module is None:
             raise StubError(errno.EAGAIN, "no mgr is active")
         arguments = parse_words(handler, words[len(handler.prefix.split()):])
-        return self.host.call_handler(handler, arguments)
+        code, out, err = self.host.call_handler(handler, arguments)
+        return code, _as_sent(out), err
+
+
+def _as_sent(out: str) -> str:
+    """What an mgr sends of a module's output: it drops empty lines (seen on 16.2.15, 20.2.4)."""
+    return "".join(f"{line}\n" for line in out.split("\n") if line)
 
 
 #: Real seconds that a command may take.

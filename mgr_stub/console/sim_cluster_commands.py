@@ -85,7 +85,6 @@ _TABLE: Dict[str, Any] = {
         simulation.cluster.copy_overhead.update({pool_id: ratio}))), str, parse_number),
     "flag set": ("NAME", cluster_events.set_flag, str),
     "flag unset": ("NAME", partial(cluster_events.set_flag, enabled=False), str),
-    "backfill rate": ("SIZE", cluster_events.set_backfill_rate, parse_size),
     "peering": ("SPAN", cluster_events.set_peering_time, parse_span),
     "log-recovery": ("on|off", cluster_events.set_log_recovery, parse_on_off),
     "scrub": ("PGID SPAN", cluster_events.scrub, str, parse_span),
@@ -100,9 +99,18 @@ _TABLE: Dict[str, Any] = {
         set_span(simulation.cluster, simulation.schedule, span)), parse_span),
 }
 
+def _backfill_rate(simulation: Simulation, words: List[str]) -> str:
+    if not words:
+        raise invalid("it is: sim backfill rate SIZE [N...]")
+    cluster_events.set_backfill_rate(
+        simulation, parse_size(words[0]), [parse_osd(word) for word in words[1:]])
+    return ""
+
+
 COMMANDS: Dict[str, Command] = {
     **{name: command(f"{name} {usage}", *action) for name, (usage, *action) in _TABLE.items()},
     "osd allocation": _osd_allocation,
+    "backfill rate": _backfill_rate,
     "host add": _host_add,
     "pool create": _pool_create,
 }

@@ -45,7 +45,7 @@ sim osd allocation RATIO N... [pool=NAME]
 sim pool optimize NAME CHUNK      allow_ec_optimizations: shards differ in size by position
 sim swell POOL RATIO              copies take so much more where they arrive than where they were
 sim flag set|unset NAME           flags of the osdmap, such as noout
-sim backfill rate SIZE            bytes per second of every OSD
+sim backfill rate SIZE [N...]     bytes per second of these OSDs, or of every OSD
 sim peering SPAN                  how long PGs peer
 sim scrub PGID SPAN               the PG shows a scrub
 sim inconsistent PGID on|off      a scrub has found copies that differ; they are repaired

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
 
 from ..cluster import pg_reports
 from ..errors import StubError, invalid
 from ..monitor.monitor import FLAGS
 from ..osdmap.osd_map import MapChange
 from ..simulation.simulation import Simulation
+from . import osd_events
 
 
 def set_flag(simulation: Simulation, name: str, enabled: bool = True) -> None:
@@ -70,13 +71,19 @@ def set_log_recovery(simulation: Simulation, enabled: bool) -> None:
     simulation.cluster.log_recovery = enabled
 
 
-def set_backfill_rate(simulation: Simulation, bytes_per_second: float) -> None:
-    """Sets the bytes per second of every OSD for backfill; 0 stops all copying."""
+def set_backfill_rate(simulation: Simulation, bytes_per_second: float,
+                      osds: Sequence[int] = ()) -> None:
+    """Sets the bytes per second of some OSDs for backfill, without any of every OSD; 0 stops it."""
     if bytes_per_second < 0:
         raise invalid("a rate is 0 or more bytes per second")
-    speeds = simulation.backfill.bytes_per_second
-    speeds.update(dict.fromkeys(speeds, float(bytes_per_second)))
-    simulation.backfill.replan()
+    osd_events.check_exist(simulation, osds)
+    backfill, rate = simulation.backfill, float(bytes_per_second)
+    if osds:
+        backfill.own_rates.update(dict.fromkeys(osds, rate))
+    else:
+        backfill.bytes_per_second.update(dict.fromkeys(backfill.bytes_per_second, rate))
+        backfill.own_rates.clear()
+    backfill.replan()
 
 
 def set_peering_time(simulation: Simulation, seconds: float) -> None:

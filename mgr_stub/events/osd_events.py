@@ -13,7 +13,8 @@ from ..cluster.usage import OsdUsage, empty_record
 from ..crush.hashes import WEIGHT_ONE
 from ..crush.edit import with_host, with_osd_weight
 from ..errors import StubError, invalid
-from ..osdmap.osd_map import MapChange, marked_down, marked_in, marked_out, marked_up, reweighted
+from ..osdmap.osd_map import (
+    MapChange, has_flag, marked_down, marked_in, marked_out, marked_up, reweighted)
 from ..simulation.simulation import Simulation
 
 TIB = 1 << 40
@@ -39,10 +40,11 @@ def mark_up(simulation: Simulation, osds: Iterable[int]) -> None:
 
     Those that the monitor has marked out are marked in; those marked out by operators are not.
     """
-    comes_in = "noin" not in simulation.cluster.map.flags and bool(
-        simulation.config.core("mon", "mon_osd_auto_mark_auto_out_in"))
-    epoch = simulation.cluster.map.epoch + 1
-    _change(simulation, osds, lambda entry: marked_up(entry, comes_in, epoch))
+    cluster = simulation.cluster
+    comes_in = bool(simulation.config.core("mon", "mon_osd_auto_mark_auto_out_in"))
+    _change(simulation, osds, lambda entry: marked_up(
+        entry, comes_in and not has_flag(cluster.map, cluster.crush, entry["osd"], "noin"),
+        cluster.map.epoch + 1))
 
 
 def reweight(simulation: Simulation, osd: int, weight: float) -> None:
@@ -63,7 +65,7 @@ def primary_affinity(simulation: Simulation, osd: int, weight: float) -> None:
 
 def crush_reweight(simulation: Simulation, osd: int, weight: float) -> None:
     """As `ceph osd crush reweight`; 1.0 is a TiB by custom."""
-    _check_exist(simulation, [osd])
+    check_exist(simulation, [osd])
     if weight < 0.0:
         raise invalid(f"a CRUSH weight is 0 or more, {weight} is not")
     try:
@@ -156,7 +158,8 @@ def osds_of(simulation: Simulation, name: str) -> List[int]:
 
 # -- both -----------------------------------------------------------------------------------------
 
-def _check_exist(simulation: Simulation, osds: Iterable[int]) -> None:
+def check_exist(simulation: Simulation, osds: Iterable[int]) -> None:
+    """StubError for an OSD that does not exist."""
     for osd in osds:
         if not simulation.cluster.map.exists(osd):
             raise StubError(errno.ENOENT, f"osd.{osd} does not exist")
@@ -165,7 +168,7 @@ def _check_exist(simulation: Simulation, osds: Iterable[int]) -> None:
 def _change(simulation: Simulation, osds: Iterable[int],
             change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
     wanted = list(osds)
-    _check_exist(simulation, wanted)
+    check_exist(simulation, wanted)
     present = simulation.cluster.map.osds
     entries = {osd: change(present[osd]) for osd in wanted}
     simulation.apply_change(MapChange(osds={osd: entry for osd, entry in entries.items()

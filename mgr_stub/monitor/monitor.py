@@ -15,7 +15,7 @@ from ..errors import Answer, StubError, invalid
 from ..osdmap import upmap
 from ..osdmap.osd_map import RELEASE_NAMES, MapChange, is_merging, pg_nums
 from ..osdmap.upmap import Items
-from . import pg_upmap
+from . import group_flags, pg_upmap
 from .mon_store import LoggedCommand, MonFaults
 
 #: Flags of `osd set` and `osd unset`.
@@ -80,6 +80,10 @@ class Monitor:
             "osd set-require-min-compat-client": self._set_min_compat_client,
             "osd set": self._set_flag,
             "osd unset": self._unset_flag,
+            "osd set-group": lambda command, change: group_flags.change_groups(
+                cluster, command, change, is_set=True),
+            "osd unset-group": lambda command, change: group_flags.change_groups(
+                cluster, command, change, is_set=False),
             "osd pool rm": self._remove_pool,
             "osd pool set": self._set_pool,
         }

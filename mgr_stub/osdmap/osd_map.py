@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Dict, FrozenSet, List, Mapping as MappingType, Optional, Set
 
 from ..crush.hashes import NONE, WEIGHT_ONE
+from .crush_map import CrushMap
 from .upmap import Items, Mapping, as_kept, has_affinities, primary_place
 
 #: Type of an erasure-coded pool in the osdmap; a replicated one has 1.
@@ -267,6 +268,23 @@ def marked_up(entry: Dict[str, Any], comes_in: bool, epoch: int) -> Dict[str, An
         down = marked_down(entry)
         started = {**down, "up": 1, "up_from": epoch, "state": down["state"] + ["up"]}
     return marked_in(started) if comes_in and AUTO_OUT in entry["state"] else started
+
+
+#: Flags that single OSDs, CRUSH buckets and device classes may have (`osd set-group`), and the keys
+#: of the osdmap dump that have those of buckets and classes.
+GROUP_FLAGS = ("noup", "nodown", "noin", "noout")
+NODE_FLAGS, CLASS_FLAGS = "crush_node_flags", "device_class_flags"
+
+
+def has_flag(osdmap: OsdMap, crush: CrushMap, osd: int, flag: str) -> bool:
+    """True if a flag holds for an OSD: the map's, its own, or that of a bucket or class of it."""
+    if flag in osdmap.flags or flag in osdmap.osds[osd]["state"]:
+        return True
+    if flag in osdmap.rest.get(CLASS_FLAGS, {}).get(crush.classes.get(osd, ""), ()):
+        return True
+    names = {name for name, flags in osdmap.rest.get(NODE_FLAGS, {}).items() if flag in flags}
+    return any(osd in crush.weights_below(item) for item, bucket in crush.buckets.items()
+               if bucket["name"] in names)
 
 
 def pg_nums(pool: Dict[str, Any]) -> Dict[str, int]:

@@ -162,6 +162,8 @@ class Backfill:
         self.cluster = cluster
         self.max_backfills = max_backfills
         self.bytes_per_second = dict(BYTES_PER_SECOND)
+        #: OSD → bytes per second, of those that differ from their class.
+        self.own_rates: Dict[int, float] = {}
         self.peering_seconds = PEERING_SECONDS
         self._moving: Dict[str, Pg] = {}
         #: Reservation requests of the moving PGs, cached while they cannot change.
@@ -216,14 +218,15 @@ class Backfill:
         for pgid in sorted(due, key=pg_order):
             wanted[pgid] = peering.pop(pgid).temp
             self._requests.pop(pgid, None)
-            self.cluster.pgs[pgid].creating = False
+            pg = self.cluster.pgs[pgid]
+            pg.creating = pg.creating and not pg.holders()
         return wanted
 
     def report(self, pgids: Iterable[str]) -> None:
         """PGs report their state to the mgr, as they do once they have peered."""
         for pgid in pgids:
-            if pgid in self.cluster.pgs:
-                pg = self.cluster.pgs[pgid]
+            pg = self.cluster.pgs.get(pgid)
+            if pg is not None and not pg.creating:
                 pg.reported_epoch = self.cluster.map.epoch
                 pg_reports.refresh(self.cluster, pg)
                 peering.record_interval(self.cluster, pg)
@@ -250,6 +253,9 @@ class Backfill:
         """Starts peering of a PG and the transfers that its up set needs."""
         last = pg_reports.compute_report(self.cluster, pg)[0]
         pg.past_intervals = pg.past_intervals or (pg.held,)
+        if pg.creating and not pg.holders():   # its rule may have reached no OSD so far
+            pg.held = self.cluster.map.up.get(pg.pgid, ())
+            update_num_pgs(self.cluster, set(), self.cluster.members(pg))
         retarget(self.cluster, pg)
         if pg.transfers and pg.writes == 0 and self.cluster.log_recovery:
             finish(self.cluster, pg)  # an empty PG has nothing to copy
@@ -375,6 +381,8 @@ class Backfill:
                    for osd, more in coming.items())
 
     def _speed(self, osd: int) -> float:
+        if osd in self.own_rates:
+            return self.own_rates[osd]
         return self.bytes_per_second.get(self.cluster.crush.classes.get(osd, "hdd"),
                                          self.bytes_per_second["hdd"])
 

@@ -104,6 +104,8 @@ class ClientLoad(Timer):
         cluster = self._cluster
         if not pg.movable:
             return False
+        if pg.creating:   # clients wait until it has peered, which takes a second
+            return bool(pg.holders())
         if pg.pgid in cluster.unclean and "active" not in pg_reports.state_of(cluster, pg):
             return False
         usage, full = cluster.usage, cluster.map.ratio("full_ratio")
@@ -131,12 +133,13 @@ class ClientLoad(Timer):
         else:
             objects = -pg.num_objects
         pg.num_objects += objects
+        writes = max(1, abs(objects))
+        pg.written = pg.written[0] + writes, pg.written[1] + max(0, change)
         if pg.writes is not None:
-            pg.writes += max(1, abs(objects))
+            pg.writes += writes
             if pg.writes >= self._cluster.log_length():
                 pg.writes = None
         pg.short_logs = frozenset()  # a write trims all logs to the same entry
-        pg.complete_strays = frozenset()
         pg.num_copies += objects * cluster.size_of(pg)
         old, pg.shard = pg.shard, cluster.shard_bytes(pg)
         difference = pg.shard.minus(old)

@@ -84,12 +84,13 @@ def _split_one(cluster: Cluster, parent: Pg, positions: List[int], shares: List[
     for position, share in zip(positions, shares):
         pgid = f"{parent.pool_id}.{position:x}"
         child = Pg(pgid, parent.pool_id, parent.erasure, {**parent.stats, "pgid": pgid})
-        child.raw, child.crush, child.held = parent.raw, parent.crush, parent.held
+        child.raw, child.crush, child.origin = parent.raw, parent.crush, parent.origin
+        child.held = parent.held
         child.reported_epoch = parent.reported_epoch
         child.recovered_bytes = 0
         child.writes = parent.writes  # each gets the log with the same head and tail
         child.short_logs, child.past_intervals = parent.short_logs, parent.past_intervals
-        child.complete_strays = parent.complete_strays
+        child.written, child.left_at = parent.written, dict(parent.left_at)
         child.log_entries = parent.log_entries * share // total
         for name, amount in whole.items():
             part = amount * share // total
@@ -141,7 +142,7 @@ def _merge(cluster: Cluster, pool_id: int, position: int) -> Set[str]:
     target.forget_reports()
     # a merge leaves an empty log, which is complete only if nothing was ever written
     target.writes, target.log_entries = 0 if target.writes == source.writes == 0 else None, 0
-    target.short_logs, target.complete_strays = frozenset(), frozenset()
+    target.short_logs, target.left_at = frozenset(), {}
     for name in _AMOUNTS:
         setattr(target, name, getattr(target, name) + getattr(source, name))
     target.shard = target.shard.minus(NOTHING.minus(source.shard))

@@ -15,7 +15,7 @@ from ..cluster.cluster import Cluster
 from ..cluster.pg import Pg
 from ..monitor.config import Config
 from ..monitor.monitor import Monitor
-from ..osdmap.osd_map import MapChange, marked_out
+from ..osdmap.osd_map import MapChange, has_flag, marked_out
 from . import statistics
 from .deletion import Timer
 
@@ -70,7 +70,7 @@ class ReadBalancer(Timer):
 
 
 class OsdAutoOut(Timer):
-    """Marks OSDs out that have been down for `mon_osd_down_out_interval`, unless `noout` is set."""
+    """Marks OSDs out that have been down for `mon_osd_down_out_interval`, unless `noout` holds."""
 
     def __init__(self, cluster: Cluster, config: Config,
                  enact: Callable[[MapChange], None]) -> None:
@@ -87,9 +87,10 @@ class OsdAutoOut(Timer):
         osdmap = self._cluster.map
         if osdmap.osds is not self._known_osds:
             self._update(osdmap.osds)
-        if not self._down_since or "noout" in osdmap.flags:
-            return None
-        return min(self._down_since.values()) + self._interval()
+        crush = self._cluster.crush
+        since = [moment for osd, moment in self._down_since.items()
+                 if not has_flag(osdmap, crush, osd, "noout")]
+        return min(since) + self._interval() if since else None
 
     def _update(self, osds: Dict[int, Dict[str, Any]]) -> None:
         known, now = self._down_since, self._cluster.clock.now
@@ -104,7 +105,8 @@ class OsdAutoOut(Timer):
 
     def run(self) -> None:
         limit = self._cluster.clock.now - self._interval()
-        due = sorted(osd for osd, since in self._down_since.items() if since <= limit)
+        due = sorted(osd for osd, since in self._down_since.items() if since <= limit
+                     and not has_flag(self._cluster.map, self._cluster.crush, osd, "noout"))
         for osd in due:
             del self._down_since[osd]
         osds = self._cluster.map.osds

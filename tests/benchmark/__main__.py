@@ -26,6 +26,7 @@ install(18)
 
 from tests.benchmark.made.scale import SHARDS_PER_OSD, large_reading  # noqa: E402
 from tests.benchmark.made.shapes import SHAPES  # noqa: E402
+from tests.benchmark.published import publish  # noqa: E402
 from tests.benchmark.scoring import changed_items, data_pools, score  # noqa: E402
 from tests.oracle.ceph_tools import read_commands  # noqa: E402
 from tests.support.clusters.made_clusters import snapshot_of  # noqa: E402
@@ -64,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scale-seconds", type=float, default=600.0, metavar="S",
                         help="end a plan of these after so many processor seconds (default: 600)")
     parser.add_argument("--json", metavar="FILE", help="write everything measured to a file")
+    parser.add_argument("--publish", action="store_true",
+                        help="write the figures of published clusters into README.md and "
+                             "measurements.md, and record them")
     return parser
 
 
@@ -94,6 +98,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
                 print("\n" + table(results[-1]), flush=True)
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+    if options.publish:
+        publish(results)
     return int(len(results) < len(jobs))
 
 

@@ -15,7 +15,7 @@ from .harness.commands import assert_refused, equilibrium, equilibrium_json, rea
 
 pytestmark = pytest.mark.releases(16)
 
-READING = ["status", "eval", "eval rep", "eval kept", "eval kept --aims", "show kept", "dump kept",
+READING = ["status", "eval", "eval rep", "eval kept", "show kept", "dump kept",
            "ls", "pool ls", "dump-state", "history", "report", "report kept", "status --brief",
            "explain 1.0 osd.0"]
 CHANGING = ["pool add rep ec", "pool rm ec", "optimize other rep --max-moves 3 --replace",

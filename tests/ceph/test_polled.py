@@ -100,7 +100,7 @@ def story(cluster: DaemonCluster) -> Iterator[Story]:
             yield told
     finally:
         equilibrium(cluster, "off")
-        set_ratios(cluster, RATIOS)
+        workload.set_ratios(cluster, RATIOS)
         cluster.set_option("sleep_interval", SLEEP_INTERVAL)
         workload.delete_pool(cluster, DRIFT_POOL)
         workload.wait_clean(cluster)
@@ -135,7 +135,7 @@ def test_a_full_osd_is_met(story: Story, figure: Callable[[str], None]) -> None:
         cluster.mon("osd rm-pg-upmap-items", pgid=pgid)
     usage = wait_for("data that has gone back", lambda: risen(cluster, balanced.highest), 120)
     assert usage is not None
-    set_ratios(cluster, {name: usage.highest - below for name, below in BELOW.items()})
+    workload.set_ratios(cluster, {name: usage.highest - below for name, below in BELOW.items()})
     wait_for("the OSD full", lambda: "OSD_FULL" in cluster.mon_json("health")["checks"], 30)
     full = time.time()
     first = story.first_batch(removed, full + REACTION_SECONDS)
@@ -177,9 +177,3 @@ def risen(cluster: DaemonCluster, highest: float) -> Optional[workload.Usage]:
     """The usage where some OSD is clearly fuller than `highest`."""
     usage = workload.usage_of(cluster)
     return usage if usage.highest > highest + POINTS else None
-
-
-def set_ratios(cluster: DaemonCluster, ratios: Dict[str, float]) -> None:
-    """All three, in an order that Ceph takes."""
-    for name, ratio in sorted(ratios.items(), key=lambda entry: entry[1]):
-        cluster.mon(f"osd set-{name}-ratio", ratio=round(ratio, 3))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 from typing import Any, Dict, List, Set, Tuple
 
 from mgr_stub.console.session import Session
+
+
+_LOOP = re.compile(r"\(until (ceph [^;]+); do \[ \$\? = 11 \] && sleep 5 \|\| exit; done\)")
 
 
 def ask(session: Session, line: str) -> Any:
@@ -32,6 +37,26 @@ def run(session: Session, *lines: str) -> str:
         rc, out, err = session.command(line)
         assert rc == 0, (line, rc, err)
     return out
+
+
+def paste(session: Session, screen: str) -> List[str]:
+    """Runs the block of commands on a screen as a shell does that it is pasted into; its lines."""
+    block = [line.strip() for line in screen.split("\n")
+             if line.startswith(("  ceph ", "  (until ceph "))]
+    assert all(line.endswith(" &&") for line in block[:-1]), block
+    lines = [line.replace(" &&", "") if " && " not in line else line for line in block]
+    for line in lines:
+        loop = _LOOP.match(line)
+        command = (loop[1] if loop else line).replace("ceph ", "", 1)
+        while loop:
+            code, _, why = session.command(command)
+            assert code in (0, -errno.EAGAIN), why
+            if not code:
+                break
+            run(session, "sim run 5s")
+        if not loop:
+            run(session, command, "sim run 1s")
+    return lines
 
 
 def refused(session: Session, line: str) -> Tuple[int, str]:

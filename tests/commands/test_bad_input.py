@@ -28,7 +28,7 @@ LINES = [
         "evenly", "''", "Space", "space,even")),
     ("optimize q --aim", errno.EINVAL, "aim"), ("explain nope", errno.ENOENT, "nope"),
     *((f"explain {what}", errno.ENOENT, "no OSD") for what in (
-        "osd.24", "24", "osd.x", "-1", "99.0", "2.ffff", "2.", "\u00b2", "host0")),
+        "osd.24", "24", "osd.x", "-1", "99.0", "2.ffff", "2.", "\u00b2", "host99")),
     ("explain osd.1 osd.2", errno.EINVAL, "osd.2"), ("explain 2.1f 3 4", errno.EINVAL, "4"),
     ("explain 2.1f foo", errno.EINVAL, "foo"), ("explain 2.1f osd.24", errno.ENOENT, "osd.24"),
     ("explain 99.0 3", errno.ENOENT, "99.0"), ("explain vms 3", errno.EINVAL, "vms"),

@@ -199,3 +199,9 @@ def test_what_has_been_told_is_of_its_own_moment(session: Session) -> None:
     after = ask(session, "eval --remove host1,host2")
     assert after["osdmap_epoch"] == before["osdmap_epoch"]
     assert after["snapshot_age_seconds"] >= before["snapshot_age_seconds"] + 35
+
+
+def test_nothing_is_free_where_nothing_fits(session: Session) -> None:
+    """Bounds are rounded up, but not from nothing to a byte."""
+    pools = ask(session, "eval --remove host3,host4")["pools"]
+    assert {pool["failed_free_bytes"] for pool in pools} == {0}

@@ -97,8 +97,7 @@ def test_the_worst_failure_is_the_worst_of_all(session: Session) -> None:
     ("eval --fail nowhere", errno.ENOENT), ("eval --fail osd.999", errno.ENOENT),
     ("eval --fail ''", errno.ENOENT), ("eval --fail default", errno.EINVAL),
     ("eval nosuch --fail 1", errno.ENOENT), ("eval vms --worst-failure", errno.ENOENT),
-    ("eval --fail 1 --worst-failure", errno.EINVAL), ("eval vms --fail 1 --aims", errno.EINVAL),
-    ("eval --worst-failure --aims", errno.EINVAL)])
+    ("eval --fail 1 --worst-failure", errno.EINVAL)])
 def test_what_cannot_be_asked(session: Session, line: str, code: int) -> None:
     assert refused(session, f"equilibrium {line}")[0] == -code
 

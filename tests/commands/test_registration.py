@@ -11,9 +11,9 @@ from mgr_stub.console.session import Session
 from tests.support.few import few
 
 READ = {"status", "eval", "df", "osds", "show", "dump", "ls", "pool ls", "dump-state", "explain",
-        "history", "metrics", "moves", "report", "drain ls", "upmap ls"}
+        "history", "metrics", "moves", "report", "drain ls"}
 WRITE = {"optimize", "rm", "reset", "execute", "undo", "cancel", "on", "off", "pool add",
-         "pool rm", "drain add", "drain rm", "freeze", "upmap cleanup"}
+         "pool rm", "drain add", "drain rm", "freeze"}
 
 
 @pytest.fixture(params=few([18, 16, 20], 1))

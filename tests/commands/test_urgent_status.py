@@ -20,7 +20,7 @@ def test_the_urgent_limit_is_shown_where_it_is_in_effect(
     assert ask(session, "status")["limits"]["urgent_osds"] == []
     run(session, "sim osd full-ratios 0.75 0.84 0.95", "sim run 6m")
     said = " ".join(run(session, "equilibrium status").split())
-    assert "urgent limit 30.00% for what leaves osd.6, above backfillfull" in said
+    assert "urgent limit 30.00% for what leaves osd.6, too full or soon so" in said
     assert ask(session, "status")["limits"]["urgent_osds"] == [6]
     run(session, f"{OPTION}urgent_misplaced_ratio 0.01", "sim run 3m")
     assert ask(session, "status")["limits"]["urgent_osds"] == []

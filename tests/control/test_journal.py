@@ -146,3 +146,15 @@ def test_automatic_plans_follow_one_another_in_one_episode() -> None:
     entry, = book.history
     assert (entry["plans"], entry["moves"], entry["bytes"]) == (2, 7, 70)
     assert (entry["plan"], entry["outcome"]) == ("automatic", "balanced")
+
+
+@pytest.mark.parametrize("running", [None, "p"])
+def test_a_plan_that_was_refused_is_not_what_a_successor_goes_on_with(
+        running: Optional[str]) -> None:
+    kv = KeyValueStore()
+    journal = Journal(kv, LOG)
+    if running:
+        assert journal.begin_execution(running, 1000.0, lambda: True)
+    stored = dict(kv.values)
+    assert not journal.begin_execution("q", 2000.0, lambda: False)
+    assert {key: text for key, text in kv.values.items() if text} == stored

@@ -150,8 +150,9 @@ def test_what_is_reported_late_is_not_withheld(lag: int, tmp_path: Path) -> None
 
 def followed(session: Session) -> None:
     """An operator runs the command that the health check ends with."""
-    commands = re.findall(r"'ceph ([^']+)'", lines(session)[-1])
-    assert commands, lines(session)
+    found = lines(session)
+    commands = [line.partition("ceph ")[2] for line in found[found.index("run:") + 1:]]
+    assert commands, found
     run(session, *commands, "sim run 2m")
 
 

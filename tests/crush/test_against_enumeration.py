@@ -13,7 +13,8 @@ from equilibrium_mgr.crush.hierarchy import CrushHierarchy
 from equilibrium_mgr.crush.placement import PlacementRule
 from mgr_stub.osdmap.crush_map import CrushMap
 
-#: (rule, pool size, erasure-coded); every bucket of the random trees can serve its full share.
+#: (rule, pool size, whether neighboring positions belong together); every bucket of the random
+#: trees can serve its full share.
 SHAPES = [
     ("take default; chooseleaf {f} 0 host; emit", 3, False),
     ("take default; choose {f} 0 osd; emit", 3, True),
@@ -21,6 +22,8 @@ SHAPES = [
     ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 4, True),
     ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 3, True),
     ("take default; choose {f} 2 rack; chooseleaf {f} 2 host; emit", 3, False),
+    ("take default; choose indep 2 rack; chooseleaf indep 2 host; emit", 3, False),
+    ("take default; choose {f} 2 rack; choose {f} 3 osd; emit", 4, False),
     ("take default; choose {f} 2 rack; choose {f} 2 osd; emit", 4, False),
     ("take default; choose {f} 0 rack; chooseleaf {f} 2 host; emit", 4, False),
     ("take default; choose {f} 2 host; choose {f} 2 osd; emit", 4, True),
@@ -106,6 +109,10 @@ def test_breaks_and_allows(text: str, size: int, erasure: bool, seed: int) -> No
     rule = PlacementRule(CrushHierarchy(dump), dump["rules"][0], size, erasure)
     crush = CrushMap(dump)
     legal = {canonical(up, rule) for up in possible_up_sets(dump, dump["rules"][0], size)}
+    if "3 osd" in text:   # more places than shards: any of them will do
+        legal = {(frozenset(some),) for up in {
+            frozenset(up) for up in possible_up_sets(dump, dump["rules"][0], 6)}
+            for some in combinations(up, size)}
     assert legal
     verdicts = set()
     for up in candidates(rng, osds, rule, legal):

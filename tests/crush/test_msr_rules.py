@@ -18,8 +18,8 @@ from mgr_stub.crush.hashes import NONE
 from mgr_stub.crush.mapper import Mapper
 
 
-def rule_of(made: msr_maps.MsrMap) -> PlacementRule:
-    return PlacementRule(CrushHierarchy(made.dump), made.rule, made.size, made.in_order)
+def rule_of(made: msr_maps.MsrMap, positional: bool = False) -> PlacementRule:
+    return PlacementRule(CrushHierarchy(made.dump), made.rule, made.size, positional)
 
 
 def given(made: msr_maps.MsrMap, inputs: int = 60) -> List[Tuple[int, ...]]:
@@ -38,14 +38,17 @@ def test_crush_is_simulated_as_crushtool_maps() -> None:
                             for x in range(msr_maps.GOLDEN_INPUTS)], seed
 
 
-@pytest.mark.parametrize("seed", few(range(40), 4))
-def test_legality_is_that_of_brute_force(seed: int) -> None:
-    made, rng = msr_maps.make(seed), random.Random(seed)
-    rule, known = rule_of(made), given(made)
+@pytest.mark.parametrize("positional", (False, True))
+@pytest.mark.parametrize("seed", few(range(40), 6))
+def test_legality_is_that_of_brute_force(seed: int, positional: bool) -> None:
+    """By positions where neighboring ones belong together, else by places."""
+    made = msr_maps.make(seed, msr_maps.LOOSE if seed % 4 == 3 else msr_maps.SHAPES)
+    rng, positional = random.Random(seed), positional and made.in_order
+    rule, known = rule_of(made, positional), given(made)
     assert all(rule.violation(up) is None for up in known)
     verdicts = set()
     for up in msr_maps.candidates(rng, made, known) if known else ():
-        possible = made.is_possible(up)
+        possible = made.is_possible(up, positional)
         assert (rule.violation(up) is None) == possible, up
         verdicts.add(possible)
     assert len(verdicts) == 2 or not known
@@ -54,7 +57,7 @@ def test_legality_is_that_of_brute_force(seed: int) -> None:
             for osd in range(made.osds):
                 wanted = up[:position] + (osd,) + up[position + 1:]
                 assert rule.allows(up, position, osd) == (
-                    osd not in up and made.is_possible(wanted)), (up, position, osd)
+                    osd not in up and made.is_possible(wanted, positional)), (up, position, osd)
 
 
 def test_all_that_is_legal_comes_of_crush_when_osds_are_out() -> None:

@@ -24,7 +24,9 @@ def test_the_list_survives_the_store() -> None:
     assert paused.notes == ((5.0, "osd.7 (osd.7) no longer exists and has left the list"),)
 
 
-@pytest.mark.parametrize("stored", [{}, {"osds": 5}, {"osds": {"h": ["x"]}}, {"notes": [3]}])
+@pytest.mark.parametrize("stored", [
+    {}, {"osds": 5}, {"osds": {"h": ["x"]}}, {"notes": [3]}, {"notes": [["1e999", "x"]]},
+    {"osds": {"h": [1]}, "notes": [["nan", "x"]]}, {"notes": [[1e18, "x"]]}])
 def test_what_cannot_be_read_is_absent(stored: object) -> None:
     assert drain_list_from_dict(stored) == DrainList()   # type: ignore[arg-type]
 

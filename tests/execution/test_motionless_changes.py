@@ -11,7 +11,7 @@ from tests.support.units import GIB
 from equilibrium_mgr.execution.throttle import Decision, ThrottleLimits, next_batch, osd_traffic
 from equilibrium_mgr.execution.guards import PoolGuard
 from equilibrium_mgr.plan.model import (
-    BALANCE, CANCEL, CLEAN_UP, FREEZE, UNDO, PgChange, moves_nothing)
+    BALANCE, CANCEL, FREEZE, UNDO, PgChange, moves_nothing)
 
 SHUT = limited(
     max_misplaced_ratio=0.01, misplaced_copies=10_000, in_flight=("1.0", "1.1"),
@@ -96,7 +96,7 @@ def test_what_takes_back_motion_uses_up_no_limit() -> None:
     assert sent(decision) == ["1.0", "1.1"]
 
 
-@pytest.mark.parametrize("kind", [CANCEL, FREEZE, CLEAN_UP])
+@pytest.mark.parametrize("kind", [CANCEL, FREEZE])
 def test_a_plan_that_moves_nothing_never_does(kind: str) -> None:
     made = cluster()
     made.acting.clear()   # what was on its way has come
@@ -109,10 +109,10 @@ def test_a_plan_that_moves_nothing_never_does(kind: str) -> None:
 
 def test_upmap_items_alone_are_changed_until_they_are_as_wanted() -> None:
     clean = PgChange("1.2", (0, 1), (4, 1), (4, 1), ((0, 4),), 0, GIB, 10)
-    assert sent(decided(cluster(), [clean], CLEAN_UP)) == ["1.2"]
+    assert sent(decided(cluster(), [clean], CANCEL)) == ["1.2"]
     made = cluster().pg("1.2", [4, 1], objects=10)
     made.items["1.2"] = [(0, 4)]
-    decision = decided(made, [clean], CLEAN_UP)
+    decision = decided(made, [clean], CANCEL)
     assert decision.done == [clean] and not decision.send
 
 

@@ -143,7 +143,7 @@ def test_fill_limit_counts_the_peak() -> None:
     decision = batch(cluster, wanted(), FREE)
     assert len(decision.send) == 2      # 46 + 40 + 2 x 1 <= 88
     assert throttled(decision)
-    assert str(why(decision)).startswith("osd.2 would pass its fill limit of 0.880")
+    assert str(why(decision)).startswith("osd.2 would pass its fill limit of 88.0%")
 
 
 @pytest.mark.parametrize("used, count", [(8.9, 1), (9.1, 0), (7.9, 2)])

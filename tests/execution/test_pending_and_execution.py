@@ -6,7 +6,7 @@ from typing import Sequence, Tuple
 import pytest
 
 from equilibrium_mgr.execution.execution import Execution, ExecutionUpdate, verify_batch
-from equilibrium_mgr.execution.outcomes import DroppedChange
+from equilibrium_mgr.execution.outcomes import Cooldown, DroppedChange
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.snapshot.model import Snapshot
 from tests.support.clusters.unit_cluster import Cluster, change_of, hosts
@@ -212,3 +212,13 @@ def test_change_that_landed_earlier_than_it_was_seen() -> None:
     moving = after_sending("active+remapped+backfill_wait", 104, True)
     assert ours.uncounted_copies(moving.snapshot()) == 0
     assert ours.uncounted_copies(after_sending("active+clean", 104, True).snapshot()) == 10
+
+
+def test_all_that_was_sent_cools_down_and_what_is_gone_is_forgotten() -> None:
+    """pg_cooldown is for each PG, however many were sent; memory is bounded by the PGs there are."""
+    cooldown, pgids = Cooldown(), [f"1.{ps:x}" for ps in range(5000)]
+    cooldown.start(pgids[:3000], 100.0)
+    cooldown.start(pgids[3000:], 200.0)
+    assert len(cooldown.seconds_left(300.0, 3600.0)) == 5000
+    cooldown.observe(300.0, frozenset(pgids[:10]))
+    assert sorted(cooldown.moved) == sorted(pgids[:10])

@@ -55,6 +55,12 @@ def test_one_big_shard_may_go_alone_and_that_is_told() -> None:
     assert sent(batch(leaving, wanted([6]), limits)) == []   # or leaves osd.6
 
 
+def test_of_a_mispredicted_pool_a_shard_counts_whole_until_it_has_arrived() -> None:
+    cluster = pgs(0).pg("1.a", [5, 2], num_bytes=8 * GIB, acting=[6, 2], uncopied_ratio=0.25)
+    loads = [osd_traffic(cluster.snapshot(), {}, mispredicted=pools).of(5) for pools in ((), (1,))]
+    assert 4 * loads[0].bytes_in == loads[1].bytes_in > 0
+
+
 # -- PGs that have to wait -------------------------------------------------------------------------
 
 

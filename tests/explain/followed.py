@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.console.session import Session
-from tests.commands.asking import ask
+from tests.commands.asking import ask, paste
 from tests.benchmark.clusters import state_of
 from tests.benchmark.made.shapes import Osds, PoolPlan, fill
 from tests.explain.same_figures import differing
@@ -27,7 +27,8 @@ LEAST = "nothing; the shards are larger than the difference"
 
 
 class Situation(NamedTuple):
-    """How a reason comes about, and for how long what it says takes to end it."""
+    """How a reason comes about, and for how long what it says takes to end it. The line PASTE of
+    `follow` runs the block below what the screen says to do."""
 
     name: str
     code: str
@@ -38,6 +39,7 @@ class Situation(NamedTuple):
     follow: Tuple[str, ...] = ()    # what the operator does where the action is no one command
     begins: str = ""                # the action does so
     is_outage: bool = False         # it ends, and nothing is worse than where nobody acts
+    is_better: bool = False         # the fullest OSD is clearly less full than where nobody acts
     screens: int = 1                # that are followed, one after the other
 
 
@@ -69,10 +71,11 @@ def follow(situation: Situation) -> Followed:
     cluster is then against how it is where nobody acts."""
     with tempfile.TemporaryDirectory() as folder:
         before, done, after, harm = _played(situation, Path(folder), True)
-        if situation.is_outage and done:
+        if (situation.is_outage or situation.is_better) and done:
             _, _, _, alone = _played(situation, Path(folder), False)
             assert all(one <= other + _SLACK for one, other in zip(harm, alone)), (
                 before["action"], done, harm, alone)
+            assert not situation.is_better or harm[0] < alone[0] - 0.01, (done, harm, alone)
     return Followed(before["reason_code"], before["state"], before["action"], tuple(done),
                     after["reason_code"], after["state"],
                     before["outage"], after["outage"], after["action"])
@@ -116,12 +119,16 @@ def harm(session: Session) -> Tuple[float, ...]:
 
 
 def open_cluster(name: str, seed: int, folder: Path) -> Session:
-    """A cluster of the scenarios, or `few`: 8 PGs with most of the data on ten OSDs."""
-    if name != "few":
+    """A cluster of the scenarios; `few`: 8 PGs with most of the data on ten OSDs; or `four`: 4 PGs
+    without copies on three OSDs."""
+    if name not in ("few", "four"):
         return session_of(name, seed, folder)
-    rng, osds = random.Random(f"few/{seed}"), Osds()
-    tree = {f"host h{h}": osds.host([1, 1]) for h in range(5)}
-    layout = osds.layout(tree, {0: HDD_HOSTS}, [PoolPlan("rbd", 0.98, 8), PoolPlan("fs", 0.02, 32)])
+    rng, osds = random.Random(f"{name}/{seed}"), Osds()
+    tree = {f"host h{h}": osds.host([1, 1] if name == "few" else [1])
+            for h in range(5 if name == "few" else 3)}
+    pools = [PoolPlan("rbd", 0.98, 8), PoolPlan("fs", 0.02, 32)] if name == "few" else [
+        PoolPlan("rbd", 1.0, 4, size=1)]
+    layout = osds.layout(tree, {0: HDD_HOSTS}, pools)
     path = folder / "state.json"
     path.write_text(json.dumps(state_of(fill(layout, rng, crush_places))))
     return Session.from_state(str(path), release=18, seed=seed)
@@ -185,6 +192,9 @@ def _named(session: Session, what: str) -> str:
 
 def _do(session: Session, line: str) -> None:
     words = line.split()
+    if line == "PASTE":   # the block below what is to be done
+        assert paste(session, advice.plain(session, "status"))
+        return
     if words[0] == "option":
         line = f"{OPTION}{words[1]} {words[2]}"
     rc, _, error = session.command(line)

@@ -23,7 +23,7 @@ SITUATIONS = (
     Situation("nothing is reported", "stale_statistics", (
         "equilibrium on", "sim run 10h", "sim stats freeze 3h", "sim run 100m"), "3h"),
     Situation("an OSD is lost", "degraded", (
-        _SLOW, "equilibrium on", "sim run 5m", "sim osd lose 9", "sim run 15m"), "12h"),
+        "equilibrium on", "sim run 10h", _SLOW, "sim osd lose 9", "sim run 15m"), "12h"),
     Situation("pg_num grows", "pg_num_changing", (
         _SLOW, "sim run 1m", "sim pool pg_num fs 16", "equilibrium on", "sim run 15m"), "20h"),
     Situation("CRUSH has just changed", "settling", (
@@ -90,8 +90,8 @@ SITUATIONS = (
         "sim mon reject 1", "equilibrium on", "sim run 30m"), "2h",
         follow=("sim mon reject 0",)),
     Situation("shards take more than predicted", "mispredicted", (
-        "sim swell rbd 2", "sim backfill rate 20M", "option max_misplaced_ratio 0.02",
-        "equilibrium on", "sim run 4h"), "12h", cluster=("random", 6)),
+        "sim swell rbd 2", "sim backfill rate 100M", "equilibrium on", "sim run 40m"), "12h",
+        cluster=("random", 6)),
     Situation("one pool of few PGs", "granularity", (
         "option min_gain 0", "equilibrium on", "sim run 6h"), "1d", cluster=("few", 1)),
     Situation("a high min_gain", "min_gain", (
@@ -119,7 +119,7 @@ SITUATIONS = (
         begins="'ceph osd unset norecover'"),
     Situation("what an OSD held finds no room", "too_full", (
         "sim osd full-ratios 0.75 0.8 0.95", "sim osd out 9", "equilibrium on", "sim run 30m"),
-        "6h", begins="'ceph osd set-backfillfull-ratio 0.8"),
+        "6h", begins="'ceph osd in 9' brings back room"),
     Situation("what an OSD held finds no room, so near to full", "too_full", (
         "sim osd full-ratios 0.75 0.8 0.87", "sim osd lose 9", "equilibrium on", "sim run 30m"),
         "12h", begins="start osd.9 of h3", is_outage=True),
@@ -137,12 +137,12 @@ SITUATIONS = (
         begins="'ceph equilibrium on'", is_outage=True),
     Situation("OSDs are above full", "nearfull_first", (
         "sim osd full-ratios 0.75 0.8 0.82", "equilibrium on", "sim run 5m"), "20h",
-        cluster=("small", 9), begins="nothing; it ends by itself as equilibrium moves data off"
+        cluster=("small", 9), begins="nothing; it ends by itself as data leaves"
         " osd.17, osd.24; 'ceph osd set-full-ratio 0.88' lets", is_outage=True),
     Situation("an OSD is above full", "too_full", (
         "sim osd full-ratios 0.75 0.8 0.82", "equilibrium on", "sim run 5m"), "20h",
         what="osd.24", cluster=("small", 9), is_outage=True,
-        begins="nothing; it ends by itself as equilibrium moves data off osd.24"),
+        begins="nothing; it ends by itself as data leaves osd.24"),
     Situation("what moves off a full OSD waits for it", "too_full", (
         "sim osd full-ratios 0.72 0.78 0.79", "equilibrium on", "sim run 4m"), "8h",
         begins="'ceph osd set-full-ratio 0.88'", is_outage=True),
@@ -167,7 +167,37 @@ SITUATIONS = (
     Situation("balanced, and larger shards than the difference", "granularity", (
         "equilibrium on", "sim run 12h"), "1d", begins="nothing; ",
         follow=("osd pool set rbd pg_num 256",), cluster=("random", 21)),
+    Situation("an expansion beside full OSDs", "in_flight", (
+        "sim log-recovery off", "sim backfill rate 2M", "sim osd full-ratios 0.7 0.78 0.95",
+        "equilibrium on", "sim host add s1 4 500G", "sim host add s2 4 500G", "sim run 30m"), "3h",
+        begins="'ceph osd set norebalance', 'ceph equilibrium freeze'", is_better=True,
+        follow=("PASTE",)),
     Situation("only one OSD may be relieved", "osd_excluded", (
         "option from_buckets osd.3", "equilibrium on", "sim run 2h"), "6h",
         begins="'ceph config rm mgr mgr/equilibrium/from_buckets'"),
+    Situation("an OSD is down", "degraded", ("equilibrium on", "sim osd down 3", "sim run 5m"),
+              "1h", begins="start osd.3 of h1", is_outage=True),
+    Situation("noup keeps an OSD down", "degraded", (
+        "equilibrium on", "osd set noup", "sim osd down 3", "sim run 5m"), "1h",
+        begins="'ceph osd unset noup'", is_outage=True),
+    Situation("noup of an OSD and of its class keeps it down", "degraded", (
+        "equilibrium on", "osd set-group noup osd.3 hdd", "sim osd down 3", "sim run 5m"), "1h",
+        begins="'ceph osd unset-group noup osd.3 hdd'", is_outage=True),
+    Situation("noup of a host keeps its OSD down", "degraded", (
+        "equilibrium on", "osd set-group noup h1", "sim osd down 3", "sim run 5m"), "1h",
+        begins="'ceph osd unset-group noup h1'", is_outage=True),
+    Situation("three hosts are down, nothing is balanced", "off", (
+        "sim host down h0", "sim host down h1", "sim host down h2", "sim run 20m"), "2h",
+        begins="start all of host h0, all of host h1, all of host h2;", is_outage=True),
+    Situation("an OSD is lost, and nothing is backfilled", "flag", (
+        "sim osd lose 9", "osd set nobackfill", "equilibrium on", "sim run 15m"), "6h",
+        begins="'ceph osd unset nobackfill'"),
+    Situation("a pool's rule takes a root without OSDs", "off", (
+        "osd crush add-bucket empty root", "osd crush rule create-replicated nowhere empty host",
+        "osd pool set fs crush_rule nowhere", "sim run 10m"), "2h",
+        begins="'ceph osd pool set fs crush_rule ", is_outage=True),
+    Situation("a class is fuller than any OSD may be", "fill_limit", (
+        "sim osd full-ratios 0.3 0.35 0.9", "equilibrium on", "sim run 2h"), "6h",
+        begins="add capacity to class hdd, or delete data",
+        follow=("sim host add spare 8 1T", "sim host add spare2 8 1T")),
 )

@@ -8,11 +8,17 @@ import pytest
 from tests.commands.asking import ask, run
 from tests.explain.followed import explained, open_cluster
 from tests.explain.same_figures import differing
+from tests.report.explanations import said
+from tests.support.clusters.crush_maps import crush_map
 from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
 
 from equilibrium_mgr.control.status import BalancerStatus
+from equilibrium_mgr.crush.hierarchy import CrushHierarchy
+from equilibrium_mgr.crush.upmap_check import UpmapCheck, kept_rule
 from equilibrium_mgr.execution.execution import ExecutionProgress
-from equilibrium_mgr.observation.cluster_view import MOVING, PLANNING, THROTTLED
+from equilibrium_mgr.execution.pending_moves import PendingMoves
+from equilibrium_mgr.observation.cluster_view import MOVING, OFF, PLANNING, THROTTLED, make_view
 from equilibrium_mgr.plan.model import PgChange
 from equilibrium_mgr.report.explain.advice import is_relieved
 
@@ -56,13 +62,25 @@ def test_an_osd_that_is_down_and_out_is_named_where_pgs_find_no_room(tmp_path: P
     session.close()
 
 
-@pytest.mark.parametrize("state, relieved", [(MOVING, True), (PLANNING, True), (THROTTLED, False)])
-def test_what_only_waits_relieves_no_osd(state: str, relieved: bool) -> None:
-    """The plan takes 1.0 off osd.0; throttled, nothing of it moves."""
+@pytest.mark.parametrize("state, moved, relieved", [
+    (MOVING, "", True), (PLANNING, "", True), (THROTTLED, "", False),
+    (OFF, "backfilling", True), (THROTTLED, "recovering", True), (OFF, "backfill_toofull", False),
+    (THROTTLED, "backfill_wait", False)])
+def test_what_only_waits_relieves_no_osd(state: str, moved: str, relieved: bool) -> None:
+    """The plan takes 1.0 off osd.0; throttled, nothing of it moves. Else CRUSH has moved 1.0, and
+    nothing runs that it waits for."""
     change = PgChange("1.0", (0,), (0,), (1,), ((0, 1),), 1, 1, 1)
-    status = BalancerStatus(state=state, progress=ExecutionProgress("", {}), wanted=[change])
-    osds = Cluster(hosts(2)).pool(1, size=1).pg("1.0", [0]).snapshot().osds
-    assert is_relieved(osds[0], status) == relieved and not is_relieved(osds[1], status)
+    cluster = Cluster(hosts(2)).pool(1, size=1)
+    if moved:
+        cluster.pg("1.0", [1], acting=[0], state=f"active+remapped+{moved}")
+    else:
+        cluster.pg("1.0", [0])
+    view = make_view(cluster.snapshot(), None, PendingMoves(), 0.05, False)
+    status = BalancerStatus(state=state, progress=None if state == OFF else ExecutionProgress(
+        "", {}), wanted=[] if moved else [change], view=view)
+    osds = view.snapshot.osds
+    assert is_relieved(osds[0], status, view) == relieved
+    assert not is_relieved(osds[1], status, view)
 
 
 @pytest.mark.parametrize("lines, code, begins", [
@@ -82,3 +100,51 @@ def test_all_screens_say_one_thing_of_an_osd_that_is_too_full(
         assert (answer["reason_code"], answer["action"]) == (code, status["action"])
     assert status["action"].startswith(begins)
     session.close()
+
+
+def test_a_rule_without_osds_is_named_with_one_that_has_some(tmp_path: Path) -> None:
+    """Its PGs are unknown for ever; the command of the action ends that."""
+    session = open_cluster("random", 5, tmp_path)
+    run(session, "osd crush add-bucket oldroot root", "osd crush add-bucket oldhost host",
+        "osd crush move oldhost root=oldroot",
+        "osd crush rule create-replicated oldrule oldroot host",
+        "sim pool create leftover pg_num=3 size=3 rule=oldrule", "sim run 2m")
+    outage = explained(session, "")["outage"]
+    assert "rule oldrule of pool leftover takes oldroot, where no OSD is" in outage["sentence"]
+    command = outage["action"].split("'")[1]
+    assert command == "ceph osd pool set leftover crush_rule rule0"
+    run(session, command, "sim run 2m")
+    outage = explained(session, "")["outage"]
+    assert outage is None or "oldrule" not in outage["sentence"]
+    session.close()
+
+
+def test_bytes_of_no_pg_are_named_as_such() -> None:
+    """48 of 50 GiB on osd.0."""
+    cluster = Cluster(hosts(3)).pool(1, size=1, name="rbd")
+    for ps in range(3):
+        cluster.pg(f"1.{ps:x}", [ps], 2 * GIB)
+    assert not any("belong to no PG" in one for one in said(cluster, "osd.0"))
+    cluster.osd(0, used=50 * GIB)
+    for what in ("", "osd.0"):
+        assert any("48 GiB on osd.0 belong to no PG" in one for one in said(cluster, what)), what
+    assert not any("on osd.1 belong to no PG" in one for one in said(cluster, "osd.1"))
+
+
+def test_an_equivalent_rule_is_named_whose_upmaps_monitors_keep() -> None:
+    """Of two takes: buckets are counted over both, so that `choose` forbids every upmap."""
+    steps = "take default~{0}; choose firstn 2 rack; chooseleaf firstn 1 host; emit"
+    text = "; ".join([steps.format("ssd"), steps.format("hdd")])
+    tree = {"root default": {f"rack r{r}": {f"host h{h}": [2 * h, 2 * h + 1]
+                                            for h in (2 * r, 2 * r + 1)} for r in range(2)}}
+    dump = crush_map(tree, {0: text}, {osd: ("ssd", "hdd")[osd % 2] for osd in range(8)},
+                     dict.fromkeys(range(8), 1.0))
+    crush, up = CrushHierarchy(dump), (0, 4, 1, 5)
+    rule = crush.rules[0]
+    assert UpmapCheck(crush, rule, 4).rejection(up) is not None
+    assert kept_rule(crush, rule, up) == "; ".join([
+        f"take default class {name}; chooseleaf firstn 2 type rack; emit"
+        for name in ("ssd", "hdd")])
+    twice = {**rule, "steps": [{**step, "num": 2} if "num" in step else step
+                               for step in rule["steps"]]}
+    assert kept_rule(crush, twice, up) is None   # two hosts of each rack: none is known

@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 import pytest
 from mgr_stub.console.session import Session
 from tests.commands.asking import ask, run
 from tests.explain.followed import open_cluster
+from tests.report import explanations
 from tests.report.explanations import answer_of, looked_at
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
@@ -28,30 +29,64 @@ def ask_df(session: Session) -> List[Dict[str, Any]]:
     return nodes
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("seed", [1, 2])
-def test_splitting_comes_to_what_the_model_says(tmp_path: Path, seed: int) -> None:
-    session = open_cluster("few", seed, tmp_path)
+@pytest.mark.parametrize("pool", ["", "rbd"])
+@pytest.mark.parametrize("name, seed", [
+    ("four", 1), *[pytest.param("few", seed, marks=pytest.mark.full) for seed in (1, 2)]])
+def test_splitting_comes_to_what_was_planned(tmp_path: Path, name: str, seed: int,
+                                             pool: str) -> None:
+    """Of the fullest OSD, and of what a pool can take."""
+    session = open_cluster(name, seed, tmp_path)
     run(session, "config set mgr mgr/equilibrium/min_gain 0", "equilibrium on", "sim run 6h")
     before = highest(session)
-    advice = [one for one in ask(session, "explain")["advice"] if one["code"] == "granularity"]
+    advice = [one for one in ask(session, f"explain {pool}".strip())["advice"]
+              if one["code"] == "granularity"]
     assert advice, "few PGs are the limit here"
     figures = advice[0]["figures"]
     assert figures["now_ratio"] == pytest.approx(before, abs=0.002)
-    run(session, f"sim pool pg_num {figures['pool']} {figures['pg_num']}", "sim run 1d")
-    after = highest(session)
-    print(f"{seed}: {before:.4f} -> {figures['then_ratio']:.4f} said, {after:.4f} seen")
+    run(session, f"sim pool pg_num rbd {figures['pg_num']}", "sim run 1d")
+    after, free = highest(session), ask(session, "df")["pools"][0]["free_bytes"]
+    print(f"{seed}: {before:.4f} -> {figures['then_ratio']:.4f} said, {after:.4f} seen; free"
+          f" {figures['now_free_bytes']} -> {figures['then_free_bytes']} said, {free} seen")
     assert after == pytest.approx(figures["then_ratio"], abs=STATED)
-    assert after < before
+    assert 0.97 * figures["then_free_bytes"] < free < 1.1 * figures["then_free_bytes"]
     session.close()
 
 
-@pytest.mark.parametrize("osds, gib, pg_num", [((0, 0, 1, 2), 30, [128]), ((0,) * 60, 1, [])])
-def test_more_pgs_are_advised_where_shards_are_large(
-        osds: Tuple[int, ...], gib: int, pg_num: List[int]) -> None:
-    """Two shards of 30 GiB on an OSD of 100 GiB: 60 % there, where 40 % is possible."""
+def few_shards(*osds: int, gib: int = 30) -> Cluster:
     cluster = Cluster(hosts(3)).pool(1, size=1, name="rbd", pg_num=len(osds))
     for ps, osd in enumerate(osds):
         cluster.pg(f"1.{ps:x}", [osd], gib * GIB)
+    return cluster
+
+
+@pytest.mark.parametrize("cluster, pg_num", [
+    (few_shards(0, 0, 1, 2), [128]), (few_shards(*(0,) * 60, gib=1), [])])
+def test_more_pgs_are_advised_where_shards_are_large(cluster: Cluster, pg_num: List[int]) -> None:
+    """Two shards of 30 GiB on an OSD of 100 GiB: 60 % there, where 40 % is possible."""
     advice = answer_of(looked_at(cluster), "osd.0").data["advice"]
     assert [one["figures"]["pg_num"] for one in advice] == pg_num
+
+
+def test_what_was_not_planned_or_gains_nothing_is_not_advised(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the bound and the size of shards let hope."""
+    harness = looked_at(few_shards(0, 0, 1, 2))
+    view = harness.balancer.status.view
+    assert view is not None
+    for usage, said in ((None, ["whether pg_num 128 of pool rbd helps is being planned;"
+                                " ask again"]), (view.usage, [])):
+        monkeypatch.setattr(explanations, "planned", lambda *_, usage=usage: usage)
+        answer = answer_of(harness, "osd.0").data
+        assert [one["sentence"] for one in answer["advice"]] == said
+        assert answer["action"].startswith("nothing; the shards are larger")
+
+
+def test_a_pool_that_was_renamed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan was made of a snapshot in which it had another name."""
+    harness = looked_at(few_shards(0, 0, 1, 2))
+    view = harness.balancer.status.view
+    assert view is not None
+    usage = view.usage._replace(pools={
+        f"old-{name}": space for name, space in view.usage.pools.items()})
+    monkeypatch.setattr(explanations, "planned", lambda *_: usage)
+    assert answer_of(harness, "osd.0").data["advice"] == []

@@ -60,7 +60,7 @@ def test_pg_stats_again_where_some_pgs_had_not_reported() -> None:
     assert mgr.calls["pg_stats"] == 2
 
 
-@pytest.mark.parametrize("name", ["pg_progress", "osd_stats", "pool_stats", "pg_status", "df",
+@pytest.mark.parametrize("name", ["pg_progress", "osd_stats", "pool_stats", "pg_status",
                                   "pg_stats"])
 def test_missing_answers_are_not_ready(name: str) -> None:
     gateway, mgr, _ = open_gateway(small())

@@ -74,9 +74,10 @@ def test_cheap_questions_of_commands_dump_no_map() -> None:
     assert gateway.device_classes() == {"hdd", "ssd", "none"}
     assert gateway.epoch() == 100 and gateway.misplaced_copies() == 5
     assert gateway.have_mon_connection() is True
+    assert gateway.summary(with_map_settings=True).min_compat_client == "luminous"
     assert gateway.min_compat_client() == "luminous"
     assert "dump" not in mgr.calls and "pg_stats" not in mgr.calls
-    mgr.monitor_answers, cluster.epoch = False, 101
+    cluster.epoch = 101   # for which no monitor was asked yet
     assert gateway.min_compat_client() == "luminous" and mgr.calls["dump"] == 1
 
 

@@ -1,6 +1,7 @@
 """Recorded streams of events on real clusters, replayed on the simulator.
 
-New ones: `python3 -m tests.ceph.conformance.play MAJOR STEPS SEED FILE`.
+New ones: `python3 -m tests.ceph.conformance.play MAJOR STEPS SEED FILE`, and of OSDs that return
+`python3 -m tests.ceph.conformance.test_return MAJOR FILE`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,20 @@ def _seed(path: Path) -> int:
     return int(path.name[:-len(".json.xz")].partition("-seed")[2])
 
 
-@pytest.mark.parametrize("path", few(sorted(FOLDER.glob("*.xz"), key=_seed), 2),
+@pytest.mark.parametrize("path", few(sorted(FOLDER.glob("*-seed*.xz"), key=_seed), 2),
                          ids=lambda path: path.name[:-len(".json.xz")])
 def test_as_the_real_cluster(path: Path) -> None:
     said: List[str] = []
     result = replay(Recording.load(path), said.append)
     assert result.events >= 20 and result.values >= 15_000
+    assert not result.unknown, "\n".join(said)
+
+
+@pytest.mark.parametrize("major", [16, 20])
+def test_osds_that_return(major: int) -> None:
+    said: List[str] = []
+    result = replay(Recording.load(FOLDER / f"ceph{major}-return.json.xz"), said.append)
+    assert result.events >= 12 and result.values >= 6000
     assert not result.unknown, "\n".join(said)
 
 

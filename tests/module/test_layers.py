@@ -19,20 +19,20 @@ ROOT = _TOP / "equilibrium_mgr"
 LAYERS = (
     "version", "runtime", "crush", "snapshot", "plan", "drain", "what_if",
     "planner.objective", "planner.bound", "planner.state", "planner.search",
-    "planner", "freeze", "upmap_cleanup", "settings",
+    "planner", "freeze", "settings",
     "gateway", "plan_service", "execution", "observation", "undo", "control",
     "report", "metrics_endpoint", "commands", "compat", "old_python", "cli", "module", "__init__")
 STUB_LAYERS = (
     "errors", "clock", "frozen", "garbage_collection", "crush", "osdmap", "cluster", "monitor",
     "simulation", "events", "state", "demo", "mgr", "host", "console", "gather",
     "__main__", "__init__")
-PURE = ("crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze", "upmap_cleanup")
+PURE = ("crush", "snapshot", "plan", "drain", "what_if", "planner", "freeze")
 #: Nothing of these makes a plan another one.
 OUTSIDE = {"mgr_module", "time", "datetime", "random", "threading"}
 #: The one exception: they give way to other threads, and may be told to end. Which clock and which
 #: thread that is about only those know that bind a slice to a thread (runtime/time_slice.py).
 GIVING_WAY = {"give_way", "grouped", "piecewise", "release", "sorted_piecewise", "told_to_end"}
-#: Kept by several threads: the store of plans, and what is known of other aims.
+#: Kept by several threads: the store of plans.
 NOT_PURE = {"plan/store.py"}
 
 

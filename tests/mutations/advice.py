@@ -15,8 +15,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "outage-unsaid",
         "OSDs that are down are said before all else", (
             Edit(_VIEW,
-                 "        if not (osd.destroyed or (osd if reported is None else reported).up):\n",
-                 "        if False:\n"),),
+                 "DOWN: [osd.id for osd in osds if not osd.up and not osd.destroyed],",
+                 "DOWN: [osd.id for osd in osds if False],"),),
         ("scenario:host_loss",)),
     Mutation(
         "stopped-writes-unsaid",
@@ -29,12 +29,18 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "waits-where-nobody-ends-it",
         "what is held by OSDs that are down does not end by itself", (
             Edit(_OUTAGE,
-                 "helps = (_start(down, snapshot) if down else",
-                 'helps = ("nothing; it ends by itself" if down else'),),
+                 "        return _start(found.down, snapshot)\n",
+                 '        return "nothing; it ends by itself"\n'),),
         ("scenario:host_loss",)),
     Mutation(
         "ratio-up-to-full",
         "no command lets backfill fill an OSD to full_ratio", (
             Edit(_TOO_FULL, "else full_ratio - _MARGIN\n", "else full_ratio\n"),),
         ("observation/test_too_full.py",)),
+    Mutation(
+        "slow-osd-unsaid",
+        "an OSD that holds up what is copied is named with what tells why", (
+            Edit(_OUTAGE, """return (f"'ceph config show {name} osd_mclock""",
+                 """return (f"nothing; 'ceph config show {name} osd_mclock"""),),
+        ("commands/test_slow_osds.py",)),
 )

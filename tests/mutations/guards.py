@@ -224,16 +224,16 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "relief-of-anything",
         "only full OSDs are relieved while PGs are degraded", (
             Edit(THROTTLE,
-                 "            and all(osd in state.relievable_osds for osd in"
-                 " candidate.losses)\n",
-                 ""),),
+                 "    return (state.is_relief(candidate)\n"
+                 "            and \"active\" in states",
+                 "    return (\"active\" in states"),),
         ("scenario:toofull",)),
     Mutation(
         "relief-while-inactive",
         "nothing is relieved while PGs are inactive", (
             Edit(THROTTLE,
-                 "    return (not guard.inactive and bool(candidate.losses)\n",
-                 "    return (bool(candidate.losses)\n"),),
+                 "    if guard.inactive or not state.settings.relieve_while_degraded:\n",
+                 "    if not state.settings.relieve_while_degraded:\n"),),
         ("scenario:relief_inactive",)),
     Mutation(
         "no-toofull-relief",
@@ -242,8 +242,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if \"backfill_toofull\" in pg.state:\n",
                  "        if False:\n"),
             Edit(GUARDS,
-                 "            if osd.reaches(snapshot.backfillfull_ratio)}\n",
-                 "            if False}\n"),),
+                 "        if osd.reaches(backfillfull, max("
+                 "0, osd.inbound_bytes - leaving.get(osd.id, 0)))))\n",
+                 "        if False))\n"),),
         ("scenario:relief_of_toofull",)),
     Mutation(
         "toofull-is-not-told",
@@ -365,10 +366,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if seconds <= 0.0:\n",
                  "    if True:\n"),
             Edit(COOLDOWN,
-                 "    left = {pgid: seconds for pgid, seconds in cooling.items() if pgid in "
-                 "snapshot.pgs\n",
-                 "    left = {pgid: seconds for pgid, seconds in () if pgid in "
-                 "snapshot.pgs\n"),),
+                 "        if pg is None or code == codes.COOLDOWN and not",
+                 "        if pg is None or code == codes.COOLDOWN or not"),),
         ("scenario:guard_cooldown",)),
     Mutation(
         "wait-for-ever",

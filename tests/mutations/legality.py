@@ -71,12 +71,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         ("scenario:guard_flags scenario:domains",)),
     Mutation(
         "groups-are-not-checked-anywhere",
-        "neighboring shards of an EC pool share a bucket, others do not", (
+        "no bucket has more shards than the rule gives it", (
             Edit(PLACEMENT,
-                 "        if seen.setdefault(bucket, group) != group:\n",
-                 "        if False:\n"),
-            Edit(PLACEMENT,
-                 "        if own.setdefault(group, bucket) != bucket:\n",
+                 "        if max(counts.values()) > most or len(counts) > buckets:\n",
                  "        if False:\n"),
             Edit(PG_CHECKS,
                  "    return reasons.BREAKS_RULE if broken else None\n",
@@ -131,9 +128,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "msr-groups-share",
         "groups of shards of an MSR rule share no bucket; no monitor checks that", (
             Edit(MSR,
-                 "                    if not own <= other < after and "
-                 "bucket_of.get(members[other]) == bucket:\n",
-                 "                    if False:\n"),),
+                 "    return None if _fits(levels, found, len(members)) else (\n",
+                 "    return None if True else (\n"),),
         ("scenario:msr",)),
     Mutation(
         "nothing-is-mended",

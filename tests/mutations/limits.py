@@ -55,8 +55,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if peak > state.fill_limit * osd.size_bytes:\n",
                  "        if False:\n"),
             Edit(PLACEMENT_STATE,
-                 "            int(limit * o.size_bytes) if o.unusable_reason() is None else 0",
-                 "            int(9 * o.size_bytes) if o.unusable_reason() is None else 0"),),
+                 "                self.fill_limit_bytes[i] = int(most * sizes[i]) - o.fixed_bytes\n",
+                 "                self.fill_limit_bytes[i] = int(9 * sizes[i])\n"),),
         ("scenario:limit_of_fill",)),
     Mutation(
         "what-comes-is-not-counted",
@@ -127,15 +127,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-misplaced-limit",
         "the misplaced limit", (
             Edit(THROTTLE,
-                 "            or state.misplaced_copies + copies <= allowed):\n",
-                 "            or True):\n"),),
+                 "    if misplaced <= 0 or copies <= 0 or misplaced + copies <= allowed:\n",
+                 "    if True:\n"),),
         ("scenario:limit_of_misplaced",)),
     Mutation(
         "no-unseen-copies",
         "what Ceph cannot show yet counts", (
             Edit(PENDING_MOVES,
-                 "                   if not _is_counted(snapshot, pgid, entry, as_degraded))\n",
-                 "                   if False)\n"),),
+                 "            if not _is_counted(snapshot, pgid, entry, as_degraded))\n",
+                 "            if False)\n"),),
         ("scenario:limit_of_misplaced",)),
     Mutation(
         "no-pending",

@@ -55,8 +55,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rejected-again",
         "what the monitor dropped is not sent again", (
             Edit(DISPATCHER,
-                 "        rejected = held(self.rejected, now)\n",
-                 "        rejected = held({}, now)\n"),),
+                 "        yield from exclusions_of(self.rejected)\n",
+                 "        yield from exclusions_of({})\n"),),
         ("scenario:mon_drops_items",)),
     Mutation(
         "no-backoff",
@@ -76,24 +76,18 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stopped-is-sent",
         "what a plan wants of a stopped pool is void", (
             Edit(DISPATCHER,
-                 "            execution.apply(ExecutionUpdate(dropped=[\n"
-                 "                DroppedChange(change, reasons[pool]) for change, pool in"
-                 " pools\n"
-                 "                if pool in reasons]))\n",
-                 "            pass\n"),),
+                 "            if few[pool] < change.shards:\n",
+                 "            if False:\n"),),
         ("scenario:swelling_execute",)),
     Mutation(
         "stopped-anywhere",
         "nothing of a stopped pool is planned or sent", (
             Edit(DISPATCHER,
-                 "            execution.apply(ExecutionUpdate(dropped=[\n"
-                 "                DroppedChange(change, reasons[pool]) for change, pool in"
-                 " pools\n"
-                 "                if pool in reasons]))\n",
-                 "            pass\n"),
-            Edit(COOLDOWN,
-                 "        if pg.pool in stopped:\n",
-                 "        if False:\n"),),
+                 "            if few[pool] < change.shards:\n",
+                 "            if False:\n"),
+            Edit(DISPATCHER,
+                 "            if pg.pool in stopped:\n",
+                 "            if False:\n"),),
         ("scenario:swelling",)),
     Mutation(
         "stop-is-forgotten",

@@ -62,6 +62,14 @@ def test_what_was_sent_and_does_not_show_yet_is_peering() -> None:
     assert view_of(unseen, ours()).moving == MovingTotals(1, GIB, by_state([shard]))
 
 
+@pytest.mark.parametrize("state", ["recovering", "recovery_wait"])
+def test_what_the_last_mgr_sent_and_fills_by_the_log_is_in_the_state_that_ceph_tells(
+        state: str) -> None:
+    """Its up and acting sets are the same, so that the PG does not look as if it moved."""
+    unseen = pool_of_two().pg("1.0", [0, 1], 8 * GIB, state=f"active+{state}").snapshot()
+    assert view_of(unseen, ours()).moving.states == ({"state": state, "shards": 1},)
+
+
 def test_an_upmap_item_of_somebody_else() -> None:
     view = view_of(moved_by_item(WAITING).snapshot())
     assert routes(view.movements) == [(0, 2, UPMAP)]
@@ -169,3 +177,13 @@ def test_two_shards_of_a_replicated_pg_are_paired_by_its_items() -> None:
     both = Cluster(hosts(8)).pool(1, size=3).pg(
         "1.0", [4, 5, 2], items=[(1, 4), (0, 5)], acting=[0, 1, 2], state=FILLING)
     assert sorted(routes(found(both))) == [(0, 5, UPMAP), (1, 4, UPMAP)]
+
+
+@pytest.mark.parametrize("state, told", [
+    ("active+undersized+degraded", "undersized"), ("active+undersized+remapped", "undersized"),
+    ("active+degraded", "degraded"), ("active+remapped", "remapped"),
+    ("active+undersized+degraded+remapped+backfill_wait", "backfill_wait"), ("down", "down"),
+    ("unknown", "unknown"), ("peering", "peering"), ("active+clean", "peering")])
+def test_peering_is_said_of_what_may_peer_alone(state: str, told: str) -> None:
+    """A PG that has been undersized for long has peered."""
+    assert [shard.state for shard in found(moved_by_item(state, 1.0))] == [told]

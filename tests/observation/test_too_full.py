@@ -25,7 +25,7 @@ def told(cluster: Cluster) -> Any:
 def test_source_above_full_ratio_keeps_our_own_move_from_going_on() -> None:
     cluster = moving("active+recovery_toofull+undersized+remapped").osd(0, used=96 * GIB)
     assert told(cluster) == [(
-        "pg 1.0 in recovery_toofull: osd.0 is too full, at 0.9600 with full_ratio 0.9500",
+        "pg 1.0 in recovery_toofull: osd.0 is too full, at 96.00% with full_ratio 95.00%",
         "ceph osd set-full-ratio 0.97")]
 
 

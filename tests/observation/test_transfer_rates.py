@@ -9,7 +9,7 @@ from tests.support.units import GIB
 from tests.support.few import few
 
 from equilibrium_mgr.observation.movements import (
-    CRUSH, PLAN, Movement, Rate, TransferRates, measured_rates, time_left)
+    CRUSH, PLAN, Movement, Rate, TransferRates, measured_rates, slow_osds, time_left)
 
 #: 1.0 to 1.7 have arrived at osd.0 to osd.7.
 THERE = Cluster(hosts(8)).pool(1, size=1)
@@ -90,13 +90,6 @@ def test_where_nothing_arrives_any_more_it_stands_still() -> None:
     assert not rates.stand_still(1100.0) and not TransferRates().stand_still(1e9)
 
 
-def test_the_range_is_from_the_rate_of_now_to_half_as_much_again() -> None:
-    left = time_left(measured([shard(0, 8), shard(1, 8)], [shard(0, 7), shard(1, 7)]),
-                     [shard(0, 7), shard(1, 7)], {1: 13 * GIB})
-    assert left is not None
-    assert (left.least, left.most) == pytest.approx((27 / 0.02, 1.5 * left.seconds))
-
-
 def test_a_clock_that_was_set_back_measures_nothing() -> None:
     looks = [(1000.0, [shard(0, 8)]), (400.0, [shard(0, 6)]), (500.0, [shard(0, 5)])]
     assert rates_of(*looks[:2]) == TransferRates()
@@ -121,3 +114,11 @@ def test_what_was_measured_long_ago_makes_no_endless_estimate(days: float, stuck
     left = time_left(rates, flying, {3: GIB})
     assert left is None or left.seconds < 366 * 86400.0
     assert rates.ours.bytes == 0.0 or rates.ours.bytes >= 1.0
+
+
+def test_a_pg_without_acting_osds_is_read_from_none() -> None:
+    """An inactive one has none; another shard of it may still be on its way."""
+    pgs = {pgid: pg._replace(acting=()) for pgid, pg in SNAPSHOT.pgs.items()}
+    lost = SNAPSHOT._replace(pgs=pgs)
+    rates = TransferRates(copying={osd: Rate(1.0, 1e6) for osd in lost.osds})
+    assert slow_osds(rates, [shard(0, 8)], lost) == []

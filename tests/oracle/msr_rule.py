@@ -1,13 +1,12 @@
 """What may come of a multi-step retry rule, by brute force and from its documentation alone.
 
 Pair by pair: two shards whose groups part at a choose step are in different buckets of that step's
-type. A rule of type msr_firstn may have found its OSDs in any order. Shares no code with the
-package.
+type. A rule of type msr_firstn may have found its OSDs in any order, and most codes' chunks are all
+alike to it. Shares no code with the package.
 """
 
 from __future__ import annotations
 
-from itertools import permutations
 from math import prod
 from typing import Any, Callable, List, Mapping, Sequence, Tuple
 
@@ -40,23 +39,30 @@ def blocks(rule: Mapping[str, Any], size: int) -> List[Tuple[int, Levels, int]]:
 
 def is_possible(levels: Levels, members: Sequence[int], in_order: bool,
                 bucket_of: Callable[[int, str], object]) -> bool:
-    """Whether a block gives these members; `bucket_of`: (OSD, type) → the bucket above it."""
+    """Whether a block gives these members; `bucket_of`: (OSD, type) → the bucket above it. Not
+    `in_order`: on any of the places of the groups that it fills."""
     if len(set(members)) < len(members):
         return False
-    orders = [members] if in_order else permutations(members)
-    return any(_keeps_apart(levels, order, bucket_of) for order in orders)
+    below, alike = prod(number for number, _ in levels[1:]), levels[-1][0]
+    places = range(len(members) if in_order else -(-len(members) // below) * below)
+
+    def fits(taken: Tuple[int, ...]) -> bool:
+        """Whether the members that have no place yet find one."""
+        count = len(taken)
+        return count == len(members) or any(
+            place not in taken and (place % alike == 0 or place - 1 in taken or in_order) and all(
+                _are_apart(levels, (place, members[count]), other, bucket_of)
+                for other in zip(taken, members)) and fits((*taken, place))
+            for place in (places[count:count + 1] if in_order else places))
+    return fits(())
 
 
-def _keeps_apart(levels: Levels, order: Sequence[int],
-                 bucket_of: Callable[[int, str], object]) -> bool:
+def _are_apart(levels: Levels, one: Tuple[int, int], other: Tuple[int, int],
+               bucket_of: Callable[[int, str], object]) -> bool:
+    """Whether two (place, OSD) may be together."""
     numbers = [number for number, _ in levels]
-    for one in range(len(order)):
-        for other in range(one):
-            for depth, (_, kind) in enumerate(levels):
-                below = prod(numbers[depth + 1:])
-                if one // below != other // below:   # here the two part
-                    if kind != "osd" and (
-                            bucket_of(order[one], kind) == bucket_of(order[other], kind)):
-                        return False
-                    break
+    for depth, (_, kind) in enumerate(levels):
+        below = prod(numbers[depth + 1:])
+        if one[0] // below != other[0] // below:   # here the two part
+            return kind == "osd" or bucket_of(one[1], kind) != bucket_of(other[1], kind)
     return True

@@ -2,8 +2,9 @@
 
 The monitor tolerates sets that CRUSH would never give (three shards in a rack where the rule
 gives two, a host outside every rack where the rule chooses racks). This check takes the rule at
-its word: it splits the set into the groups that each choose step must have made and compares
-their sizes. It shares no code with the package.
+its word: it splits the set into the groups that each choose step must have made and counts
+them: a rule gives places, so many buckets with so many members each, and which of them stay empty
+where there are more places than members is all the same. It shares no code with the package.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ class StrictRules:
         return blocks
 
     def fault(self, rule_id: int, size: int, raw: Sequence[int], wanted: Sequence[int],
-              positional: bool) -> Optional[str]:
+              positional: bool = False) -> Optional[str]:
         """Why `wanted` could not have come from the rule, or None.
 
         Where CRUSH found fewer buckets than the rule asks for (`raw` shows it), the set may keep
-        the shape of `raw`. `positional`: neighboring positions make a group, as in erasure-coded
-        pools; else any order of the members of a block will do.
+        the shape of `raw`. `positional`: neighboring positions make a group, as those of a locally
+        repairable code; else any order of the members of a block will do.
         """
         if len(wanted) != size or ITEM_NONE in wanted:
             return "a member is missing"
@@ -110,9 +111,9 @@ class StrictRules:
         shape = self._shape(block.take, block.levels, members)
         if shape is None:
             return f"{list(members)}: a bucket of the rule is missing above an OSD"
-        ideal = _ideal_shape(block.levels, block.length)
-        if shape != ideal and shape != self._shape(block.take, block.levels, before):
-            return f"{list(members)} is grouped as {shape}, the rule gives {ideal}"
+        if not _on_places(block.levels, shape, block.length) and (
+                shape != self._shape(block.take, block.levels, before)):
+            return f"{list(members)} is grouped as {shape}, too many for {block.levels}"
         if positional and not self._in_order(block.take, block.levels, members):
             if self._in_order(block.take, block.levels, before):
                 return f"{list(members)}: positions of one bucket do not stand together"
@@ -196,12 +197,15 @@ def _product(levels: Sequence[Level]) -> int:
     return product
 
 
-def _ideal_shape(levels: Sequence[Level], length: int) -> Shape:
-    """Group sizes where CRUSH finds all it looks for: full groups, then one with the rest."""
-    if not levels:
-        return (length,)
-    if len(levels) == 1:
-        return tuple((1,) for _ in range(length))
+def _on_places(levels: Sequence[Level], shape: Shape, length: int) -> bool:
+    """Whether groups are no larger, and no more, than CRUSH makes of `length` members."""
+    if not levels or not isinstance(shape[0], tuple):
+        return True
     below = _product(levels[1:])
-    groups = [below] * (length // below) + ([length % below] if length % below else [])
-    return tuple(sorted(_ideal_shape(levels[1:], group) for group in groups))
+    return len(shape) <= -(-length // below) and all(
+        _members(group) <= below and _on_places(levels[1:], group, min(length, below))
+        for group in shape)
+
+
+def _members(shape: Shape) -> int:
+    return sum(_members(group) if isinstance(group, tuple) else group for group in shape)

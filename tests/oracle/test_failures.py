@@ -91,11 +91,12 @@ def _settled(cluster: MappedCluster) -> Dict[str, PGMapping]:
 
 def _uncertain(cluster: MappedCluster, failed: MappedCluster) -> Set[str]:
     """PGs whose raw mapping cannot be told from their up set: those for which CRUSH chooses an OSD
-    twice, and with upmap items those on an OSD that was down before."""
+    twice, and with upmap items those on an OSD that was down before, or with an item to one."""
     twice = {pgid for pgs in (cluster.pgs, failed.pgs) for pgid, pg in pgs.items()
              if len(set(pg.raw) - {ITEM_NONE}) + pg.raw.count(ITEM_NONE) < len(pg.raw)}
-    return twice | {pgid for pgid in failed.items
-                    if not cluster.spec.down.isdisjoint(failed.pgs[pgid].raw)}
+    return twice | {pgid for pgid, items in failed.items.items()
+                    if not cluster.spec.down.isdisjoint(
+                        [*failed.pgs[pgid].raw, *[target for _, target in items]])}
 
 
 def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],

@@ -83,7 +83,7 @@ def _check_rule(cluster: MappedCluster, planned: Planned, pgid: str) -> None:
     pool, up = cluster.pool_spec(pgid), planned.predicted_up[pgid]
     assert whole(cluster, pgid) and ITEM_NONE not in up, f"{pgid}: a short PG was moved"
     fault = StrictRules(cluster.crush_dump).fault(
-        cluster.spec.topology.rule_id(pool.rule), pool.size, cluster.pgs[pgid].raw, up, pool.k > 0)
+        cluster.spec.topology.rule_id(pool.rule), pool.size, cluster.pgs[pgid].raw, up)
     assert fault is None, f"{pgid}: {fault}"
     gained = set(up) - set(cluster.pgs[pgid].up)
     assert all(cluster.usable(osd) for osd in gained), (pgid, gained)

@@ -37,7 +37,7 @@ def test_plans_are_legal(shape: str, trouble: str) -> None:
     for change in plan.changes:
         pool = snapshot.pools[snapshot.pgs[change.pgid].pool]
         assert strict.fault(pool.rule_id, pool.size, change.raw, change.up_after,
-                            pool.erasure) is None, change
+                            pool.positional) is None, change
 
 
 @pytest.mark.parametrize("seed", few(range(4), 1))

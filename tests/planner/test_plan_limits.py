@@ -63,7 +63,7 @@ def test_the_number_of_upmap_items_is_kept(seed: int) -> None:
     """With none to spare only shards that go back to where CRUSH has them move."""
     snapshot = random_cluster(seed, hybrid=True).snapshot()
     present = sum(len(items) for items in snapshot.upmap_items.values())
-    for limit in (present, present + 20):
+    for limit in (present, present + 1, present + 5, present + 20):
         plan = make_plan(snapshot, PlanOptions(max_upmap_items=float(limit)))
         pairs = {pgid: len(items) for pgid, items in snapshot.upmap_items.items()}
         pairs.update({change.pgid: len(change.items) for change in plan.changes})
@@ -72,13 +72,21 @@ def test_the_number_of_upmap_items_is_kept(seed: int) -> None:
     assert make_plan(snapshot, PlanOptions(max_upmap_items=1.0)).changes
 
 
-def test_both_halves_of_a_swap_have_upmap_items_to_spare() -> None:
-    """Each half is checked by itself, and adds a pair: the last one is not given to either."""
+def test_a_swap_needs_a_pair_for_each_half() -> None:
+    """The last pair is for a move of its own."""
     snapshot = single_copies([30], [20], []).snapshot()
-    for left, is_allowed in ((1, False), (2, True)):
-        placement = PlacementState(snapshot, PlanOptions(max_upmap_items=float(left) + 0.5))
+    for limit, left in ((0.4, 0), (1.5, 1), (2.5, 2)):   # up to 1 it is per PG
+        placement = PlacementState(snapshot, PlanOptions(max_upmap_items=limit))
         swap = [(pg, placement.up[pg][0], 1 - placement.up[pg][0]) for pg in (0, 1)]
-        assert all(placement.is_legal(*half) is is_allowed for half in swap)
+        assert [placement.is_legal(*half) for half in swap] == [left > 0] * 2
+        assert placement.has_upmap_pairs(swap) is (left == 2)
+
+
+def test_the_last_pair_is_given_away() -> None:
+    """A cluster of one PG may have one pair, at a pair per PG."""
+    cluster = single_copies([30], []).drain(0)
+    plan = make_plan(cluster.snapshot(), PlanOptions(max_upmap_items=1.0))
+    assert [change.items for change in plan.changes] == [((0, 1),)] and not plan.stuck
 
 
 @pytest.mark.parametrize("seed", few(range(4), 1))

@@ -44,6 +44,8 @@ class Corpus:
         self.classes: List[ClassFigures] = []
         self.clusters: List[ClusterFigures] = []
         self.returnable: List[Tuple[int, int]] = []   # bytes of those that a plan moved
+        # cluster, aim, and of its losses to the default's the highest and the lowest ratio
+        self.compared: List[Tuple[int, str, float, float]] = []
 
     def realized(self) -> float:
         """The share of all utilization that could be taken off the fullest OSDs."""

@@ -47,6 +47,8 @@ def plan_cluster(seed: int) -> Cluster:
         mishap(cluster, rng)
     if seed % 4 == 3:
         _weighed_down(cluster, random.Random(f"weights {seed}"))
+    if seed % 8 == 5:
+        _db_devices(cluster, random.Random(f"devices {seed}"))
     _leave_down_osds(cluster)
     if rng.random() < 0.35:
         _make_tight(cluster, rng)
@@ -209,6 +211,14 @@ def _weighed_down(cluster: Cluster, rng: random.Random) -> None:
         for item in bucket["items"]:
             if item["id"] in some:
                 item["weight"] = max(1, int(share * item["weight"]))
+
+
+def _db_devices(cluster: Cluster, rng: random.Random) -> None:
+    """SIZE and used bytes hold a DB device, which half of the OSDs have."""
+    part = rng.choice((0.05, 0.2))
+    for osd in sorted(cluster.osds)[::2]:
+        more = int(part * cluster.sizes[osd])
+        cluster.osd(osd, size=cluster.sizes[osd] + more, used=cluster.used_bytes(osd) + more)
 
 
 def _foreign_bytes(cluster: Cluster, rng: random.Random) -> None:

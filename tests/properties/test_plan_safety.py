@@ -26,8 +26,7 @@ def test_s1_planned_up_sets_obey_their_rule_exactly(case: Planned) -> None:
     strict = StrictRules(case.cluster.crush)
     for change in case.plan.changes:
         pool = case.cluster.pools[int(change.pgid.split(".")[0])]
-        assert strict.fault(pool["crush_rule"], pool["size"], (), change.up_after,
-                            pool["type"] == 3) is None, change
+        assert strict.fault(pool["crush_rule"], pool["size"], (), change.up_after) is None, change
 
 
 @pytest.mark.every(4)

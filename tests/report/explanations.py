@@ -9,10 +9,16 @@ from tests.support.fakes import Harness
 from tests.support.units import GIB
 
 from equilibrium_mgr.control.status import BalancerStatus
-from equilibrium_mgr.execution.outcomes import Items
+from equilibrium_mgr.execution.outcomes import ExcludedPgs, Items
+from equilibrium_mgr.plan.model import Usage
+from equilibrium_mgr.plan.options import PlanOptions
+from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.answer import CommandAnswer
 from equilibrium_mgr.report.explain.explain import explain
 from equilibrium_mgr.report.explain.advice import ExplainContext
+from equilibrium_mgr.snapshot import reason_codes as codes
+from equilibrium_mgr.snapshot.model import Snapshot
+from equilibrium_mgr.what_if.change import with_pg_num
 
 
 RACK_RULE = "take default; choose firstn 2 rack; chooseleaf firstn 2 host; emit"
@@ -32,12 +38,20 @@ def says(plain: str, *sentences: str) -> bool:
     return all(" ".join(sentence.split()) in words for sentence in sentences)
 
 
+def planned(snapshot: Snapshot, options: PlanOptions, pool: int, pg_num: int) -> Usage:
+    """What a plan with another pg_num comes to, at once."""
+    return make_plan(with_pg_num(snapshot, pool, pg_num), options).after
+
+
 def explained(harness: Harness, what: Optional[str] = "",
               status: Optional[BalancerStatus] = None) -> Optional[CommandAnswer]:
     """The answer of the command; None where nothing has that name."""
     status = status or harness.balancer.status
     assert status.view is not None
-    context = ExplainContext(status.view, status, harness.settings(), now=harness.now)
+    excluded = ExcludedPgs(dict.fromkeys(status.rejected, codes.REJECTED),
+                           dict.fromkeys(status.rejected, 60.0))
+    context = ExplainContext(status.view, status, harness.settings(), excluded, now=harness.now,
+                             plan_pg_num=planned)
     return explain(what or None, what, context, 3.0)
 
 

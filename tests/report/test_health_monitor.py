@@ -60,3 +60,11 @@ def test_one_line_a_reason_and_the_command_that_helps() -> None:
     assert len(check["detail"]) <= 20 and check["count"] == 200
     assert check["detail"][0] == "100 upmaps: refused (pg 1.0, 1.10, 1.12 and 97 more)"
     assert "'ceph equilibrium on'" in check["detail"][-1]
+
+
+def test_a_pg_withheld_now_hides_none_of_those_taken_back() -> None:
+    back = {f"1.{ps}": Rejection("taken back", "m", 1e9, withheld_by=((3, 400),))
+            for ps in range(5)}
+    status = BalancerStatus(rejected=back, withheld={"1.9": ("pg 1.9 is inactive", "rm 1.9")})
+    check = health_checks(status, 1e9, True)[PREFIX + "WITHHELD"]
+    assert check["count"] == 6 and "5 upmaps: taken back" in " ".join(check["detail"])

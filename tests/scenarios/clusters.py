@@ -260,7 +260,9 @@ def crush_places(cluster: Cluster) -> Callable[[int, int], List[int]]:
 
 
 def session_of(name: str, seed: int, folder: Path, release: int = 18) -> Session:
-    """A simulated mgr on such a cluster; `folder` is for the state file."""
+    """A simulated mgr on such a cluster, or on the demo's; `folder` is for the state file."""
+    if name == "demo":
+        return Session.from_state(None, release=release, seed=seed, frozen=False)
     path = folder / "state.json"
     path.write_text(json.dumps(state_of(make(name, seed))))
     return Session.from_state(str(path), release=release, seed=seed)

@@ -115,6 +115,7 @@ def play(session: Session, watch: Watch, line: str) -> None:
         watch.judge.silence.on_answer(asked, 0)
     code = attempt(session, asked) if tried else command(session, asked)[0]
     watch.judge.silence.on_answer(asked, code)
+    watch.screen.observe(session, is_event=True)
     if reading and watch.judge.sent > sent:
         watch.judge.note("S11", f"'{line}' sends {watch.judge.sent - sent} commands")
 

@@ -9,7 +9,7 @@
     run 3d                            how long it goes on
     must ends stuck                   what a line of the outcome has to match, from its beginning
     must status: .*predicted          the same of what `status` says at the end
-    pending T2                        a rule of truth that the module breaks here today
+    pending T2                        a rule of truth, or A1, that the module breaks here today
     release 16                        Ceph's, 18 unless told otherwise
     full                              takes long, or another shows the same: only with `--full`
     ---

@@ -54,6 +54,7 @@ def text_of(session: Session, screen: Screen) -> str:
     """The answer in plain, and the paths of the keys of the one in JSON."""
     line = f"equilibrium {screen.line.format(pool=POOL)}"
     rc, out, err = session.command(line)
+    out = out.replace("\n \n", "\n\n")   # editors take the space of an empty line away
     text = out + (f"rc {rc}: {err}\n" if rc or err else "")
     if not screen.has_json:
         return text

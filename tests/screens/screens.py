@@ -24,18 +24,17 @@ SCREENS: Tuple[Screen, ...] = (
     Screen("explain-pair", "explain 2.1f osd.14"),
     Screen("history", "history"),
     Screen("ls", "ls"), Screen("show", "show p"), Screen("dump", "dump p"),
-    Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"), Screen("upmap-ls", "upmap ls"),
+    Screen("pool-ls", "pool ls"), Screen("drain-ls", "drain ls"),
 )
 #: Commands that change something or plan: asked one after the other in the state `off` alone, after
 #: the others.
 WRITES: Tuple[Screen, ...] = (
-    Screen("eval-aims", "eval p --aims"),
     Screen("optimize", "optimize q", False), Screen("rm", "rm q", False),
     Screen("pool-add", "pool add {pool} backup", False), Screen("pool-rm", "pool rm {pool}", False),
     Screen("drain-add", "drain add 3", False), Screen("drain-rm", "drain rm 3", False),
     Screen("execute", "execute p", False), Screen("off", "off", False),
     Screen("undo", "undo", False), Screen("cancel", "cancel", False),
-    Screen("upmap-cleanup", "upmap cleanup", False), Screen("freeze", "freeze", False),
+    Screen("freeze", "freeze", False),
     Screen("reset", "reset", False), Screen("on", "on", False),
 )
 #: Commands without a screen.

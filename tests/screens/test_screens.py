@@ -4,6 +4,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import json
+import re
 from pathlib import Path
 from typing import List
 
@@ -53,6 +54,14 @@ def test_screens_are_at_most_80_columns_of_ascii(state: str) -> None:
             assert line == line.rstrip(), (screen.name, line)
             assert screen.name in TOO_WIDE or _is_one_line(line) or len(line) <= _WIDTH, (
                 screen.name, line)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_no_command_is_broken(state: str) -> None:
+    """Each can be pasted."""
+    for screen in _screens(state):
+        text = (GOLDEN / state / f"{screen.name}.txt").read_text()
+        assert not re.search(r"'ceph\b[^'\n]*$", text, re.MULTILINE), screen.name
 
 
 def _is_one_line(line: str) -> bool:

@@ -16,12 +16,11 @@ FAMILIES: Dict[str, Optional[str]] = {
     "active": None, "misplaced_ratio": None, "misplaced_limit_ratio": None,
     "waiting_shards": "reason", "moving_shards": "origin", "moving_bytes": "origin",
     "client_op_seconds": "period", "toofull_pgs": "state", "remaining_seconds": None,
-    "drained_osds": None, "drain_shards": None, "drain_bytes": None,
-    "drain_stuck_shards": None, "drain_safe_to_stop": None,
+    "drained_osds": None, "drain_shards": None, "drain_stuck_shards": None, "drain_safe_to_stop": None,
     "room_bytes": None, "pool_free_bytes": "pool_id",
-    "upmap_items": None, "rejected_upmaps": None, "statistics_age_seconds": None,
+    "rejected_upmaps": None, "statistics_age_seconds": None,
     "last_round_timestamp_seconds": None, "moved_bytes_total": None, "moves_total": None,
-    "episodes_total": "outcome", "info": "version"}
+    "info": "version"}
 PREFIX = "ceph_equilibrium_"
 
 

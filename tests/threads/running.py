@@ -25,8 +25,7 @@ _SET = "config set mgr mgr/equilibrium/"
 #: Real seconds for an answer that may depend on the very thread that waits for it.
 _GRACE_SECONDS = 0.05
 _STARTING = ("equilibrium on", "equilibrium execute", "equilibrium drain add", "equilibrium undo",
-             "equilibrium cancel", "equilibrium freeze", "equilibrium upmap cleanup",
-             _SET + "active true")
+             "equilibrium cancel", "equilibrium freeze", _SET + "active true")
 _UPMAPS = ("osd pg-upmap-items", "osd rm-pg-upmap-items")
 
 

@@ -21,7 +21,7 @@ _SET = "config set mgr mgr/equilibrium/"
 _NAMES = ("p", "q", "r", "p", "../x", "", "a" * 70)
 _WORDS: List[str] = [
     "status", "status --format json", "status --format xml", "eval", "eval {plan}", "eval rbd",
-    "eval {plan} --aims", "eval --format json", "optimize {plan}", "optimize {plan} --replace",
+    "eval --format json", "optimize {plan}", "optimize {plan} --replace",
     "optimize {plan} rbd fs --replace",
     "optimize {plan} nothing", "optimize {plan} --max-moves 3", "optimize {plan} --max-moves -1",
     "optimize {plan} --max-bytes 100G --replace", "optimize {plan} --max-bytes lots",
@@ -34,7 +34,7 @@ _WORDS: List[str] = [
     "drain add 0", "drain add osd.1 h2", "drain add nothing", "drain rm 0", "drain rm 0 1 h2",
     "drain ls", "drain ls --format json", "undo", "undo {plan}", "undo --since 1h",
     "undo --dry-run", "cancel", "cancel {plan}", "cancel --dry-run", "freeze", "freeze --dry-run",
-    "upmap cleanup", "metrics"]
+    "metrics"]
 _OTHERS = [
     _SET + "sleep_interval 10", _SET + "sleep_interval 60", _SET + "max_misplaced_ratio 0.05",
     _SET + "max_misplaced_ratio 1", _SET + "min_gain 0", _SET + "aim even", _SET + "aim space",

@@ -1,2 +1,2 @@
-"""Tests of undo, cancel and the clean-up of upmap items; they import the module and
+"""Tests of undo and cancel; they import the module and
 tests/support."""

@@ -23,7 +23,7 @@ _SETTINGS = ("config set mgr mgr/equilibrium/start_delay 0",
 #: these are rarer.
 _STEPS = ("plan", "plan", "on", "plan", "on", "cancel", "undo", "rm", "fail", "fail at", "freeze",
           "drain", "undo since", "undo plan")
-_OF_OTHERS = ("clean", "others")
+_OF_OTHERS = ("others",)
 _OF_THE_MAP = ("out", "in", "reweight", "crush reweight")
 _POINTS = ("before-send", "after-send", "before-store", "after-store", "after-map")
 DAY = 86400.0
@@ -48,8 +48,8 @@ class Moment(NamedTuple):
 
 
 class Story:
-    """All rules of safety are held. `others`: somebody else sets and removes upmap items, and the
-    module cleans up; `map_changes`: OSDs go out and in, and get other weights."""
+    """All rules of safety are held. `others`: somebody else sets and removes upmap items;
+    `map_changes`: OSDs go out and in, and get other weights."""
 
     def __init__(self, seed: int, folder: Path, others: bool = False,
                  map_changes: bool = False) -> None:
@@ -101,8 +101,6 @@ class Story:
             self.play(f"sim mgr fail at {rng.choice(_POINTS)} {rng.choice((1, 3, 20))}"
                       " takeover=10s")
             self._execute()
-        elif what == "clean":
-            self.play("try equilibrium upmap cleanup")
         elif what == "others":
             self._let_others_change()
         elif what == "drain":

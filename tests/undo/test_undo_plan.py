@@ -1,7 +1,7 @@
 """Plans that take changes back: what each PG gets, in which order, and what is not restored."""
 from __future__ import annotations
 
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -48,6 +48,10 @@ def under_way(pgid: str, target: int, cluster: Cluster, state: str = "active+rem
 
 def undone(cluster: Cluster, rows: List[ChangeRow], plan: str = "p") -> UndoResult:
     return undo_plan(cluster.snapshot(), rows, lambda one: one.plan == plan)
+
+
+def log_of(rows: List[ChangeRow]) -> Callable[..., Iterator[ChangeRow]]:
+    return lambda named: reversed(rows)
 
 
 def goals(result: UndoResult) -> List[Tuple[str, Items]]:
@@ -128,7 +132,7 @@ def test_a_primary_that_was_set_since_is_no_obstacle() -> None:
     moving = Cluster(hosts(8)).pool(1, size=2).pg(
         "1.0", [1, 2], objects=10, items=[(0, 2)], acting=[1, 0], state="active+remapped",
         uncopied_ratio=1.0)
-    assert goals(cancel_plan(moving.snapshot(), rows, lambda one: True)) == [("1.0", ())]
+    assert goals(cancel_plan(moving.snapshot(), log_of(rows), lambda one: True)) == [("1.0", ())]
 
 
 def test_what_has_not_begun_to_move_comes_first() -> None:
@@ -145,7 +149,7 @@ def test_what_has_not_begun_to_move_comes_first() -> None:
 
 
 def cancelled(cluster: Cluster, rows: List[ChangeRow]) -> UndoResult:
-    return cancel_plan(cluster.snapshot(), rows, lambda one: one.plan == "p")
+    return cancel_plan(cluster.snapshot(), log_of(rows), lambda one: one.plan == "p")
 
 
 @pytest.mark.parametrize("state, uncopied", [
@@ -204,8 +208,8 @@ def test_nothing_returns_to_an_osd_that_is_being_drained() -> None:
     snapshot = snapshot._replace(osds={
         **snapshot.osds, 0: snapshot.osds[0]._replace(drained=True)})
     rows = [row("1.0", [], [(0, 2)]), row("1.1", [], [(0, 3)])]
-    for made, count in ((undo_plan, 2), (cancel_plan, 1)):
-        result = made(snapshot, rows, lambda one: True)
+    for result, count in ((undo_plan(snapshot, rows, lambda one: True), 2),
+                          (cancel_plan(snapshot, log_of(rows), lambda one: True), 1)):
         assert not result.plan.changes
         assert [(why, why.osd) for _, why in result.not_restored] == [(DRAINED, 0)] * count
 

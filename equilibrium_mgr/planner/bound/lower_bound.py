@@ -7,8 +7,9 @@ shards can beat. Which bytes can be on which OSDs is a flow network (`build_netw
 from __future__ import annotations
 
 from typing import (
-    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
+    Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
+from ...plan.fixed_bytes import without_fixed_bytes
 from ...plan.usage import share_utilizations
 from ...runtime.time_slice import give_way, grouped, piecewise
 from ...snapshot.model import Osd, Snapshot, without_shares
@@ -61,6 +62,7 @@ class UtilizationBounds(NamedTuple):
     utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
     highest: Dict[str, float]        # OSD set → its bound; of OSDs that are up and in
     at_bound: Mapping[str, FrozenSet[int]] = {}   # OSD set → its OSDs at that bound
+    members: Mapping[str, Sequence[int]] = {}       # OSD set → its OSDs that are up and in
     # by cluster_bounds alone
     epoch: int = 0                                  # of the osdmap
     pool_space: Mapping[int, PoolSpaceBound] = {}   # pool id → its bound
@@ -71,7 +73,28 @@ def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozens
                        movable: Optional[MovableBytes] = None) -> UtilizationBounds:
     """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are. `movable`:
     what then can be moved, where that is known."""
-    return _utilization_bounds(snapshot, movable or movable_bytes(snapshot, fixed_pools))
+    leveled = without_fixed_bytes(snapshot)
+    return of_sizes(leveled_bounds(leveled, movable or movable_bytes(snapshot, fixed_pools)),
+                    leveled, snapshot)
+
+
+def of_sizes(bounds: UtilizationBounds, leveled: Snapshot, snapshot: Snapshot
+             ) -> UtilizationBounds:
+    """Bounds of the cluster without fixed bytes, as ratios of the sizes with them. None is above
+    what is, but where OSDs are emptied: what operators' weights ask for can be more."""
+    found = dict(bounds.utilizations)
+    for number, osd in leveled.osds.items():
+        if osd.fixed_bytes and number in found:
+            used = found[number] * osd.size_bytes + osd.fixed_bytes
+            found[number] = used / snapshot.osds[number].size_bytes
+    highest: Dict[str, float] = {}
+    for name, members in bounds.members.items():
+        highest[name] = max([found[osd] for osd in members])
+        if not snapshot.drained_osds:
+            now = [snapshot.osds[osd].target_utilization or 0.0 for osd in members]
+            highest[name] = min(highest[name], max(now))
+    return bounds._replace(utilizations=found, highest=highest, sets=tuple([
+        one._replace(bound=max([found[osd] for osd in one.osds])) for one in bounds.sets]))
 
 
 def cluster_bounds(snapshot: Snapshot,
@@ -82,11 +105,10 @@ def cluster_bounds(snapshot: Snapshot,
     sizes alone.
     """
     movable = movable_bytes(snapshot, fixed_pools)
-    bounds = _utilization_bounds(snapshot, movable)
+    bounds = utilization_bounds(snapshot, movable=movable)
     give_way()
     by_size = without_shares(snapshot)
-    at_bound = bounds.at_bound if by_size is snapshot else _utilization_bounds(
-        by_size, movable).at_bound
+    at_bound = leveled_bounds(by_size, movable).at_bound
     pool_space = pool_space_bounds(snapshot, movable)
     return bounds._replace(
         epoch=snapshot.epoch, at_bound=at_bound, pool_space=pool_space, cuts=cuts_of(
@@ -94,7 +116,8 @@ def cluster_bounds(snapshot: Snapshot,
             [*at_bound.values(), *[bound.osds for bound in pool_space.values()]]))
 
 
-def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBounds:
+def leveled_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBounds:
+    """The bounds by the sizes and used bytes that the snapshot has."""
     parts: Dict[int, SinkPart] = {}   # OSD → its part of a sink, by its capacity
     for number, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
         entry = snapshot.osds[number]
@@ -132,16 +155,16 @@ def _utilization_bounds(snapshot: Snapshot, movable: MovableBytes) -> Utilizatio
     give_way()
     known = [osd for osd in piecewise(utilizations, OSDS_AT_ONCE)
              if snapshot.osds[osd].is_for_data and snapshot.osds[osd].up]
-    members: Dict[str, Iterable[int]] = {
+    members: Dict[str, Sequence[int]] = {
         name: [osd for osd in known if snapshot.set_of(osd) == name]
-        for name in set(map(snapshot.set_of, known))}
+        for name in sorted(set(map(snapshot.set_of, known)))}
     members.update({osd_set.name: osd_set.osds for osd_set in sets})
     highest = {name: max([utilizations[osd] for osd in members[name]]) for name in sorted(members)}
     return UtilizationBounds(
         tuple(sorted(sets, key=lambda s: s.osds)), utilizations, highest,
         {name: frozenset([osd for osd in members[name]
                           if utilizations[osd] >= bound * (1.0 - _SAME)])
-         for name, bound in highest.items()})
+         for name, bound in highest.items()}, members)
 
 
 def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart]

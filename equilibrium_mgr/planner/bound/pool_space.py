@@ -103,7 +103,7 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, Po
 def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut) -> PoolSpaceBound:
     positions = growths[0].part.single_weight / pool.pg_num   # 1 where each PG of the map is known
     # what clients write while so much comes to each position; rounded up
-    free = int(max(0.0, cut.growth / positions) * pool.data_shards * (1.0 + _SAME)) + 1
+    free = ceil(max(0.0, cut.growth / positions) * pool.data_shards * (1.0 + _SAME))
     kind = CAPACITY if all(entry.part.reach.osds <= cut.osds for entry in growths) else (
         FAILURE_DOMAIN)
     shards = sum([entry.part.all_shards for entry in growths])

@@ -107,8 +107,7 @@ def _best_target(costs: CostModel, targets: TargetIndex, pg: int, source: int) -
 
 
 def stuck_shards(placement: PlacementState, options: PlanOptions) -> Tuple[StuckShards, ...]:
-    """The shards on drained OSDs that the plan has no other place for, by OSD and reason; of a PG
-    that must not be moved for now the reason is that."""
+    """The shards on drained OSDs that the plan has no other place for, by OSD and reason."""
     snapshot = placement.snapshot
     drained = snapshot.drained_osds
     found: Dict[Tuple[int, str], List[Tuple[str, int]]] = {}   # (OSD id, code) → (pgid, bytes)
@@ -122,8 +121,6 @@ def stuck_shards(placement: PlacementState, options: PlanOptions) -> Tuple[Stuck
         if not drained.isdisjoint(pg.up):
             why = (codes.RULE_UNKNOWN if snapshot.pools[pg.pool].rule is None
                    else pg_refusal(pg, options))
-            if why == codes.REJECTED and pg.pgid in options.cooling_pgs:
-                why = codes.COOLDOWN
             for osd in drained.intersection(pg.up):
                 if why is not None:
                     found.setdefault((osd, why), []).append((pg.pgid, pg.shard_bytes))

@@ -1,18 +1,15 @@
 """Takes back what turned out not to be needed, once limits are as tight as they get.
 
 Moves are reverted where all limits hold without them. Exchanges let a displaced shard return and
-another one go in its place, so that both OSDs are about as full as before:
-
-- a detour, where a shard left an OSD and another of about its size came to it, is shortened: the
-  newcomer goes on to where the first one went. One move instead of two, and the same number of
-  shards of the pool on each OSD;
-- where another shard of the pool is held by upmap items on the OSD that the first one left, and
-  CRUSH wants it where the first one went, that one goes instead: fewer items.
+another one go in its place, so that both OSDs are about as full as before: a detour, where a shard
+left an OSD and another of about its size came to it, is shortened, and the newcomer goes on to
+where the first one went. One move instead of two, and the same number of shards of the pool on each
+OSD.
 """
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Sequence, Tuple
 
 from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
@@ -24,9 +21,6 @@ from .joint_moves import JointMoves
 
 #: Shards that are tried, of those that are a little smaller and of those a little larger.
 _NEAR = 4
-
-#: What dropping items may cost: of the price of the moved bytes.
-_WORTH = 0.05
 
 
 class MoveReduction:
@@ -98,34 +92,6 @@ class MoveReduction:
             return 0.0
         return self._price * self._placement.size_on(pg, source) + self._costs.move_cost[target]
 
-    def drop_pins(self) -> int:
-        """Tries each displaced shard once, the largest first; returns how many have returned so
-        that upmap items are dropped."""
-        placement = self._placement
-        held: Dict[Tuple[int, int], List[int]] = {}   # (OSD, OSD that CRUSH wants) → PGs
-        for holder, pinned in placement.pinned.items():
-            for number, target in pinned:
-                held.setdefault((holder, target), []).append(number)
-        returned = 0
-        for _, pg, osd, group in self._shard_index.all_displaced():
-            if not give_way():
-                break
-            if osd in placement.up[pg] and osd not in placement.raw_up[pg]:
-                size = placement.pg_bytes[pg]
-
-                def still_held(initial: int) -> Sequence[int]:
-                    """Held shards of the group that are still there."""
-                    return [other for other in held.get((initial, osd), ())
-                            if initial in placement.up[other] and osd not in placement.up[other]
-                            and placement.group_of(other, initial) == group]
-
-                def worth(_initial: int, other: int) -> Tuple[int, float]:
-                    more = size - placement.pg_bytes[other]
-                    return more, self._price * more
-                returned += self._exchange(pg, osd, group, still_held, worth,
-                                           -_WORTH * self._price * size)
-        return returned
-
     def _exchange(self, pg: int, osd: int, group: int, others_on: Callable[[int], Sequence[int]],
                   worth: Callable[[int, int], Tuple[int, float]], least: float) -> bool:
         """Makes the exchange by which a displaced shard returns that gains most, and more than
@@ -146,8 +112,10 @@ class MoveReduction:
                 # counts stay, and no group's pressure may rise
                 if limits.fits(initial, more, -1, -1) and limits.fits(osd, -more, -1, -1):
                     gain = self._costs.utilization_gain(osd, initial, more) + saved
-                    if gain > least and placement.is_legal(other, initial, osd):
-                        best, least = ((pg, osd, initial), (other, initial, osd)), gain
+                    steps = (pg, osd, initial), (other, initial, osd)
+                    if gain > least and placement.is_legal(other, initial, osd) and (
+                            placement.has_upmap_pairs(steps)):
+                        best, least = steps, gain
         for step in best:
             placement.move(*step)
         return bool(best)

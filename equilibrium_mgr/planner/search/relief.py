@@ -278,12 +278,14 @@ class Relief:
                 gain -= self._displacement_cost(other, partner, source, back)
             gain += count_gain
             score = (gain - goal.fixed_cost) / relief
+            steps = (other, partner, source), (pg, source, partner)
             if ((best is None or score > best.score)
                     and placement.is_legal(pg, source, partner)
                     and placement.is_legal(other, partner, source)
+                    and placement.has_upmap_pairs(steps)
                     and limits.fits(partner, shed, group, other_group)
                     and limits.fits_pressure(source, -shed, other_group, group)):
-                best = ReliefMove(score, gain, ((other, partner, source), (pg, source, partner)))
+                best = ReliefMove(score, gain, steps)
         placement.candidates_examined += examined
         return best
 
@@ -331,8 +333,9 @@ class Relief:
                             - self._displacement_cost(pg, source, middle, size)
                             + self._costs.utilization_gain(source, middle, size))
                     score = (gain - goal.fixed_cost) / relief
-                    if best is None or score > best.score:
-                        best = ReliefMove(score, gain, (onward[1], (pg, source, middle)))
+                    steps = onward[1], (pg, source, middle)
+                    if (best is None or score > best.score) and placement.has_upmap_pairs(steps):
+                        best = ReliefMove(score, gain, steps)
         return best
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,

@@ -5,8 +5,7 @@
 3. Tightening: OSDs that an operator's weights hold to a share give what they have beyond it; then
    the highest utilization of each OSD set and the pressure of each data pool are lowered as far as
    it pays.
-4. Reduction: moves that turned out not to be needed are reverted, detours are shortened, and moves
-   are exchanged for such as drop upmap items.
+4. Reduction: moves that turned out not to be needed are reverted, and detours are shortened.
 
 A search that is asked to end leaves a placement that is better than the initial one at any moment.
 """
@@ -135,8 +134,6 @@ class Search:
             for _ in range(_REDUCTION_PASSES):
                 if not reduction.revert_unneeded() + reduction.shorten_detours():
                     break
-            if self._placement.pinned:
-                reduction.drop_pins()
 
     def relief(self, limits: SearchConstraints) -> Relief:
         """Builds what finds operations of relief within the limits."""

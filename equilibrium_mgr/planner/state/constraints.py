@@ -28,7 +28,7 @@ _MANY = 16
 
 #: What a pool may lose of the free space that it has before the first move (ratio), unless its free
 #: space stays so many times as large, by its data, as what is free for all pools alike.
-MOST_LOST = 0.02
+MOST_LOST = 0.0005
 PLENTY = 3.0
 
 
@@ -220,6 +220,9 @@ class OsdSetState:
         self.may_reach = 0.0   # utilization that others may fill them to
         lowest = {i: bounds.utilizations[placement.osd_ids[i]] for i in self.osds}
         self.bound = max(lowest.values())
+        #: its OSDs are equally full for clients, not by their sizes (plan/fixed_bytes.py)
+        self._is_leveled = any(
+            placement.snapshot.osds[osd].fixed_bytes for osd in osd_set.osds)
         self.size_bytes = sum(placement.size_bytes[i] for i in self.osds)
         #: bytes that pools can use per 1.0 that the highest utilization is lowered
         self.usable_bytes = sum(lowest[i] * placement.size_bytes[i] for i in self.osds) / max(
@@ -261,7 +264,8 @@ class OsdSetState:
 
     def far_threshold(self, weights: Weights) -> float:
         """F of the objective: the utilization above which the fullest OSD is far from the bound."""
-        return self.bound + max(_FAR_LEAST, weights.far_shards * self.typical_shard)
+        return inf if self._is_leveled else self.bound + max(
+            _FAR_LEAST, weights.far_shards * self.typical_shard)
 
     def mean(self, placement: PlacementState) -> float:
         """Used bytes ÷ size, a ratio."""

@@ -148,11 +148,6 @@ class CostModel:
         free = self.free[osd]
         return not free or count > self.far_pressure[group] * free
 
-    def utilization_cost(self, osd: int, used: float) -> float:
-        """The utilization term of an OSD that holds `used` bytes."""
-        return evenness_cost(used, self.placement.size_bytes[osd], self.bound_utilization[osd],
-                             self.weights.underfull_weight)
-
     def count_gain_on_leave(self, group: int, osd: int) -> float:
         """By how much the count term falls when a shard leaves."""
         return self.last_shard_cost(group, osd, self.placement.groups[group].counts[osd])
@@ -204,7 +199,7 @@ class CostModel:
     def utilization_gain(self, source: int, target: int, size: int) -> float:
         """By how much the utilization term falls when `size` bytes go from one OSD to another.
 
-        `utilization_cost` four times, without its calls: they took a tenth of a plan's time.
+        `evenness_cost` four times, without its calls: they took a tenth of a plan's time.
         """
         placement, wanted = self.placement, self.bound_utilization
         below = self.weights.underfull_weight

@@ -80,8 +80,17 @@ class PlacementState:
         #: OSD index → used bytes that its share comes to; only OSDs that are held to one
         self.share_limit_bytes: Dict[int, int] = {}
         #: the most used bytes that moves may fill an OSD to; 0 where nothing may go to
-        self.fill_limit_bytes: List[int] = [
-            int(limit * o.size_bytes) if o.unusable_reason() is None else 0 for o in osds]
+        full = self.snapshot.full_ratio
+        sizes = [o.size_bytes + o.fixed_bytes / full for o in osds]
+        highest: Dict[str, float] = {}   # by the sizes themselves
+        for o, size in zip(osds, sizes):
+            now = (o.target_bytes + o.fixed_bytes) / size
+            highest[o.device_class] = max(highest.get(o.device_class, 0.0), now)
+        self.fill_limit_bytes: List[int] = [0] * len(osds)
+        for i, o in enumerate(osds):
+            if o.unusable_reason() is None:
+                most = min(limit, highest[o.device_class]) if o.fixed_bytes else limit
+                self.fill_limit_bytes[i] = int(most * sizes[i]) - o.fixed_bytes
         #: True where shards could be, whatever the options leave out
         self.is_usable: List[bool] = [o.unusable_reason() is None for o in osds]
         self.is_target: List[bool] = [
@@ -232,11 +241,14 @@ class PlacementState:
         if any(target not in self.initial_up[pg] if target in self._crowded
                else self.shard_counts[target] >= self.max_shards for pg, _, target in steps):
             yield codes.PG_COUNT
-        if self._upmap_pairs_left is not None:
-            more = sum(self._added_upmap_pairs(*step) for step in steps)
-            # below, not equal: each half of a swap is checked by itself
-            if 0 < more >= self._upmap_pairs_left:
-                yield codes.UPMAP_ITEMS
+        if not self.has_upmap_pairs(steps):
+            yield codes.UPMAP_ITEMS
+
+    def has_upmap_pairs(self, steps: Sequence[ShardMove]) -> bool:
+        """True if the osdmap may have the pairs of upmap items that these moves add together."""
+        left = self._upmap_pairs_left
+        return left is None or sum(
+            [self._added_upmap_pairs(*step) for step in steps]) <= max(0, left)
 
     def _added_upmap_pairs(self, pg: int, source: int, target: int) -> int:
         """Pairs of upmap items that a shard's move adds; -1 where it goes back to CRUSH's OSD."""

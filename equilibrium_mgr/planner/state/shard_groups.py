@@ -82,15 +82,15 @@ class ShardGroup:
 class BlockLayout:
     """The OSDs and failure domains of a rule's take block, shared by groups; by OSD index."""
 
-    def __init__(self, rule: PlacementRule, block: PlacementBlock, osd_ids: Sequence[int],
-                 positional: bool) -> None:
+    def __init__(self, rule: PlacementRule, block: PlacementBlock,
+                 osd_ids: Sequence[int]) -> None:
         index_of = {osd: i for i, osd in enumerate(osd_ids)}
         self.block = block
         self.osds = sorted(index_of[osd] for osd in block.weights if osd in index_of)
         self.members = frozenset(self.osds)
         self._osd_ids = osd_ids
         self.domain_of = self._only_domain(rule)
-        self.zone = self._zone(positional)
+        self.zone = self._zone(rule.positional)
         self.joint = self._joint_domain()
         self.domain_bits: Dict[int, int] = {}
         if self.domain_of is not None:
@@ -117,8 +117,8 @@ class BlockLayout:
     def _zone(self, positional: bool) -> Optional[List[int]]:
         """OSD index → the innermost bucket that a single shard cannot leave.
 
-        Where every bucket of a type is in use, or shards come in fixed groups or in full ones, one
-        shard alone has nowhere to go outside its bucket.
+        It has nowhere to go where each bucket in use is full and none is left, nor out of a group
+        of shards that stay together.
         """
         zone: Optional[List[int]] = None
         if self.block.is_msr:   # a stride may use several buckets, so each shard may go by itself
@@ -129,8 +129,9 @@ class BlockLayout:
             full = all(len(children) <= domain.buckets_per_parent
                        for children in _by_parent(buckets, parents).values())
             rest = self.block.positions % domain.shards_per_bucket
-            if not full and (domain.shards_per_bucket == 1 or rest == 1 or rest and not positional):
-                break  # a single shard may go, and in a replicated pool one of a group as well
+            if rest and not positional or not full and (
+                    domain.shards_per_bucket == 1 or rest == 1):
+                break  # a bucket in use has a place, or one that is not takes what is alone in its
             zone = [buckets.get(i, 0) for i in range(len(self._osd_ids))]
             parents = buckets
         return zone
@@ -179,7 +180,7 @@ def build_groups(snapshot: Snapshot,
         indices: List[int] = []
         for block in pool.rule.blocks:
             if id(block) not in layouts:
-                layouts[id(block)] = BlockLayout(pool.rule, block, osd_ids, pool.erasure)
+                layouts[id(block)] = BlockLayout(pool.rule, block, osd_ids)
             known: Dict[float, int] = {}   # ratio of sizes → its group
             for position in range(block.start, block.start + block.positions):
                 ratio = pool.position_ratios[position] if pool.position_ratios else 1.0

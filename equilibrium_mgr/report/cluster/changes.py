@@ -1,13 +1,14 @@
 """What OSDs that are added, removed or resized, and another pg_num, would lead to."""
 from __future__ import annotations
 
-from typing import List
+from typing import FrozenSet, List, Mapping, Optional
 
 from ...observation.cluster_view import ClusterView
-from ...planner.bound.changed import WASTE, ChangeFigures
+from ...observation.movements import expected_time
+from ...planner.bound.changed import WASTE, ChangeFigures, bound_figures
 from ...runtime.formatting import (
     format_bytes, format_duration, format_percent, named, plural, wrap)
-from ...what_if.change import Changes
+from ...what_if.change import Changes, without
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import format_known
 from .evaluation import joined, pool_lines
@@ -45,13 +46,11 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
         "resized": [{"osd": osd, "size_bytes": size} for osd, size in changes.sizes],
         "pg_num": [{"id": pool, "name": snapshot.pools[pool].name, "pg_num": number}
                    for pool, number in changes.pg_nums],
-        "unreached_osds": figures.unreached, "passing_pools": figures.passing_pools,
+        "passing_pools": figures.passing_pools,
         "usable_ratio": ratio,
         "better_place": None if figures.better is None else {
             "where": figures.better[0], "usable_ratio": figures.better[1]},
-        "least_moved_bytes": then.moved_bytes, "failed_host": host or None,
-        "computed_hosts": figures.computed_hosts, "hosts": figures.hosts, **room,
-        "classes": classes, "pools": pools}
+        "least_moved_bytes": then.moved_bytes, **room, "classes": classes, "pools": pools}
     takes = sorted({f"osd.{block.take}" if block.take >= 0 else snapshot.crush.buckets[
         block.take].name for pool in snapshot.pools.values() if pool.rule is not None
         for block in pool.rule.blocks})
@@ -87,9 +86,7 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
         ("failed_room_bytes", f"with {host} failed")) if key in room])
         + ", at most, if all pools grow alike")
     for what, one in zip(("", f"with {host} failed "), [bounds for _, bounds in stages[1:]]):
-        short = one.missing_shards
-        lines += wrap("short:", f"{what}each PG of {named([*short], _NAMED)} lacks a place for"
-                      f" {plural(max(short.values()), 'shard')}") if short else []
+        lines += short_lines(what, one.missing_shards)
         full = [name for name, highest in one.highest.items() if highest > snapshot.full_ratio]
         lines += wrap("full:", f"{what}the data of {named(full, _NAMED)} does not fit below"
                       f" full_ratio ({format_percent(snapshot.full_ratio)}%)") if full else []
@@ -106,3 +103,40 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
             row["name"], str(row["id"]), *[format_known(row.get(key)) for key in (
                 "stored", "free_bytes", "best_free_bytes", "then_free_bytes",
                 "failed_free_bytes")]] for row in pools], "df")]))
+
+
+def drain_forecast(view: ClusterView, osds: FrozenSet[int]) -> Row:
+    """What it leads to that these OSDs are drained, JSON-ready, once all is balanced; as `eval
+    --remove` has it. `expected_seconds`: by the OSD that has most to send or to get."""
+    then = bound_figures(without(view.snapshot, osds), with_whole=False)
+    left = {osd.id: osd.target_bytes for osd in view.snapshot.osds.values() if osd.id in osds}
+    stay = [osd.id for osd in view.snapshot.osds.values()
+            if osd.is_for_data and osd.id not in osds]
+    each = sum(left.values()) // max(1, len(stay))
+    expected = expected_time(view.rates, view.movements, {**dict.fromkeys(stay, each), **left})
+    return {
+        "least_moved_bytes": then.moved_bytes, "then_room_bytes": then.room_bytes,
+        "missing_shards": dict(then.missing_shards),
+        "expected_seconds": expected[0] if expected is not None else None,
+        "classes": [{"device_class": name, "then_bound_utilization": ratio}
+                    for name, ratio in sorted(then.highest.items())]}
+
+
+def forecast_lines(forecast: Optional[Row]) -> List[str]:
+    """The forecast for people."""
+    if forecast is None:
+        return ["what that leads to is not known yet: the cluster is being looked at"]
+    highest = ", ".join([f"{row['device_class']} {format_percent(row['then_bound_utilization'])}%"
+                         for row in forecast["classes"]])
+    seconds = forecast["expected_seconds"]
+    lasts = "" if seconds is None else f", about {format_duration(seconds)}"
+    lines = wrap("forecast: ", f"at least {format_bytes(forecast['least_moved_bytes'])} move"
+                 f"{lasts}; OSDs are {highest} full"
+                 f" at best then; room for {format_known(forecast['then_room_bytes'])}", 10)
+    return lines + short_lines("", forecast["missing_shards"])
+
+
+def short_lines(begin: str, missing: Mapping[str, int]) -> List[str]:
+    """Pools that lack places for shards, for people."""
+    return wrap("short:", f"{begin}each PG of {named([*missing], _NAMED)} lacks a place for"
+                f" {plural(max(missing.values()), 'shard')}") if missing else []

@@ -11,14 +11,15 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
-from ...observation.movements import by_state, states_text
+from ...observation.movements import Movement, Rate, by_state, states_text
 from ...plan.model import PgChange, PoolSpace, Room, Usage
-from ...plan.options import osd_id
-from ...plan.usage import class_usage, share_limits
+from ...plan.options import osd_id, osds_named
+from ...plan.usage import class_usage
 from ...planner.bound.pool_space import PoolSpaceBound
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
+from ...runtime.time_slice import grouped
 from ...snapshot.model import Snapshot, pg_number
-from ...snapshot.operator_weights import held_sentence
+from ...snapshot.operator_weights import held_advice
 from ..answer import (
     CommandAnswer, CommandError, Row, Table, limited_rows, render_table, rest_line)
 
@@ -55,7 +56,8 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
         status = [word for holds, word in (   # in Ceph's words
             (not osd.up, "destroyed" if osd.destroyed else "down"), (is_out, "out"),
             (not is_out and osd.reweight < 1.0, f"reweight {osd.reweight:.4f}"),
-            (number in view.snapshot.stale_osds, "no new statistics")) if holds]
+            (number in view.snapshot.stale_osds, "no new statistics"),
+            (not (known or is_out), "no statistics")) if holds]
         rows.append({
             "id": number, "device_class": osd.device_class, "host": osd.host,
             "size_bytes": osd.device_size if known else None,
@@ -71,21 +73,9 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
 def held_sentences(snapshot: Snapshot) -> List[str]:
     """A sentence for each of the first OSDs, and one that counts the rest."""
     held = [osd for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
-    sentences = [held_sentence(osd) for osd in held[:_HELD_SHOWN]]
+    sentences = [held_advice(osd) for osd in held[:_HELD_SHOWN]]
     rest = rest_line(len(sentences), len(held), "OSD")
     return sentences + ([f"{rest} are held to a share of the size"] if rest else [])
-
-
-def held_json(snapshot: Snapshot) -> List[Dict[str, Any]]:
-    """All of them, JSON-ready.
-
-    `share` is a ratio of the size; `most_bytes` is what moves may fill the OSD to, None where no
-    pool uses it.
-    """
-    limits = share_limits(snapshot)
-    return [{"osd": osd.id, "share": osd.share, "held_by": osd.held_by,
-             "most_bytes": osd.device_bytes(limits[osd.id]) if osd.id in limits else None}
-            for _, osd in sorted(snapshot.osds.items()) if osd.share < 1.0]
 
 
 def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = None) -> List[Row]:
@@ -102,7 +92,7 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
     later = (("soon_", class_usage(view.snapshot, view.used_soon)),
              ("planned_", {} if planned_used is None else class_usage(view.snapshot, planned_used)))
     rows: List[Row] = []
-    for name, now in class_usage(view.snapshot, view.used_now, with_drained=True).items():
+    for name, now in view.classes_now.items():
         row: Row = {
             "device_class": name, "osds": now.osds, "size_bytes": now.size_bytes,
             "used_bytes": now.used_bytes,
@@ -138,7 +128,7 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
     `stored`, `percent_used` and `max_avail` are Ceph's own, in its words. `free_bytes`: what
     clients can still write into the pool alone before its first OSD is at full_ratio, as data lies
     now. `planned_`: as it lies by the `planned` usage; None without that. `best_free_bytes`: no
-    placement has more, for `best_free_limit`.
+    placement has more.
     """
     bounds = view.utilization_bounds.pool_space if view.utilization_bounds is not None else {}
     rows: List[Row] = []
@@ -151,7 +141,7 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
             "percent_used": ceph.percent_used, "max_avail": ceph.max_avail,
             **_free("", now.pools.get(pool.name)),
             **_free("planned_", planned.pools.get(pool.name) if planned is not None else None),
-            **best_free(bounds.get(pool.id))})
+            "best_free_bytes": best_free_bytes(bounds.get(pool.id))})
     return sorted(rows, key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
 
 
@@ -174,10 +164,9 @@ def room_lines(now: Optional[Room], planned: Optional[Room],
     return wrap("room ", f"if all pools grow alike: {texts[0]} now{then}", 5)
 
 
-def best_free(bound: Optional[PoolSpaceBound]) -> Dict[str, Any]:
-    """The bound of a pool's free space and what sets it, JSON-ready."""
-    return {"best_free_bytes": bound.free_bytes if bound is not None else None,
-            "best_free_limit": bound.kind if bound is not None else None}
+def best_free_bytes(bound: Optional[PoolSpaceBound]) -> Optional[int]:
+    """The bound of a pool's free space; None where it is not known."""
+    return bound.free_bytes if bound is not None else None
 
 
 def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:
@@ -206,19 +195,10 @@ ROWS_SHOWN = 40
 
 def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], pool: Optional[str],
                  waiting_shards: int, limit: Optional[int]) -> CommandAnswer:
-    """The shards of the OSD (3 or osd.3), PG or pool that `what` names, in this order; of all for
-    None. `pool`: the name of the pool that it would name. `waiting_shards`: of the execution, not
-    sent yet. Raises CommandError for what is none of these, and for a limit below 1."""
-    snapshot, pools, osd = view.snapshot, view.snapshot.pools, osd_id(what or "")
-    shards, ids = list(view.movements), [one.id for one in pools.values() if one.name == pool]
-    if osd in snapshot.osds:
-        shards = [shard for shard in shards if osd in (shard.source, shard.target)]
-    elif what in snapshot.pgs:
-        shards = [shard for shard in shards if shard.pgid == what]
-    elif ids:
-        shards = [shard for shard in shards if shard.pool_id in ids]
-    elif what:
-        raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no pool and no PG")
+    """The shards that `_shards_of` finds; `waiting_shards`: of the execution, not sent yet. Raises
+    CommandError for a limit below 1."""
+    snapshot, pools = view.snapshot, view.snapshot.pools
+    shards = _shards_of(view, what, pool)
     # those that are being copied first, then by state; the PGs of a pool in Ceph's order
     shards.sort(key=lambda shard: (
         not shard.is_running, shard.state, shard.pool_id, pg_number(shard.pgid),
@@ -252,3 +232,50 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
                       " 'ceph equilibrium status' tells why", 0)
     lines.append(f"placement of osdmap e{snapshot.epoch}, {format_duration(age_seconds)} old")
     return CommandAnswer(data, "\n".join(line for line in lines if line))
+
+
+def _shards_of(view: ClusterView, what: Optional[str], pool: Optional[str]) -> List[Movement]:
+    """The shards in flight of the OSD (3 or osd.3), PG, pool, or host or other bucket that `what`
+    names, in this order; of all for None. `pool`: the name of the pool that it would name. Raises
+    CommandError for what is none of these."""
+    shards, snapshot = list(view.movements), view.snapshot
+    if not what:
+        return shards
+    if what in snapshot.pgs:
+        return [shard for shard in shards if shard.pgid == what]
+    ids = [one.id for one in snapshot.pools.values() if one.name == pool]
+    if ids and osd_id(what) not in snapshot.osds:
+        return [shard for shard in shards if shard.pool_id in ids]
+    osds = osds_named(what, snapshot.crush)
+    if osds is None:
+        raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no host, no pool and no PG")
+    return [shard for shard in shards if not osds.isdisjoint((shard.source, shard.target))]
+
+
+def report_moves_by_osd(view: ClusterView, age_seconds: float, what: Optional[str],
+                        pool: Optional[str], limit: Optional[int]) -> CommandAnswer:
+    """What is still to come to each OSD and to leave it, of the shards that `_shards_of` finds; the
+    OSDs with the most to come first."""
+    shards = _shards_of(view, what, pool)
+    coming = grouped((shard.target, shard.left_bytes) for shard in shards)
+    leaving = grouped((shard.source, shard.left_bytes) for shard in shards)
+    rows: List[Row] = []
+    for osd in sorted([osd for osd in {*coming, *leaving} if osd is not None]):
+        gets, loses = coming.get(osd, []), leaving.get(osd, [])
+        left, rate = sum(gets), view.rates.by_osd.get(osd, Rate()).per_second
+        rows.append({
+            "osd": osd, "in_shards": len(gets), "in_bytes": left,
+            "out_shards": len(loses), "out_bytes": sum(loses),
+            "bytes_per_second": rate or None, "eta_seconds": left / rate if rate else None})
+    rows.sort(key=lambda row: -row["in_bytes"])
+    shown = limited_rows(rows, limit)
+    cells = [[f"osd.{row['osd']}", str(row["in_shards"]), format_bytes(row["in_bytes"]),
+              str(row["out_shards"]), format_bytes(row["out_bytes"]),
+              format_known(row["bytes_per_second"]), format_duration(row["eta_seconds"])]
+             for row in shown]
+    table = render_table("OSD<|IN|LEFT|OUT|LEFT|IN PER SECOND|TIME LEFT", cells)
+    lines = [table if rows else "nothing moves", rest_line(len(shown), len(rows), "OSD"),
+             f"placement of osdmap e{view.snapshot.epoch}, {format_duration(age_seconds)} old"]
+    return CommandAnswer(
+        {"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds,
+         "osds": shown}, "\n".join(line for line in lines if line))

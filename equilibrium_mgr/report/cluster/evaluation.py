@@ -10,24 +10,25 @@ from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
 from ...plan.model import BALANCE, PgChange, Plan, Usage
-from ...plan.options import AIMS
 from ...plan.usage import class_usage
-from ...plan_service.plan_service import DATA_POOL, FAILED, READY, AimComparison, figures_of
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
 from ...runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
+from ...runtime.time_slice import piecewise
 from ...settings import Settings, default_settings
 from ...snapshot import reason_codes as codes
+from ...snapshot.model import Pg, Snapshot
 from ...what_if.failure import Placement
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import (
-    class_rows, class_table, format_known, format_osd, held_json, held_sentences, pool_rows,
-    pool_table, room_json, room_lines)
+    class_rows, class_table, format_known, format_osd, held_sentences, pool_rows, pool_table,
+    room_json, room_lines)
 
 _LOOK_STARTED = "; a new look has been started"
 _AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"
-#: Pools with a smaller ratio of the data are folded into one line.
+#: Pools with a smaller ratio of the data are folded into one line, and their distance from a bound
+#: is not told: their space is not what anybody lacks.
 _SMALL_POOL = 0.01
 
 #: A pool that has this ratio of its bound is near it.
@@ -35,6 +36,7 @@ _NEAR_SPACE = 0.95
 #: A class whose maximum is this near its bound (a ratio) is, whatever its shards.
 _NEAR_UTILIZATION = 0.0005
 _MOST_LINES = 5
+_PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 
 # Beside reason codes: why a plan is not near a bound.
 LIMIT = "limit"      # of moves, bytes, time, or of OSDs and pools
@@ -77,12 +79,11 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
     execution is complete."""
     view = look.view
     planned = None if look.wanted is None else view.planned(look.wanted).used
-    later, arrived = (view.used_soon, view.usage) if view.movements else (None, None)
+    later, arrived = (view.used_soon, view.usage.room) if view.movements else (None, None)
     usage = view.usage_now()
-    pools = pool_rows(view, look.space, usage, arrived)
+    pools = pool_rows(view, look.space, usage, None)
     classes = _with_histograms(view, class_rows(view, planned), later)
-    parts = [[look.line(), *room_lines(usage.room, arrived.room if arrived is not None else None,
-                                       "when what moves has arrived")],
+    parts = [[look.line(), *room_lines(usage.room, arrived, "when what moves has arrived")],
              [render_table(*class_table(classes))],
              *_class_parts(classes, "once all has arrived", None if later is None else "soon_"),
              held_sentences(view.snapshot),
@@ -93,7 +94,7 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
                  for row in pools], "df")]
     data = {**look.to_json(), "room": room_json(usage.room),
             "soon_room": room_json(view.usage.room), "classes": classes,
-            "held_osds": held_json(view.snapshot), "pools": _without_plan(pools)}
+            "pools": pools}
     return CommandAnswer(data, joined(parts))
 
 
@@ -101,21 +102,18 @@ def evaluate_pool(name: str, look: Look) -> CommandAnswer:
     """The free space of one pool, and the OSD that limits it."""
     rows = [row for row in pool_rows(look.view, look.space, look.view.usage_now(), None)
             if row["name"] == name]
-    return CommandAnswer({**look.to_json(), "pools": _without_plan(rows)},
+    return CommandAnswer({**look.to_json(), "pools": rows},
                          joined([[look.line()], [render_table(*pool_table(rows))]]))
 
 
 def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
                   created_at: Optional[float] = None, age_seconds: Optional[float] = None,
-                  is_executing: bool = False, with_aims: bool = False,
-                  comparison: Optional[AimComparison] = None,
+                  is_executing: bool = False,
                   outdated_reason: Optional[str] = None) -> CommandAnswer:
-    """The placement now and with the plan, its bytes and moves, and figures of the other aims
-    where they were asked for.
+    """The placement now and with the plan, its bytes and moves.
 
-    `epoch`: of the newest osdmap. `created_at`: seconds since the epoch. `comparison`: with the
-    other aims; None where there are none, or the plan was removed meanwhile. `outdated_reason`: as
-    `ls` has it.
+    `epoch`: of the newest osdmap. `created_at`: seconds since the epoch.
+    `outdated_reason`: as `ls` has it.
     """
     view, usage_now, is_search = look.view, look.view.usage_now(), plan.kind == BALANCE
     planned = view.planned(plan.changes)
@@ -151,7 +149,6 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
         format_known(later), format_change(None if None in (free, later) else later - free),
         format_osd(row["planned_limiting_osd"]), format_known(row["best_free_bytes"])]
         for row in pools for free, later in [(row["free_bytes"], row["planned_free_bytes"])]]
-    aims, aim_lines = _aims(name, plan, comparison) if with_aims and is_search else ([], [])
     parts = [[*wrap("plan ", text, 5), look.line(),
               *room_lines(usage_now.room, usage.room, f"with {name}")],
              *_class_parts(classes, f"with {name}", "planned_",
@@ -159,7 +156,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
              pool_lines("POOL<|ID|STORED|FREE|PLANNED|CHANGE|LIMITED BY|BOUND", pools, changes,
                         f"df {name}"),
              distance_lines(near_classes, near_pools),
-             aim_lines, ["not moved:"] * bool(plan.skipped) + [
+             ["not moved:"] * bool(plan.skipped) + [
                  line for reason, count in sorted(plan.skipped.items())
                  for line in wrap(f"  {count:6}  ", reason, 10)]]
     bounds = view.utilization_bounds
@@ -175,8 +172,6 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
                     for reason, count in sorted(plan.skipped.items())],
         "now": look.to_json(), "room": room_json(usage_now.room),
         "planned_room": room_json(usage.room), "classes": classes, "pools": pools,
-        **({"aims": aims, "options_known": comparison is not None and comparison.options_known}
-           if with_aims else {}),
         "distance": {"classes": near_classes, "pools": near_pools},
         "certificates": None if bounds is None or not is_search else (
             certificates_json(bounds, near_classes))}, joined(parts))
@@ -230,12 +225,11 @@ def _class_parts(classes: Sequence[Row], when: str, later: Optional[str],
                  f" {format_bytes(row['size_bytes'])}",
                  *histogram_lines(row["histogram"], bound, when)]
         if later is not None:
-            prefix = later if row[f"{later}max_utilization"] is not None else "soon_"
             mark = f" (bound {format_percent(bound)})" if bound is not None else ""
             lines.append(
-                f"  max {_change(row, prefix, 'max_utilization')}{mark}"
-                f"  stddev {_change(row, prefix, 'stddev')}"
-                f"  min {_change(row, prefix, 'min_utilization')}")
+                f"  max {_change(row, later, 'max_utilization')}{mark}"
+                f"  stddev {_change(row, later, 'stddev')}"
+                f"  min {_change(row, later, 'min_utilization')}")
         parts.append(lines + proven.get(row["device_class"], []))
     return parts
 
@@ -259,39 +253,8 @@ def pool_lines(head: str, rows: Sequence[Row], cells: Sequence[Sequence[str]],
     return lines
 
 
-def _without_plan(rows: Sequence[Row]) -> List[Row]:
-    return [{key: value for key, value in row.items() if not key.startswith("planned_")}
-            for row in rows]
-
-
 def joined(parts: Sequence[Sequence[str]]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
-
-
-def _aims(name: str, plan: Plan,
-          comparison: Optional[AimComparison]) -> Tuple[List[Row], List[str]]:
-    """The plan and those compared with it: one dictionary for each aim, null where it could not be
-    computed, and the table of them with notes about these. ROOM: how much more fits then if all
-    pools grow alike; FREE: how much more into the data pools, added up. An aim that this release
-    does not know comes last."""
-    known = {**(comparison.aims if comparison is not None else {}), plan.aim: figures_of(plan)}
-    aims = {aim: known[aim] for aim in [*AIMS, plan.aim] if aim in known}
-    classes = list(plan.after.classes)
-    table = render_table(
-        "|".join(["AIM<", *[f"%MAX {title}" for title in classes], "ROOM", "FREE", "MOVED",
-                  "SHARDS"]),
-        [[f"{aim} ({name})" if aim == plan.aim else aim,
-          *[format_percent((found.classes or {}).get(title)) for title in classes],
-          format_change(found.room_gain_bytes), format_change(found.data_pools_gain_bytes),
-          format_bytes(found.bytes or 0), str(found.moves)]
-         for aim, found in aims.items() if found.state == READY])
-    notes = [f"{aim}: could not be planned ({found.failure}); ask again"
-             for aim, found in aims.items() if found.state == FAILED]
-    rows = [{"aim": aim, "is_this_plan": aim == plan.aim, **found._asdict(),
-             "classes": None if found.classes is None else [
-                 {"device_class": title, "max_utilization": highest}
-                 for title, highest in found.classes.items()]} for aim, found in aims.items()]
-    return rows, [*table.split("\n"), *[line for note in notes for line in wrap("", note, 0)]]
 
 
 def format_change(count: Optional[int]) -> str:
@@ -372,11 +335,14 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
         return [], []
     whole = sum(bound.shards * bound.shard_bytes for bound in bounds.pool_space.values())
     data = {pool: bound for pool, bound in bounds.pool_space.items()
-            if bound.shard_bytes and bound.shards * bound.shard_bytes >= DATA_POOL * whole}
+            if bound.shard_bytes and bound.shards * bound.shard_bytes >= _SMALL_POOL * whole}
     moved: Counter[str] = Counter()
     for change in planned.changes.values():
         for osd in osds.keys() & set(change.up_before) - set(change.up_after):
             moved[view.snapshot.set_of(osd)] += change.bytes_on(osd)
+    pgs_of: Dict[int, List[Pg]] = {}
+    for pg in piecewise(view.snapshot.pgs.values(), _PGS_A_PIECE):
+        pgs_of.setdefault(pg.pool, []).append(pg)
     classes: List[Row] = []
     for name, figures in class_usage(view.snapshot, planned.used).items():
         if bounds.at_bound.get(name) not in bounds.cuts:
@@ -398,6 +364,9 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
             "held_osds": sum(osds[osd].share < 1.0 for osd in sizes), "moved_bytes": moved[name],
             "least_moved_bytes": least_moved_bytes(view.used_soon, sizes, figures.max),
             **_cause(plan, gap <= max(_NEAR_UTILIZATION, typical / sizes[fullest] / 2.0),
+                     _forbidden(view.snapshot, [
+                         pg for pg in piecewise(view.snapshot.pgs.values(), _PGS_A_PIECE)
+                         if fullest in pg.up]),
                      f"a shard of pool {view.snapshot.pools[largest].name} is {100.0 * ratio:.2f}%"
                      f" of osd.{fullest}, which is the fullest" if gap <= ratio > 0.0 else "")})
     pools: List[Row] = []
@@ -409,15 +378,27 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
             "id": pool, "name": title, "planned_free_bytes": free,
             "best_free_bytes": bound.free_bytes,
             **_cause(plan, missing <= 1.0 - _NEAR_SPACE,
+                     _forbidden(view.snapshot, pgs_of.get(pool, [])),
                      f"its {bound.shards} shards are {per_osd:.1f} per OSD, and one more on one of"
                      f" them is {100.0 / per_osd:.0f}%" if missing <= 1.0 / per_osd else "")})
     return classes, pools
 
 
-def _cause(plan: Plan, is_near: bool, granularity: str) -> Row:
-    """What keeps a plan from a bound, JSON-ready; `granularity`: the clause where shards are."""
+def _forbidden(snapshot: Snapshot, pgs: Sequence[Pg]) -> str:
+    """Why none of the PGs may be moved, most often; empty if one may."""
+    held = Counter(pg.immovable or snapshot.pools[pg.pool].immovable for pg in pgs)
+    if None in held or not held:
+        return ""
+    return f"every move is forbidden: {held.most_common(1)[0][0]}"
+
+
+def _cause(plan: Plan, is_near: bool, forbidden: str, granularity: str) -> Row:
+    """What keeps a plan from a bound, JSON-ready; `forbidden`, `granularity`: the clause where that
+    does."""
     code, reason = (
-        (None, None) if is_near else (LIMIT, plan.stop_reason) if plan.stop_reason != CONVERGED
+        (None, None) if is_near
+        else (codes.IMMOVABLE, forbidden) if forbidden
+        else (LIMIT, plan.stop_reason) if plan.stop_reason != CONVERGED
         else (codes.GRANULARITY, granularity) if granularity
         else (LIMIT, f"the plan is limited to {plan.limited_to}") if plan.limited_to
         else (SEARCH, "the search found no move that is worth its bytes"))

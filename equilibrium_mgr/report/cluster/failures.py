@@ -82,7 +82,7 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
             + [f"... {plural(more, 'smaller pool')}; --format json has all"] * (more > 0))
     return {"failure": {"name": recovery.failure.name, "type": recovery.failure.type_name,
                         "osds": sorted(recovery.failure.osds)},
-            **_figures_json(answer, recovery), "backfill_toofull_pgids": sorted(recovery.too_full),
+            **_figures_json(answer, recovery),
             "classes": classes, "pools": pools, "osds": [
                 {"osd": osd, "used_bytes": answer.osds[osd].device_bytes(used),
                  "utilization": (used / answer.osds[osd].size_bytes
@@ -106,7 +106,6 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
             + [f"... {plural(left, 'other')} with less data, not computed"] * (left > 0))
     return {"worst": None if first is None else first.failure.name,
             "types": [{"type": name, "failures": found.failures,
-                       "computed_failures": found.computed,
                        "worst": [{"name": one.failure.name, "osds": sorted(one.failure.osds),
                                   **_figures_json(answer, one)} for one in found.worst]}
                       for name, found in types.items()]}, tables
@@ -164,12 +163,12 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, of_plan: Optional
 
 def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:
     return {"max_utilization": recovery.fullest[0], "fullest_osd": recovery.fullest[1],
-            "copied_shards": recovery.copied_shards, "copied_bytes": recovery.copied_bytes,
+            "copied_bytes": recovery.copied_bytes,
             "backfill_toofull_pgs": len(recovery.too_full),
             "inactive_pgs": sum(recovery.inactive.values()),
             "undersized_pgs": sum(recovery.undersized.values()),
             "lost_pgs": sum(recovery.lost.values()),
-            "room": room_json(answer.before.room), "failed_room": room_json(recovery.after.room)}
+            "room": room_json(answer.before.room)}
 
 
 def _room(usage: Usage) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from typing import (
-    Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ...control.balancing_scope import automatic_options, bad_options
 from ...control.status import BalancerStatus
 from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, changing_pg_nums
-from ...execution.outcomes import ExcludedPgs, Items, held
+from ...execution.outcomes import ExcludedPgs, Items
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
-    RECOVERY, STRANDED, STUCK, THROTTLED, UNREPORTED, ClusterView)
+    RECOVERY, STRANDED, STUCK, UNREPORTED, ClusterView, TooFull)
+from ...observation.movements import CRUSH, Movement, SlowOsd, slow_osds
 from ...observation.refusals import NEAR, fullest_osds
+from ...plan.model import Usage
 from ...plan.options import (
     FILL_MARGIN, HARD_SHARE, PgShardLimits, PlanOptions, effective_fill_limit,
     raised_nearfull_ratio)
@@ -29,7 +31,7 @@ from ...runtime.time_slice import grouped
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
-from ...snapshot.model import Osd, Snapshot
+from ...snapshot.model import Osd, Pool, Snapshot
 from ...snapshot.osds import SILENT_SECONDS
 from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
 from ..answer import Row
@@ -39,6 +41,10 @@ from ..answer import Row
 _FLAGS = {"noout": "keeps Ceph from rebuilding their data elsewhere", "noup": "keeps OSDs down",
           "norecover": "holds up recovery", "nobackfill": "holds up backfill"}
 _NAMED = 3
+#: What lowers the fullest OSD by so much is worth copying all data of a pool.
+WORTH_DOING = 0.03
+#: No limit of misplaced copies above this is named: clients wait for backfills.
+_MOST_MISPLACED = 0.2
 #: Of these the figures of the action take longer than a status may.
 _EXPLAIN = "'ceph equilibrium explain' counts what is in the way, and names what helps"
 _LONG = (codes.GRANULARITY, codes.IMMOVABLE)
@@ -53,9 +59,12 @@ class ExplainContext(NamedTuple):
     view: ClusterView
     status: BalancerStatus
     settings: Settings
-    excluded: ExcludedPgs = ExcludedPgs(frozenset(), frozenset(), 0.0)
+    excluded: ExcludedPgs = ExcludedPgs()
     max_pg_shards: PgShardLimits = PgShardLimits()
     now: float = 0.0   # seconds since the epoch
+    #: (snapshot, options, pool id, pg_num) → what a plan with that comes to; None until it is made
+    plan_pg_num: Callable[[Snapshot, PlanOptions, int, int], Optional[Usage]] = (
+        lambda *_: None)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -65,7 +74,8 @@ class ExplainContext(NamedTuple):
     @property
     def rejected(self) -> Items:
         """What the monitor did not keep and is left alone for that now."""
-        return held(self.status.rejected, self.now)
+        return {pgid: item for pgid, item in self.status.rejected.items()
+                if pgid in self.excluded.rejected}
 
     @property
     def rest_code(self) -> str:
@@ -101,91 +111,231 @@ class ExplainContext(NamedTuple):
 
 # -- what comes before balancing -------------------------------------------------------------------
 
+class _Outage(NamedTuple):
+    """What is wrong with the cluster now; PGs by pool id."""
+
+    down: Sequence[Osd]
+    full: Sequence[Osd]
+    is_paused: bool
+    nowhere: Optional[Pool]   # its rule takes buckets without OSDs
+    inactive: Mapping[int, int]
+    unreported: Mapping[int, int]
+    is_new: bool            # these may only not have been reported yet
+    silent: Sequence[str]   # OSDs that should report them
+    alive: int              # OSDs that are up and in
+    stranded: int           # PGs without an OSD for a shard
+    flags: Mapping[str, str]   # flag that matters → whose it is; empty for the cluster's own
+
+
 def find_outage(status: BalancerStatus, view: Optional[ClusterView]) -> Optional[Row]:
     """What is wrong with the cluster, and the one thing to do about it first, JSON-ready;
     `since_at`: when the first of it was seen, in seconds since the epoch. None where nothing is to
     be said before balancing."""
     if view is None:
         return None
+    found = _outage_of(view)
+    if found is None:
+        return None
+    unreported = 0 if found.is_new else sum(found.unreported.values())
+    since = [at for seen in view.troubles.values() for at in seen.values()]
+    return {
+        "sentence": "; ".join(_said_of(found, view)),
+        "action": _helps_first(found, status, view),
+        "since_at": min(since, default=view.snapshot.taken_at),
+        "down_osds": [osd.id for osd in found.down],
+        "full_osds": [osd.id for osd in found.full],
+        "inactive_pgs": sum(found.inactive.values()) + unreported,
+        "flags": [*found.flags, *["pause"] * found.is_paused]}
+
+
+def _outage_of(view: ClusterView) -> Optional[_Outage]:
     snapshot = view.snapshot
     down, full = [[snapshot.osds[osd] for osd in view.troubles[what]] for what in (DOWN, FULL)]
     # PGs that peer are inactive for a moment
     short = {what for what in (INACTIVE, UNREPORTED, STRANDED)
              for since in view.troubles[what].values()
              if down or snapshot.taken_at - since >= TRANSIENT_SECONDS}
+    nowhere = _pool_without_osds(snapshot)
+    if nowhere is not None:
+        short |= {INACTIVE, UNREPORTED}
     # what is out is missed where PGs are short of OSDs, or wait for room
     down = [osd for osd in down if osd.is_in or short or view.too_full]
-    paused = ["pause"] if any(flag.startswith("pause") for flag in snapshot.flags) else []
-    if not (down or full or short or paused):
+    is_paused = any(flag.startswith("pause") for flag in snapshot.flags)
+    if not (down or full or short or is_paused):
         return None
-    inactive = {pool: states.inactive - states.unreported
-                for pool, states in snapshot.pool_states.items()
-                if states.inactive > states.unreported and INACTIVE in short}
-    unreported = {pool: states.unreported for pool, states in snapshot.pool_states.items()
-                  if states.unreported and UNREPORTED in short}
-    is_new = unreported and snapshot.taken_at - min(
-        view.troubles[UNREPORTED].values()) < SILENT_SECONDS
+    inactive: Dict[int, int] = {}
+    unreported: Dict[int, int] = {}
+    for pool, states in snapshot.pool_states.items():
+        if states.inactive > states.unreported and INACTIVE in short:
+            inactive[pool] = states.inactive - states.unreported
+        if states.unreported and UNREPORTED in short:
+            unreported[pool] = states.unreported
+    is_new = False
+    if unreported and nowhere is None:
+        known_at = max(snapshot.taken_at, view.statistics_at or 0.0)
+        is_new = known_at - min(view.troubles[UNREPORTED].values()) < SILENT_SECONDS
     alive = [osd for osd in snapshot.osds.values() if osd.up and osd.is_in]
-    silent = [f"osd.{osd.id}" for osd in alive if osd.id in snapshot.stale_osds
-              or not osd.has_statistics] if unreported else []
-    stranded = snapshot.skipped[NO_OSD_FOR_SHARD] if STRANDED in short else 0
-    # what is out is rebuilt whatever noout says
-    flags = [flag for flag in _FLAGS if flag in snapshot.flags and (
-        any(osd.is_in for osd in down) if flag == "noout" else down or short and flag != "noup")]
-    misplaced = [host for host in unused_hosts(snapshot) if host["pool"]]
-    # clients come last: with too few OSDs they would write to what is left
-    helps = (_start(down, snapshot) if down else "'ceph osd unset pause'" if paused
-             else _make_writable(full, status, view) if full
-             else "move host {host} from {under} to the {missing} that it stands in ('ceph osd"
-                  " crush move')".format(**misplaced[0]) if misplaced
-             else f"'ceph osd unset {flags[-1]}'" if flags and any(
-                 states.degraded for states in snapshot.pool_states.values())
-             else "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"
-             if stranded else "nothing; it ends by itself when their OSDs have reported"
-             if is_new and not inactive else
-             (f"restart {silent[0]}" if 2 * len(silent) <= len(alive) else "'ceph mgr fail'")
-             if silent and not inactive else
-             "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'")
-    fills = named([f"osd.{osd.id} ({format_percent(osd.utilization)}%)" for osd in sorted(
-        full, key=lambda osd: -(osd.utilization or 0.0))], _NAMED)
-    said = [clause for holds, clause in (
-        (paused, "flag pause stops the reads and writes of all clients"),
-        (down, f"{plural(len(down), 'OSD')} {'is' if len(down) == 1 else 'are'} down:"
-         f" {_places(down, snapshot)}{_seen(view, DOWN, *down)}"),
-        (full, f"writes to {_pools(_pools_on(full, snapshot), snapshot)} are stopped: {fills}"
-         f" {'is' if len(full) == 1 else 'are'} above full_ratio"
-         f" {format_percent(snapshot.full_ratio)}%{_seen(view, FULL)}"),
-        (inactive, f"{plural(sum(inactive.values()), 'PG')} of {_pools(inactive, snapshot)} cannot"
-         f" be read or written{_seen(view, INACTIVE)}"),
-        (unreported, f"{plural(sum(unreported.values()), 'PG')} of {_pools(unreported, snapshot)} "
-         + (f"{'has' if sum(unreported.values()) == 1 else 'have'} not been reported yet since this"
-            " mgr became active" if is_new else "as far as is known cannot be read or written")
-         + (f": {named(silent, _NAMED)} {'does' if len(silent) == 1 else 'do'} not report"
-            if silent else "") + _seen(view, UNREPORTED)),
-        (stranded and not down and not inactive, f"{plural(stranded, 'PG')}"
-         f" {'has' if stranded == 1 else 'have'} no OSD for a shard{_seen(view, STRANDED)}"),
-    ) if holds]
-    return {"sentence": "; ".join([*said, *[f"flag {flag} {_FLAGS[flag]}" for flag in flags]]),
-            "action": helps, "since_at": min(
-                [at for seen in view.troubles.values() for at in seen.values()],
-                default=snapshot.taken_at),
-            "down_osds": [osd.id for osd in down], "full_osds": [osd.id for osd in full],
-            "inactive_pgs": sum(inactive.values()) + (
-                0 if is_new else sum(unreported.values())), "flags": flags + paused}
+    silent = [f"osd.{osd.id}" for osd in alive if unreported and (
+        osd.id in snapshot.stale_osds or not osd.has_statistics)]
+    return _Outage(
+        down, full, is_paused, nowhere, inactive, unreported, is_new, silent, len(alive),
+        snapshot.skipped[NO_OSD_FOR_SHARD] if STRANDED in short else 0,
+        _flags_on(down, bool(short), snapshot))
+
+
+def _flags_on(down: Sequence[Osd], is_short: bool, snapshot: Snapshot) -> Dict[str, str]:
+    """Returns the flags that the outage is the longer for, and whose they are."""
+    found: Dict[str, str] = {}
+    for flag in _FLAGS:
+        # what is out is rebuilt whatever noout says
+        held = [osd for osd in down if osd.is_in or flag != "noout"]
+        groups = [name for name, flags in snapshot.group_flags.items()
+                  if flag in flags and any(_is_of(osd, name, snapshot) for osd in held)]
+        if flag in snapshot.flags and (held or is_short and flag not in ("noout", "noup")):
+            found[flag] = ""
+        elif groups:
+            found[flag] = " ".join(groups)
+    return found
+
+
+def _is_of(osd: Osd, group: str, snapshot: Snapshot) -> bool:
+    """Returns True if a flag of the group holds for the OSD."""
+    if group in (f"osd.{osd.id}", osd.device_class):
+        return True
+    crush = snapshot.crush
+    return any(bucket.name == group and osd.id in crush.subtree(bucket.id).weights
+               for bucket in crush.buckets.values())
+
+
+def _helps_first(found: _Outage, status: BalancerStatus, view: ClusterView) -> str:
+    """Clients come last: with too few OSDs they would write to what is left."""
+    snapshot = view.snapshot
+    if found.down:
+        return _start(found.down, snapshot)
+    if found.is_paused:
+        return "'ceph osd unset pause'"
+    if found.full:
+        return _make_writable(found.full, status, view)
+    if found.nowhere is not None:
+        return _give_rule(found.nowhere, snapshot)
+    for host in unused_hosts(snapshot):
+        if host["pool"]:
+            return (f"move host {host['host']} from {host['under']} to the {host['missing']} that"
+                    " it stands in ('ceph osd crush move')")
+    if found.flags and any(states.degraded for states in snapshot.pool_states.values()):
+        return f"'ceph osd unset {list(found.flags)[-1]}'"
+    if found.stranded:
+        return "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"
+    if found.is_new and not found.inactive:
+        return "nothing; it ends by itself when their OSDs have reported"
+    if found.silent and not found.inactive:
+        is_most = 2 * len(found.silent) > found.alive   # then it is the mgr
+        return "'ceph mgr fail'" if is_most else f"restart {found.silent[0]}"
+    return "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'"
+
+
+def _said_of(found: _Outage, view: ClusterView) -> List[str]:
+    """Returns the clauses of the sentence, the worst first."""
+    snapshot, said = view.snapshot, []
+    if found.is_paused:
+        said.append("flag pause stops the reads and writes of all clients")
+    if found.down:
+        said.append(f"{plural(len(found.down), 'OSD is', 'OSDs are')} down:"
+                    f" {_places(found.down, snapshot)}{_seen(view, DOWN, *found.down)}")
+    if found.full:
+        said.append(_writes_stopped(found.full, view))
+    if found.inactive:
+        said.append(f"{plural(sum(found.inactive.values()), 'PG')} of"
+                    f" {_pools(found.inactive, snapshot)} cannot be read or written"
+                    f"{_seen(view, INACTIVE)}")
+    if found.unreported:
+        said.append(_not_reported(found, view))
+    if found.nowhere is not None:
+        said.append(_no_osds(found.nowhere, snapshot))
+    if found.stranded and not found.down and not found.inactive:
+        said.append(f"{plural(found.stranded, 'PG has', 'PGs have')} no OSD for a shard"
+                    f"{_seen(view, STRANDED)}")
+    for flag, groups in found.flags.items():
+        whose = f" of {groups}" if groups else ""
+        said.append(f"flag {flag}{whose} {_FLAGS[flag]}")
+    return said
+
+
+def _writes_stopped(full: Sequence[Osd], view: ClusterView) -> str:
+    snapshot = view.snapshot
+    fills = [f"osd.{osd.id} ({format_percent(view.utilization_now(osd.id))}%)"
+             for osd in sorted(full, key=lambda osd: -view.utilization_now(osd.id))]
+    verb = "is" if len(full) == 1 else "are"
+    return (f"writes to {_pools(_pools_on(full, snapshot), snapshot)} are stopped:"
+            f" {named(fills, _NAMED)} {verb} above full_ratio"
+            f" {format_percent(snapshot.full_ratio)}%{_seen(view, FULL)}")
+
+
+def _not_reported(found: _Outage, view: ClusterView) -> str:
+    count = sum(found.unreported.values())
+    pgs = f"{plural(count, 'PG')} of {_pools(found.unreported, view.snapshot)}"
+    verb = "has" if count == 1 else "have"
+    text = (f"{pgs} {verb} not been reported yet since this mgr became active" if found.is_new
+            else f"{pgs} as far as is known cannot be read or written")
+    if found.silent:
+        verb = "does" if len(found.silent) == 1 else "do"
+        text += f": {named(found.silent, _NAMED)} {verb} not report"
+    return text + _seen(view, UNREPORTED)
+
+
+def _pool_without_osds(snapshot: Snapshot) -> Optional[Pool]:
+    """The first pool of which the CRUSH rule takes buckets without OSDs that are in."""
+    for pool in snapshot.pools.values():
+        if pool.rule is not None and not _reached(pool, snapshot):
+            return pool
+    return None
+
+
+def _no_osds(pool: Optional[Pool], snapshot: Snapshot) -> str:
+    """Names the rule, and the buckets that it takes."""
+    if pool is None or pool.rule is None:
+        return ""
+    takes = sorted({snapshot.crush.buckets[block.take].name for block in pool.rule.blocks
+                    if block.take in snapshot.crush.buckets})
+    return (f"rule {_rule_name(pool.rule_id, snapshot)} of pool {pool.name} takes"
+            f" {named(takes, _NAMED)}, where no OSD is")
+
+
+def _rule_name(rule_id: int, snapshot: Snapshot) -> str:
+    return str(snapshot.crush.rules[rule_id].get("rule_name") or rule_id)
+
+
+def _reached(pool: Pool, snapshot: Snapshot) -> int:
+    """OSDs that are in and that the pool's rule can use."""
+    return 0 if pool.rule is None else sum(not snapshot.is_out(osd) for osd in pool.rule.osds())
+
+
+def _give_rule(pool: Pool, snapshot: Snapshot) -> str:
+    """The rule of another pool, as most PGs of its kind have, which reaches enough OSDs."""
+    kind = [one for one in snapshot.pools.values() if one.erasure == pool.erasure]
+    others = [one for one in kind if _reached(one, snapshot) >= pool.size]
+    if not others:
+        return (f"give pool {pool.name} a rule with OSDs ('ceph osd pool set {pool.name} crush_rule"
+                " RULE'), or delete it")
+    rule = _rule_name(max(others, key=lambda one: one.pg_num).rule_id, snapshot)
+    return (f"'ceph osd pool set {pool.name} crush_rule {rule}' gives it a rule with OSDs; delete"
+            " the pool if nobody needs it")
 
 
 def _start(down: Sequence[Osd], snapshot: Snapshot) -> str:
-    return ("'ceph osd unset noup'" if "noup" in snapshot.flags else
-            f"start {_places(down, snapshot)}; 'ceph osd tree down' lists what is down")
+    held_by = _flags_on(down, False, snapshot).get("noup")
+    if held_by is not None:
+        return f"'ceph osd unset-group noup {held_by}'" if held_by else "'ceph osd unset noup'"
+    return f"start {_places(down, snapshot)}; 'ceph osd tree down' lists what is down"
 
 
 def osd_outage(osd: Osd, context: ExplainContext) -> Optional[Tuple[str, str, str]]:
     """(code, action, sentence) of an OSD that is down, or above full_ratio; None of others."""
     view, status = context.view, context.status
-    if not osd.up and not osd.destroyed:
+    if osd.id in view.troubles[DOWN]:
         return (codes.TARGET_UNAVAILABLE, _start([osd], view.snapshot),
                 f"osd.{osd.id} is down{_seen(view, DOWN, osd)}")
-    if osd.exceeds(view.snapshot.full_ratio):
+    if osd.id in view.troubles[FULL]:
         return (codes.TOO_FULL, _make_writable([osd], status, view),
                 f"osd.{osd.id} is above full_ratio {format_percent(view.snapshot.full_ratio)}%"
                 f"{_seen(view, FULL, osd)}: writes to"
@@ -196,10 +346,10 @@ def osd_outage(osd: Osd, context: ExplainContext) -> Optional[Tuple[str, str, st
 def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterView) -> str:
     """By moving data where there is room for it, else by a higher ratio, else by more room."""
     snapshot = view.snapshot
-    full = sorted(full, key=lambda osd: -(osd.utilization or 0.0))
+    full = sorted(full, key=lambda osd: -view.utilization_now(osd.id))
     # the ratio is that of all OSDs
     above = [*full, *(snapshot.osds[osd] for osd in view.troubles[FULL])]
-    needed = math.floor(100.0 * max([osd.utilization or 0.0 for osd in above])) / 100.0 + 0.01
+    needed = math.floor(100.0 * max([view.utilization_now(osd.id) for osd in above])) / 100.0 + 0.01
     # what is on its way would fill a ratio that only does for now
     raised = f"'ceph osd set-full-ratio {needed:.2f}' lets clients write" * (
         needed <= HIGHEST_RATIO and all(
@@ -209,8 +359,10 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
     # log recovery off a full OSD is refused
     if all(bounds.get(osd.id, 1.0) < snapshot.full_ratio for osd in full) and not any(
             entry.state == RECOVERY for entry in view.too_full):
-        if all(is_relieved(osd, status) for osd in full):
-            return (f"nothing; it ends by itself as equilibrium moves data off {names}"
+        if crush_crowds_out(view):
+            return codes.FREEZE
+        if all(is_relieved(osd, status, view) for osd in full):
+            return (f"nothing; it ends by itself as data leaves {names}"
                     + (f"; {raised} before that" if raised else ""))
         if status.state == OFF and status.progress is None:
             return f"'ceph equilibrium on' moves data off {names} first"
@@ -221,18 +373,41 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
             else f"delete data, or add OSDs: {names} can take nothing more")
 
 
-def is_relieved(osd: Osd, status: BalancerStatus) -> bool:
-    """True where the plan under way takes shards off the OSD, and not all of them wait; recovery
-    holds up only what has not been sent, and a pg_num that changes only as long as data of it is
-    copied."""
-    is_changing = status.reason_code == codes.PG_NUM_CHANGING and status.view is not None and any(
-        move.is_running for move in status.view.movements)
-    if status.progress is None or not (
-            is_changing or status.state in (MOVING, THROTTLED, PLANNING)):
-        return (status.progress is not None and status.reason_code == codes.DEGRADED
-                and osd.outbound_bytes > 0)
-    return osd.outbound_bytes > 0 or status.state != THROTTLED and any(
-        osd.id in set(change.up_before) - set(change.up_after) for change in status.wanted)
+def is_relieved(osd: Osd, status: BalancerStatus, view: ClusterView) -> bool:
+    """Returns True if a shard that runs, or gets its turn behind others, leaves the OSD, whoever
+    moves it; or if the plan under way is about to send one."""
+    leaving = [move for move in view.movements if move.source == osd.id]
+    is_copying = {"nobackfill", "norecover"}.isdisjoint(view.snapshot.flags)
+    if is_copying and any(_gets_on(move, view) for move in leaving):
+        return True
+    if status.progress is None or status.state not in (MOVING, PLANNING):
+        return False
+    return any(osd.id in set(change.up_before) - set(change.up_after) for change in status.wanted)
+
+
+def _gets_on(move: Movement, view: ClusterView) -> bool:
+    """Returns True unless the shard waits for an OSD that is too full."""
+    if move.is_running or "toofull" in move.state:
+        return move.is_running
+    full = {entry.osd for entry in view.too_full}
+    return move.target not in full and any(one.is_running for one in view.movements)
+
+
+def crush_crowds_out(view: ClusterView) -> bool:
+    """Returns True if an expansion has misplaced more than the limit beside an OSD above
+    backfillfull that nothing leaves now: `freeze` lets the plan relieve that first."""
+    snapshot = view.snapshot
+    if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:
+        return False
+    keeping = {osd.id for osd in snapshot.osds.values() if osd.is_for_data and osd.share == 1.0}
+    frozen = [move for move in view.movements if "backfill" in move.state]   # these can be
+    spread = sum(move.left_bytes for move in frozen
+                 if move.origin == CRUSH and move.source in keeping)
+    if 2 * spread <= sum(move.left_bytes for move in view.movements):
+        return False
+    left = {move.source for move in view.movements if move.is_running}
+    return any(osd.reaches(snapshot.backfillfull_ratio) and osd.id not in left
+               for osd in snapshot.osds.values())
 
 
 def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
@@ -300,17 +475,77 @@ def _pools(pools: Iterable[int], snapshot: Snapshot) -> str:
 
 def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,
                  now: float) -> str:
-    """What helps against that for which most shards wait, or against the reason of the state; `now`
-    in seconds since the epoch."""
+    """What helps against that for which most shards wait, or against the reason of the state, or
+    where what comes does not fit; `now` in seconds since the epoch."""
+    return with_room(_state_action(status, view, settings, now), status, view)
+
+
+def with_room(helps: str, status: BalancerStatus, view: Optional[ClusterView]) -> str:
+    """Returns what makes room where `helps` is to wait, and an OSD passes backfillfull_ratio with
+    what comes, or all of a class is above that: waiting does not end it."""
+    if view is None or not helps.startswith(codes.NOTHING):
+        return helps
+    slow = slow_osds(view.rates, view.movements, view.snapshot)
+    if slow and not helps.startswith(f"{codes.NOTHING} here"):
+        return _look_at(slow[0])
+    for name, bound in view.bounds.items():
+        if bound >= view.snapshot.backfillfull_ratio:
+            return (f"{_more_room(name, view.snapshot)}: no placement is below"
+                    f" {format_percent(bound)}%")
+    found = view.will_not_fit()
+    if not found or found[0].ratio_name == "nearfull_ratio":
+        return helps
+    worst, backfillfull = found[0], view.snapshot.backfillfull_ratio
+    add = _more_room(worst.device_class, view.snapshot)
+    planned = view.planned(status.wanted).used[worst.osd]
+    if planned < backfillfull * view.snapshot.osds[worst.osd].size_bytes:
+        return (f"nothing; the plan under way moves what is too much off osd.{worst.osd}; {add} if"
+                " its %SOON does not fall")
+    out = [str(osd.id) for osd in view.snapshot.osds.values()
+           if osd.up and not osd.is_in and osd.device_class == worst.device_class]
+    if out:
+        return f"'ceph osd in {' '.join(out)}' brings back room that is out; or {add}"
+    return f"{add}: osd.{worst.osd} has no room for what comes"
+
+
+def _more_room(device_class: str, snapshot: Snapshot) -> str:
+    """Returns what gives a class more room; OSDs that Ceph has marked out come first."""
+    lost = [osd for osd in snapshot.osds.values()
+            if not osd.up and not osd.is_in and osd.device_class == device_class]
+    add = f"add capacity to class {device_class}, or delete data"
+    return f"start {_places(lost, snapshot)}, or {add}" if lost else add
+
+
+def _look_at(slow: SlowOsd) -> str:
+    """Returns what tells whether the scheduler of a slow OSD holds it back, or its disk."""
+    name, kind = f"osd.{slow.osd}", "hdd" if slow.device_class == "hdd" else "ssd"
+    return (f"'ceph config show {name} osd_mclock_max_capacity_iops_{kind}' shows what it is taken"
+            f" to be capable of, 'ceph tell {name} bench' what its disk does: compare both with"
+            " those of others of its class; an OSD that it copies with may be the slow one")
+
+
+def room_clauses(found: Sequence[Mapping[str, Any]]) -> List[str]:
+    """Returns which OSDs pass which ratio with what comes; `found`: WillNotFit, JSON-ready."""
+    fills = grouped((f"{one['ratio_name']} {format_percent(one['ratio'])}%",
+                     f"osd.{one['osd']} ({format_percent(one['soon_utilization'])}%)")
+                    for one in found)
+    return [f"what comes will not fit: {named(osds, _NAMED)} will be above {ratio}"
+            for ratio, osds in fills.items()]
+
+
+def _state_action(status: BalancerStatus, view: Optional[ClusterView], settings: Settings,
+                  now: float) -> str:
     code, refusals = status.reason_code, status.refusals
     context = None if view is None else ExplainContext(view, status, settings, now=now)
+    if view is not None and status.progress is not None and crush_crowds_out(view):
+        return codes.FREEZE
     if context is not None and context.is_too_full:
         return help_for(codes.TOO_FULL, context)
     if context is not None and status.progress is not None and status.waiting:
         return help_for(status.waiting[0].code, context, **status.waiting[0].figures())
     if status.progress is not None and code == codes.SWITCHED_OFF:
         return codes.NOTHING
-    if status.state == STUCK and code in _LONG:
+    if status.state == STUCK and code in _LONG or context is not None and _is_worth(context):
         return _EXPLAIN
     if context is None:
         return codes.action(code, {**status.reason_numbers, **_paused_drain(status)})
@@ -323,8 +558,20 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
     if code == codes.MIN_GAIN and refusals.rest_code != codes.MIN_GAIN:
         return codes.NOTHING   # the option is not the cause
     return codes.action(code, numbers_of(code, refusals.census.of(code), context._replace(
-        excluded=ExcludedPgs(frozenset(), frozenset(), refusals.excluded_seconds),
+        excluded=ExcludedPgs({"": code}, {"": refusals.excluded_seconds}),
         max_pg_shards=status.decided_on.max_pg_shards if status.decided_on else PgShardLimits())))
+
+
+def _is_worth(context: ExplainContext) -> bool:
+    """Returns True if `explain` may have advice for a cluster that moves nothing: whole shards, or
+    lowered weights, keep the fullest OSD clearly above what its set could be at."""
+    if context.status.state != BALANCED or not context.settings.active:
+        return False
+    fullest = fullest_osds(context.view, context.settings.device_classes)
+    if fullest and fullest[0].above >= WORTH_DOING:
+        return True
+    figures = [one["figures"] for one in weights_advice(context)]
+    return any(one["bound_ratio"] - one["proven_ratio"] >= WORTH_DOING for one in figures)
 
 
 def help_for(code: str, context: ExplainContext, **more: Any) -> str:
@@ -349,9 +596,7 @@ def help_for(code: str, context: ExplainContext, **more: Any) -> str:
             return str(outage["action"])
         for flag in sorted({"nobackfill", "norecover"}.intersection(snapshot.flags)):
             return codes.action(codes.FLAG, {"flag": flag})
-    said = codes.action(code, numbers)   # a pool that is stopped does not go on by itself
-    return codes.action(codes.MISPREDICTED, {}) if (
-        status.mispredicted and said.startswith(codes.NOTHING)) else said
+    return codes.action(code, numbers)
 
 
 def _paused_drain(status: BalancerStatus) -> Dict[str, Any]:
@@ -366,20 +611,50 @@ def _paused_drain(status: BalancerStatus) -> Dict[str, Any]:
 def _faster(numbers: Dict[str, Any], context: ExplainContext) -> Optional[str]:
     """What lets more be copied at a time: ours where OSDs are idle, Ceph's own limit where shards
     in flight wait for that, be it at the OSD that is waited for or at half of them all."""
-    osd, moves = numbers.get("osd"), context.view.movements
+    osd, view = numbers.get("osd"), context.view
     release, limit = context.snapshot.osd_release, float(numbers.get("limit") or 0.0)
-    busy = {one for move in moves if move.is_running for one in (move.source, move.target)}
-    if any(not move.is_running for move in moves if osd in (move.source, move.target)) or (
-            osd is None and 2 * len(busy) > len(context.snapshot.osds)):
+    running = [move for move in view.movements if move.is_running]
+    busy = {one for move in running for one in (move.source, move.target)}
+    waiting = [move for move in view.movements if not move.is_running]
+    waits_there = any(osd in (move.source, move.target) for move in waiting)
+    if waits_there or osd is None and 2 * len(busy) > len(context.snapshot.osds):
         if release and release not in BEFORE_QUINCY:
             return "osd osd_mclock_profile high_recovery_ops"
-        running = Counter(move.target for move in moves if move.is_running)
-        return f"osd osd_max_backfills {max(running.values(), default=1) + 1}" if release else None
+        if not release or view.stacked_backfills:   # more is set already
+            return None
+        most = max(Counter(move.target for move in running).values(), default=1)
+        return f"osd osd_max_backfills {most + 1}"
     if not limit or numbers.get("halved"):
         return None
-    more = max(2.0 * limit, 0.02 * float(numbers.get("own") or 0.0))
-    return (f"mgr mgr/equilibrium/{numbers.get('option')}"
-            f" {more if limit >= 1.0 else min(more, 1.0):g}")
+    option, own = str(numbers.get("option")), 0.01 * float(numbers.get("own") or 0.0)
+    more = max(2.0 * limit, 2.0 * own)
+    if option.endswith("misplaced_ratio"):
+        needed = _needed_misplaced(view, own)
+        if needed > limit and any(one.reaches(context.snapshot.backfillfull_ratio)
+                                  for one in context.snapshot.osds.values()):
+            return f"mgr mgr/equilibrium/urgent_misplaced_ratio {min(needed, 1.0):g}"
+        if needed > more:   # most of that is not ours
+            return None
+    return f"mgr mgr/equilibrium/{option} {more if limit >= 1.0 else min(more, 1.0):g}"
+
+
+def _needed_misplaced(view: ClusterView, own: float) -> float:
+    """The limit with which a shard of `own` copies may go beside what is misplaced; ratios."""
+    return math.ceil(100.0 * (1.1 * view.misplaced_ratio + own)) / 100.0
+
+
+def _room_by_limit(entry: TooFull, context: ExplainContext) -> Optional[str]:
+    """The option that lets the plan make room on an OSD; None if the misplaced limit is not in the
+    way, or most of what is misplaced would have to be allowed for."""
+    view, status = context.view, context.status
+    needed = _needed_misplaced(view, 0.01)
+    if needed > _MOST_MISPLACED or codes.MISPLACED_LIMIT not in [
+            group.code for group in status.waiting]:
+        return None
+    leaving = [change for change in status.wanted if entry.osd in change.up_before]
+    is_urgent = view.snapshot.osds[entry.osd].reaches(view.snapshot.backfillfull_ratio)
+    option = "urgent_misplaced_ratio" if is_urgent else "max_misplaced_ratio"
+    return f"mgr mgr/equilibrium/{option} {needed:g}" if leaving else None
 
 
 def _silent_osd(osd: Optional[int], view: ClusterView) -> Optional[int]:
@@ -444,19 +719,21 @@ def numbers_of(code: str, found: Optional[RefusalCount],
         osd_set = fullest_osds(view, settings.device_classes)[0].osd_set
         if osd_set.bound >= snapshot.nearfull_ratio:   # the class where OSDs have to be nearfull
             numbers["full_class"] = osd_set.name
-    elif code in (codes.COOLDOWN, codes.GIVEN_UP):
-        left = context.excluded.seconds
-        numbers.update(option="pg_cooldown", limit=settings.pg_cooldown, until=format_deadline(
-            context.now + left) if left and context.now else None)
+    elif code in codes.FOR_A_TIME:
+        left = context.excluded.seconds_of(code)
+        numbers.update(option="pg_cooldown", limit=settings.pg_cooldown)
+        if left and context.now:
+            numbers["until"] = format_deadline(context.now + left)
     elif code == codes.STALE_STATISTICS:
         stale = sorted(view.stale_osds | snapshot.stale_osds)
         numbers["osd"] = _silent_osd(stale[0], view) if stale else None
     elif code == codes.TOO_FULL:
         for entry in view.too_full[:1]:
             helped = entry.state == BACKFILL and is_relieved(
-                snapshot.osds[entry.osd], context.status)
+                snapshot.osds[entry.osd], context.status, view)
             numbers.update(command=entry.command(snapshot.full_ratio), osd=entry.osd,
-                           relieved=entry.osd if helped else None)
+                           relieved=entry.osd if helped else None,
+                           faster=_room_by_limit(entry, context))
     elif code == codes.MISPLACED_LIMIT:
         numbers.update(option="max_misplaced_ratio", limit=view.max_misplaced_ratio,
                        halved=bool(changing_pg_nums(snapshot)))

@@ -10,6 +10,7 @@ from typing import (
     Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple)
 
 from ...crush.placement import NO_OSD
+from ...crush.upmap_check import kept_rule
 from ...execution.guards import blocked_pool_reasons, blocked_pools
 from ...execution.outcomes import Items, WaitingGroup, waiting_groups
 from ...execution.size_check import sentence
@@ -27,15 +28,15 @@ from ...runtime.formatting import (
     format_bytes, format_deadline, format_duration, format_percent, named, plural, wrap)
 from ...runtime.time_slice import piecewise
 from ...snapshot import reason_codes as codes
-from ...snapshot.immovable_reasons import OF_RULE
+from ...snapshot.immovable_reasons import MONITOR_REJECTS_CRUSH, OF_RULE
 from ...snapshot.model import Osd, Pg, Pool, Snapshot, pool_of
-from ...snapshot.operator_weights import held_sentence
+from ...snapshot.operator_weights import held_advice
 from ..answer import CommandAnswer, Row
-from ..cluster.cluster_tables import best_free, held_json, held_sentences
+from ..cluster.cluster_tables import best_free_bytes, held_sentences
 from ..operations import drain_sentence, is_blocked, stuck_action
 from .advice import (
-    ExplainContext, find_outage, help_for, numbers_of, osd_outage, pool_counts, state_action,
-    unused_hosts, weights_advice)
+    WORTH_DOING, ExplainContext, find_outage, help_for, numbers_of, osd_outage, pool_counts,
+    state_action, unused_hosts, weights_advice, with_room)
 
 
 #: JSON-ready facts, and the same as sentences.
@@ -63,7 +64,7 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "utilization": osd.utilization, "target_utilization": osd.target_utilization,
         "reachable": reachable, "set": set_json(osd_set, view.snapshot) if osd_set else None,
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.unusable_reason(),
-        "share": osd.share, "held_by": osd.held_by, "limited_pools": limited,
+        "share": osd.share,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
     sentences = [f"{format_bytes(used)} of {format_bytes(osd.device_size)} are in use"
                  + (f"; {format_bytes(into)} come and {format_bytes(out)} leave"
@@ -76,7 +77,11 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
          " still deleting"),
         (osd.size_factor != 1.0, f"a shard takes {osd.size_factor:.2f} times there what it takes on"
          " most OSDs (min_alloc_size, compression)"),
-        (osd.share < 1.0, held_sentence(osd)),
+        (_is_mostly_nobodys(osd), f"{_nobodys(osd)}: PGs of deleted pools or strays that it has not"
+         f" deleted, RocksDB and BlueFS (OMAP and META of 'ceph osd df'), or space that its store"
+         f" has lost; 'ceph tell osd.{number} perf dump bluefs' shows its files; an OSD deployed"
+         " anew has none of that"),
+        (osd.share < 1.0, held_advice(osd)),
         (reachable is not None, "in the most even placement that the rules allow it would be at"
          f" {format_percent(reachable)}%")) if holds]
     sentences += [describe_bound(osd_set, view.snapshot)] if osd_set is not None else []
@@ -92,21 +97,11 @@ def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
                  if osd in found.osds), None)
 
 
-def utilization_now(osd: int, view: ClusterView) -> float:
-    """What the OSD reports, as a ratio of its size; 0 where that is not known."""
-    found = view.snapshot.osds[osd]
-    return view.used_now.get(osd, found.used_bytes) / max(1, found.size_bytes)
-
-
 def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
     """A set of OSDs with its bound, JSON-ready."""
-    binding = osd_set.binding
     return {"device_class": osd_set.name, "takes": list(osd_set.takes),
             "osds": list(osd_set.osds), "bound": osd_set.bound,
-            "description": describe_bound(osd_set, snapshot),
-            "binding": {"kind": binding.kind, "osds": list(binding.osds),
-                        "buckets": list(binding.buckets),
-                        "pools": [snapshot.pools[pool].name for pool in binding.pools]}}
+            "description": describe_bound(osd_set, snapshot)}
 
 
 def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
@@ -132,9 +127,9 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     excluded, limiting = pool_ids is not None and pool.id not in pool_ids, now.limiting_osd
     data = {
         "pool": pool.name, "pool_id": pool.id, "pgs": len(pgs), "stored_bytes": pool.stored_bytes,
-        "free_bytes": now.free_bytes, "max_avail_bytes": soon.max_avail_bytes,
+        "free_bytes": now.free_bytes,
         "limiting_osd": limiting, "soon_free_bytes": soon.free_bytes,
-        "soon_limiting_osd": soon.limiting_osd, **best_free(bound), "rule_id": pool.rule_id,
+        "best_free_bytes": best_free_bytes(bound), "rule_id": pool.rule_id,
         "failure_domains": domains, "immovable": pool.immovable, "immovable_pgs": immovable,
         "waits_for": waits_for, "excluded": excluded, "stopped": stopped}
     osd_set = None if limiting is None else set_of(limiting, view)
@@ -220,9 +215,22 @@ def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     else:
         cause = (f"{pools} may have no more shards on {named(binding.buckets, _NAMES_SHOWN)}, so"
                  f" {at_bound} must hold the rest")
+    nobodys = [osd for osd in map(snapshot.osds.__getitem__, osd_set.osds)
+               if _is_mostly_nobodys(osd)]
+    if nobodys and (binding.kind == FIXED or not binding.pools):
+        cause = _nobodys(nobodys[0])
     return (f"{_listed('class', osd_set.name.split(' (')[0].split(','), 'classes')} under"
             f" {named(osd_set.takes, _NAMES_SHOWN)} cannot be below"
             f" {format_percent(osd_set.bound)}%{kept}: {cause}")
+
+
+def _is_mostly_nobodys(osd: Osd) -> bool:
+    return 2 * osd.residual_bytes > osd.used_bytes > _NOBODYS * osd.size_bytes
+
+
+def _nobodys(osd: Osd) -> str:
+    return (f"{format_bytes(osd.device_bytes(osd.residual_bytes))} on osd.{osd.id} belong to no PG,"
+            " so that no move takes them off")
 
 
 def _osds_or_hosts(osds: Sequence[int], among: Sequence[int], snapshot: Snapshot) -> str:
@@ -241,15 +249,16 @@ def _listed(noun: str, names: Sequence[str], nouns: str = "") -> str:
 
 #: Device classes, pools and the like that a sentence names; it counts the rest.
 _MOST_NAMES = 10
-#: What lowers the fullest OSD by less is not worth a sentence.
-_WORTH = 0.001
-#: More PGs are worth all that moves for them where they lower the fullest OSD by so much.
-_WORTH_DOING = 0.03
+#: More PGs are worth all that moves for them where they multiply what a pool can take by so much,
+#: or lower the fullest OSD (WORTH_DOING), which is so many shards above the bound at most.
+_WORTH_MORE, _ABOUT_ONE = 1.1, 1.5
 #: Of more PGs: a smaller shard than this, as a ratio of the smallest OSD, is small enough; to so
 #: many times pg_num at most, and to so many PG shards per OSD where Ceph tells no limit.
 _FINE = 0.005
 _MOST_TIMES = 32
 _MOST_SHARDS = 250
+#: Bytes that belong to no PG are told from this part of an OSD on, where they are most of it.
+_NOBODYS = 0.05
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 
 
@@ -265,7 +274,11 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     osd = osd_id(what or "")
     if not what:
         reason, (data, sentences) = cluster_reason(context), _cluster_facts(context, stopped)
-        reason = reason._replace(advice=[*reason.advice, *weights_advice(context)])
+        weights = weights_advice(context)
+        reason = reason._replace(advice=[*reason.advice, *weights])
+        if weights and reason.action.startswith(codes.NOTHING) and context.is_settled:
+            reason = reason._replace(action=f"{codes.NOTHING} here; moves keep the lowered weights:"
+                                     " the advice says how to leave them")
     elif osd in snapshot.osds and (
             pool is None or pool.name != what or what.startswith("osd.")):
         reason = osd_reason(snapshot.osds[osd], set_of(osd, view), context)
@@ -283,6 +296,12 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
         return None
     outage = None if what else find_outage(context.status, view)
     said, code = wrap("", reason.what, 0), reason.code
+    advised = [line for one in reason.advice for line in wrap("advice: ", one["sentence"], 8)]
+    is_first = reason.action.startswith(f"{codes.NOTHING} here")   # it is all that helps
+    if is_first:
+        said += advised
+    if outage is None and not what:
+        reason = reason._replace(action=with_room(reason.action, context.status, view))
     helps = wrap("do: ", reason.action, 4)
     if outage is not None:
         reason, data["outage"] = reason._replace(action=outage["action"]), outage
@@ -292,14 +311,15 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     said += [line for row in reason.rows
              for line in wrap(f"{row['count']:>5}  ", row["text"], 7)]
     lines, census = said + helps, reason.census
+    if not is_first:
+        lines += advised
     data.update({
         "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
         "stale_osds": sorted(snapshot.stale_osds), "what": reason.what, "reason_code": code,
         "reason_text": reason.text, "counts": list(reason.rows), "action": reason.action,
         "census": None if census is None else {
-            "shards": census.shards, "counted_shards": census.counted, "pairs": census.pairs},
+            "shards": census.shards, "pairs": census.pairs},
         "advice": list(reason.advice), "sentences": sentences})
-    lines += [line for one in reason.advice for line in wrap("advice: ", one["sentence"], 8)]
     silent = len(snapshot.stale_osds)
     lines.append(f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
                  + (f"; {plural(silent, 'OSD')} with older statistics" if silent else ""))
@@ -313,16 +333,15 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
     for osd_set in bounds.sets if bounds is not None else ():
         (most, first), (soon_most, soon_first) = (
             max((utilization, -osd) for osd, utilization in utilizations)
-            for utilizations in ([(osd, utilization_now(osd, view)) for osd in osd_set.osds], [
+            for utilizations in ([(osd, view.utilization_now(osd)) for osd in osd_set.osds], [
                 (osd, snapshot.osds[osd].target_utilization or 0.0) for osd in osd_set.osds]))
-        sets.append(dict(set_json(osd_set, snapshot), fullest_osd=-first, max=most,
-                         above_bound=most - osd_set.bound, soon_fullest_osd=-soon_first,
-                         soon_max=soon_most))
+        sets.append(dict(set_json(osd_set, snapshot), fullest_osd=-first, max=most))
         # as status counts it
         moves = "" if abs(soon_most - most) < SAME else " once all that moves has arrived"
         above = soon_most - osd_set.bound
         distance = "as low as can be" if abs(above) < SAME else (
-            f"{100.0 * abs(above):.1f} points {'above' if above > 0.0 else 'below'} that")
+            f"{100.0 * above:.1f} points above that" if above > 0.0
+            else "below that until data has left other OSDs")
         sentences += [describe_bound(osd_set, snapshot),
                       f"osd.{-soon_first}, the fullest there{moves}, is at"
                       f" {format_percent(soon_most)}%, {distance}"]
@@ -344,7 +363,7 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
                   for reason, count in sorted(unusable.items())]
     return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
-            "held_osds": held_json(snapshot), "broken_pgs": broken,
+            "broken_pgs": broken,
             "mispredicted": [stopped[pool] for pool in sorted(stopped)],
             "troubled": troubled, "rejected_upmaps": len(context.rejected),
             "in_flight_moves": len(view.movements), "outage": None, "unused_hosts": unused,
@@ -459,7 +478,7 @@ def filled(osd: Osd, context: ExplainContext) -> str:
     """'osd.13 is at 84.96%', and where it will be if that differs."""
     if not osd.has_statistics:
         return f"osd.{osd.id} has no statistics"
-    now = utilization_now(osd.id, context.view)
+    now = context.view.utilization_now(osd.id)
     then = osd.target_utilization or 0.0
     soon = "" if abs(now - then) < 0.00005 else f" ({format_percent(then)}% when all has arrived)"
     return f"osd.{osd.id} is at {format_percent(now)}%{soon}"
@@ -469,12 +488,22 @@ def action_for(pg: Pg, context: ExplainContext) -> str:
     """What lets a PG move that cannot be moved."""
     pool = context.snapshot.pools[pg.pool]
     held = pg.immovable or pool.immovable
+    if held == MONITOR_REJECTS_CRUSH:
+        crush = context.snapshot.crush
+        steps = kept_rule(crush, crush.rules[pool.rule_id], pg.up)
+        if steps is not None:
+            return (f"give pool {pool.name} an equivalent rule whose upmap items monitors keep:"
+                    f" {steps}; 'ceph osd set norebalance', 'ceph osd pool set {pool.name}"
+                    " crush_rule RULE', 'ceph equilibrium freeze' until nothing is remapped,"
+                    " 'ceph osd unset norebalance' and 'ceph equilibrium on': it copies what"
+                    " balancing needs")
     return codes.NOTHING if held is None else held.action(pg.pgid, pool.name)
 
 
 def _of_census(what: str, census: Census, where: str, context: ExplainContext,
-               osd_set: Optional[OsdSet]) -> Explanation:
-    """The counted reason; that of the state where moves are allowed and the state sends none."""
+               osd_set: Optional[OsdSet], pool: Optional[Pool] = None) -> Explanation:
+    """The counted reason; that of the state where moves are allowed and the state sends none.
+    `pool`: whose free space is asked for."""
     found, code = _counts(what, census, where, context), census.reason_code
     if context.is_settled:
         code = settled_code(census, context.rest_code)
@@ -486,16 +515,18 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
     elif code == codes.BALANCED:
         return found
     numbers = numbers_of(code, census.of(code), context)
-    advice = pg_num_advice(census, osd_set, context) if code == codes.GRANULARITY and (
-        osd_set is not None) else []
-    for one in advice:
-        if one["figures"]["now_ratio"] - one["figures"]["then_ratio"] >= _WORTH_DOING:
-            numbers.update(one["figures"])
     helps = codes.action(code, numbers)
     if code == codes.IMMOVABLE and numbers.get("pgid"):
         helps = action_for(context.snapshot.pgs[numbers["pgid"]], context)
     elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
         helps = codes.NOTHING   # the option is not the cause
+    advice: List[Row] = []
+    if osd_set is not None and helps.startswith(codes.NOTHING) and (
+            context.is_settled or code == codes.GRANULARITY):
+        advice = pg_num_advice(osd_set, context, pool)
+    for one in advice:
+        if one["figures"]["then_ratio"] is not None:
+            helps = codes.action(codes.GRANULARITY, one["figures"])
     return found._replace(code=code, action=helps, advice=advice)
 
 
@@ -554,7 +585,7 @@ def _drained_reason(osd: int, what: str, context: ExplainContext) -> Explanation
     """Why an OSD that is being drained still has shards."""
     status, drains = context.status, context.status.drains
     left = drains.remaining.get(osd)
-    stuck = sorted((one for one in drains.held if one.osd == osd), key=lambda one: -one.shards)
+    stuck = sorted((one for one in drains.stuck if one.osd == osd), key=lambda one: -one.shards)
     said = f"it is being drained; {drain_sentence(drains)}"
     if drains.drains.is_paused:
         return Explanation(what, codes.SWITCHED_OFF, help_for(codes.SWITCHED_OFF, context), said)
@@ -593,12 +624,12 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
     if limiting is None or asked is None or osd_set is None:
         return _reason(what, codes.BALANCED, "no OSD with statistics holds any of it")
     return _of_census(what, asked.of_osd(limiting, MOST_PAIRS, pool.id), f"of it on osd.{limiting}",
-                      context, osd_set)
+                      context, osd_set, pool)
 
 
 def pg_line(pg: Pg, context: ExplainContext) -> str:
     """A PG, and the OSDs that it is on."""
-    shards = [f"osd.{osd} {format_percent(utilization_now(osd, context.view))}%"
+    shards = [f"osd.{osd} {format_percent(context.view.utilization_now(osd))}%"
               if osd in context.snapshot.osds and context.snapshot.osds[osd].has_statistics
               else osds_text([osd]) for osd in pg.up]
     return (f"pg {pg.pgid} of pool {context.snapshot.pools[pg.pool].name},"
@@ -636,32 +667,59 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     return _of_census(what, asked.of_pg(pg, MOST_PAIRS), f"of pg {pgid}", context, None)
 
 
-def pg_num_advice(census: Census, osd_set: OsdSet, context: ExplainContext) -> List[Row]:
-    """More PGs for the pool whose shards are most often larger than the difference, JSON-ready;
-    bytes and ratios. An OSD can be about one shard above the bound."""
-    found, snapshot = census.of(codes.GRANULARITY), context.snapshot
-    pools = [pool for pool in snapshot.pools.values() if pool.rule is not None
-             and not pool.rule.osds().keys().isdisjoint(osd_set.osds)]
-    smallest = min(snapshot.osds[osd].size_bytes for osd in osd_set.osds)
-    sizes: Counter[int] = Counter()
+def pg_num_advice(osd_set: OsdSet, context: ExplainContext,
+                  pool: Optional[Pool] = None) -> List[Row]:
+    """More PGs where a plan with them shows that they are worth it, JSON-ready; bytes and ratios.
+
+    `pool`: whose free space they are to raise. None: the pool of the largest shards, where an OSD
+    is about one of these above the bound.
+    """
+    snapshot, osds = context.snapshot, [context.snapshot.osds[osd] for osd in osd_set.osds]
+    pools = {one.id: one for one in snapshot.pools.values() if one.rule is not None
+             and not one.rule.osds().keys().isdisjoint(osd_set.osds)}
+    bytes_of: Counter[int] = Counter()
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        sizes[pg.pool] += pg.shard_bytes
-    shard = {pool.id: sizes[pool.id] / pool.pg_num / smallest for pool in pools}
-    now = max(snapshot.osds[osd].target_utilization or 0.0 for osd in osd_set.osds)
-    left = (context.max_pg_shards.mean or _MOST_SHARDS) * len(osd_set.osds) - sum(
-        pool.pg_num * pool.size for pool in pools)
-    for row in pool_counts(found.pools, snapshot)[:1] if found is not None else ():
-        pool, times = snapshot.pools[row["id"]], 1
-        other = max([_FINE, *[ratio for number, ratio in shard.items() if number != pool.id]])
-        while (shard[pool.id] / times > other and times < _MOST_TIMES
-               and pool.pg_num * pool.size * (2 * times - 1) <= left):
-            times *= 2
-        then = min(now, osd_set.bound + max(other, shard[pool.id] / times))
-        if times > 1 and now - then >= _WORTH:
-            return [{
-                "code": codes.GRANULARITY, "sentence": f"pg_num {pool.pg_num * times} of pool"
-                f" {pool.name} would lower the fullest OSD of class {osd_set.name} from"
-                f" {format_percent(now)}% to about {format_percent(then)}%",
-                "figures": {"pool": pool.name, "pg_num": pool.pg_num * times, "now_ratio": now,
-                            "then_ratio": then}}]
-    return []
+        bytes_of[pg.pool] += pg.shard_bytes
+    smallest = min(osd.size_bytes for osd in osds)
+    shard = {one: bytes_of[one] / pools[one].pg_num / smallest for one in pools}
+    now = max(osd.target_utilization or 0.0 for osd in osds)
+    chosen = max(pools.values(), key=lambda one: shard[one.id]) if pool is None else pool
+    above = now - osd_set.bound
+    if pool is None and not WORTH_DOING <= above <= _ABOUT_ONE * shard[chosen.id]:
+        return []
+    others = [ratio for number, ratio in shard.items() if number != chosen.id]
+    most_shards = (context.max_pg_shards.mean or _MOST_SHARDS) * len(osds)
+    left = most_shards - sum(one.pg_num * one.size for one in pools.values())
+    fine, times = max([_FINE, *others]), 1
+    while (shard[chosen.id] > fine * times and times < _MOST_TIMES
+           and chosen.pg_num * chosen.size * (2 * times - 1) <= left):
+        times *= 2
+    if times == 1 or chosen.touched or snapshot.in_flight():
+        return []
+    return _planned_advice(chosen, chosen.pg_num * times, now, osd_set, context, pool is None)
+
+
+def _planned_advice(pool: Pool, pg_num: int, now: float, osd_set: OsdSet, context: ExplainContext,
+                    is_of_osds: bool) -> List[Row]:
+    """`is_of_osds`: the fullest OSD is to be lowered, not the pool's free space raised."""
+    found = context.plan_pg_num(context.snapshot, context.options, pool.id, pg_num)
+    before = context.view.usage.pools[pool.name].free_bytes
+    figures: Dict[str, Any] = {"pool": pool.name, "pg_num": pg_num, "now_ratio": now,
+                               "then_ratio": None, "now_free_bytes": before,
+                               "then_free_bytes": None}
+    said = f"pg_num {pg_num} of pool {pool.name}"
+    if found is None:
+        return [{"code": codes.GRANULARITY, "figures": figures,
+                 "sentence": f"whether {said} helps is being planned; ask again"}]
+    then = found.classes[osd_set.name].max   # it may have been planned under another pool name
+    free = {one.pool_id: one.free_bytes for one in found.pools.values()}[pool.id]
+    figures.update(then_ratio=then, then_free_bytes=free)
+    if is_of_osds and now - then >= WORTH_DOING:
+        said += (f" would lower the fullest OSD of class {osd_set.name} from {format_percent(now)}%"
+                 f" to about {format_percent(then)}%")
+    elif not is_of_osds and free >= _WORTH_MORE * before:
+        said += f" would let it take {format_bytes(free)} more instead of {format_bytes(before)}"
+    else:
+        return []
+    return [{"code": codes.GRANULARITY, "sentence": f"{said}, as it was planned",
+             "figures": figures}]

@@ -54,7 +54,7 @@ def large_reading(osds: int, pools: int, seed: int = 1, pgs: int = 0) -> Reading
     stats = [{"osd": osd, "statfs": {"total": sizes[osd], "available": sizes[osd] - used[osd]}}
              for osd in range(osds)]
     return Reading(taken_at=0.0, osd_map=osd_map, crush=crush, up=up, records=records,
-                   osd_stats=stats, pool_stats=[], pg_status={}, max_avail={})
+                   osd_stats=stats, pool_stats=[], pg_status={})
 
 
 def _host(number: int, sizes: List[int]) -> Dict[str, Any]:

@@ -13,6 +13,9 @@ OSD_GIB: Dict[str, Tuple[float, ...]] = {
 MOST_LOG_ENTRIES = 20
 """Of a PG's log while the pools are written whose logs shall not reach back."""
 
+OBJECT_BYTES = 4096
+"""Of every object that is written."""
+
 MAX_BACKFILLS = 64
 """Of an OSD: no PG waits for another. Which of those that ask at one time gets a slot is a race."""
 

@@ -28,11 +28,12 @@ WRITER = """
 import rados, sys
 cluster = rados.Rados(conffile=sys.argv[1], name='client.admin')
 cluster.connect()
-for pool, count in zip(sys.argv[2::2], sys.argv[3::2]):
+prefix = sys.argv[2]
+for pool, count in zip(sys.argv[3::2], sys.argv[4::2]):
     io = cluster.open_ioctx(pool)
     waiting = []
     for number in range(int(count)):
-        waiting.append(io.aio_write_full('o%d' % number, b'x' * 4096))
+        waiting.append(io.aio_write_full('%s%d' % (prefix, number), b'x' * 4096))
         if len(waiting) > 60:
             [one.wait_for_complete() for one in waiting]
             waiting = []
@@ -118,10 +119,14 @@ class RealCluster(DaemonCluster):
             return False
 
     def _write(self, pools: List[shape.PoolShape]) -> None:
+        self._write_objects("o", {pool.name: pool.objects for pool in pools})
+
+    def _write_objects(self, prefix: str, counts: Dict[str, int]) -> None:
+        """Writes objects of 4 KiB, whose names begin with `prefix`, to pools."""
         script = self.work / "fill.py"
         script.write_text(WRITER)
-        words = [word for pool in pools for word in (pool.name, str(pool.objects))]
-        self.processes.check(["python3", str(script), str(self.conf), *words], 120)
+        words = [word for name, count in counts.items() for word in (name, str(count))]
+        self.processes.check(["python3", str(script), str(self.conf), prefix, *words], 120)
 
     def state(self) -> Dict[str, Any]:
         """The cluster as a state file has it."""
@@ -149,6 +154,18 @@ class RealCluster(DaemonCluster):
     def _do_up(self, osd: int) -> None:
         self.start_osd(osd)
         wait_for(f"osd.{osd} up", lambda: self.mon_json("osd dump")["osds"][osd]["up"], 60)
+
+    def _do_set_out_interval(self, seconds: int) -> None:
+        self.mon("config set", who="mon", name="mon_osd_down_out_interval", value=str(seconds))
+
+    def _do_await_out(self, osd: int) -> None:
+        wait_for(f"osd.{osd} out", lambda: not self.mon_json("osd dump")["osds"][osd]["in"], 60)
+
+    def _do_pass(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def _do_write(self, pool: str, objects: int, prefix: str) -> None:
+        self._write_objects(prefix, {pool: objects})
 
     def _do_add_osd(self, osd: int, host: str, weight: float) -> None:
         self._place(osd, weight, host)

@@ -16,7 +16,7 @@ from mgr_stub.simulation.simulation import Simulation
 from mgr_stub.state.cluster_builder import build_cluster
 
 from . import shapes, view
-from .cluster_shape import MAX_BACKFILLS, MOST_LOG_ENTRIES
+from .cluster_shape import MAX_BACKFILLS, MOST_LOG_ENTRIES, OBJECT_BYTES
 from .events import Event
 
 QUIET_SECONDS = 60.0
@@ -95,6 +95,19 @@ class StubSide:
 
     def _do_up(self, osd: int) -> None:
         osd_events.mark_up(self.simulation, [osd])
+
+    def _do_set_out_interval(self, seconds: int) -> None:
+        self._line("config set mon mon_osd_down_out_interval", seconds)
+
+    def _do_await_out(self, osd: int) -> None:
+        while self.simulation.cluster.map.reweight(osd) > 0:
+            self.session.host.run_for(1.0)
+
+    def _do_pass(self, seconds: float) -> None:
+        self.session.host.run_for(seconds)
+
+    def _do_write(self, pool: str, objects: int, _prefix: str) -> None:
+        self._line("sim write", pool, objects * OBJECT_BYTES)
 
     def _do_reweight(self, osd: int, weight: float) -> None:
         osd_events.reweight(self.simulation, osd, weight)

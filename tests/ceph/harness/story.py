@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List
 
-from ..cluster import HOSTS, DaemonCluster
+from ..cluster import DaemonCluster
 from ..conftest import MAX_MISPLACED
 from ..daemons import ClusterError, wait_for
 from . import workload
@@ -98,7 +98,7 @@ def story_under(cluster: DaemonCluster, limit: float) -> Iterator[Story]:
 
 def illegal_placements(cluster: DaemonCluster) -> List[str]:
     """PGs that the present map wants twice on one host; every rule of the tests forbids that."""
-    hosts = [host for host, sizes in HOSTS.items() for _ in sizes]
+    hosts = [host for host, sizes in cluster.hosts.items() for _ in sizes]
     there = {pgid: [osd for osd in up if osd < len(hosts)]
              for pgid, up in workload.up_sets(cluster).items()}  # others: no OSD for that shard
     return [f"{pgid}: {up}" for pgid, up in there.items()

@@ -73,6 +73,12 @@ def make_pool(cluster: DaemonCluster, name: str, kind: str = "replicated", pgs: 
     cluster.mon("osd pool application enable", pool=name, app="rados")
 
 
+def set_ratios(cluster: DaemonCluster, ratios: Dict[str, float]) -> None:
+    """All three, in an order that Ceph takes."""
+    for name, ratio in sorted(ratios.items(), key=lambda entry: entry[1]):
+        cluster.mon(f"osd set-{name}-ratio", ratio=round(ratio, 3))
+
+
 def delete_pool(cluster: DaemonCluster, name: str) -> None:
     """Delete one pool; does not wait."""
     cluster.mon("config set", who="mon", name="mon_allow_pool_delete", value="true")

@@ -1,5 +1,4 @@
-"""What a plan has changed is taken back, while it waits and when it has arrived; upmap items
-without effect are removed."""
+"""What a plan has changed is taken back, while it waits and when it has arrived."""
 
 from __future__ import annotations
 
@@ -185,39 +184,3 @@ def test_undo_gives_each_pg_the_pairs_that_it_had(
     assert workload.upmap_items(cluster) == before
     again = answered(cluster, "undo", since=span(began), dry_run=True)
     assert again["pgs"] == 0 and again["not_restored"] == []
-
-
-def test_pairs_without_effect_are_removed_and_nothing_moves(
-        cluster: DaemonCluster, before: Items, figure: Callable[[str], None]) -> None:
-    """The monitor has kept them, as it keeps all whose source CRUSH chooses."""
-    up = workload.up_sets(cluster)
-    free = sorted(pgid for pgid in up if pgid not in workload.upmap_items(cluster))[:6]
-    needless: Items = {}
-    for number, pgid in enumerate(free):
-        first, second = up[pgid][:2]
-        # a target that CRUSH chooses anyway, once alone, once behind another such pair
-        needless[pgid] = [[first, second]] if number % 2 else [[first, second], [second, first]]
-        cluster.mon("osd pg-upmap-items", pgid=pgid,
-                    id=[osd for pair in needless[pgid] for osd in pair])
-    kept = {pgid: pairs for pgid, pairs in workload.upmap_items(cluster).items() if pgid in free}
-    assert kept == needless, "the monitor itself drops such pairs"
-    assert workload.up_sets(cluster) == up
-    set_flags(cluster, "set")
-    try:
-        ready_plan(cluster, "look")   # has the osdmap dumped: no up set tells of these pairs
-
-        def known() -> Dict[str, Any]:
-            answer = answered(cluster, "upmap ls")
-            return answer if len(answer["needless"]) >= len(free) else {}
-        listed = wait_for("the pairs listed", known, 30, pause=1.0)
-        assert {row["pgid"] for row in listed["needless"]} == set(free)
-        answer = answered(cluster, "upmap cleanup")
-        wait_for("pairs removed", lambda: not set(free) & set(workload.upmap_items(cluster)), 60)
-        assert answer["removed_pairs"] == sum(map(len, needless.values()))
-        assert workload.up_sets(cluster) == up
-    finally:
-        set_flags(cluster, "unset")
-    workload.wait_clean(cluster)
-    figure(f"upmap cleanup: {answer['removed_pairs']} pairs of {len(free)} PGs removed under"
-           f" {'+'.join(_FLAGS)}; no up set changed")
-    assert status(cluster)["last_execution"]["outcome"] == "completed"

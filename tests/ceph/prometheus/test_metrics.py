@@ -54,7 +54,7 @@ def scrape(port: int) -> str:
 
 def counters(prometheus: Prometheus) -> Tuple[float, ...]:
     return tuple(sum(one["value"] for one in prometheus.values(f"{_P}{name}"))
-                 for name in ("moved_bytes_total", "moves_total", "episodes_total"))
+                 for name in ("moved_bytes_total", "moves_total"))
 
 
 def fullest(cluster: DaemonCluster) -> float:

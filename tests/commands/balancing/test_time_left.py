@@ -55,15 +55,13 @@ def test_the_eta_is_within_0_5_to_2_of_the_truth_from_10_to_90_per_cent(
         open_session: Callable[..., Session], fail_at: int) -> None:
     session = started(open_session)
     told = executed(session, 180, fail_at)
-    end, asked, inside = session.clock.now, 0, 0
+    end, asked = session.clock.now, 0
     for at, progress, eta in told:
         assert progress.bytes_done is not None and progress.bytes_total
         if 0.1 <= progress.bytes_done / progress.bytes_total <= 0.9:
             assert eta is not None and 0.5 <= eta / (end - at) <= 2.0, (at, eta, end - at)
             asked += 1
-            least, most = progress.eta_range_at
-            inside += least <= end <= most
-    assert asked > 10 and inside >= 0.75 * asked
+    assert asked > 10
 
 
 def test_what_arrives_at_once_takes_its_rounds(session: Session) -> None:

@@ -78,3 +78,33 @@ def test_automatic_balancing_goes_on_after_rm(session: Session) -> None:
     assert state(session) != "off"
     run(session, "sim run 5m")
     assert ask(session, "history")["episodes"][-1]["plan"] == "automatic"
+
+
+def test_execute_tells_what_of_a_plan_still_applies(session: Session) -> None:
+    """PGs that are elsewhere by now are not moved, and not counted."""
+    optimize(session)
+    commands = ask(session, "show p")["commands"]
+    half, moves = len(commands) // 2, ask(session, "dump p")["moves"]
+    run(session, *[command.partition(" ")[2] for command in commands[:half]], "sim run idle")
+    answer, left = ask(session, "execute p"), [line.split()[3] for line in commands[half:]]
+    assert answer["shards"] == len([move for move in moves if move["pgid"] in left])
+    run(session, "sim run 1m", "sim run idle")
+    assert ask(session, "history")["episodes"][-1]["shards"] == answer["shards"]
+    number, message = refused(session, "equilibrium execute p")
+    assert (number, message) == (-errno.ENOENT, "nothing is left to do of plan 'p': its"
+                                 f" {len(commands)} PGs are elsewhere by now; make a new plan")
+    assert state(session) == "off"
+    run(session, f"osd rm-pg-upmap-items {commands[0].split()[3]}")   # it is where it was found
+    said = " ".join(run(session, "equilibrium execute p").split())
+    assert said.startswith("p: executing 1 shard,")
+    assert f"{len(commands) - 1} of its {len(commands)} PGs are elsewhere by now" in said
+
+
+def test_pgs_that_only_lack_osds_still_apply(session: Session) -> None:
+    """They wait, and go once their OSDs are back."""
+    optimize(session)
+    shards = len(ask(session, "dump p")["moves"])
+    run(session, "sim flag set noout", "sim host down host5", "sim run 30s")
+    assert ask(session, "execute p")["shards"] == shards
+    run(session, "sim host up host5", "sim run idle")
+    assert ask(session, "history")["episodes"][-1]["shards"] == shards

@@ -37,7 +37,7 @@ def test_explain_shows_them(broken: Session) -> None:
     assert ask(broken, "explain")["broken_pgs"] == sorted(BROKEN)
     said = " ".join(run(broken, "equilibrium explain 1.0").split())
     assert "optimize mend --repair" in said
-    assert "not one of its CRUSH rule: two groups of shards share one host" in said
+    assert "not one of its CRUSH rule: its shards cannot be divided" in said
 
 
 def test_they_are_mended_and_nothing_else(broken: Session) -> None:

@@ -29,7 +29,7 @@ def test_the_option_that_leaves_an_osd_out_is_named(
 
 def test_a_stuck_drain_while_off_is_no_lack_of_gain(session: Session) -> None:
     """Nothing but the drain moves: what gains is not made as balancing is off."""
-    run(session, "equilibrium drain add 3 7 11 15", "sim run 2h")
+    run(session, "equilibrium drain add 3 7 11 15 --force", "sim run 2h")
     assert ask(session, "status")["state"] == "stuck"
     found = ask(session, "explain osd.6")
     assert found["reason_code"] == "off", found

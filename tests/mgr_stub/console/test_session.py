@@ -48,7 +48,7 @@ def test_requested_rounds(session: Any) -> None:
 
 
 def test_jobs_run_after_the_command(session: Any) -> None:
-    assert session.command("equilibrium later") == (0, "later: planning", "")
+    assert session.command("equilibrium later") == (0, "later: planning\n", "")
     assert session.module.get_store("later") == "done"
     assert session.clock.elapsed() == 0
 
@@ -93,6 +93,12 @@ def test_other_lines(session: Any) -> None:
     assert session.command("osd pg-upmap-items 2.0 2 x")[0] == -22
     assert session.command("config set mgr a")[0] == -22
     assert json.loads(session.command("health --format=json")[1])["status"] == "HEALTH_OK"
+
+
+def test_empty_lines_of_an_answer_are_dropped(session: Any) -> None:
+    """As on real 16.2.15 and 20.2.4; a space is enough to keep a line."""
+    words = ["equilibrium", "unannotated", "head\n\n\n  row\n \n", "\nend"]
+    assert session.command_words(words) == (0, "head\n  row\n \nend\n", "")
 
 
 @pytest.mark.parametrize("text, seconds", [
@@ -152,3 +158,17 @@ def test_demo() -> None:
             if line.endswith(tuple("0123456789"))]
     moments = [row for row in rows if row[0].endswith(("m", "s")) and "GiB" in row]
     assert float(moments[-1][1].rstrip("%")) < float(moments[0][1].rstrip("%")) - 10
+
+
+def test_what_operators_type_first(session: Any) -> None:
+    session.command("osd set noout")
+    said = {line: session.command(line)[1] for line in (
+        "ceph -s", "ceph df", "osd pool ls detail", "equilibrium -h")}
+    assert said["ceph -s"].split("\n") == [
+        "health: HEALTH_OK", *said["ceph -s"].split("\n")[1:-1], "pgs: 1 active+clean"]
+    assert "osd: 6 osds: 6 up, 6 in; " in said["ceph -s"] and "flags noout" in said["ceph -s"]
+    assert said["ceph df"].startswith("TOTAL ") and "MAX AVAIL" in said["ceph df"]
+    assert said["osd pool ls detail"].startswith("pool 2 '")
+    assert isinstance(json.loads(session.command("df -f json")[1])["pools"], list)
+    assert isinstance(json.loads(session.command("osd pool ls detail -f json")[1]), list)
+    assert "equilibrium later" in said["equilibrium -h"]

@@ -90,9 +90,6 @@ def with_all_secrets(answers: Dict[str, Any]) -> Dict[str, Any]:
     text = json.dumps(answers).replace('"hdd"', '"ssd"').replace("~hdd", "~ssd")
     changed = json.loads(text.replace("127.0.0.1", ADDRESS))
     with_secrets({"osd_dump": changed["osd dump"], "crush_dump": changed["osd crush dump"]})
-    names = {pool["pool"]: pool["pool_name"] for pool in changed["osd dump"]["pools"]}
-    for pool in changed["df detail"]["pools"]:
-        pool["name"] = names[pool["id"]]
     option = {"name": "osd_max_backfills", "value": "3", "level": "basic", "mask": "",
               "can_update_at_runtime": True}
     changed["config dump"] += [{**option, **other} for other in (
@@ -145,7 +142,7 @@ DENIED = """echo 'Error EACCES: access denied: does your client key have mgr cap
      f"'ceph versions' fails: [errno 13] RADOS permission denied (error connecting to the cluster)"
      f"{gather._NO_KEY}"),
     ("osd dump", "exit 5", "'ceph osd dump' fails: no message"),
-    ("df detail", "echo RAW STORAGE", "does not answer in JSON: 'RAW STORAGE'"),
+    ("pg dump", "echo RAW STORAGE", "does not answer in JSON: 'RAW STORAGE'"),
     ("osd crush dump", "exit 0", "does not answer in JSON: ''"),
     ("osd crush dump", "echo '{}'", "in another form than Ceph 16 to 20 do: "),
     ("pg dump", "echo '{\"pg_stats\": []}'", "in another form"),
@@ -153,7 +150,7 @@ DENIED = """echo 'Error EACCES: access denied: does your client key have mgr cap
     ("osd crush dump", "sed 's/: 0, .weight.:/: -1, \"weight\":/' 'osd crush dump'",
      "in another form"),   # a circle
     ("pg dump", "sed 's/omap_bytes.: [0-9]*/omap_bytes\": 1e999/g' 'pg dump'", "in another form"),
-    ("df detail", "printf '%100000s' | tr ' ' '['", "does not answer in JSON: '[["),
+    ("pg dump", "printf '%100000s' | tr ' ' '['", "does not answer in JSON: '[["),
     ("versions", "kill -9 $$", "'ceph versions' fails"),
     ("config dump", "exec sleep 60", "'ceph config dump' has not answered within 0.5 s"),
 ])

@@ -121,6 +121,19 @@ def test_a_target_that_was_down_goes_on_with_what_it_has(make_session: Callable[
     assert used(session)[4] == GIB + PG_BYTES and pg.held == (0, 1, 4)
 
 
+def test_an_osd_with_a_rate_of_its_own_slows_its_transfers(make_session: Callable[..., Any]) -> None:
+    session = make_session(two_pgs())
+    for line in ("sim backfill rate 100M", "sim backfill rate 1M 4",
+                 "osd pg-upmap-items 2.0 2 4", "osd pg-upmap-items 2.1 3 5", "sim run 20s"):
+        assert session.command(line)[0] == 0, line
+    slow, other = (session.cluster.pgs[pgid].remaining_bytes() for pgid in ("2.0", "2.1"))
+    assert PG_BYTES - 20 * 2 ** 20 <= slow < PG_BYTES and other == 0
+    session.command("sim backfill rate 100M")   # of every OSD, without exceptions
+    session.command("sim run 20s")
+    assert not session.cluster.pgs["2.0"].transfers
+    assert session.command("sim backfill rate 1M 99")[0] == -2
+
+
 def test_cancelled_move_leaves_no_bytes(make_session: Callable[..., Any]) -> None:
     session = make_session(two_pgs())
     before = used(session)

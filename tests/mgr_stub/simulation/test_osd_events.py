@@ -8,11 +8,13 @@ import pytest
 import random
 from typing import Any, Callable, Dict, List, Tuple
 
+from mgr_stub.cluster import pg_reports
 from mgr_stub.console.sim_commands import _COMMANDS
 from mgr_stub.state.state_file import read_state
 from tests.support.clusters import stub_states
 from tests.support.clusters.crush_cluster import (
-    check_accounts, raw_of, recompute_raw, run, states, used)
+    RBD, check_accounts, raw_of, recompute_raw, run, states, used)
+from tests.support.units import GIB
 
 MakeSession = Callable[..., Any]
 
@@ -66,6 +68,51 @@ def test_non_crush_mappings_change_only_where_crush_does(make_session: MakeSessi
     assert 3 <= len(gained) <= 25
     check_hosts = [{osd // 2 for osd in raw} for raw in raw_of(session.cluster).values()]
     assert all(len(hosts) == 3 for hosts in check_hosts)
+
+
+def test_mappings_depend_on_the_map_and_not_on_what_was_before(make_session: MakeSession) -> None:
+    """Whether they are CRUSH's or not: OSDs that come back have the PGs that they had."""
+    rng = random.Random(7)
+    pgs = [stub_states.pg(f"3.{n:x}", [2 * host + rng.randrange(2)
+                                       for host in rng.sample(range(6), 3)]) for n in range(32)]
+    session = make_session(stub_states.state(pgs, osds=12, pools=[stub_states.BY_HOST]))
+    before = raw_of(session.cluster)
+    for _ in range(12):
+        away = rng.sample(range(12), 3)
+        changes = [f"sim osd {rng.choice(('out', 'down', 'reweight'))} {osd}" for osd in away]
+        run(session, *(line + " 0.5" if "reweight" in line else line for line in changes),
+            "sim run 11m")
+        assert raw_of(session.cluster) != before
+        run(session, "sim osd up " + " ".join(map(str, away)), *(f"sim osd in {osd}" for osd in away),
+            *(f"sim osd reweight {osd} 1" for osd in away), "sim run idle")
+        assert raw_of(session.cluster) == before, changes
+
+
+@pytest.mark.parametrize("written, deleted, entries, word", [
+    (0, 0, 10000, ""), (40, 0, 10000, "recover"), (40, 0, 20, "backfill"),
+    (160, 160, 20, "backfill")])
+def test_an_osd_that_returns_gets_what_was_written(session: Any, written: int, deleted: int,
+                                                   entries: int, word: str) -> None:
+    """By the log as far as it reaches, else by backfill; what it had counts as soon as it is up."""
+    def recovered() -> int:
+        return sum(pg.recovered() for pg in session.cluster.pgs.values())
+    run(session, f"config set osd osd_max_pg_log_entries {entries}", "sim backfill rate 10M",
+        "sim osd down 3", "sim run 11m", "sim run idle")
+    before, mine = recovered(), [
+        pg for pg in session.cluster.pgs.values() if any(osd == 3 for _, osd in pg.strays)]
+    held = sum(pg.num_bytes for pg in mine)
+    share = sum(pg.num_bytes for pg in mine if pg.pool_id == 1) / RBD[-1]
+    run(session, f"sim delete rbd {deleted}G", f"sim write rbd {written}G", "sim osd up 3",
+        "sim run 10s")
+    going = [pg for pg in mine for transfer in pg.transfers.values()
+             if transfer.target == 3 and transfer.missing < 0.5]
+    assert bool(going) == bool(written)
+    assert all(word in pg_reports.state_of(session.cluster, pg) for pg in going)
+    assert used(session)[3] >= sum(pg.shard.total for pg in mine) * 0.7
+    run(session, "sim run idle")
+    beside = recovered() - before - written * GIB * share   # shards that are new to an OSD
+    assert 0 <= beside <= 0.12 * held
+    check_accounts(session)
 
 
 def test_pgs_of_a_state_file_with_a_down_osd_heal(make_session: MakeSession, state: Dict[str, Any],
@@ -138,6 +185,47 @@ def test_flags_and_scrubs(session: Any) -> None:
     run(session, "sim run 6m", "sim flag unset pause", "sim flag unset norebalance")
     assert states(session) == {"active+clean": 48}
     assert session.mgr.get("osd_map")["flags_set"] == ["sortbitwise"]
+
+
+#: Lines and what real 16.2.15 and 20.2.4 answer: the code, and the sentence on stderr.
+GROUP_LINES = (
+    ("osd set-group noout,noin h1", 0, ""),
+    ("osd set-group noup osd.0 1", 0, ""),
+    ("osd set-group noout hdd tape", 0,
+     'unable to parse osd id or crush node or device class: "tape". '),
+    ("osd set-group nodown,noout 2 h0", 0, ""),
+    ("osd set-group nobackfill h0", -22,
+     "unrecognized flag 'nobackfill', must be one of {noup,nodown,noin,noout}"),
+    ("osd set-group noout nohost", -22,
+     'unable to parse osd id or crush node or device class: "nohost". '),
+    ("osd set-group noout default", 0, ""))
+
+
+def test_flags_of_groups_are_in_the_map_as_in_cephs(session: Any) -> None:
+    def shown() -> Tuple[Any, ...]:
+        dump = session.mgr.get("osd_map")
+        return (dump["crush_node_flags"], dump["device_class_flags"],
+                [osd["state"] for osd in dump["osds"][:3]], "noout" in dump["flags"])
+    for line, code, sentence in GROUP_LINES:
+        assert session.command(line)[::2] == (code, sentence), line
+    assert shown() == (
+        {"h1": ["noin", "noout"], "h0": ["nodown", "noout"], "default": ["noout"]},
+        {"hdd": ["noout"]},
+        [["exists", "noup", "up"], ["exists", "noup", "up"], ["exists", "nodown", "noout", "up"]],
+        False)
+    run(session, "osd unset-group noout h1", "osd unset-group noup 0 1",
+        "osd unset-group nodown,noout 2 h0", "osd unset-group noin h1 osd.1")
+    assert shown()[:2] == ({"default": ["noout"]}, {"hdd": ["noout"]})
+
+
+@pytest.mark.parametrize("who", ["3", "h1", "default", "hdd"])
+def test_flags_of_groups_keep_osds_in_or_out(session: Any, who: str) -> None:
+    for lines, weight in (
+            ((f"osd set-group noout,noin {who}", "sim osd down 3", "sim run 1h"), 1.0),
+            ((f"osd unset-group noout {who}", "sim run 1s"), 0.0),
+            (("sim osd up 3", "sim run 1m"), 0.0)):
+        run(session, *lines)
+        assert session.cluster.map.reweight(3) == weight, lines
 
 
 def test_help_names_every_command(session: Any) -> None:

@@ -50,6 +50,22 @@ def test_create_write_delete_remove(session: Any) -> None:
     assert used(session) == before and len(session.cluster.pgs) == 48
 
 
+def test_a_pool_whose_rule_reaches_no_osd(session: Any) -> None:
+    """Nobody reports its PGs until its rule reaches OSDs; clients of a new pool just wait."""
+    run(session, "osd crush add-bucket bare root",
+        "osd crush rule create-replicated bare bare host",
+        "sim pool create lost pg_num=4 size=2 rule=bare", "sim run 10m")
+    assert states(session) == {"active+clean": 48, "unknown": 4}
+    record = session.mgr.get("pg_progress")["pgs"]["3.0"]
+    assert (record["state"], record["reported_epoch"]) == ("unknown", 0)
+    assert run(session, "sim write lost 1G") != [""]
+    run(session, *(f"sim host add b{number} 1 1T under=bare" for number in range(2)))
+    assert run(session, "sim write lost 1G", "sim run 1m")[0] == ""
+    assert states(session) == {"active+clean": 52} and stored(session, "lost") == GIB
+    check_accounts(session)
+    assert run(session, "sim pool create new pg_num=8 size=3", "sim write new 8G")[1] == ""
+
+
 def test_growth(session: Any) -> None:
     start = stored(session, "rbd")
     run(session, "sim grow rbd 60G/1h", "sim run 1h")

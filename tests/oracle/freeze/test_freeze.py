@@ -202,7 +202,7 @@ def _check_pin(cluster: MappedCluster, pgid: str, up: Osds) -> None:
     """Legal, fewer shards move than before, and at most one of an exchange goes elsewhere."""
     pg, pool = cluster.pgs[pgid], cluster.pool_spec(pgid)
     fault = StrictRules(cluster.crush_dump).fault(
-        cluster.spec.topology.rule_id(pool.rule), pool.size, pg.raw, up, pool.k > 0)
+        cluster.spec.topology.rule_id(pool.rule), pool.size, pg.raw, up)
     assert fault is None, (pgid, fault)
     assert len(_moves(cluster, pgid, up)) < len(_moves(cluster, pgid, pg.up)), pgid
     if pool.k:
@@ -221,7 +221,7 @@ def _check_rest(cluster: MappedCluster, pgid: str, up: Osds) -> None:
     rules = StrictRules(cluster.crush_dump)
     rule_id = cluster.spec.topology.rule_id(pool.rule)
     for wanted in _one_more(cluster, rules, pgid, up):
-        assert (rules.fault(rule_id, pool.size, pg.raw, wanted, pool.k > 0)
+        assert (rules.fault(rule_id, pool.size, pg.raw, wanted)
                 or pairs_for(pg.raw, wanted) is None), (pgid, pg, up, wanted)
 
 

@@ -74,7 +74,7 @@ def strictly_legal(cluster: MappedCluster, rules: StrictRules, pgid: str,
     pool = cluster.pool_spec(pgid)
     rule_id = cluster.spec.topology.rule_id(pool.rule)
     raw = cluster.pgs[pgid].raw
-    return (rules.fault(rule_id, pool.size, raw, wanted, pool.k > 0) is None
+    return (rules.fault(rule_id, pool.size, raw, wanted) is None
             and all(cluster.usable(osd) for osd in wanted if osd not in raw))
 
 

@@ -164,12 +164,14 @@ def classless(spec: ClusterSpec) -> None:
 
 
 def hosts_times_osds(spec: ClusterSpec) -> None:
-    """choose host, choose osd: 3 x 2, and 4 x 3 with the twelfth left out."""
+    """choose host, choose osd: 3 x 2, 4 x 3 with the twelfth left out, and six of 2 x 4."""
     hosts(spec, spec.topology.root(), 5, 5, UNEQUAL)
     spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 3 type host",
                         "choose indep 2 type osd", erasure=True), 6, 48, k=4)
     spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 4 type host",
                         "chooseleaf indep 3 type osd", erasure=True), 11, 16, k=8)
+    spec.pool(spec.rule(*EC_TRIES, "take default", "choose indep 2 type host",
+                        "choose indep 4 type osd", erasure=True), 6, 32, k=4)
 
 
 def buckets_times_osds_replicated(spec: ClusterSpec) -> None:

@@ -11,7 +11,8 @@ from tests.support.rules import HOST_RULE, OSD_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.crush.placement import PlacementBlock, PlacementRule
-from equilibrium_mgr.planner.bound.lower_bound import UtilizationBounds, utilization_bounds
+from equilibrium_mgr.planner.bound.demand import movable_bytes
+from equilibrium_mgr.planner.bound.lower_bound import UtilizationBounds, leveled_bounds
 from equilibrium_mgr.snapshot.model import Snapshot
 
 SKEWED_RULES = {
@@ -170,4 +171,4 @@ def assert_certified(snapshot: Snapshot, result: UtilizationBounds) -> None:
 @pytest.mark.parametrize("seed", few(range(40), 12))
 def test_levels_are_the_fairest_possible(seed: int) -> None:
     snapshot = skewed_cluster(seed).snapshot()
-    assert_certified(snapshot, utilization_bounds(snapshot))
+    assert_certified(snapshot, leveled_bounds(snapshot, movable_bytes(snapshot, frozenset())))

@@ -110,14 +110,14 @@ def test_all_shards_but_the_fewest_stay_and_nothing_moves_at_the_change(
     snapshot = builder.build(cluster.reading())
     plan, strict = repair_plan(snapshot, TO_NEW), StrictRules(cluster.crush)
     assert plan.kind == REPAIR and NOT_PREPARED not in plan.skipped
-    rules = [PlacementRule(snapshot.crush, snapshot.crush.rules[rule], change.size, bool(change.k))
+    rules = [PlacementRule(snapshot.crush, snapshot.crush.rules[rule], change.size, False)
              for rule in (0, 1)]
     wanted = {one.pgid: one for one in plan.changes}
     for pg in snapshot.pgs.values():
         found = wanted.get(pg.pgid)
         up = pg.up if found is None else found.up_after
         for number, rule in enumerate(rules):
-            assert strict.fault(number, change.size, (), up, bool(change.k)) is None
+            assert strict.fault(number, change.size, (), up) is None
             assert rule.upmap_rejection(up) is None
         if found is not None:
             assert apply_items(pg.raw, found.items, lambda _osd: False) == up

@@ -131,7 +131,7 @@ def test_all_shapes_of_rules(shape: str, seed: int) -> None:
             continue
         assert pool.rule.violation(change.up_after) is None
         assert pool.rule.upmap_rejection(change.up_after) is None
-        assert strict.fault(pool.rule_id, pool.size, pg.raw, change.up_after, pool.erasure) is None
+        assert strict.fault(pool.rule_id, pool.size, pg.raw, change.up_after) is None
         assert apply_items(pg.raw, change.items, never_out) == change.up_after
         assert change.shards == 1, change   # one shard had been moved, and one goes somewhere else
     assert plan.skipped.get(NOT_MENDED, 0) == len(found) - len(mended)

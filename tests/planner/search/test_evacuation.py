@@ -143,12 +143,6 @@ def test_an_option_that_holds_shards_is_the_reason() -> None:
     assert [stuck.code for stuck in forbidden.stuck] == [codes.FAILURE_DOMAIN]
 
 
-def test_what_waits_for_pg_cooldown_says_so() -> None:
-    both = planned(single_copies([10, 10], [], []).drain(0), drain_only=True,
-                   rejected_pgs=frozenset(("1.0", "1.1")), cooling_pgs=frozenset(("1.0",)))
-    assert {stuck.code for stuck in both.stuck} == {codes.COOLDOWN, codes.REJECTED}
-
-
 def test_what_the_search_had_no_time_for_is_not_stuck() -> None:
     """There is a place for it, which the next plan finds."""
     cluster = single_copies([10, 10], [10], []).drain(0)

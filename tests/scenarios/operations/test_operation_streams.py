@@ -2,7 +2,7 @@
 
 `--operation-streams N` plays more or fewer of them.
 
-Random streams of what an operator does about data: drains, undo, cancel, freeze and clean-up,
+Random streams of what an operator does about data: drains, undo, cancel and freeze,
 one in the middle of the other, among the events that befall a cluster anyway.
 
 The same seed gives the same stream. In the end all is let go, and automatic balancing comes to
@@ -110,15 +110,11 @@ def _freeze_after_expansion(stream: Stream) -> List[str]:
             "try equilibrium freeze", "sim flag unset norebalance"]
 
 
-def _clean_up(stream: Stream) -> List[str]:
-    return ["try equilibrium upmap cleanup"]
-
-
 _OPERATIONS: Sequence[Kind] = (
     _drain_add, _drain_add, _drain_add, _drain_rm, _drain_rm, _drain_while_off, _drain_while_off,
     _drain_and_stop, _off_and_on, _undo, _undo_while_off, _undo_while_off, _undo_and_drain,
     _undo_and_drain, _execute_and_drain, _execute_and_drain, _option_while_undoing, _active,
-    _freeze, _freeze, _freeze_after_expansion, _clean_up)
+    _freeze, _freeze, _freeze_after_expansion)
 #: Of two events one is an operation.
 KINDS: Sequence[Kind] = (*random_events.KINDS, *_OPERATIONS, *_OPERATIONS)
 

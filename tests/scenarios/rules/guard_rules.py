@@ -1,7 +1,7 @@
 """The rules of when something may be sent at all, each as what is wrong with it, or nothing.
 
-S4 the misplaced limit: ours as it is and others' as far as the mgr has been told, S8 nothing passes
-a guard, S12 `off` is obeyed.
+S4 the misplaced limit: ours as it is, and others' as far as the mgr has been told; PGs that wait
+for space do not count against what makes it. S8 nothing passes a guard, S12 `off` is obeyed.
 """
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ def s4_misplaced(moment: Moment, move: Outgoing) -> Iterator[str]:
     limit = moment.misplaced_limit
     if any(moment.is_emergency(osd) for osd in move.losses):
         limit = max(limit, moment.settings.urgent_misplaced_ratio)
-    if more and ours + others + more > (limit + _SLACK) * total:
-        if ours or moment.misplaced:
-            yield (f"makes it {(ours + others + more) / total:.4f} misplaced "
+    before = ours + others
+    if move.losses and all(map(moment.needs_space, move.losses)):
+        before = max(0, before - moment.stuck_copies())   # these wait for such moves
+    if more and before + more > (limit + _SLACK) * total:
+        if before:
+            yield (f"makes it {(before + more) / total:.4f} misplaced "
                    f"({others / total:.4f} by others) of {limit:.4f}, "
                    "and is not alone")
 
@@ -61,11 +64,12 @@ def s8_pool(moment: Moment, move: Outgoing) -> Iterator[str]:
         yield "goes although a step of pg_num is to merge, split or place it anew"
     if move.moves_nothing:
         return
-    inactive = moment.sharing(pool, moment.inactive)
+    is_relief = _is_relief(moment, move)
+    inactive = moment.sharing(pool, moment.inactive_otherwise if is_relief else moment.inactive)
     if inactive:
         yield f"goes although PGs of pool {min(inactive)}, which shares OSDs, are inactive"
     degraded = moment.sharing(pool, moment.degraded)
-    if degraded and not _is_relief(moment, move):
+    if degraded and not is_relief:
         yield f"goes although PGs of pool {min(degraded)}, which shares OSDs, are degraded"
     if "inconsistent" in moment.states.get(move.pgid, ""):
         yield "goes although its copies differ, and nobody knows which are good"
@@ -82,7 +86,7 @@ def _is_relief(moment: Moment, move: Outgoing) -> bool:
     words = set(moment.states.get(move.pgid, "").split("+"))
     return (bool(moment.settings.relieve_while_degraded) and bool(move.losses)
             and not words & {"degraded", "undersized"}
-            and all(moment.refuses_backfill(osd) for osd in move.losses))
+            and all(map(moment.needs_space, move.losses)))
 
 
 def _is_open(moment: Moment) -> bool:

@@ -22,7 +22,7 @@ _HELD_BACK = 0.9
 _SLACK = 0.01
 #: Of `ceph equilibrium …`: what ends the silence after `off`.
 _STARTING = ("equilibrium on", "equilibrium execute", "equilibrium undo", "equilibrium cancel",
-             "equilibrium upmap cleanup", "equilibrium freeze", "equilibrium drain add")
+             "equilibrium freeze", "equilibrium drain add")
 
 
 def shares(cluster: Cluster) -> Dict[int, float]:

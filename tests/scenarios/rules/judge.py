@@ -65,7 +65,7 @@ class Judge:
         move = self._as_restored(move)
         if not move.moves_nothing:
             self._judge_start()
-        moment = self._now()
+        moment = self.moment()
         for rule, check in OF_THE_MOMENT.items():
             self._note_all(rule, move.pgid, list(check(moment, move)))
         self._note_all("S6", move.pgid, list(s6_once(moment, move, self._history)))
@@ -78,7 +78,7 @@ class Judge:
         self.sent_pairs += max(0, len(move.items) - len(move.had))
         for rule, check in {**OF_ONE_MOVE, **OF_LIMITS}.items():
             self._note_all(rule, move.pgid, list(check(moment, move)))
-        for rule, what in list(self.answers.judge(move)):
+        for rule, what in list(self.answers.judge(moment, move)):
             self._note_all(rule, move.pgid, [what])
         self._note_all("I4", move.pgid, list(self.others.judge(move)))
         self._note_all("I1", move.pgid, list(i1_share(moment, move)))
@@ -110,7 +110,7 @@ class Judge:
         if len(self.broken) < _MOST_NOTES:
             self.broken.append(f"{rule}: {what} (at {int(self._session.clock.elapsed())} s)")
 
-    def _now(self) -> Moment:
+    def moment(self) -> Moment:
         """The same for all of a batch."""
         session = self._session
         mark = (session.clock.now, session.cluster.map, session.module)

@@ -20,6 +20,12 @@ def is_lacking(state: str) -> bool:
     return not {"degraded", "undersized"}.isdisjoint(state.split("+"))
 
 
+#: Of an OSD's size: by so much what comes may be told otherwise.
+_ROUNDING = 0.001
+#: Of an OSD's size (ratio) that may have come or gone within a long round (seconds).
+_BEHIND, _LONG_ROUND = 0.02, 600.0
+
+
 class Lacking:
     """PGs that look short of copies, now and when they last did: reports may be old."""
 
@@ -62,6 +68,8 @@ class Moment:
         self.reports = session.simulation.reports
         self._levels: Optional[Dict[int, float]] = None
         self._pg_shards: Optional[Counter[int]] = None
+        self._needing: Optional[Set[int]] = None
+        self._inactive_pgs: Counter[int] = Counter()   # pool → PGs
         status = self.reports.get("pg_status")
         self.misplaced = int(status.get("misplaced_objects", 0))
         # late reports have the pools' old sizes
@@ -71,10 +79,11 @@ class Moment:
         self.inactive: Set[int] = set()    # pools, as reported
         self.degraded: Set[int] = set()
         for pool in status["pgs_by_pool_state"]:
-            for words in (set(entry["state_name"].split("+"))
-                          for entry in pool["pg_state_counts"]):
+            for entry in pool["pg_state_counts"]:
+                words, count = set(entry["state_name"].split("+")), int(entry["count"])
                 if not words & {"active", "premerge"}:
                     self.inactive.add(pool["pool_id"])
+                    self._inactive_pgs[pool["pool_id"]] += count
                 elif words & {"degraded", "undersized"}:
                     self.degraded.add(pool["pool_id"])
         self.states: Dict[str, str] = {
@@ -100,6 +109,11 @@ class Moment:
         told = [pg.pgid for pg in self.cluster.unclean.values()
                 if pg.pgid not in self.ours.moves and "remapped" in self.states.get(pg.pgid, "")]
         return min(self.misplaced, cluster_view.misplaced_copies(self.cluster, told))
+
+    def stuck_copies(self) -> int:
+        """Misplaced copies of PGs that wait for space, whosever they are."""
+        return cluster_view.misplaced_copies(self.cluster, [
+            pgid for pgid in self.cluster.unclean if self.waits_for_space(pgid)])
 
     @property
     def misplaced_limit(self) -> float:
@@ -158,9 +172,43 @@ class Moment:
                                        if osd not in osdmap.up.get(pg.pgid, ()))
         return self._pg_shards
 
-    def refuses_backfill(self, osd: int) -> bool:
-        """Is it too full, or does a backfill wait for it because it is?"""
-        if self.is_full(osd, self.cluster.map.ratio("backfillfull_ratio")):
+    def needs_space(self, osd: int) -> bool:
+        """Is it too full, does a backfill wait for it because it is, or will it be with what comes,
+        and with nothing gone that is not being copied away?"""
+        if self._needing is None:
+            self._needing = self._osds_that_need_space()
+        return osd in self._needing
+
+    def _osds_that_need_space(self) -> Set[int]:
+        cluster, unclean = self.cluster, self.cluster.unclean.values()
+        peaks, leaving = cluster_view.peaks(cluster, UnderWay(cluster)), Counter[int]()
+        waited_for: Set[int] = set()
+        for pg in unclean:
+            if "backfill_toofull" in self.states.get(pg.pgid, ""):
+                waited_for.update(pg.targets())
+            if pg.backfilling and "backfilling" in self.states.get(pg.pgid, ""):
+                for osd in set(pg.holders()) - set(cluster.map.up.get(pg.pgid, ())):
+                    leaving[osd] += pg.shard.total
+        # what a plan knows of arrivals is as old as its last round
+        behind = _ROUNDING + _BEHIND * min(1.0, self.settings.sleep_interval / _LONG_ROUND)
+        full = cluster.map.ratio("backfillfull_ratio")
+        return waited_for.union(
+            osd for osd, usage in cluster.usage.items()
+            if max(usage.used, peaks[osd] - leaving[osd]) * (1.0 + self.reports.noise) + behind
+            * usage.total >= full * usage.total or self.reported_utilization(osd) >= full)
+
+    def waits_for_space(self, pgid: str) -> bool:
+        """Can none of the PG be copied before an OSD has more space?"""
+        state, pg = self.states.get(pgid, ""), self.cluster.pgs[pgid]
+        if "toofull" in state or pg.toofull:
             return True
-        return any("backfill_toofull" in self.states.get(pg.pgid, "") and osd in pg.targets()
-                   for pg in self.cluster.unclean.values())
+        is_waiting = "backfill_wait" in state or "recovery_wait" in state
+        return is_waiting and any(map(self.needs_space, pg.targets()))
+
+    @property
+    def inactive_otherwise(self) -> Set[int]:
+        """Pools with inactive PGs that wait for something else than space."""
+        waiting = Counter(self.cluster.pgs[pgid].pool_id for pgid, state in self.states.items()
+                          if "active" not in state.split("+") and pgid in self.cluster.pgs
+                          and self.waits_for_space(pgid))
+        return {pool for pool in self.inactive if self._inactive_pgs[pool] > waiting[pool]}

@@ -1,28 +1,35 @@
 """What the monitor has answered, and what the built-in balancer may still be doing.
 
-S18 what was not kept is not sent again while the map is the same in what matters, nor what was
-refused by an error within ten minutes, S20 nothing is
-sent before a built-in balancer that anybody has switched off has noticed, S21 after a batch of
-which nothing was kept there is a pause, S22 nothing of a pool is sent that the closed loop has
-stopped, by whichever mgr.
+S18 what was not kept is not sent again while the map is the same in what matters, for an hour the
+first time and twice as long each further time, nor what was refused by an error within ten minutes;
+a twelfth of that where an OSD is too full. S20 nothing is sent before a built-in balancer that
+anybody has switched off has noticed, S21 after a batch of which nothing was kept there is a pause,
+S22 nothing of a pool is sent for an hour that the closed loop has stopped, by whichever mgr, but
+off an OSD that is too full.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mgr_stub.console.session import Session
+from mgr_stub.crush.hashes import NONE
 from mgr_stub.monitor.mon_store import LoggedCommand
 
+from .moment import Moment
 from .under_way import Outgoing
 
 #: The first pause after a batch of which nothing was taken.
 _PAUSE_SECONDS = 60.0
 #: The first wait after a change was refused by an error.
 _RETRY_SECONDS = 600.0
+#: The first wait after its items were dropped, and after its pool was stopped; the longest.
+_FIRST_SECONDS, _LONGEST_SECONDS = 3600.0, 86_400.0
+#: A plan that was made while an OSD was too full goes on for so long, in seconds.
+_PLAN_SECONDS = 1800.0
+_URGENT_DIVISOR = 12.0
 #: Of `ceph equilibrium …`: what makes everything worth asking again.
 _ASKING = ("equilibrium on", "equilibrium off", "equilibrium execute", "equilibrium reset",
-           "equilibrium undo", "equilibrium cancel", "equilibrium upmap cleanup",
-           "equilibrium freeze")
+           "equilibrium undo", "equilibrium cancel", "equilibrium freeze")
 _ON = "equilibrium on"
 #: What switches the built-in balancer on and off.
 _BUILTIN_ON, _BUILTIN_OFF = "sim balancer on", "sim balancer off"
@@ -35,10 +42,11 @@ class Answers:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        #: pgid → mgr and map, what was sent, when
-        self._refused: Dict[str, Tuple[Any, LoggedCommand, Tuple[float, float]]] = {}
+        #: pgid → mgr and map, what was sent, when, how often it was dropped
+        self._refused: Dict[str, Tuple[Any, LoggedCommand, Tuple[float, float], int]] = {}
         self._batch: List[LoggedCommand] = []
-        self._stopped: Set[int] = set()   # pools
+        self._stopped: Dict[int, Tuple[float, float]] = {}   # pool → since when
+        self._full_at: Dict[int, float] = {}   # OSD → when it was last above backfillfull
         self._batch_at = (0.0, 0.0)       # of the clock that never jumps, and of the wall's
         self._switched_at: Optional[Tuple[float, float]] = None   # likewise
         self._builtin_since = session.clock.now   # on, if it is on at all
@@ -47,7 +55,7 @@ class Answers:
         """A command line is about to be given."""
         words = line[len("ceph "):] if line.startswith("ceph ") else line
         if words.startswith(_ASKING):
-            self._refused, self._batch, self._stopped = {}, [], set()
+            self._refused, self._batch, self._stopped = {}, [], {}
         module = self._session.module
         is_active = self._session.mgr.balancer.may_move_data
         if words == _BUILTIN_ON and not is_active:
@@ -63,11 +71,20 @@ class Answers:
 
     def observe(self) -> None:
         """After a round: which pools are stopped by now."""
+        cluster, now = self._session.cluster, self._session.clock.now
+        ratio = cluster.map.ratio("backfillfull_ratio")
+        self._full_at.update({osd: now for osd, usage in cluster.usage.items()
+                              if usage.utilization >= ratio})
         if self._session.module is not None:
-            self._stopped.update(self._session.module.balancer.status.mispredicted)
+            for pool in self._session.module.balancer.status.mispredicted:
+                self._stopped.setdefault(pool, self._now())
 
-    def judge(self, move: Outgoing) -> Iterator[Tuple[str, str]]:
+    def judge(self, moment: Moment, move: Outgoing) -> Iterator[Tuple[str, str]]:
         """(rule, what is wrong) with a move at its sending."""
+        up = moment.cluster.map.up.get(move.pgid, ())
+        is_urgent = any(
+            moment.needs_space(osd) or self._session.clock.now - self._full_at.get(
+                osd, float("-inf")) < _PLAN_SECONDS for osd in {*up, *move.losses} - {NONE})
         session, entry = self._session, move.entry
         if self._switched_at is not None and not move.moves_nothing:
             waited = self._since(self._switched_at)
@@ -78,19 +95,25 @@ class Answers:
             if all(map(_is_refused, self._batch)) and waited < _PAUSE_SECONDS:
                 yield "S21", f"is sent {int(waited)} s after a batch of which nothing was taken"
             self._batch = []
-        if move.pg.pool_id in self._stopped and not move.moves_nothing:
+        stopped_at = self._stopped.get(move.pg.pool_id)
+        if stopped_at is not None and not (move.moves_nothing or is_urgent) and (
+                self._since(stopped_at) < _FIRST_SECONDS):
             yield "S22", "is sent although its pool has been stopped"
         self._note_refused()
-        mark, last, sent_at = self._refused.get(move.pgid, (None, None, self._now()))
-        may_be_tried = last is not None and last.returncode and (
-            self._since(sent_at) >= _RETRY_SECONDS)
+        mark, last, sent_at, tries = self._refused.get(move.pgid, (None, None, self._now(), 0))
+        least = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2.0 ** max(0, tries - 1))
+        if last is not None and last.returncode:
+            least = _RETRY_SECONDS
+        may_be_tried = self._since(sent_at) >= least / (_URGENT_DIVISOR if is_urgent else 1.0)
         if last is not None and mark == self._mark() and not may_be_tried:
             how = "refused" if last.returncode else "not kept"
-            yield "S18", f"is sent again although it was {how} ({last.message})"
+            yield "S18", (f"is sent again after {int(self._since(sent_at))} s although it was {how}"
+                          f" {tries} times ({last.message})")
         if not self._batch:
             self._batch_at = self._now()
         self._batch.append(entry)
-        self._refused[move.pgid] = self._mark(), entry, self._now()
+        self._refused[move.pgid] = self._mark(), entry, self._now(), 1 + tries * (
+            mark == self._mark())
 
     def _now(self) -> Tuple[float, float]:
         return self._session.clock.now, self._session.clock()
@@ -100,9 +123,8 @@ class Answers:
         return max(now - then for now, then in zip(self._now(), moment))
 
     def _note_refused(self) -> None:
-        self._refused = {pgid: (mark, entry, at)
-                         for pgid, (mark, entry, at) in self._refused.items()
-                         if entry.returncode is None or _is_refused(entry)}
+        self._refused = {pgid: told for pgid, told in self._refused.items()
+                         if told[1].returncode is None or _is_refused(told[1])}
 
     def _mark(self) -> Tuple[Any, ...]:
         """Another one where the monitor may judge otherwise, or another mgr has begun."""

@@ -57,15 +57,15 @@ class History:
 
 
 @lru_cache(maxsize=2)
-def _rules_of(crush: CrushMap) -> StrictRules:
+def strict_rules(crush: CrushMap) -> StrictRules:
     return StrictRules(crush.as_dump())
 
 
 def s1_rule(moment: Moment, move: Outgoing) -> Iterator[str]:
     cluster = moment.cluster
     found = cluster.map.pools[move.pg.pool_id]
-    wrong = _rules_of(cluster.crush).fault(int(found["crush_rule"]), int(found["size"]),
-                                           move.pg.raw or (), move.up_after, move.pg.erasure)
+    wrong = strict_rules(cluster.crush).fault(int(found["crush_rule"]), int(found["size"]),
+                                           move.pg.raw or (), move.up_after)
     if wrong:
         yield f"is sent to {move.up_after}: {wrong}"
     view = moment.session.module.balancer.status.view
@@ -126,7 +126,8 @@ def s6_once(moment: Moment, move: Outgoing, history: History) -> Iterator[str]:
     cooldown = moment.settings.pg_cooldown - _SECOND
     seconds = history.seconds_since(moment, move.pgid)
     nearfull = moment.cluster.map.ratio("nearfull_ratio")
-    if seconds < cooldown and not any(moment.is_full(osd, nearfull) for osd in move.losses):
+    if seconds < cooldown and not any(
+            osd in moment.drained or moment.is_full(osd, nearfull) for osd in move.losses):
         yield f"is moved again after {int(seconds)} s"
 
 

@@ -1,21 +1,25 @@
 """What `status` and `explain` say to do, held against its form and against what is wrong.
 
-T17 each `do` is one whole command, or a wait, or one sentence for a person; no command stands in
-the reason and not in the `do`; `status` and `explain` say the same; an outage comes first. T18 PGs
-that nobody can read or write are part of that.
+T17 each `do` is one whole command, or a wait, or one sentence for a person; the block below it has
+the commands that it names; no command stands in the reason and not in the `do`; `status` and
+`explain` say the same; an outage comes first. T18 PGs that nobody can read or write are part of
+that.
 """
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Tuple
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.console.session import Session
+from mgr_stub.monitor.monitor import MGR
 
 from ..rules.under_way import UnderWay
 
 _QUOTED = re.compile(r"'(ceph [^']+)'")
+#: How a line of a block begins that is to be pasted into a shell.
+_PASTED = r"\n  (?:\(until )?ceph "
 #: What stands for a name that the operator has to know.
 _BLANK = re.compile(r"\b(NAME|PGID|RULE|OSDS|FLAG|POOL|NUMBER|RATIO|OPTION|TYPE)\b")
 #: What only a person can do begins so.
@@ -24,6 +28,12 @@ _BY_HAND = ("add ", "start ", "move host ", "delete data", "make room on ", "bri
 _NOTHING = "nothing"
 #: Where to read on; it changes nothing.
 _READING = ("ceph equilibrium explain", "ceph equilibrium status")
+#: An end that only copied bytes lead to.
+_BY_COPYING = re.compile("nothing; it ends by itself (as |when what leaves|when all that moves)")
+#: Seconds after which a PG that was sent has peered, and a look has shown that it is copied or waits.
+_PEERED_SECONDS = 420.0
+#: Rounds after a batch until the next one has gone, where all of the first has arrived meanwhile.
+_ROUNDS = 2.0
 _HOLDING = ("noout", "norecover", "nobackfill")
 
 
@@ -33,9 +43,26 @@ def plain(session: Session, line: str) -> str:
 
 
 def labelled(text: str, label: str) -> str:
-    """The sentence behind a label of a screen, its lines joined; empty where there is none."""
-    found = re.search(rf"^{re.escape(label)} *(.*(?:\n +.*)*)", text, re.MULTILINE)
-    return " ".join(found.group(1).split()) if found else ""
+    """The sentence behind a label of a screen, its lines joined, without a block below it; empty
+    where there is none."""
+    return _parts(text, label)[0]
+
+
+def _parts(text: str, label: str) -> Tuple[str, List[str]]:
+    """(the sentence behind a label, the commands of the block below it)."""
+    found = re.search(rf"^{re.escape(label)} *(.*(?:(?!{_PASTED})\n +.*)*)((?:{_PASTED}.*)*)", text,
+                      re.MULTILINE)
+    return ("", []) if found is None else (
+        " ".join(found[1].split()), re.findall(r"ceph (?:[^;&\n]*[^;& \n])", found[2]))
+
+
+def _shown(screen: str, action: str) -> Iterator[str]:
+    """What is wrong with the `do` of a screen, and with the block below it, beside JSON."""
+    (said, block), commands = _parts(screen, "do:"), _QUOTED.findall(action)
+    if said != action:
+        yield f"the screen says '{said}', JSON '{action}'"
+    if (block or "ceph equilibrium freeze" in commands) and list(dict.fromkeys(block)) != commands:
+        yield f"{block} is to be pasted, said is '{action}'"
 
 
 def formed(action: str) -> Iterator[str]:
@@ -53,8 +80,7 @@ def told(status: Dict[str, Any], screen: str) -> Iterator[str]:
     """What is wrong with the advice of `status`, whatever the cluster is like."""
     action = status["action"]
     yield from formed(action)
-    if labelled(screen, "do:") != ("" if action == _NOTHING else action):
-        yield f"the screen says '{labelled(screen, 'do:')}', JSON '{action}'"
+    yield from _shown(screen, "" if action == _NOTHING else action)
     if len(re.findall(r"^do:", screen, re.MULTILINE)) > 1:
         yield "it says twice what to do"
     for command in _QUOTED.findall(labelled(screen, "why:")):
@@ -69,6 +95,8 @@ def t17_advice(session: Session, ours: UnderWay, status: Dict[str, Any],
     yield from _outage(session, screen, "cluster:")
     if _down(session) and status["action"].startswith(_NOTHING):
         yield f"OSDs are down, what to do is '{status['action']}'"
+    if _BY_COPYING.match(status["action"]) and not _is_copied(session):
+        yield f"nothing is copied, what to do is '{status['action']}'"
     leaves = [move.pgid for move in ours.moves.values() for entry in status["too_full"][:1]
               if entry["osd"] in move.losses and move.pg.backfilling]
     if leaves and status["action"].startswith(("make room on", "'ceph osd set-backfillfull")):
@@ -81,8 +109,7 @@ def t17_explained(session: Session, status: Dict[str, Any]) -> Iterator[str]:
     answer = json.loads(plain(session, "explain --format json"))
     yield from formed(answer["action"])
     yield from _outage(session, screen, "cluster:")
-    if labelled(screen, "do:") != answer["action"]:
-        yield f"explain says '{labelled(screen, 'do:')}', its JSON '{answer['action']}'"
+    yield from _shown(screen, answer["action"])
     if answer["reason_code"] == status["reason_code"] and answer["action"] != status["action"] and (
             not any(command in status["action"] for command in _READING)):
         yield f"status: {status['action']}; explain: {answer['action']}"
@@ -95,6 +122,17 @@ def t18_inactive(session: Session, ours: UnderWay, status: Dict[str, Any],
     first = labelled(plain(session, "status"), "cluster:") if inactive else ""
     if inactive and "cannot be read or written" not in first:
         yield f"{len(inactive)} PGs are inactive, said is '{first}'"
+
+
+def _is_copied(session: Session) -> bool:
+    """Whether a shard is copied now, or one of ours has just been sent."""
+    copied = any({"backfilling", "recovering"}.intersection(
+        pg_reports.state_of(session.cluster, pg).split("+"))
+        for pg in session.cluster.unclean.values())
+    some_rounds = _ROUNDS * float(session.module.settings().sleep_interval)
+    since = session.clock.now - max(_PEERED_SECONDS, some_rounds)
+    return copied or any(entry.sender == MGR and not entry.returncode and entry.sent_at > since
+                         for entry in reversed(session.simulation.monitor.log))
 
 
 def _down(session: Session) -> List[int]:

@@ -143,6 +143,7 @@ def _room(session: Session, plan: Plan, least: float) -> List[Gain]:
 
 
 _SECONDS, _NEARFULL_SECONDS, _FULL_SECONDS = 900.0, 300.0, 30.0
+_DROPPED_SECONDS = 86_400.0
 #: Between two plans; less where an OSD has come above nearfull.
 _PLAN_SECONDS = 600.0
 #: Utilizations that have changed by less than this part of min_gain are the same.
@@ -257,12 +258,13 @@ class DeservedRest:
     def _staying(self, session: Session, levels: Dict[int, float],
                  nearfull: float) -> FrozenSet[str]:
         """PGs that were moved a short while ago, but for those on OSDs above nearfull; and PGs
-        whose items the monitor has refused."""
+        whose items the monitor has refused, or dropped of late (X2 tells when they go again)."""
         cluster, cooldown = session.cluster, session.module.settings().pg_cooldown
         stay = set()
         for pgid, entry in self._sent.items():
             full = any(levels.get(osd, 0.0) > nearfull for osd in cluster.map.up.get(pgid, ()))
-            if entry.returncode or session.clock.now - entry.sent_at < cooldown and not full:
+            is_dropped = not entry.kept and session.clock.now - entry.sent_at < _DROPPED_SECONDS
+            if is_dropped or entry.returncode or session.clock.now - entry.sent_at < cooldown and not full:
                 stay.add(pgid)
         return frozenset(stay)
 

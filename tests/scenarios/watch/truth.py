@@ -229,6 +229,7 @@ class Truth:
     def __init__(self) -> None:
         self.broken: List[str] = []
         self.looks = 0
+        self.status: Answer = {}   # of the last look
         self._first_wrong: Dict[str, float] = {}   # rule → when it was broken first, without end
         self._pgs = 0
         self._split_at = float("-inf")
@@ -248,6 +249,7 @@ class Truth:
             return
         self.looks += 1
         status, evaluation = ask(session, "status"), ask(session, "eval")
+        self.status = status
         for rule, check in _RULES.items():
             self._note(rule, session, list(check(session, ours, status, evaluation)), status)
         if self.looks % _LOOKS_PER_TABLE == 1:

@@ -10,9 +10,12 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 from mgr_stub.console.session import Session
 from mgr_stub.monitor.monitor import MGR
 
+from ..rules.awake_rule import NothingSleeps
+from ..rules.exclusion_rules import Exclusions
 from ..rules.guard_rules import STOP_FLAGS
 from ..rules.judge import Judge
 from ..rules.map_rules import MapRules
+from ..rules.screen_rules import ScreenOfNow
 from ..rules.under_way import REMOVE_ITEMS, SET_ITEMS, Outgoing, UnderWay
 from . import cluster_view
 from .deserved_rest import DeservedRest
@@ -99,6 +102,7 @@ class Figures:
         self.moved_shards = 0
         self.last_command_at = 0.0
         self.highest_misplaced = 0.0
+        self.highest_together = 0.0   # of these, by more than one PG
         self.highest_fill = 0.0
         self._series: Dict[int, List[float]] = {}
         self._series_at = session.simulation.clock.now
@@ -115,10 +119,12 @@ class Figures:
     def measure(self, session: Session, ours: Set[str], utilizations: Utilizations) -> None:
         """`ours` are the PGs that the module moves."""
         cluster = session.cluster
-        misplaced = cluster_view.misplaced_copies(cluster, ours)
-        if misplaced:
-            self.highest_misplaced = max(
-                self.highest_misplaced, misplaced / max(1, cluster_view.object_copies(cluster)))
+        by_pg = [cluster_view.misplaced_copies(cluster, [pgid]) for pgid in ours]
+        if any(by_pg):
+            ratio = sum(by_pg) / max(1, cluster_view.object_copies(cluster))
+            self.highest_misplaced = max(self.highest_misplaced, ratio)
+            if sum(by_pg) > max(by_pg):
+                self.highest_together = max(self.highest_together, ratio)
         self.highest_fill = max([self.highest_fill] + [
             level for by_osd in utilizations.values() for level in by_osd.values()])
         if session.simulation.clock.now >= self._series_at:
@@ -197,10 +203,13 @@ class Watch:
         self.judge = Judge(session, self.repeats.on_move)
         self.risen: List[str] = []   # L8
         self.truth = Truth()
+        self.screen = ScreenOfNow()
+        self.exclusions = Exclusions(session)
         self._map_rules = MapRules(session.cluster, self.judge)
         self._ceiling = Ceiling()
         self._open_executions = OpenExecutions()
         self.rest = DeservedRest(session)
+        self.sleep = NothingSleeps(session)
         self._start = session.simulation.clock.now
         self._read = len(session.simulation.monitor.log)
         self._ours: Set[str] = set()
@@ -215,8 +224,15 @@ class Watch:
             self.judge.note("L5", what)
         for what in self.rest.observe(session):
             self.judge.note("R1", what)
+        for what in self.sleep.observe(session, self.judge.moment):
+            self.judge.note("A1", what)
         self._hold_rounds(session)
+        looks = self.truth.looks
         self.truth.observe(session, self.judge.ours)
+        self.screen.observe(session)
+        if self.truth.looks > looks:
+            for rule, told in self.exclusions.observe(self.truth.status):
+                self.judge.note(rule, told)
         utilizations = session.cluster.utilizations()
         fresh = self._done_commands(session)
         self.figures.count(session, fresh)

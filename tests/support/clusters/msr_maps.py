@@ -25,6 +25,8 @@ SHAPES: Sequence[Tuple[Sequence[Tuple[int, str]], int]] = (
     (((2, "rack"), (3, "osd")), 6),
     (((4, "osd"),), 4),
 )
+#: More places than shards, which can be divided in several ways. GOLDEN has none of them.
+LOOSE = ((((2, "host"), (4, "osd")), 6), (((2, "rack"), (4, "osd")), 5))
 
 _TUNABLES = {"choose_local_tries": 0, "choose_local_fallback_tries": 0, "choose_total_tries": 50,
              "chooseleaf_descend_once": 1, "chooseleaf_vary_r": 1, "chooseleaf_stable": 1,
@@ -49,11 +51,12 @@ class MsrMap(NamedTuple):
     def in_order(self) -> bool:
         return bool(self.rule["type"] == msr_rule.MSR_INDEP)
 
-    def is_possible(self, up: Sequence[int]) -> bool:
+    def is_possible(self, up: Sequence[int], positional: bool) -> bool:
         """Whether the rule can give this up set, by brute force."""
         ((_, levels, _),) = msr_rule.blocks(self.rule, self.size)
         return (len(up) == self.size and all(0 <= osd < self.osds for osd in up)
-                and msr_rule.is_possible(levels, up, self.in_order, self.bucket_above))
+                and msr_rule.is_possible(levels, up, positional and self.in_order,
+                                         self.bucket_above))
 
     def bucket_above(self, osd: int, kind: str) -> int:
         """The bucket of a type that the OSD is in."""
@@ -84,11 +87,12 @@ class MsrMap(NamedTuple):
         return "\n".join(lines) + "\n}\n"
 
 
-def make(seed: object) -> MsrMap:
+def make(seed: object, shapes: Sequence[Tuple[Sequence[Tuple[int, str]], int]] = SHAPES
+         ) -> MsrMap:
     """Uneven hosts, in racks where the rule wants them; in two of three maps OSDs are reweighted or
     out."""
     rng = random.Random(f"msr {seed}")
-    levels, size = SHAPES[rng.randrange(len(SHAPES))]
+    levels, size = shapes[rng.randrange(len(shapes))]
     in_order = size > 5 or rng.random() < 0.5   # of a larger one there are too many orders
     racks = [f"r{r}" for r in range(rng.randint(3, 4))] if levels[0][1] == "rack" else [""]
     tree: Dict[str, Any] = {}

@@ -88,6 +88,12 @@ RULE_SHAPES: Dict[str, RuleShape] = {
         "datacenter", [[4, 3, 4], [3, 4, 3]],
         ("take b0; chooseleaf firstn 2 host; emit; take b1; chooseleaf firstn -2 host; emit",
          3, 0), ("take b1; chooseleaf firstn 0 host; emit", 2, 0)),
+    "rooms-2x2-partly": _nested(   # as many rooms as are chosen, and a place to spare
+        "room", [[4, 4, 4], [3, 3, 3]],
+        ("take default; choose firstn 2 room; chooseleaf firstn 2 host; emit", 3, 0)),
+    "hosts-partly": _flat([5, 6, 8], (
+        "take default; choose indep 3 host; choose indep 3 osd; emit", 8, 5),
+        ("take default; choose indep 3 host; choose indep 4 osd; emit", 10, 7)),
     "one-rack": _nested(
         "rack", [[3, 3, 3], [3, 4, 3]],
         ("take default; choose firstn 1 rack; chooseleaf firstn 0 host; emit", 3, 0)),
@@ -100,6 +106,8 @@ RULE_SHAPES: Dict[str, RuleShape] = {
     "msr-hosts": _flat([5, 5, 4, 5, 6], (
         "msr_indep; take default; choosemsr 3 host; choosemsr 2 osd; emit", 6, 4),
         ("msr_firstn; take default; choosemsr 2 host; choosemsr 2 osd; emit", 4, 0)),
+    "msr-partly": _flat([5, 6, 8], (
+        "msr_indep; take default; choosemsr 3 host; choosemsr 3 osd; emit", 8, 5),),
     "msr-racks": _nested(
         "rack", [[3, 3, 4], [3, 4, 3], [3, 3, 3]],
         ("msr_indep; take default; choosemsr 2 rack; choosemsr 2 host; choosemsr 2 osd; emit",

@@ -62,11 +62,11 @@ class Cluster:
         self.epoch = 100
 
     def pool(self, pool_id: int, size: int = 3, rule: int = 0, k: int = 0, name: str = "",
-             **fields: Any) -> Cluster:
+             plugin: str = "jerasure", **fields: Any) -> Cluster:
         """A pool; with `k` an erasure-coded one. Its pg_num follows the PGs unless given."""
         profile = f"profile{pool_id}" if k else ""
         if k:
-            self.profiles[profile] = {"k": str(k), "m": str(size - k)}
+            self.profiles[profile] = {"k": str(k), "m": str(size - k), "plugin": plugin}
         self.pools[pool_id] = dict({
             "pool": pool_id, "pool_name": name or f"pool{pool_id}", "type": 3 if k else 1,
             "size": size, "min_size": 1, "crush_rule": rule, "erasure_code_profile": profile,
@@ -220,7 +220,7 @@ class Cluster:
         return Reading(taken_at=1000.0, osd_map=frozen(self.osd_map()), crush=frozen(self.crush),
                        up=self.up, records=self.records,
                        osd_stats=frozen(self.osd_stats()), pool_stats=frozen(self.pool_stats()),
-                       pg_status=frozen(self.pg_status), max_avail={}, measured=self.measured,
+                       pg_status=frozen(self.pg_status), measured=self.measured,
                        drained=self.drained, acting=self.acting_sets(),
                        pool_statfs=[(row["poolid"], row["osd"], row["allocated"],
                                      row["data_stored"]) for row in self.pool_statfs()])
@@ -246,7 +246,7 @@ def plan_of(changes: Sequence[PgChange] = (), epoch: int = 100) -> Plan:
     """A plan with nothing but changes."""
     return Plan(epoch=epoch, stop_reason="converged", moves=(), changes=tuple(changes),
                 before=Usage({}, {}), after=Usage({}, {}), skipped={},
-                min_compat_client="luminous", aim="space", bounds={})
+                aim="space", bounds={})
 
 
 def single_copies(*gib_by_osd: Sequence[int]) -> Cluster:

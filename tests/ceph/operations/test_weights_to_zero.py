@@ -1,0 +1,107 @@
+"""Three OSDs of a host get CRUSH weight 0, as `ceph orch osd rm` does, and CRUSH overfills others."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+
+from ..cluster import DaemonCluster
+from ..conftest import FIGURES, PACKAGE, SLEEP_INTERVAL
+from ..daemons import wait_for
+from ..harness import workload
+from ..harness.commands import equilibrium, status
+from ..harness.story import illegal_placements
+from ..release import RELEASES
+
+pytestmark = [pytest.mark.releases(16, 20), pytest.mark.long]
+
+HOSTS = {f"h{number}": (2.0, 2.0, 2.0) for number in range(4)}
+REMOVED = (9, 10, 11)
+PG_NUM, MEBIBYTES = 64, 2900
+#: Else PGs of so few objects are recovered by their log, which asks for no room.
+SHORT_LOGS = {"osd_min_pg_log_entries": "10", "osd_max_pg_log_entries": "20",
+              "osd_pg_log_trim_min": "1"}
+#: Nearfull and backfillfull above the mean that the other OSDs will have; clients go on writing.
+ABOVE_MEAN = {"nearfull": 0.03, "backfillfull": 0.04}
+FULL = 0.95
+DEFAULTS = {"nearfull": 0.85, "backfillfull": 0.9, "full": 0.95}
+STANDSTILL_SECONDS = 600.0
+LONGEST_SECONDS = 1500.0
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[DaemonCluster]:
+    """Four hosts of three OSDs, one pool; balanced."""
+    release = RELEASES[request.param]
+    keep = request.config.getoption("--ceph-keep")
+    with DaemonCluster(release, PACKAGE, keep, HOSTS, SHORT_LOGS) as made:
+        made.mgr("balancer off")
+        workload.make_pool(made, "rep", pgs=PG_NUM)
+        workload.wait_clean(made)
+        workload.write(made, "rep", MEBIBYTES)
+        made.enable("equilibrium")
+        made.set_option("sleep_interval", SLEEP_INTERVAL)
+        made.hurry()
+        yield made
+        failures = made.module_failures()
+    request.config.stash[FIGURES].append(f"Ceph {release.version}: weights to zero")
+    assert not failures
+
+
+class Standstill:
+    """How long PGs have stood toofull without a byte copied."""
+
+    def __init__(self) -> None:
+        self.longest = self.toofull = 0.0
+        self._since = self._last = time.monotonic()
+        self._copied = -1
+
+    def observe(self, pgs: List[Dict[str, Any]]) -> None:
+        """Takes in the `pg_stats` of one `pg dump`."""
+        now = time.monotonic()
+        copied = sum(pg["stat_sum"]["num_objects_recovered"] for pg in pgs)
+        is_toofull = any("toofull" in pg["state"] for pg in pgs)
+        if copied != self._copied or not is_toofull:
+            self._since = now
+        if is_toofull:
+            self.toofull += now - self._last
+        self.longest = max(self.longest, now - self._since)
+        self._copied, self._last = copied, now
+
+
+@pytest.mark.parametrize("limit", [0.05, 0.01])
+def test_relief_goes_on_whatever_the_limit(cluster: DaemonCluster, limit: float,
+                                           figure: Callable[[str], None]) -> None:
+    cluster.set_option("max_misplaced_ratio", limit)
+    workload.set_ratios(cluster, DEFAULTS)
+    for osd in REMOVED:
+        cluster.mon("osd crush reweight", name=f"osd.{osd}", weight=2.0)
+    assert equilibrium(cluster, "on").rc == 0
+    wait_for("balanced", lambda: status(cluster)["state"] in ("balanced", "stuck"), 900, pause=1.0)
+    workload.wait_clean(cluster)
+    usage = workload.settled_usage(cluster).utilization
+    mean = sum(usage.values()) / (len(usage) - len(REMOVED))
+    ratios = {name: mean + above for name, above in ABOVE_MEAN.items()}
+    workload.set_ratios(cluster, {**ratios, "full": FULL})
+    for osd in REMOVED:
+        cluster.mon("osd crush reweight", name=f"osd.{osd}", weight=0.0)
+    began, seen = time.monotonic(), Standstill()
+    while time.monotonic() - began < LONGEST_SECONDS:
+        pgs = cluster.mgr_json("pg dump", dumpcontents=["pgs"])["pg_stats"]
+        seen.observe(pgs)
+        if time.monotonic() - began > 60 and all(
+                set(pg["state"].split("+")) <= {"active", "clean", "scrubbing", "deep"}
+                for pg in pgs):
+            break
+        time.sleep(2.0)
+    after = workload.usage_of(cluster)
+    now = status(cluster)
+    figure(f"weights of {REMOVED} to 0 at a limit of {limit}: clean after"
+           f" {time.monotonic() - began:.0f} s, toofull for {seen.toofull:.0f} s, without a byte"
+           f" copied meanwhile for {seen.longest:.0f} s; {after}; backfillfull"
+           f" {ratios['backfillfull']:.3f}; {now['state']}: {now['reason']}")
+    assert seen.longest < STANDSTILL_SECONDS
+    assert time.monotonic() - began < LONGEST_SECONDS, now
+    assert illegal_placements(cluster) == []

@@ -1,0 +1,213 @@
+"""What is wrong with the cluster, in one sentence, and the one thing to do first: each clause."""
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Sequence
+
+import pytest
+from tests.support.clusters.unit_cluster import Cluster, hosts
+from tests.support.units import GIB
+
+from equilibrium_mgr.control.status import BalancerStatus
+from equilibrium_mgr.execution.pending_moves import PendingMoves
+from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
+from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
+from equilibrium_mgr.report.explain.advice import find_outage
+
+_SINCE = ", seen since 1970-01-01 00:16 UTC"
+_NOOUT, _NOUP = "keeps Ceph from rebuilding their data elsewhere", "keeps OSDs down"
+
+
+def cluster() -> Cluster:
+    """Eight OSDs on four hosts; pool1 on osd.0, 2, 4 and pool2 on osd.2, 4, 6."""
+    return (Cluster(hosts(4, 2), classes=dict.fromkeys(range(8), "hdd")).pool(1).pool(2)
+            .pg("1.0", [0, 2, 4]).pg("2.0", [2, 4, 6]))
+
+
+def down(*osds: int, flags: str = "", **extra: Any) -> Cluster:
+    made = cluster()
+    for osd in osds:
+        made.osd(osd, up=0, state=["exists", *extra.get("states", ())])
+    made.extra.update({key: value for key, value in extra.items() if key != "states"})
+    made.extra["flags"] = flags
+    return made
+
+
+def full(*osds: int) -> Cluster:
+    made = cluster()
+    for number, osd in enumerate(osds):
+        made.osd(osd, used=(96 + number) * GIB)
+    return made
+
+
+def flagged(made: Cluster, flags: str) -> Cluster:
+    made.extra["flags"] = flags
+    return made
+
+
+def silent(*osds: int) -> Cluster:
+    """A PG is not reported, nor are these OSDs."""
+    made = states(unknown=1)
+    made.without_statistics = list(osds)
+    return made
+
+
+def racks() -> Cluster:
+    """Three racks, as the rule of the pool wants them, and a host beside them."""
+    tree = {"root default": {
+        **{f"rack r{rack}": {f"host h{rack}": [rack]} for rack in range(3)}, "host h9": [3]}}
+    rule = "take default; chooseleaf firstn 0 rack; emit"
+    return Cluster(tree, {0: rule}).pool(1).pg("1.0", [0, 1, 2])
+
+
+def states(in_racks: Any = False, **counts: Any) -> Cluster:
+    made = racks() if in_racks else cluster()
+    made.pg_status = {"pgs_by_pool_state": [{"pool_id": 1, "pg_state_counts": [
+        {"state_name": name, "count": count} for name, count in counts.items()]}]}
+    return made
+
+
+class Case(NamedTuple):
+    cluster: Cluster
+    sentence: str
+    action: str
+    flags: Sequence[str] = ()
+    after: float = 40.0   # seconds after which the view is made again
+    inactive: int = 0
+
+
+CASES: Dict[str, Case] = {
+    "an OSD is down": Case(
+        down(3), f"1 OSD is down: osd.3 of h1{_SINCE}",
+        "start osd.3 of h1; 'ceph osd tree down' lists what is down"),
+    "a host is down": Case(
+        down(2, 3), f"2 OSDs are down: all of host h1{_SINCE}",
+        "start all of host h1; 'ceph osd tree down' lists what is down"),
+    "noout": Case(
+        down(3, flags="noout"), f"1 OSD is down: osd.3 of h1{_SINCE}; flag noout {_NOOUT}",
+        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("noout",)),
+    "noup": Case(
+        down(3, flags="noup"), f"1 OSD is down: osd.3 of h1{_SINCE}; flag noup {_NOUP}",
+        "'ceph osd unset noup'", ("noup",)),
+    "nobackfill and norecover": Case(
+        down(3, flags="nobackfill,norecover"), f"1 OSD is down: osd.3 of h1{_SINCE}; flag norecover"
+        " holds up recovery; flag nobackfill holds up backfill",
+        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("norecover", "nobackfill")),
+    "noout of the host": Case(
+        down(3, crush_node_flags={"h1": ["noout"], "h2": ["noup"]}),
+        f"1 OSD is down: osd.3 of h1{_SINCE}; flag noout of h1 {_NOOUT}",
+        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("noout",)),
+    "noout of the root": Case(
+        down(3, crush_node_flags={"default": ["noout"]}),
+        f"1 OSD is down: osd.3 of h1{_SINCE}; flag noout of default {_NOOUT}",
+        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("noout",)),
+    "noup of the class": Case(
+        down(3, device_class_flags={"hdd": ["noup"], "ssd": ["noout"]}),
+        f"1 OSD is down: osd.3 of h1{_SINCE}; flag noup of hdd {_NOUP}",
+        "'ceph osd unset-group noup hdd'", ("noup",)),
+    "noup of the OSD": Case(
+        down(3, states=("noup",)),
+        f"1 OSD is down: osd.3 of h1{_SINCE}; flag noup of osd.3 {_NOUP}",
+        "'ceph osd unset-group noup osd.3'", ("noup",)),
+    "pause": Case(
+        down(flags="pauserd,pausewr"), "flag pause stops the reads and writes of all clients",
+        "'ceph osd unset pause'", ("pause",)),
+    "pause and an OSD that is down": Case(
+        down(3, flags="pauserd,pausewr"), "flag pause stops the reads and writes of all clients;"
+        f" 1 OSD is down: osd.3 of h1{_SINCE}",
+        "start osd.3 of h1; 'ceph osd tree down' lists what is down", ("pause",)),
+    "an OSD is full": Case(
+        full(6), "writes to pools pool1, pool2 are stopped: osd.6 (96.00%) is above full_ratio"
+        f" 95.00%{_SINCE}", "'ceph osd set-full-ratio 0.97' lets clients write again, until"
+        " data is deleted or OSDs are added"),
+    "two OSDs are full": Case(
+        full(6, 4), "writes to pools pool1, pool2 are stopped: osd.4 (97.00%), osd.6 (96.00%) are"
+        f" above full_ratio 95.00%{_SINCE}",
+        "'ceph osd set-full-ratio 0.98' lets clients write again, until data is deleted or OSDs are"
+        " added"),
+    "PGs are inactive": Case(
+        states(**{"peering": 3, "active+clean": 9}),
+        f"3 PGs of pool pool1 cannot be read or written{_SINCE}",
+        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        inactive=3),
+    "one PG is inactive": Case(
+        states(peering=1), f"1 PG of pool pool1 cannot be read or written{_SINCE}",
+        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        inactive=1),
+    "PGs peer": Case(states(peering=3), "", "", after=20.0),
+    "a PG merges": Case(states(premerge=1), "", ""),
+    "PGs are not reported yet": Case(
+        states(unknown=3), "3 PGs of pool pool1 have not been reported yet since this mgr became"
+        f" active{_SINCE}", "nothing; it ends by itself when their OSDs have reported"),
+    "a PG is never reported": Case(
+        states(unknown=1),
+        f"1 PG of pool pool1 as far as is known cannot be read or written{_SINCE}",
+        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        after=130.0, inactive=1),
+    "a PG without an OSD": Case(
+        cluster().pg("1.1", [0, 2]), f"1 PG has no OSD for a shard{_SINCE}",
+        "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"),
+    "PGs without an OSD": Case(
+        cluster().pg("1.1", [0, 2]).pg("1.2", [0, 2]), f"2 PGs have no OSD for a shard{_SINCE}",
+        "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"),
+    "an OSD does not report": Case(
+        silent(1), "1 PG of pool pool1 has not been reported yet since this mgr became active:"
+        f" osd.1 does not report{_SINCE}",
+        "nothing; it ends by itself when their OSDs have reported"),
+    "an OSD never reports": Case(
+        silent(1), "1 PG of pool pool1 as far as is known cannot be read or written: osd.1 does not"
+        f" report{_SINCE}", "restart osd.1", after=130.0, inactive=1),
+    "half of the OSDs never report": Case(
+        silent(0, 1, 2, 3), "1 PG of pool pool1 as far as is known cannot be read or written: osd.0,"
+        f" osd.1, osd.2 and 1 more do not report{_SINCE}", "restart osd.0", after=130.0,
+        inactive=1),
+    "most OSDs never report": Case(
+        silent(0, 1, 2, 3, 4), "1 PG of pool pool1 as far as is known cannot be read or written:"
+        f" osd.0, osd.1, osd.2 and 2 more do not report{_SINCE}", "'ceph mgr fail'", after=130.0,
+        inactive=1),
+    "PGs are inactive, and backfill is held up": Case(
+        flagged(states(**{"peering": 1, "active+undersized+degraded": 2}), "nobackfill,noout,noup"),
+        f"1 PG of pool pool1 cannot be read or written{_SINCE}; flag nobackfill holds up backfill",
+        "'ceph osd unset nobackfill'", ("nobackfill",), inactive=1),
+    "PGs are inactive, and none is degraded": Case(
+        flagged(states(peering=1), "norecover"), f"1 PG of pool pool1 cannot be read or written"
+        f"{_SINCE}; flag norecover holds up recovery",
+        "ask what the PGs that 'ceph health detail' names wait for by 'ceph pg PGID query'",
+        ("norecover",), inactive=1),
+    "PGs are inactive, and an OSD that is out is down": Case(
+        flagged(states(peering=1).osd(3, up=0, state=["exists"]).mark_out(3), "noout,noup"),
+        f"1 OSD is down: osd.3 of h1{_SINCE}; 1 PG of pool pool1 cannot be read or written{_SINCE};"
+        f" flag noup {_NOUP}", "'ceph osd unset noup'", ("noup",), inactive=1),
+    "a host beside the racks": Case(
+        flagged(states(peering=1, in_racks=True), ""),
+        f"1 PG of pool pool1 cannot be read or written{_SINCE}",
+        "move host h9 from default to the rack that it stands in ('ceph osd crush move')",
+        inactive=1),
+    "all is well": Case(cluster(), "", ""),
+    "noout, and all are up": Case(down(flags="noout,noup,nobackfill"), "", ""),
+    "an OSD that is out is down": Case(down(3).mark_out(3), "", ""),
+}
+
+
+def view_of(made: Cluster, after: float) -> ClusterView:
+    """The second view of two, so many seconds after the first, which was at 1000."""
+    first = make_view(made.snapshot(), None, PendingMoves(), 0.05, False)
+    snapshot = made.snapshot()
+    snapshot = snapshot._replace(taken_at=first.snapshot.taken_at + after)
+    return make_view(snapshot, utilization_bounds(snapshot), PendingMoves(), 0.05, False,
+                     before=first)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_wrong_and_what_comes_first(name: str) -> None:
+    case = CASES[name]
+    found = find_outage(BalancerStatus(), view_of(case.cluster, case.after))
+    if not case.sentence:
+        assert found is None
+        return
+    assert found is not None
+    assert (found["sentence"], found["action"]) == (case.sentence, case.action)
+    assert found["flags"] == list(case.flags) and found["inactive_pgs"] == case.inactive
+    osds = [osd for osd, entry in sorted(case.cluster.osds.items()) if not entry["up"]]
+    assert (found["down_osds"], found["full_osds"], found["since_at"]) == (
+        osds, sorted(case.cluster.used),
+        1000.0 if _SINCE in case.sentence else 1000.0 + case.after)

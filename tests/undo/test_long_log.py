@@ -1,0 +1,53 @@
+"""A long log: commands read only the parts of it that can matter, and answer as with a short one."""
+from __future__ import annotations
+
+from typing import Any, List
+
+import pytest
+
+from equilibrium_mgr.undo import change_log
+from equilibrium_mgr.undo.change_log import ChangeRow
+from mgr_stub.console.session import Session
+
+_PARTS = 20
+
+
+def opened(long: bool) -> Session:
+    """The demo cluster: plan p waits half-way, and CRUSH moves PGs that were never sent."""
+    session = Session.from_state(None)
+    log, pool = session.module.balancer.changes(), min(session.cluster.map.pools)
+    pgids = [pgid for pgid in session.cluster.pgs if pgid.startswith(f"{pool}.")]
+    for number in range(_PARTS if long else 0):
+        log._add([ChangeRow(1000.0 * number, f"old-{number}", "balance", 1000.0 * number, 7,
+                            pgids[place % len(pgids)], (1, 2, 3), (), ((1, 99),), 1)
+                  for place in range(change_log._ROWS_A_PART)])
+    for line in ("config set mgr mgr/equilibrium/start_delay 0", "sim backfill rate 1M",
+                 "equilibrium optimize p", "sim run 60s", "equilibrium execute p", "sim run 20m",
+                 "sim osd out 1", "sim run 2m"):
+        code, _, message = session.command(line)
+        assert code == 0, message
+    return session
+
+
+@pytest.mark.parametrize("line, most", [
+    ("cancel", 1), ("undo", 1), ("undo p", 1), ("undo --since 6h", 1), ("undo old-15", 6),
+    ("undo nothing", 0)])
+def test_only_parts_that_matter_are_unpacked(line: str, most: int,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked: List[int] = []
+    given = change_log._unpacked
+
+    def counted(*args: Any) -> List[ChangeRow]:
+        rows = given(*args)
+        unpacked.append(len(rows))
+        return rows
+    short, long = opened(long=False), opened(long=True)
+    try:
+        monkeypatch.setattr(change_log, "_unpacked", counted)
+        answers = [one.command(f"equilibrium {line} --dry-run") for one in (short, long)]
+        if "old" not in line:
+            assert answers[0] == answers[1]
+        assert unpacked.count(change_log._ROWS_A_PART) <= most
+    finally:
+        short.close()
+        long.close()
