@@ -38,6 +38,8 @@ from .cluster_guards import wait_until
 #: Seconds for which a topology has to stay the same before it is planned for, as OSDs flap; and at
 #: most, of changes that are no further apart.
 SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 60.0, 300.0
+#: At most, while an OSD needs space.
+_URGENT_SECONDS = 45.0
 #: Seconds after which a plan that was not taken up, or of which nothing was sent, is made again.
 PACE_SECONDS = 600.0
 #: An OSD's utilization must differ by this much: more than twice the measurement noise of a full
@@ -420,11 +422,13 @@ class AutoPlanner:
             return ready
         touched = {change.pgid for change in ready.mark.touched(now, ready.plan.changes)}
         changes = tuple(change for change in ready.plan.changes if change.pgid not in touched)
-        if not (changes and self._is_restless()):
+        if not (changes and self.is_restless):
+            self._end_pace()
             return None
         return ready._replace(plan=_with_changes(ready.plan, changes, snapshot))
 
-    def _is_restless(self) -> bool:
+    @property
+    def is_restless(self) -> bool:
         """True where the topology keeps changing, for longer than is waited for."""
         is_changing = self._changing.seconds_left(self._clock()) > 0.0
         return is_changing and self._settle_seconds_left() <= 0.0
@@ -434,7 +438,12 @@ class AutoPlanner:
         left = self._settling.seconds_left(self._clock())
         if not self._needs_space:
             return left
-        return left - (_LONGEST_SETTLE_SECONDS - SETTLE_SECONDS)
+        return left - (_LONGEST_SETTLE_SECONDS - _URGENT_SECONDS)
+
+    def _end_pace(self) -> None:
+        """Lets a plan follow at once that has become void, where an OSD needs space."""
+        if self._needs_space:
+            self._planned_at = None
 
     @property
     def _pace_seconds(self) -> float:
@@ -499,9 +508,12 @@ class AutoPlanner:
             return _planning("the options have changed")
         change = topology_change(executed.mark, now)
         if change is not None:
-            settling = self._wait_to_settle(change)
             touched = executed.mark.touched(now, execution.wanted)
-            if settling is not None and len(touched) < len(execution.wanted):
+            is_void = len(touched) == len(execution.wanted)
+            if is_void:
+                self._end_pace()
+            settling = self._wait_to_settle(change)
+            if settling is not None and not is_void:
                 execution.apply(ExecutionUpdate(
                     dropped=[DroppedChange(one, change) for one in touched]))
                 return None
@@ -521,6 +533,8 @@ class AutoPlanner:
                 settings, snapshot, rejected, self._max_pg_shards(), drain_only),
             settings.min_gain, noise), self._clock()
         self._needs_space = bool(full_osds(snapshot))
+        if not self._needs_space:
+            self._fruitless = 0   # it counts plans that were to make space
         if mark.unsettled != self._topology:
             if self._topology is not None:
                 if self._changing.seconds_left(now) <= 0.0:   # the first in a while
@@ -534,7 +548,7 @@ class AutoPlanner:
         now = self._clock()
         since_last = _LONGEST_SETTLE_SECONDS - self._changing.seconds_left(now)
         left = min(self._settle_seconds_left(), SETTLE_SECONDS - since_last)
-        if self._is_restless() and self._planned_at is not None:
+        if self.is_restless and self._planned_at is not None:
             left = self._pace_seconds - max(0.0, now - self._planned_at)
         return wait_until(codes.SETTLING, f"{change}; if that lasts there is a new plan at", now,
                           left)

@@ -689,6 +689,8 @@ class Balancer:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
         left = self._batch.seconds_left(now, settings.sleep_interval)
+        if self._automatic.is_restless:   # where PGs have to move shows some seconds later
+            left = max(left, before.unsettled_seconds)
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
         batch = self.dispatcher.still_allowed(

@@ -400,7 +400,10 @@ class UpmapDispatcher:
                             sent_at)
         if result.sent:
             self.backoff.succeeded()
-        else:  # a single rejection is the PG's, a whole batch of them the monitor's
+        # a single rejection is the PG's, a whole batch of them the monitor's, unless it drops
+        # upmaps since OSDs have changed meanwhile
+        elif topology_of(before.crush_version, before.osds) == topology_of(
+                snapshot.crush_version, snapshot.osds):
             self.backoff.failed(self._clock())
 
 

@@ -314,10 +314,15 @@ class PlanService:
         """The snapshot, or a newer one where none was given or the osdmap is another.
 
         Waits some seconds where PGs have just been remapped, until it is known whether their data
-        has to move.
+        has to move. An automatic plan, for which a snapshot is given, waits for nothing: the loop
+        has let the cluster settle, or cannot wait.
         """
-        if snapshot is None or snapshot.epoch != self._gateway.epoch():
-            snapshot = self._gateway.snapshot()
+        if snapshot is not None and snapshot.epoch == self._gateway.epoch():
+            return snapshot
+        is_automatic = snapshot is not None
+        snapshot = self._gateway.snapshot()
+        if is_automatic:
+            return snapshot
         for _ in range(_MAX_WAITS):
             if snapshot.unsettled_seconds <= 0.0 or not self._jobs.wait(
                     snapshot.unsettled_seconds + 1.0):

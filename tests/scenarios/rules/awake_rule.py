@@ -43,9 +43,14 @@ class Need(NamedTuple):
 
 
 class NothingSleeps:
-    """Looks at a run once a minute."""
+    """Looks at a run once a minute.
 
-    def __init__(self, session: Session) -> None:
+    `full_seconds`: for which a full OSD may wait; `pace_seconds`: between two looks.
+    """
+
+    def __init__(self, session: Session, full_seconds: float = _FULL_SECONDS,
+                 pace_seconds: float = _PACE_SECONDS) -> None:
+        self._full_seconds, self._pace_seconds = full_seconds, pace_seconds
         self._read = len(session.command_log)
         self._looked_at = float("-inf")
         self._since: Dict[float, float] = {}   # seconds allowed → since when such a need is there
@@ -60,17 +65,17 @@ class NothingSleeps:
         if self._has_sent(session) or not self._is_judged(session):
             self._since = {}
             return
-        if now - self._looked_at < _PACE_SECONDS:
+        if now - self._looked_at < self._pace_seconds:
             return
         self._looked_at = now
-        need = _need(session)
+        need = _need(session, self._full_seconds)
         found = _move_for(moment(), need.osds) if need.osds else ""
         if not found:
             self._since = {}
             return
         self.needs += 1
         self._since = {seconds: self._since.get(seconds, now)
-                       for seconds in (_SECONDS, _FULL_SECONDS) if seconds >= need.seconds}
+                       for seconds in (_SECONDS, self._full_seconds) if seconds >= need.seconds}
         slack = session.module.settings().sleep_interval
         for seconds, since in list(self._since.items()):
             if now - since > seconds + slack:
@@ -116,7 +121,7 @@ class NothingSleeps:
                 and bool(session.simulation.reports.is_fresh))
 
 
-def _need(session: Session) -> Need:
+def _need(session: Session, full_seconds: float) -> Need:
     cluster = session.cluster
     backfillfull, full = cluster.map.ratio("backfillfull_ratio"), cluster.map.ratio("full_ratio")
     is_copying = any(pg.backfilling for pg in cluster.unclean.values())
@@ -141,7 +146,7 @@ def _need(session: Session) -> Need:
         if is_short and not is_helped:
             osds.add(osd)
     is_full = any(cluster.usage[osd].utilization >= full for osd in osds)
-    return Need(osds, _FULL_SECONDS if is_full else _SECONDS)
+    return Need(osds, full_seconds if is_full else _SECONDS)
 
 
 def _move_for(moment: Moment, needy: Set[int]) -> str:
