@@ -309,7 +309,7 @@ class _MadePlan(NamedTuple):
     mark: ClusterMark
     cooling_seconds: float     # after which the first PG that it had to leave alone may move
     made_at: float             # seconds since the epoch
-    least_gain: float = 0.0    # as PlanOptions: above 0 it follows drift
+    least_gain: float          # as PlanOptions: above 0 it follows drift
 
 
 class _IdleState(NamedTuple):
@@ -378,8 +378,7 @@ class AutoPlanner:
             self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                  noise: float, drain_only: bool = False,
-                  drain_has_work: bool = False) -> NextStep:
+                  noise: float, drain_only: bool, drain_has_work: bool) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan.
         `noise`: as ClusterMark. `drain_has_work`: shards have come to an OSD that is being
         drained."""
@@ -475,7 +474,7 @@ class AutoPlanner:
         return idle
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                           reason: str, drain_only: bool = False) -> None:
+                           reason: str, drain_only: bool) -> None:
         """Begins an idle state after a plan of which nothing could be sent: the next plan would be
         the same."""
         mark = self._observe(snapshot, settings, drain_only, excluded)

@@ -27,7 +27,7 @@ from ..answer import (
 _HELD_SHOWN = 10
 
 
-def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) -> List[Row]:
+def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]]) -> List[Row]:
     """One row for each OSD, by id.
 
     Utilizations are ratios. `size_bytes`, `used_bytes`, `utilization` and `pgs` are of now; None
@@ -154,8 +154,7 @@ def pool_table(rows: Sequence[Dict[str, Any]]) -> Table:
         format_known(row["max_avail"])] for row in rows])
 
 
-def room_lines(now: Optional[Room], planned: Optional[Room],
-               when: str = "with the plan") -> List[str]:
+def room_lines(now: Optional[Room], planned: Optional[Room], when: str) -> List[str]:
     """The headline: what fits if all pools grow in proportion to their data."""
     texts = ["unknown" if room is None else format_bytes(room.bytes) + (
         f" ({format_osd(room.limiting_osd)})" if room.limiting_osd is not None else "")

@@ -105,7 +105,7 @@ def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
 
 
 def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
-                 pool_ids: Optional[FrozenSet[int]], stopped: Optional[str] = None) -> Facts:
+                 pool_ids: Optional[FrozenSet[int]], stopped: Optional[str]) -> Facts:
     """Where its shards may be, and what forbids moving them.
 
     `now`: its free space of now. `pool_ids`: the pools that balancing is limited to, None for all.
@@ -668,7 +668,7 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
 
 
 def pg_num_advice(osd_set: OsdSet, context: ExplainContext,
-                  pool: Optional[Pool] = None) -> List[Row]:
+                  pool: Optional[Pool]) -> List[Row]:
     """More PGs where a plan with them shows that they are worth it, JSON-ready; bytes and ratios.
 
     `pool`: whose free space they are to raise. None: the pool of the largest shards, where an OSD

@@ -195,7 +195,7 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
     return Pair(rows, source, sources)
 
 
-def _row(stage: str, check: str, text: str = "", code: str = "") -> Row:
+def _row(stage: str, check: str, text: str, code: str = "") -> Row:
     return {"stage": stage, "check": check, "allows": not code, "code": code or None, "text": text}
 
 
