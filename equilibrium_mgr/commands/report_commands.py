@@ -57,7 +57,7 @@ def show_status(parts: ModuleParts, brief: bool = False) -> CommandAnswer:
     known = parts.balancer.status.view
     options = options_json(parts.options.value, known.snapshot if known is not None else None)
     answer = report_status(status, parts.plan_service, parts.settings(), parts.clock(), view,
-                           parts.next_round_at(), options, look_started)
+                           options, look_started)
     return answer._replace(plain=brief_line(answer.data, parts.health())) if brief else answer
 
 

@@ -35,8 +35,8 @@ from ..answer import CommandAnswer, Row
 from ..cluster.cluster_tables import best_free_bytes, held_sentences
 from ..operations import drain_sentence, is_blocked, stuck_action
 from .advice import (
-    WORTH_DOING, ExplainContext, find_outage, help_for, numbers_of, osd_outage, pool_counts,
-    state_action, unused_hosts, weights_advice, with_room)
+    WORTH_DOING, ExplainContext, find_outage, help_for, numbers_of, osd_outage, state_action,
+    weights_advice, with_room)
 
 
 #: JSON-ready facts, and the same as sentences.
@@ -59,12 +59,10 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     data = {
         "osd": number, "device_class": osd.device_class, "host": osd.host,
         "size_bytes": osd.device_size, "used_bytes": used,
-        "inbound_bytes": into, "outbound_bytes": out, "uncompacted_bytes": uncompacted,
-        "undeleted_bytes": undeleted, "size_factor": osd.size_factor,
+        "inbound_bytes": into, "outbound_bytes": out,
         "utilization": osd.utilization, "target_utilization": osd.target_utilization,
         "reachable": reachable, "set": set_json(osd_set, view.snapshot) if osd_set else None,
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.unusable_reason(),
-        "share": osd.share,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
     sentences = [f"{format_bytes(used)} of {format_bytes(osd.device_size)} are in use"
                  + (f"; {format_bytes(into)} come and {format_bytes(out)} leave"
@@ -130,7 +128,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         "free_bytes": now.free_bytes,
         "limiting_osd": limiting, "soon_free_bytes": soon.free_bytes,
         "best_free_bytes": best_free_bytes(bound), "rule_id": pool.rule_id,
-        "failure_domains": domains, "immovable": pool.immovable, "immovable_pgs": immovable,
+        "immovable": pool.immovable, "immovable_pgs": immovable,
         "waits_for": waits_for, "excluded": excluded, "stopped": stopped}
     osd_set = None if limiting is None else set_of(limiting, view)
     sentences = [describe_bound(osd_set, snapshot)] if osd_set is not None else []
@@ -345,7 +343,6 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
         sentences += [describe_bound(osd_set, snapshot),
                       f"osd.{-soon_first}, the fullest there{moves}, is at"
                       f" {format_percent(soon_most)}%, {distance}"]
-    unused = unused_hosts(snapshot)
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
@@ -363,10 +360,7 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
                   for reason, count in sorted(unusable.items())]
     return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
-            "broken_pgs": broken,
-            "mispredicted": [stopped[pool] for pool in sorted(stopped)],
-            "troubled": troubled, "rejected_upmaps": len(context.rejected),
-            "in_flight_moves": len(view.movements), "outage": None, "unused_hosts": unused,
+            "broken_pgs": broken, "outage": None,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
 
 
@@ -387,14 +381,12 @@ class Explanation(NamedTuple):
 def waiting_rows(groups: Sequence[WaitingGroup]) -> List[Row]:
     """The rows of shards that wait, as `status` groups them; JSON-ready."""
     return [{"code": group.code, "count": group.shards, "text": group.waits_for,
-             "option": group.option, "limit": group.limit, "osd": group.osd, "useful": None,
-             "pools": []} for group in groups]
+             "option": group.option, "limit": group.limit, "osd": group.osd} for group in groups]
 
 
 def _counts(what: str, census: Census, where: str, context: ExplainContext) -> Explanation:
     """What the counts of a census add up to, as in '36 shards on osd.13 x 13 targets:', with one
-    row for each code, JSON-ready: so many pairs of a shard and a target. `useful`: pairs whose move
-    would make the cluster more even."""
+    row for each code, JSON-ready: so many pairs of a shard and a target."""
     text = f"no shard {where} has a target"
     if census.pairs:
         targets = census.pairs / census.counted
@@ -423,8 +415,7 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
                    "fill": format_percent(fill)}
         rows.append({
             "code": found.code, "count": found.pairs, "text": said.format(**figures),
-            "option": numbers.get("option"), "limit": numbers.get("limit"), "osd": None,
-            "useful": found.useful, "pools": pool_counts(found.pools, snapshot)})
+            "option": numbers.get("option"), "limit": numbers.get("limit"), "osd": None})
     code = census.reason_code
     return Explanation(what, code, codes.action(code, {}), text, rows, census)
 
