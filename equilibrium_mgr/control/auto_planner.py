@@ -24,7 +24,7 @@ from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
 from ..plan.model import PgChange, Plan
 from ..plan.options import PgShardLimits, PlanOptions
-from ..plan.usage import bytes_beyond_share, usage_before_and_after
+from ..plan.usage import bytes_beyond_share
 from ..plan_service.plan_service import PlanService
 from ..runtime.waiting import Backoff, WaitTimer, doubled
 from ..runtime.formatting import format_bytes, format_deadline, format_percent
@@ -32,6 +32,7 @@ from ..settings import Settings
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Pool, Snapshot, UpmapItems, pool_of
 from ..snapshot.operator_weights import held_sentence
+from ..what_if.failure import placement
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
 
@@ -120,12 +121,9 @@ def _with_changes(plan: Plan, changes: Tuple[PgChange, ...], snapshot: Snapshot)
     """Returns the plan with these of its changes alone, and with what they gain."""
     pgids = {change.pgid for change in changes}
     moves = tuple([move for move in plan.moves if move.pgid in pgids])
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    for move in moves:
-        used[move.source] -= move.bytes
-        used[move.target] += move.bytes
-    before, after = usage_before_and_after(snapshot, used, changes)
-    return plan._replace(moves=moves, changes=changes, before=before, after=after)
+    placed = placement(snapshot)
+    return plan._replace(moves=moves, changes=changes, before=placed.usage(),
+                         after=placed.after(changes).usage())
 
 
 def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:

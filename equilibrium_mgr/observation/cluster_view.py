@@ -24,7 +24,7 @@ from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, pg_number
 from ..snapshot.pools import count_states
-from ..what_if.failure import Placement, placement
+from ..what_if.failure import Placement
 from .client_latency import ClientLatency
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
@@ -44,8 +44,7 @@ class PlacementCounts(NamedTuple):
 
 def count_placement(snapshot: Snapshot) -> PlacementCounts:
     """The counts of a snapshot."""
-    soon = shard_counts(snapshot, (
-        (pg, pg.up) for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)))
+    soon = shard_counts(snapshot)
     acting: Counter[int] = Counter()
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         acting.update(pg.acting)
@@ -231,7 +230,7 @@ class ClusterView(NamedTuple):
 
     def planned(self, changes: Iterable[PgChange]) -> Placement:
         """When everything in flight has arrived and the changes have been made."""
-        return placement(self.snapshot, changes, self.used_soon, self.counts.soon)
+        return Placement(self.snapshot, {}, self.used_soon, self.counts.soon).after(changes)
 
     @property
     def misplaced_ratio(self) -> float:

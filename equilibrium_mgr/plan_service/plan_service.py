@@ -203,7 +203,7 @@ class PlanService:
             self.computed_failures = computed
             return True
         with giving_way(self._limited(_MOST_SECONDS, count)):
-            placed = placement(snapshot, changes)
+            placed = placement(snapshot).after(changes)
             if failure is None:
                 worst = worst_failures(placed, self._gateway.up_sets_without)
             else:
