@@ -368,12 +368,10 @@ def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
     progress = status.progress
     if progress is None:
         return None
-    seconds = progress.eta_seconds(now)
     return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
-            "bytes_per_second": None if seconds is None else progress.bytes_per_second,
-            "eta_seconds": seconds,
-            "eta_osd": None if seconds is None else progress.eta_osd,
-            "eta_unknown_reason": progress.still_reason if seconds is None else None}
+            "bytes_per_second": progress.bytes_per_second,
+            "eta_seconds": progress.eta_seconds(now), "eta_osd": progress.eta_osd,
+            "eta_unknown_reason": progress.still_reason or None}
 
 
 def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> Dict[str, Any]:

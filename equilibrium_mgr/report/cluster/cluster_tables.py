@@ -66,7 +66,7 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]]) -> List
             "best_utilization": best.get(number), "pgs": view.counts.acting.get(number, 0),
             "moving_in": moving_in[number], "waiting_in": waiting_in[number],
             "moving_out": moving_out[number], "waiting_out": waiting_out[number],
-            "up": osd.up, "in": osd.is_in, "reweight": osd.reweight, "status": status})
+            "status": status})
     return rows
 
 
@@ -103,7 +103,6 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
         for prefix, usages in later:
             usage = usages.get(name)
             row.update({f"{prefix}max_utilization": usage and usage.max,
-                        f"{prefix}fullest_osd": usage and usage.fullest_osd,
                         f"{prefix}min_utilization": usage and usage.min,
                         f"{prefix}stddev": usage and usage.stddev})
         rows.append(row)

@@ -160,17 +160,13 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     waits_for = blocked_pool_reasons(snapshot).get(pool.id)
     too_full = [entry for entry in view.too_full if pg.pgid in entry.pgids]
     refused = rejected[pg.pgid].reason if pg.pgid in rejected else None
-    osds = [snapshot.osds.get(osd) for osd in pg.up]
     data = {
         "pgid": pg.pgid, "pool": pool.name, "state": pg.state, "shard_bytes": pg.shard_bytes,
         "up": _numbers(pg.up), "acting": _numbers(pg.acting),
         "raw": _numbers(pg.raw) if raw_known else None,
         "upmap_items": [list(pair) for pair in items], "upmap_primary": primary,
         "immovable": pg.immovable, "rejected": refused, "waits_for": waits_for,
-        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full],
-        "shards": [{"osd": number, "utilization": osd.utilization if osd else None,
-                    "target_utilization": osd.target_utilization if osd else None}
-                   for number, osd in zip(_numbers(pg.up), osds)]}
+        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
     shown = ", ".join(f"osd.{source} to osd.{target}" for source, target in items)
     alone = f"; CRUSH alone would have it on {osds_text(pg.raw)}" if raw_known else ""
     sentences = [f"its data is on {osds_text(pg.holders)} and on its way"] if pg.is_moving else []
@@ -380,8 +376,8 @@ class Explanation(NamedTuple):
 
 def waiting_rows(groups: Sequence[WaitingGroup]) -> List[Row]:
     """The rows of shards that wait, as `status` groups them; JSON-ready."""
-    return [{"code": group.code, "count": group.shards, "text": group.waits_for,
-             "option": group.option, "limit": group.limit, "osd": group.osd} for group in groups]
+    return [{"code": group.code, "count": group.shards, "text": group.waits_for}
+            for group in groups]
 
 
 def _counts(what: str, census: Census, where: str, context: ExplainContext) -> Explanation:
@@ -414,8 +410,7 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
                    "trouble": pg.immovable or pool.immovable or "not now",
                    "fill": format_percent(fill)}
         rows.append({
-            "code": found.code, "count": found.pairs, "text": said.format(**figures),
-            "option": numbers.get("option"), "limit": numbers.get("limit"), "osd": None})
+            "code": found.code, "count": found.pairs, "text": said.format(**figures)})
     code = census.reason_code
     return Explanation(what, code, codes.action(code, {}), text, rows, census)
 
