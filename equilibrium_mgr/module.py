@@ -50,11 +50,10 @@ class Module(Commands, MgrModule):
         self.plan_service = PlanService(self.gateway, self.plan_store, self.jobs, clock, self.log)
         self.balancer = Balancer(self.gateway, self.plan_store, self.plan_service, self,
                                  self.settings, clock, self.wakeup.set, self.log)
-        self.next_round_at: Optional[float] = None
         self.last_round_at: Optional[float] = None
         self.parts = ModuleParts(
             self.balancer, self.gateway, self.plan_service, self.plan_store, self.options,
-            self.settings, clock, lambda: self.next_round_at, lambda: self.last_round_at,
+            self.settings, clock, lambda: self.last_round_at,
             self.wakeup.set, lambda: self._health)
         self._metrics = MetricsEndpoint(
             lambda: show_metrics(self.parts).plain + "\n", self.set_uri,
@@ -95,7 +94,6 @@ class Module(Commands, MgrModule):
             self.log.exception("a round of equilibrium failed")
             self._failure = f"{type(error).__name__}: {error}"
             delay = self._backoff.failed(self.clock())
-        self.next_round_at = self.clock() + delay
         self._report_health()
         self._report_progress()
         return delay

@@ -23,138 +23,138 @@ from .plan.options import AIMS
 
 
 OPTIONS: List[Dict[str, Any]] = [
-    dict(name="active", type="bool", default=False, runtime=True,
+    dict(name="active", type="bool", default=False,
          desc="balance automatically",
          long_desc="Set by `ceph equilibrium on` and `off`. While false, only drains, and plans "
                    "handed over with `ceph equilibrium execute`, move data."),
-    dict(name="sleep_interval", type="secs", default=60, min=1, max=86400, runtime=True,
+    dict(name="sleep_interval", type="secs", default=60, min=1, max=86400,
          desc="seconds between two rounds",
          long_desc="How often the cluster is looked at again and the next batch is sent."),
-    dict(name="pool_ids", type="str", default="", runtime=True,
+    dict(name="pool_ids", type="str", default="",
          desc="comma-separated ids of the pools to balance; empty for all",
          long_desc="Edited by `ceph equilibrium pool add` and `pool rm`."),
-    dict(name="device_classes", type="str", default="", runtime=True,
+    dict(name="device_classes", type="str", default="",
          desc="comma-separated device classes to balance; empty for all",
          long_desc="OSDs without a device class are called `none` here."),
-    dict(name="from_buckets", type="str", default="", runtime=True,
+    dict(name="from_buckets", type="str", default="",
          desc="comma-separated OSDs and buckets that shards may leave; empty for all",
          long_desc="Names as in `ceph osd tree`: osd.3, a host, a rack. A name that is not in the "
                    "CRUSH hierarchy stands for no OSD."),
-    dict(name="to_buckets", type="str", default="", runtime=True,
+    dict(name="to_buckets", type="str", default="",
          desc="comma-separated OSDs and buckets that shards may go to; empty for all",
          long_desc="Names as of from_buckets."),
-    dict(name="not_buckets", type="str", default="", runtime=True,
+    dict(name="not_buckets", type="str", default="",
          desc="comma-separated OSDs and buckets that shards neither leave nor go to",
          long_desc="Names as of from_buckets. While a name is not in the CRUSH hierarchy nothing "
                    "is moved: it is not known what is to be spared."),
-    dict(name="aim", type="str", default=AIMS[0], enum_allowed=list(AIMS), runtime=True,
+    dict(name="aim", type="str", default=AIMS[0], enum_allowed=list(AIMS),
          desc="what plans are for: space, even or least-motion",
          long_desc="space: the most free space for the pools that hold data, for few bytes moved. "
                    "even: the lowest and most equal utilization of the OSDs, whatever bytes that "
                    "moves. least-motion: most of the gain for a fraction of the bytes."),
-    dict(name="max_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
+    dict(name="max_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0,
          desc="largest ratio of misplaced object copies; 0 for target_max_misplaced_ratio",
          long_desc="No batch is sent that would lift the cluster's misplaced ratio above this, "
                    "whoever misplaced the rest. 0 takes the mgr's own target_max_misplaced_ratio, "
                    "and so does anything below 0.000001: Ceph keeps six decimals. PGs that wait "
                    "for space on an OSD do not count against moves off the OSDs that need it."),
-    dict(name="urgent_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
+    dict(name="urgent_misplaced_ratio", type="float", default=0.0, min=0.0, max=1.0,
          desc="the same for moves off OSDs above backfillfull_ratio; 0 for the usual limit",
          long_desc="The larger of both limits holds for as many moves as bring an OSD that is "
                    "above backfillfull_ratio, or full, below nearfull_ratio. max_moves_per_round "
                    "does not hold for these, and max_backfills_per_osd and max_transit_ratio only "
                    "for the OSDs that they go to. Ceph keeps six decimals."),
-    dict(name="max_moves_per_round", type="uint", default=100, min=1, max=10000, runtime=True,
+    dict(name="max_moves_per_round", type="uint", default=100, min=1, max=10000,
          desc="most shard moves sent in one round",
          long_desc="A second brake beside the misplaced ratio. One PG's moves stay together."),
-    dict(name="max_backfills_per_osd", type="uint", default=4, min=0, max=1000, runtime=True,
+    dict(name="max_backfills_per_osd", type="uint", default=4, min=0, max=1000,
          desc="most shards moving to an OSD, and as many from it; 0 for no limit",
          long_desc="Counted apart for both directions, whoever started the moves. What is above "
                    "the limit already is left to finish; nothing is added meanwhile."),
-    dict(name="max_transit_ratio", type="float", default=0.1, min=0.0, max=1.0, runtime=True,
+    dict(name="max_transit_ratio", type="float", default=0.1, min=0.0, max=1.0,
          desc="largest share of an OSD's size on its way to it, or from it; 0 for no limit",
          long_desc="The bytes still to be copied to an OSD, and those from it, are each kept under "
                    "this ratio of its size. A single change that is above it may go where nothing "
                    "else is in transit at its OSDs. Ceph keeps six decimals: less is 0."),
-    dict(name="pg_cooldown", type="secs", default=3600, min=0, max=30 * 86400, runtime=True,
+    dict(name="pg_cooldown", type="secs", default=3600, min=0, max=30 * 86400,
          desc="seconds for which a PG that was moved is left where it is",
          long_desc="Counted from the sending of its upmap items. OSDs above nearfull_ratio are "
                    "relieved all the same."),
-    dict(name="start_delay", type="secs", default=60, min=0, max=86400, runtime=True,
+    dict(name="start_delay", type="secs", default=60, min=0, max=86400,
          desc="seconds after the mgr has become active in which nothing is sent",
          long_desc="After a failover statistics are still coming in, and what the last mgr has "
                    "sent may not show yet. Holds for `ceph equilibrium execute`, too."),
-    dict(name="max_wait", type="secs", default=3600, min=60, max=30 * 86400, runtime=True,
+    dict(name="max_wait", type="secs", default=3600, min=60, max=30 * 86400,
          desc="seconds after which what holds up a plan is dropped",
          long_desc="Where nothing of a plan could go for so long (its PGs are scrubbed without "
                    "end, a target is down, pools stay degraded, what moves does not get on), the "
                    "changes that are left are dropped with their reasons. Time in which a flag, "
                    "the window or the built-in balancer stops everything does not count."),
-    dict(name="max_upmap_items", type="float", default=1.0, min=0.0, max=1e9, runtime=True,
+    dict(name="max_upmap_items", type="float", default=1.0, min=0.0, max=1e9,
          desc="most pairs of upmap items: up to 1 per PG, above 1 in all; 0 for no limit",
          long_desc="Every pair makes the osdmap larger, for the monitors and for each client. 0.5 "
                    "allows one pair for two PGs, 2000 allows 2000. At the limit changes that add "
                    "pairs wait; those that drop or only alter some go."),
-    dict(name="relieve_while_degraded", type="bool", default=True, runtime=True,
+    dict(name="relieve_while_degraded", type="bool", default=True,
          desc="empty backfillfull OSDs although PGs are degraded",
          long_desc="Degraded PGs keep everything on their OSDs from being moved, but a backfill "
                    "that stands still because its target is too full (backfill_toofull) ends "
                    "only when somebody makes room. With this, moves off OSDs that are too full "
                    "are allowed meanwhile; nothing else is, and nothing while PGs are inactive."),
-    dict(name="min_gain", type="float", default=0.002, min=0.0, max=1.0, runtime=True,
+    dict(name="min_gain", type="float", default=0.002, min=0.0, max=1.0,
          desc="gain below which an automatic plan is not worth its moves",
          long_desc="An automatic plan is carried out where it lowers the highest utilization of a "
                    "device class by at least this ratio, or gives a pool that holds data room for "
                    "so much more of what it could hold, or relieves an OSD above nearfull_ratio. "
                    "Otherwise the cluster counts as balanced; from then on drift alone is followed "
                    "from 0.008 on, with few bytes. 0 takes every plan."),
-    dict(name="begin_time", type="str", default="0000", runtime=True,
+    dict(name="begin_time", type="str", default="0000",
          desc="when automatic moves may begin each day, HHMM in the mgr's local time",
          long_desc="Automatic moves are sent from begin_time on and until before end_time. Where "
                    "end_time is the earlier one, the window crosses midnight; it then belongs to "
                    "the day on which it begins. Equal times, or 0000 and 2400, are no limit. What "
                    "is moving when the window closes goes on. `ceph equilibrium execute` does not "
                    "mind the window."),
-    dict(name="end_time", type="str", default="2400", runtime=True,
+    dict(name="end_time", type="str", default="2400",
          desc="when automatic moves end each day, HHMM in the mgr's local time",
          long_desc="2400 is the end of the day."),
-    dict(name="begin_weekday", type="uint", default=0, min=0, max=7, runtime=True,
+    dict(name="begin_weekday", type="uint", default=0, min=0, max=7,
          desc="first day of the week on which automatic moves are made; 0 is Sunday",
          long_desc="From begin_weekday on and until before end_weekday; across the end of the "
                    "week where end_weekday is the lower one. Equal days are no limit. Monday to "
                    "Friday is 1 and 6. 7 is Sunday as well. A window that crosses midnight counts "
                    "as the day on which it begins. Ceph's own balancer includes its end_weekday "
                    "in some releases and not in others; this one never does."),
-    dict(name="end_weekday", type="uint", default=0, min=0, max=7, runtime=True,
+    dict(name="end_weekday", type="uint", default=0, min=0, max=7,
          desc="first day of the week on which no automatic moves are made any more",
          long_desc="Days as of begin_weekday; the day itself is outside the window."),
-    dict(name="max_plan_seconds", type="secs", default=300, min=1, max=86400, runtime=True,
+    dict(name="max_plan_seconds", type="secs", default=300, min=1, max=86400,
          desc="seconds after which planning stops with what it has",
          long_desc="The plan made so far is kept and used; it says that the limit was reached."),
-    dict(name="fill_limit", type="float", default=0.0, min=0.0, max=1.0, runtime=True,
+    dict(name="fill_limit", type="float", default=0.0, min=0.0, max=1.0,
          desc="highest utilization of an OSD by our doing; at most backfillfull_ratio less 0.02",
          long_desc="No move is planned or sent that would fill its target above this ratio, nor "
                    "above backfillfull_ratio less 0.02, where backfill stops dead. 0 stands for "
                    "the latter alone."),
-    dict(name="respect_weights", type="bool", default=True, runtime=True,
+    dict(name="respect_weights", type="bool", default=True,
          desc="hold OSDs with a lowered reweight or CRUSH weight to that share of their size",
          long_desc="An OSD whose CRUSH weight divided by its size, times its reweight, is more "
                    "than 10 percent below that of OSDs like it (of its device class, root and "
                    "size, or of its class) gets no more than that share of their bytes. Where "
                    "CRUSH weights have nothing to do with sizes only reweights count. False "
                    "fills OSDs by their sizes alone."),
-    dict(name="min_omap_osd_size", type="float", default=50.0, min=0.0, max=1e6, runtime=True,
+    dict(name="min_omap_osd_size", type="float", default=50.0, min=0.0, max=1e6,
          desc="GiB of the smallest OSDs whose PGs with omap are moved; 0 for all",
          long_desc="RocksDB's log and the files that it writes as it compacts take up to half a "
                    "GiB of an OSD, whatever it holds, and come and go. Where that is more than 1 "
                    "percent of an OSD, moving omap makes nothing more even that lasts, and may "
                    "fill the fullest OSD further. OSDs above nearfull_ratio are relieved all the "
                    "same."),
-    dict(name="metrics_port", type="uint", default=0, min=0, max=65535, runtime=True,
+    dict(name="metrics_port", type="uint", default=0, min=0, max=65535,
          desc="port at which the active mgr serves metrics by HTTP; 0 for none",
          long_desc="What `ceph equilibrium metrics` prints, at /metrics, for Prometheus. Standby "
                    "mgrs do not listen. A port that is taken is tried again each round."),
-    dict(name="metrics_addr", type="str", default="::", runtime=True,
+    dict(name="metrics_addr", type="str", default="::",
          desc="IP address at which metrics are served; :: for all",
          long_desc="Of use only with metrics_port. `ceph config set mgr "
                    "mgr/equilibrium/NAME/metrics_addr` sets it for mgr.NAME alone, and "
@@ -173,6 +173,7 @@ _TOGETHER = (
     ("start_delay", "pg_cooldown", "max_wait"),
     ("fill_limit", "respect_weights", "min_omap_osd_size"), ("metrics_port", "metrics_addr"))
 for _option in OPTIONS:
+    _option["runtime"] = True   # no option needs a restart
     _option["see_also"] = [name for names in _TOGETHER if _option["name"] in names
                            for name in names if name != _option["name"]]
 

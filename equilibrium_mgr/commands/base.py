@@ -39,8 +39,7 @@ class ModuleParts(NamedTuple):
     options: OptionValues
     settings: Callable[[], Settings]
     clock: Callable[[], float]                       # seconds since the epoch
-    next_round_at: Callable[[], Optional[float]]     # on that clock; None before the first round
-    last_round_at: Callable[[], Optional[float]]     # likewise, of those that did not fail
+    last_round_at: Callable[[], Optional[float]]     # on that clock, of those that did not fail
     wake: Callable[[], None]                         # ends the wait of the serve loop
     health: Callable[[], Optional[Mapping[str, Any]]]   # our checks by code; None before they are
 

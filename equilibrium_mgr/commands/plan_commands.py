@@ -153,7 +153,6 @@ def dump(parts: ModuleParts, name: str) -> CommandAnswer:
         "moves": moves_json(plan), "bytes": plan.bytes,
         "upmap_items": {c.pgid: [list(pair) for pair in c.items] for c in plan.changes},
         "raw": {c.pgid: list(c.raw) for c in plan.changes},
-        "up_before": {c.pgid: list(c.up_before) for c in plan.changes},
         "predicted_up": {c.pgid: list(c.up_after) for c in plan.changes},
         "before": usage_to_dict(plan.before), "after": usage_to_dict(plan.after),
         "skipped": plan.skipped}
@@ -161,11 +160,9 @@ def dump(parts: ModuleParts, name: str) -> CommandAnswer:
 
 
 def moves_json(plan: Plan) -> List[Dict[str, Any]]:
-    """The moves, JSON-ready; utilizations are ratios."""
+    """The moves, JSON-ready."""
     return [{"pgid": m.pgid, "from": m.source, "to": m.target, "bytes": m.bytes,
-             "objects": m.objects,
-             "from_utilization_before": m.source_before, "from_utilization_after": m.source_after,
-             "to_utilization_before": m.target_before, "to_utilization_after": m.target_after}
+             "objects": m.objects}
             for m in plan.moves]
 
 

@@ -57,7 +57,7 @@ def show_status(parts: ModuleParts, brief: bool = False) -> CommandAnswer:
     known = parts.balancer.status.view
     options = options_json(parts.options.value, known.snapshot if known is not None else None)
     answer = report_status(status, parts.plan_service, parts.settings(), parts.clock(), view,
-                           parts.next_round_at(), options, look_started)
+                           options, look_started)
     return answer._replace(plain=brief_line(answer.data, parts.health())) if brief else answer
 
 
@@ -263,10 +263,9 @@ def _not_yet(what: str, failure: Optional[str], progress: str) -> CommandError:
 def _plan(parts: ModuleParts, name: str) -> CommandAnswer:
     plan = parts.plan(name)
     head, look = parts.plan_store.heads().get(name), parts.look(plan)
-    created = head.created_at if head is not None else None
     return evaluate_plan(
-        name, plan, look, parts.gateway.epoch(), created,
-        None if created is None else max(0.0, parts.clock() - created),
+        name, plan, look, parts.gateway.epoch(),
+        None if head is None else max(0.0, parts.clock() - head.created_at),
         name == parts.balancer.plan_name, parts.outdated_reason(name, parts.summary()))
 
 

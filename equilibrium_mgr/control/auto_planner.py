@@ -24,7 +24,7 @@ from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
 from ..plan.model import PgChange, Plan
 from ..plan.options import PgShardLimits, PlanOptions
-from ..plan.usage import bytes_beyond_share, usage_before_and_after
+from ..plan.usage import bytes_beyond_share
 from ..plan_service.plan_service import PlanService
 from ..runtime.waiting import Backoff, WaitTimer, doubled
 from ..runtime.formatting import format_bytes, format_deadline, format_percent
@@ -32,6 +32,7 @@ from ..settings import Settings
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Pool, Snapshot, UpmapItems, pool_of
 from ..snapshot.operator_weights import held_sentence
+from ..what_if.failure import placement
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
 
@@ -122,12 +123,9 @@ def _with_changes(plan: Plan, changes: Tuple[PgChange, ...], snapshot: Snapshot)
     """Returns the plan with these of its changes alone, and with what they gain."""
     pgids = {change.pgid for change in changes}
     moves = tuple([move for move in plan.moves if move.pgid in pgids])
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    for move in moves:
-        used[move.source] -= move.bytes
-        used[move.target] += move.bytes
-    before, after = usage_before_and_after(snapshot, used, changes)
-    return plan._replace(moves=moves, changes=changes, before=before, after=after)
+    placed = placement(snapshot)
+    return plan._replace(moves=moves, changes=changes, before=placed.usage(),
+                         after=placed.after(changes).usage())
 
 
 def topology_change(then: ClusterMark, now: ClusterMark) -> Optional[str]:
@@ -311,7 +309,7 @@ class _MadePlan(NamedTuple):
     mark: ClusterMark
     cooling_seconds: float     # after which the first PG that it had to leave alone may move
     made_at: float             # seconds since the epoch
-    least_gain: float = 0.0    # as PlanOptions: above 0 it follows drift
+    least_gain: float          # as PlanOptions: above 0 it follows drift
 
 
 class _IdleState(NamedTuple):
@@ -380,8 +378,7 @@ class AutoPlanner:
             self.stuck = StuckDrains()
 
     def next_step(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                  noise: float, drain_only: bool = False,
-                  drain_has_work: bool = False) -> NextStep:
+                  noise: float, drain_only: bool, drain_has_work: bool) -> NextStep:
         """Decides, while no execution is under way: take up a plan, be idle, or make a plan.
         `noise`: as ClusterMark. `drain_has_work`: shards have come to an OSD that is being
         drained."""
@@ -484,7 +481,7 @@ class AutoPlanner:
         return idle
 
     def idle_after_refusal(self, snapshot: Snapshot, settings: Settings, excluded: ExcludedPgs,
-                           reason: str, drain_only: bool = False) -> None:
+                           reason: str, drain_only: bool) -> None:
         """Begins an idle state after a plan of which nothing could be sent: the next plan would be
         the same."""
         mark = self._observe(snapshot, settings, drain_only, excluded)

@@ -40,7 +40,7 @@ class TakeBlock(NamedTuple):
     choose_steps: Tuple[ChooseStep, ...]
     start: int      # first position in the up set
     positions: int  # how many of the pool's shards it places
-    is_msr: bool = False   # of choosemsr steps (crush/msr.py)
+    is_msr: bool    # of choosemsr steps (crush/msr.py)
 
     def shards_below(self, number: int) -> int:
         """The most shards of one PG in a bucket that the choose step of this number chose."""

@@ -130,7 +130,6 @@ class Execution:
         self.wanted_bytes = dict(+bytes_by_target(changes))   # replaced whole, as `wanted` is
         self.planned_pgs = len(changes)
         self.planned_moves = sum(change.shards for change in changes)
-        self.planned_bytes = sum(change.shards * change.shard_bytes for change in changes)
         self.sent_moves = 0
         self.sent_bytes = 0
         self.done_moves = 0       # found in place without sending
@@ -177,9 +176,7 @@ class Execution:
         removed = [change for change in self.wanted if change.pgid in shards]
         self.wanted = [change for change in self.wanted if change.pgid not in shards]
         for change in removed:
-            more = shards[change.pgid] - change.shards
-            self.planned_moves += more
-            self.planned_bytes += more * change.shard_bytes
+            self.planned_moves += shards[change.pgid] - change.shards
         left = Counter(self.wanted_bytes)   # without the OSDs that get shards of no bytes
         left.subtract(bytes_by_target(removed))
         self.wanted_bytes = dict(+left)
@@ -206,11 +203,10 @@ class Execution:
         return {
             "plan": self.name or "automatic", "kind": self.kind, "started_at": self.started_at,
             "planned_pgs": self.planned_pgs, "remaining_pgs": len(self.wanted),
-            "planned_moves": self.planned_moves, "planned_bytes": self.planned_bytes,
+            "planned_moves": self.planned_moves,
             "sent_moves": self.sent_moves, "sent_bytes": self.sent_bytes,
             "done_moves": self.done_moves, "dropped_moves": self.dropped_moves,
-            "remaining_moves": self.remaining_moves, "remaining_bytes": sum(
-                change.shards * change.shard_bytes for change in self.wanted),
+            "remaining_moves": self.remaining_moves,
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
 
 

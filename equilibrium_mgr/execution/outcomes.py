@@ -233,7 +233,7 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
 
 
 def still_rejected(items: Items, marks: Container[str], pgids: Container[str],
-                   now: float = 0.0) -> Items:
+                   now: float) -> Items:
     """Returns the rejections that hold for this map, of PGs that still exist; without those that
     could long have been tried again: no plan wants them."""
     return {pgid: item for pgid, item in items.items() if item.mark in marks and pgid in pgids

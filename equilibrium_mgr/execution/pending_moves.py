@@ -32,8 +32,8 @@ class PendingMove(NamedTuple):
     bytes: int
     epoch: int      # reports from this osdmap epoch on know of the change
     sent_at: float  # seconds since the epoch
-    gains: SizedShards = ()    # OSDs that gain a shard, each with its bytes
-    losses: SizedShards = ()   # OSDs that lose one, the same
+    gains: SizedShards   # OSDs that gain a shard, each with its bytes
+    losses: SizedShards  # OSDs that lose one, the same
     before: Optional[int] = None    # osdmap epoch at which it was sent; None where not known
     #: until when reports of what the last mgr has sent are waited for; infinite for our own
     heard_by: float = math.inf

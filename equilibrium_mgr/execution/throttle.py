@@ -254,7 +254,7 @@ class ThrottleState:
         #: OSD → the changing pool whose next steps need it
         self.needed_by_steps = _needed_by_steps(snapshot)
 
-    def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int] = None) -> Candidate:
+    def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int]) -> Candidate:
         """The change with its PG, as the checks read it. What was on its way when it was to be
         taken back may have arrived since: then its shards have to be copied."""
         positional = self.snapshot.pools[pg.pool].erasure

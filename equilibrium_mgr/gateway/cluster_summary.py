@@ -26,8 +26,8 @@ class OsdSummary(NamedTuple):
     crush_weight: float
     size_bytes: Optional[int]
     used_bytes: Optional[int]
-    device_class: str = ""
-    pgs: Optional[int] = None    # that it has data of, as it reports them
+    device_class: str
+    pgs: Optional[int]           # that it has data of, as it reports them
 
     @property
     def utilization(self) -> Optional[float]:
@@ -41,7 +41,7 @@ class PoolSummary(NamedTuple):
 
     pg_num: int                  # PGs that have statistics
     states: Mapping[str, int]    # PG state as Ceph names it (`active+clean`) → PGs
-    omap_bytes: int = 0          # of one copy, as deep scrubs have measured it
+    omap_bytes: int              # of one copy, as deep scrubs have measured it
 
 
 class Fullness(NamedTuple):
@@ -74,9 +74,9 @@ class ClusterSummary(NamedTuple):
     misplaced_copies: int        # object copies that are not where they should be
     mon_connected: bool
     builtin_active: bool         # the built-in balancer runs and is switched on
-    flags: Optional[FrozenSet[str]] = None    # of the osdmap; None where they were not read
-    min_compat_client: Optional[str] = None   # as the flags
-    stale_osds: FrozenSet[int] = frozenset()  # up and in, but silent for too long
+    flags: Optional[FrozenSet[str]]           # of the osdmap; None where they were not read
+    min_compat_client: Optional[str]          # as the flags
+    stale_osds: FrozenSet[int]                # up and in, but silent for too long
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     degraded_copies: int = 0     # object copies that are missing

@@ -24,7 +24,7 @@ from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
 from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, pg_number
 from ..snapshot.pools import count_states
-from ..what_if.failure import Placement, placement
+from ..what_if.failure import Placement
 from .client_latency import ClientLatency
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 
@@ -36,16 +36,15 @@ _PGS_A_PIECE, _STATES_A_PIECE, _OSDS_A_PIECE = 200, 2000, 1000
 class PlacementCounts(NamedTuple):
     """Immutable. Shards are counted by their weight (plan/usage.py) where they are ShardCounts."""
 
-    soon: ShardCounts = {}     # by the up sets
+    soon: ShardCounts                  # by the up sets
     #: by the OSDs that hold them; of pools at rest the very ones of `soon`
-    now: ShardCounts = {}
-    acting: Mapping[int, int] = {}     # OSD id → PGs, by acting sets
+    now: ShardCounts
+    acting: Mapping[int, int]          # OSD id → PGs, by acting sets
 
 
 def count_placement(snapshot: Snapshot) -> PlacementCounts:
     """The counts of a snapshot."""
-    soon = shard_counts(snapshot, (
-        (pg, pg.up) for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)))
+    soon = shard_counts(snapshot)
     acting: Counter[int] = Counter()
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         acting.update(pg.acting)
@@ -194,28 +193,28 @@ class ClusterView(NamedTuple):
     utilization_bounds: Optional[UtilizationBounds]   # None where it could not be computed
     max_misplaced_ratio: float
     builtin_active: bool
-    classes_now: Mapping[str, ClassUsage] = {}   # as OSDs that are in report them, drained ones too
-    too_full: Tuple[TooFull, ...] = ()           # PGs that stand still for an OSD
-    misplaced_copies: int = 0   # by Ceph's count, which may be newer than the snapshot
-    uncounted_copies: int = 0   # object copies that we misplaced and the snapshot does not count
-    used_now: Mapping[int, int] = {}   # OSD id → used bytes as it reports them
-    movements: Tuple[Movement, ...] = ()   # every shard in flight, whoever moves it
-    moving: MovingTotals = MovingTotals()  # their sums
-    rates: TransferRates = TransferRates()   # at which shards have arrived so far
+    classes_now: Mapping[str, ClassUsage]    # as OSDs that are in report them, drained ones too
+    too_full: Tuple[TooFull, ...]            # PGs that stand still for an OSD
+    misplaced_copies: int   # by Ceph's count, which may be newer than the snapshot
+    uncounted_copies: int   # object copies that we misplaced and the snapshot does not count
+    used_now: Mapping[int, int]   # OSD id → used bytes as it reports them
+    movements: Tuple[Movement, ...]   # every shard in flight, whoever moves it
+    moving: MovingTotals   # their sums
     #: OSD id → used bytes once everything in flight has arrived, ours that statistics do not show
     #: yet included
-    used_soon: Mapping[int, int] = {}
-    growth_now: Callable[[], Optional[Mapping[int, float]]] = lambda: None   # of `counts.now`
+    used_soon: Mapping[int, int]
+    growth_now: Callable[[], Optional[Mapping[int, float]]]   # of `counts.now`
+    #: OSD id → used bytes as its device has them, where its size_factor is not 1
+    device_used_now: Mapping[int, int]
+    #: DOWN … → id → when it was seen first, seconds since the epoch
+    troubles: Mapping[str, Mapping[int, float]]
+    rates: TransferRates = TransferRates()   # at which shards have arrived so far
     #: seconds since the epoch: first sight of the oldest report among OSDs that are up and in
     statistics_at: Optional[float] = None
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
-    #: OSD id → used bytes as its device has them, where its size_factor is not 1
-    device_used_now: Mapping[int, int] = {}
     #: OSD on a rotating disk → its osd_max_backfills, where that is above 1, of a few of our moves
     stacked_backfills: Mapping[int, int] = {}
     client_latency: Optional[ClientLatency] = None   # None: nothing of ours moves
-    #: DOWN … → id → when it was seen first, seconds since the epoch
-    troubles: Mapping[str, Mapping[int, float]] = {}
 
     @property
     def usage(self) -> Usage:
@@ -231,7 +230,7 @@ class ClusterView(NamedTuple):
 
     def planned(self, changes: Iterable[PgChange]) -> Placement:
         """When everything in flight has arrived and the changes have been made."""
-        return placement(self.snapshot, changes, self.used_soon, self.counts.soon)
+        return Placement(self.snapshot, {}, self.used_soon, self.counts.soon).after(changes)
 
     @property
     def misplaced_ratio(self) -> float:

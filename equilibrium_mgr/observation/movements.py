@@ -72,8 +72,8 @@ class MovingTotals(NamedTuple):
 
 
 def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, PendingMove],
-              sent: Container[str] = (), before: Sequence[Movement] = (),
-              earlier: Optional[Snapshot] = None) -> Tuple[Movement, ...]:
+              sent: Container[str], before: Sequence[Movement],
+              earlier: Optional[Snapshot]) -> Tuple[Movement, ...]:
     """Every shard in flight, whoever moves it, in the order of PGs.
 
     `moving`: the PGs of the snapshot that move. `pending`: what was sent and has not been seen to

@@ -150,7 +150,7 @@ def bound_gaps(view: ClusterView, bounds: Optional[UtilizationBounds],
 def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
                device_classes: Optional[FrozenSet[str]], idle: Verdict,
                searched_at: Optional[float],
-               counted: Callable[[str], Optional[Refusals]], limited: bool = False) -> Verdict:
+               counted: Callable[[str], Optional[Refusals]], limited: bool) -> Verdict:
     """The state in which nothing is sent for `idle`. `searched_at`: when the plan was made that has
     shown it, in seconds since the epoch. `counted`: what refuses moves, for the code of a state
     that is stuck. `limited`: `bounds` are those of moves of some pools alone."""

@@ -106,9 +106,9 @@ class OsdScope(NamedTuple):
     """OSD ids that may give and get shards; None: all of them. `unknown`: names of no OSD and no
     bucket, by the field that has them."""
 
-    sources: Optional[FrozenSet[int]] = None
-    targets: Optional[FrozenSet[int]] = None
-    unknown: Tuple[Tuple[str, str], ...] = ()
+    sources: Optional[FrozenSet[int]]
+    targets: Optional[FrozenSet[int]]
+    unknown: Tuple[Tuple[str, str], ...]
 
 
 class OsdFilter(NamedTuple):
@@ -119,7 +119,7 @@ class OsdFilter(NamedTuple):
     targets: Names = None
     spared: Names = None
 
-    def words(self, pools: Sequence[str] = (), classes: Names = None) -> str:
+    def words(self, pools: Sequence[str], classes: Names = None) -> str:
         """The moves that are left, as in 'moves off osd.6 to rack2'; empty where all are. `pools`:
         names of those that alone are moved; none: all. `classes`: the same of device classes."""
         parts = [f"{word} {named([name[:40] for name in sorted(names)], _MOST_NAMES)}"

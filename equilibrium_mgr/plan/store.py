@@ -6,15 +6,13 @@ are left over from an interrupted write and are removed.
 """
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 import threading
 import zlib
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from ..runtime.kv_store import MAX_PART_BYTES, KeyValueStore
+from ..runtime.kv_store import MAX_PART_BYTES, KeyValueStore, packed, unpacked
 from .model import BadPlan, Plan, plan_from_dict, typed
 
 
@@ -77,9 +75,8 @@ class PlanStore:
 
     def put(self, name: str, plan: Plan, created_at: float) -> PlanHead:
         """Keeps a plan under a name, in place of an older one; waits for a monitor."""
-        packed = base64.b64encode(zlib.compress(
-            json.dumps(plan.to_dict(), separators=(",", ":")).encode())).decode()
-        parts = [packed[i:i + MAX_PART_BYTES] for i in range(0, len(packed), MAX_PART_BYTES)]
+        text = packed(plan.to_dict())
+        parts = [text[i:i + MAX_PART_BYTES] for i in range(0, len(text), MAX_PART_BYTES)]
         with self._lock:
             self._being_written.add(name)  # tidy must not take parts whose head is still to come
         try:
@@ -116,8 +113,8 @@ class PlanStore:
         if len(parts) < head.parts:
             raise BadPlan(f"plan '{name}' is incomplete in the key-value store")
         try:
-            plan = plan_from_dict(json.loads(_unpacked(base64.b64decode("".join(parts).encode()))))
-        except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
+            plan = plan_from_dict(json.loads(unpacked("".join(parts), _MOST_UNPACKED_BYTES)))
+        except (zlib.error, ValueError, RecursionError) as error:
             raise BadPlan(f"plan '{name}' is damaged in the key-value store ({error})") from error
         with self._lock:
             self._unpacked = (head, plan)
@@ -215,12 +212,3 @@ def _parse_head(value: str) -> Optional[PlanHead]:
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
     return head if sound else None
-
-
-def _unpacked(packed: bytes) -> bytes:
-    """Unpacks at most the size of the largest plan; raises zlib.error for more."""
-    unpacker = zlib.decompressobj()
-    plain = unpacker.decompress(packed, _MOST_UNPACKED_BYTES)
-    if not unpacker.eof:
-        raise zlib.error("it is cut off or far too large")
-    return plain

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from math import inf, sqrt
 from operator import truediv
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..runtime.time_slice import give_way, grouped, piecewise
-from ..snapshot.model import Osd, Pg, Pool, Snapshot, pg_number, pool_of
+from ..snapshot.model import Osd, Pool, Snapshot, pg_number
 from ..snapshot.operator_weights import BY_CRUSH_WEIGHT
-from .model import ClassUsage, PgChange, PoolSpace, Room, Usage
+from .model import ClassUsage, PoolSpace, Room, Usage
 
 #: Pool id → OSD id → shards, each counted by its `shard_weight`.
 ShardCounts = Mapping[int, Mapping[int, float]]
@@ -27,7 +27,7 @@ _CHANCE, _MOST_SHARE = 2.5, 0.99
 _NO_SHARD = 1e-9
 
 #: Counted before it gives way again: a few milliseconds.
-_PGS_A_PIECE, _OSDS_A_PIECE = 1000, 1000
+_PGS_A_PIECE, _OSDS_A_PIECE = 200, 1000
 
 
 class _FreeBytes(Dict[int, float]):
@@ -51,13 +51,12 @@ def shard_weight(pool: Pool, pgid: str) -> float:
     return parts * pool.pg_num / whole
 
 
-def shard_counts(snapshot: Snapshot, osd_sets: Iterable[Tuple[Pg, Sequence[int]]]
-                 ) -> Dict[int, Dict[int, float]]:
-    """Counts the shards of (PG, OSDs that hold its shards) of every PG."""
+def shard_counts(snapshot: Snapshot) -> Dict[int, Dict[int, float]]:
+    """Counts the shards of every PG by its up set."""
     counts: Dict[int, Dict[int, float]] = {pool_id: {} for pool_id in snapshot.pools}
     is_even = {pool.id: not pool.pg_num & (pool.pg_num - 1) for pool in snapshot.pools.values()}
-    for pg, osds in osd_sets:
-        shards, pool = counts[pg.pool], snapshot.pools[pg.pool]
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        osds, shards, pool = pg.up, counts[pg.pool], snapshot.pools[pg.pool]
         weight = 1 if is_even[pg.pool] else shard_weight(pool, pg.pgid)
         for osd in osds:
             growth = _growth_on(pool, weight, osd, osds)
@@ -90,21 +89,6 @@ def counted_usage(snapshot: Snapshot, used_bytes: Mapping[int, int], counts: Sha
     return Usage(dict(classes) if classes is not None
                  else class_usage(snapshot, used_bytes),
                  pools, room)
-
-
-def usage_before_and_after(snapshot: Snapshot, used_bytes: Mapping[int, int],
-                           changes: Iterable[PgChange]) -> Tuple[Usage, Usage]:
-    """The usage of the cluster once everything in flight has arrived, and that after some changes,
-    which lead to `used_bytes` per OSD id. Every PG is counted once, the changes on top of that."""
-    counts: Dict[int, Dict[int, float]] = shard_counts(snapshot, (
-        (pg, pg.up)
-        for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)))
-    before = counted_usage(snapshot, {osd.id: osd.target_bytes for osd in snapshot.osds.values()},
-                           counts)
-    for change in piecewise(changes, _PGS_A_PIECE):
-        pool = snapshot.pools[pool_of(change.pgid)]
-        recount(counts[pool.id], pool, change.pgid, change.up_before, change.up_after)
-    return before, counted_usage(snapshot, used_bytes, counts)
 
 
 def recount(shards: Dict[int, float], pool: Pool, pgid: str, before: Sequence[int],

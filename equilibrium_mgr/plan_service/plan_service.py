@@ -56,7 +56,6 @@ class FailureAnswer(NamedTuple):
 
     epoch: int              # of the osdmap
     made_at: float          # seconds since the epoch
-    applied_changes: int    # of the plan; the others' PGs are elsewhere by now
     backfillfull_ratio: float
     osds: Mapping[int, Osd]             # by id
     degraded_pgs: int                   # or inactive, of the cluster as it is
@@ -204,15 +203,14 @@ class PlanService:
             self.computed_failures = computed
             return True
         with giving_way(self._limited(_MOST_SECONDS, count)):
-            placed = placement(snapshot, changes)
+            placed = placement(snapshot).after(changes)
             if failure is None:
                 worst = worst_failures(placed, self._gateway.up_sets_without)
             else:
                 recovery = recovery_from(placed, failure, pgs_by_osd(placed),
                                          self._gateway.up_sets_without)
             return FailureAnswer(
-                snapshot.epoch, self._clock(), len(placed.changes), snapshot.backfillfull_ratio,
-                snapshot.osds, sum(states.inactive + states.degraded
+                snapshot.epoch, self._clock(), snapshot.backfillfull_ratio, snapshot.osds, sum(states.inactive + states.degraded
                                    for states in snapshot.pool_states.values()),
                 usage_of(placed), recovery, worst)
 

@@ -243,13 +243,12 @@ _GROUPS_SHOWN = 4
 
 
 def report_status(status: BalancerStatus, plan_service: PlanService, settings: Settings, now: float,
-                  view: Optional[ClusterView] = None, next_round_at: Optional[float] = None,
-                  options: Mapping[str, Any] = {}, look_started: bool = False) -> CommandAnswer:
+                  view: Optional[ClusterView] = None, options: Mapping[str, Any] = {},
+                  look_started: bool = False) -> CommandAnswer:
     """The figures of the last round; reads nothing from the cluster.
 
-    `now`, `next_round_at` (None before the first round): seconds since the epoch. `view`: that of
-    the status, or one with present figures. `options`: as options_json returns them.
-    `look_started`: a newer view is on its way.
+    `now`: seconds since the epoch. `view`: that of the status, or one with present figures.
+    `options`: as options_json returns them. `look_started`: a newer view is on its way.
     """
     view = view if view is not None else status.view
     seen = _UNSEEN if view is None else _json_of_view(view, status, settings, now)
@@ -270,13 +269,11 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "episode": status.episode,
         "rejected": [{"reason": reason, "pgids": pgids,
                       "until_at": max(alone[pgid].until for pgid in pgids),
-                      "is_refused": alone[pgids[0]].is_refused,
                       "is_withheld": bool(alone[pgids[0]].withheld_by)}
                      for reason, pgids in sorted(
                          rejected.items(), key=lambda group: (-len(group[1]), group[0]))],
         "mispredicted": [{
-            "pool_id": pool, "pool": names.get(pool, str(pool)), "osd": found.osd,
-            "predicted_bytes": found.predicted_bytes, "measured_bytes": found.measured_bytes,
+            "pool_id": pool, "osd": found.osd, "measured_bytes": found.measured_bytes,
             "found_at": found.found_at, "until_at": found.until,
             "reason": sentence(found, names.get(pool, str(pool)))}
             for pool, found in sorted(status.mispredicted.items())],
@@ -285,16 +282,11 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                    "is_open": open_now,
                    "opens_at": None if open_now else next_opening(settings, now)}
         if is_limited(settings) else None,   # where the options set one
-        "next_run_seconds": (None if next_round_at is None
-                             else max(0.0, next_round_at - now)),
         "drains": drains_json(status.drains),
         "look_started": look_started, "options": [], "left_out": [], **options,
         "limits": {"urgent_misplaced_ratio": settings.urgent_misplaced_ratio,
                    **seen["limits"],
-                   "max_backfills_per_osd": settings.max_backfills_per_osd,
-                   "max_transit_ratio": settings.max_transit_ratio,
-                   "max_moves_per_round": settings.max_moves_per_round,
-                   "fill_limit": settings.fill_limit, "max_upmap_items": settings.max_upmap_items},
+                   "max_backfills_per_osd": settings.max_backfills_per_osd},
         "builtin_balancer_active": (status if view is None else view).builtin_active,
         "execution": status.progress.summary if status.progress else None,
         "progress": _progress(status, now),
@@ -308,7 +300,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
 _UNSEEN: Data = {
     "classes": [], "osdmap_epoch": None, "snapshot_age_seconds": None, "look_outdated": False,
     "statistics_age_seconds": None, "stale_osds": [], "misplaced_ratio": None, "too_full": [],
-    "skipped": {}, "moving": dict.fromkeys(MovingTotals._fields), "client_latency": None,
+    "moving": dict.fromkeys(MovingTotals._fields), "client_latency": None,
     "stacked_backfills": {}, "will_not_fit": [], "slow_osds": [], "unused_hosts": [],
     "limits": {"max_misplaced_ratio": None, "urgent_osds": [], "changing_pg_num_pools": [],
                "nearfull_ratio": None}}
@@ -340,7 +332,6 @@ def _json_of_view(view: ClusterView, status: BalancerStatus, settings: Settings,
         "stale_osds": sorted(view.stale_osds),
         "misplaced_ratio": view.misplaced_ratio,
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full],
-        "skipped": dict(snapshot.skipped),
         "moving": view.moving._asdict(),
         "client_latency": latency,
         "stacked_backfills": dict(view.stacked_backfills),
@@ -377,12 +368,10 @@ def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
     progress = status.progress
     if progress is None:
         return None
-    seconds = progress.eta_seconds(now)
     return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
-            "bytes_per_second": None if seconds is None else progress.bytes_per_second,
-            "eta_seconds": seconds,
-            "eta_osd": None if seconds is None else progress.eta_osd,
-            "eta_unknown_reason": progress.still_reason if seconds is None else None}
+            "bytes_per_second": progress.bytes_per_second,
+            "eta_seconds": progress.eta_seconds(now), "eta_osd": progress.eta_osd,
+            "eta_unknown_reason": progress.still_reason or None}
 
 
 def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> Dict[str, Any]:

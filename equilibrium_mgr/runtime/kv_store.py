@@ -10,8 +10,10 @@ and only where it differs from the stored one. A value above the store's limit i
 """
 from __future__ import annotations
 
+import base64
 import json
 import logging
+import zlib
 from typing import Any, Dict, List, Mapping, Optional, Protocol, Union
 
 
@@ -50,6 +52,22 @@ def _number(text: str) -> Union[int, float, None]:
     if not -_LARGEST < value < _LARGEST:
         return None
     return value if "." in text or "e" in text.lower() else int(text)
+
+
+def packed(value: Any) -> str:
+    """A JSON-ready value as a short text."""
+    text = json.dumps(value, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+def unpacked(text: str, most_bytes: int) -> str:
+    """The JSON of `packed`, of so many bytes at most. Raises ValueError or zlib.error for what is
+    none."""
+    unpacker = zlib.decompressobj()
+    plain = unpacker.decompress(base64.b64decode(text.encode()), most_bytes)
+    if not unpacker.eof:
+        raise zlib.error("it is cut off or far too large")
+    return plain.decode()
 
 
 class BufferedKvStore:

@@ -7,8 +7,6 @@ in packed parts, of which each batch rewrites the newest alone. Of too many the 
 """
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import math
 import re
@@ -18,7 +16,7 @@ from typing import (
     Tuple)
 
 from ..plan.model import BALANCE, CANCEL, KINDS
-from ..runtime.kv_store import CHANGES, BufferedKvStore
+from ..runtime.kv_store import CHANGES, BufferedKvStore, packed, unpacked
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import UpmapItems
 
@@ -71,8 +69,8 @@ class ChangeLog:
     def rows(self, since: float = -math.inf) -> List[ChangeRow]:
         """All rows, the oldest first; without parts of which none is as new as `since`."""
         found: List[List[ChangeRow]] = []
-        for packed in self._newest_parts():
-            rows = _unpacked(packed)
+        for part in self._newest_parts():
+            rows = _unpacked(part)
             if rows and max(row.at for row in rows) < since:
                 break
             found.append(rows)
@@ -83,10 +81,10 @@ class ChangeLog:
 
         A part is unpacked when its turn comes. `named` may shrink meanwhile; empty, it ends this.
         """
-        for packed in self._newest_parts():
+        for part in self._newest_parts():
             if not named:
                 return
-            yield from reversed(_unpacked(packed, named))
+            yield from reversed(_unpacked(part, named))
 
     def _newest_parts(self) -> Iterator[str]:
         return piecewise(reversed(list(self._parts.values())), 1)
@@ -100,7 +98,7 @@ class ChangeLog:
     def first_known(self) -> Optional[ChangeRow]:
         """The oldest row, where older ones have been dropped: those of its episode too, perhaps."""
         parts = self._parts
-        return next((row for packed in parts.values() for row in _unpacked(packed)),
+        return next((row for part in parts.values() for row in _unpacked(part)),
                     None) if min(parts, default=1) > 1 else None
 
     def append(self, rows: Sequence[ChangeRow], now: float) -> None:
@@ -134,8 +132,7 @@ class ChangeLog:
         numbers = sorted(int(name) for name in names if name.isdigit() and len(name) < 10)
         stored = {number: (self._store.read(_key(number)) or {}).get("packed")
                   for number in numbers}
-        self._parts = {number: packed for number, packed in stored.items()
-                       if isinstance(packed, str)}
+        self._parts = {number: part for number, part in stored.items() if isinstance(part, str)}
 
     def _add(self, rows: Sequence[ChangeRow]) -> None:
         number = max(self._parts, default=1)
@@ -145,9 +142,9 @@ class ChangeLog:
 
     def _put(self, number: int, rows: Sequence[ChangeRow]) -> None:
         """Replaces a part, adds the newest, or removes one of no rows."""
-        parts = {one: packed for one, packed in self._parts.items() if one != number}
+        parts = {one: part for one, part in self._parts.items() if one != number}
         if rows:
-            parts[number] = _packed(rows)
+            parts[number] = packed(rows)
         self._parts = dict(sorted(parts.items()))
         self._store.put(_key(number), {"packed": parts[number]} if rows else None)
 
@@ -162,17 +159,10 @@ def _key(number: int) -> str:
     return f"{CHANGES}/{number}"
 
 
-def _packed(rows: Sequence[ChangeRow]) -> str:
-    """A text for the key-value store."""
-    return base64.b64encode(zlib.compress(
-        json.dumps(rows, separators=(",", ":")).encode())).decode()
-
-
-def _unpacked(packed: str, named: Optional[AbstractSet[str]] = None) -> List[ChangeRow]:
-    """The reverse of `_packed`; empty if it names none of `named`, or cannot be understood."""
+def _unpacked(part: str, named: Optional[AbstractSet[str]] = None) -> List[ChangeRow]:
+    """The rows of a part; empty if it names none of `named`, or cannot be understood."""
     try:
-        text = zlib.decompressobj().decompress(base64.b64decode(packed.encode()),
-                                               _MOST_UNPACKED_BYTES).decode()
+        text = unpacked(part, _MOST_UNPACKED_BYTES)
         if named is not None and named.isdisjoint(_TEXTS.findall(text)):
             return []
         return [ChangeRow(float(at), str(plan), kind if kind in KINDS else BALANCE,
@@ -180,8 +170,8 @@ def _unpacked(packed: str, named: Optional[AbstractSet[str]] = None) -> List[Cha
                           _items(before), _items(after), int(shards))
                 for at, plan, kind, begun_at, epoch, pgid, raw, before, after, shards
                 in json.loads(text)]
-    except (binascii.Error, zlib.error, ValueError, KeyError, TypeError, IndexError,
-            OverflowError, RecursionError):
+    except (zlib.error, ValueError, KeyError, TypeError, IndexError, OverflowError,
+            RecursionError):
         return []
 
 

@@ -149,6 +149,21 @@ class Placement(NamedTuple):
     used: Mapping[int, int]           # OSD id → used bytes
     shards: ShardCounts               # pool id → OSD id → shards
 
+    def after(self, changes: Iterable[PgChange]) -> Placement:
+        """The placement after the changes; those of PGs that are elsewhere by now are left out, as
+        they would not be sent either."""
+        snapshot, used, applied = self.snapshot, dict(self.used), {}
+        shards = {pool: dict(counts) for pool, counts in self.shards.items()}
+        for change in piecewise(changes, _PLACED_PGS_A_PIECE):
+            pg = snapshot.pgs.get(change.pgid)
+            if pg is not None and is_same_placement(pg.up, change.up_before,
+                                                    snapshot.pools[pg.pool].erasure):
+                applied[change.pgid] = change
+                pool = snapshot.pools[pg.pool]
+                move_shards(used, pg, pg.up, change.up_after, pool)
+                recount(shards[pg.pool], pool, pg.pgid, pg.up, change.up_after)
+        return Placement(snapshot, applied, used, shards)
+
     def usage(self) -> Usage:
         """The figures: of what is to be, so that OSDs that are being drained do not count."""
         return counted_usage(self.snapshot, self.used, self.shards)
@@ -164,26 +179,10 @@ class Placement(NamedTuple):
         return self.snapshot.upmap_items.get(pgid, ()) if change is None else change.items
 
 
-def placement(snapshot: Snapshot, changes: Iterable[PgChange] = (),
-              used_before: Optional[Mapping[int, int]] = None,
-              shards_before: Optional[ShardCounts] = None) -> Placement:
-    """The placement after the changes; those of PGs that are elsewhere by now are left out, as they
-    would not be sent either. `used_before` (OSD id → used bytes) and `shards_before`: once
-    everything in flight has arrived, where that is known already."""
-    used = dict(used_before) if used_before is not None else {
-        osd.id: osd.target_bytes for osd in snapshot.osds.values()}
-    shards = {pool: dict(counts) for pool, counts in (
-        shards_before if shards_before is not None else shard_counts(snapshot, (
-            (pg, pg.up) for pg in piecewise(snapshot.pgs.values(), _PLACED_PGS_A_PIECE)))).items()}
-    applied: Dict[str, PgChange] = {}
-    for change in piecewise(changes, _PLACED_PGS_A_PIECE):
-        pg = snapshot.pgs.get(change.pgid)
-        if pg is not None and is_same_placement(pg.up, change.up_before,
-                                                snapshot.pools[pg.pool].erasure):
-            applied[change.pgid] = change
-            move_shards(used, pg, pg.up, change.up_after, snapshot.pools[pg.pool])
-            recount(shards[pg.pool], snapshot.pools[pg.pool], pg.pgid, pg.up, change.up_after)
-    return Placement(snapshot, applied, used, shards)
+def placement(snapshot: Snapshot) -> Placement:
+    """The placement once everything in flight has arrived."""
+    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
+    return Placement(snapshot, {}, used, shard_counts(snapshot))
 
 
 def move_shards(used: Dict[int, int], pg: Pg, before: Sequence[int], after: Sequence[int],

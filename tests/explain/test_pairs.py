@@ -15,9 +15,9 @@ from equilibrium_mgr.report.explain.pair import OF_BATCH, SENDER
 _OPTION = "config set mgr mgr/equilibrium/"
 
 
-def refusing(data: Dict[str, Any]) -> Dict[str, Any]:
-    """Name of a check that refuses → its row."""
-    return {row["check"]: row for row in data["checks"] if not row["allows"]}
+def first_refusing(data: Dict[str, Any]) -> Dict[str, Any]:
+    """The row of the first check that refuses."""
+    return [row for row in data["checks"] if not row["allows"]][0]
 
 
 @pytest.mark.parametrize("lines, osd, check, text, action", [
@@ -39,8 +39,8 @@ def test_the_first_check_that_refuses(session: Session, lines: Any, osd: int,   
                                       check: str, text: str, action: str) -> None:
     run(session, *lines, "sim run 1m", "equilibrium explain", "sim run 2s")   # a look
     data = ask(session, f"explain 2.1f {osd}")
-    first, row = next(iter(refusing(data).items()))
-    assert first == check and text in row["text"] and data["action"].startswith(action), data
+    row = first_refusing(data)
+    assert row["check"] == check and text in row["text"] and data["action"].startswith(action), data
     assert data["reason_code"] == row["code"] and data["is_there"] == (osd == 9)
     assert data["may_go"] == (check == "state")
 

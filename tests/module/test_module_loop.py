@@ -58,7 +58,7 @@ def test_exception_becomes_a_health_check(host: Host, mocker: Any, error: Except
     log = mocker.patch.object(module, "_logger")
     failing(module, mocker, error)
     delay = module.step()
-    assert delay > 0 and module.next_round_at == module.now + delay
+    assert delay > 0
     assert log.exception.called
     assert host.health[-1] == {}, "once is no reason for a warning"
     module.step()

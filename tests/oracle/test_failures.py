@@ -104,7 +104,7 @@ def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
     failure: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
     gateway = session.module.gateway
     snapshot = gateway.snapshot()
-    placed = failure.placement(snapshot, changes)
+    placed = failure.placement(snapshot).after(changes)
     by_osd = failure.pgs_by_osd(placed)
     mapped = gateway.up_sets_without(frozenset(osds), {
         pgid for osd in (ITEM_NONE, *osds) for pgid in by_osd.get(osd, ())})

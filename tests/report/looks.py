@@ -23,4 +23,4 @@ def look_at(snapshot: Snapshot) -> Look:
 def evaluated(plan: Plan, look: Look, **fields: Any) -> CommandAnswer:
     """`eval` of a plan p of the newest osdmap, unless the fields say otherwise."""
     return evaluate_plan("p", plan, look, **{
-        "epoch": plan.epoch, "created_at": 0.0, "age_seconds": 60.0, **fields})
+        "epoch": plan.epoch, "age_seconds": 60.0, **fields})

@@ -99,8 +99,8 @@ def test_a_pg_that_lacks_an_osd_already_counts_where_it_is_touched() -> None:
 
 def test_a_plan_counts_as_carried_out() -> None:
     snapshot = two_copies().snapshot()
-    placed = placement(snapshot, [change_of("1.0", [0, 1], [3, 1]),
-                                  change_of("1.1", [9, 2], [3, 2])])   # elsewhere by now
+    placed = placement(snapshot).after([
+        change_of("1.0", [0, 1], [3, 1]), change_of("1.1", [9, 2], [3, 2])])   # elsewhere by now
     assert sorted(placed.changes) == ["1.0"]
     assert placed.used == {0: 20 * GIB, 1: 11 * GIB, 2: 21 * GIB, 3: 10 * GIB}
     assert pgs_by_osd(placed)[3] == ["1.0"]

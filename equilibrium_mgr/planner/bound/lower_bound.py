@@ -61,8 +61,8 @@ class UtilizationBounds(NamedTuple):
     sets: Tuple[OsdSet, ...]
     utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
     highest: Dict[str, float]        # OSD set → its bound; of OSDs that are up and in
-    at_bound: Mapping[str, FrozenSet[int]] = {}   # OSD set → its OSDs at that bound
-    members: Mapping[str, Sequence[int]] = {}       # OSD set → its OSDs that are up and in
+    at_bound: Mapping[str, FrozenSet[int]]        # OSD set → its OSDs at that bound
+    members: Mapping[str, Sequence[int]]          # OSD set → its OSDs that are up and in
     # by cluster_bounds alone
     epoch: int = 0                                  # of the osdmap
     pool_space: Mapping[int, PoolSpaceBound] = {}   # pool id → its bound

@@ -27,7 +27,7 @@ class ShardGroup:
     """The shards that one pool places under one take: where they are and where they may go."""
 
     def __init__(self, index: int, pool: Pool, layout: BlockLayout, osd_count: int,
-                 size_ratio: float = 1.0) -> None:
+                 size_ratio: float) -> None:
         self.index = index
         self.pool = pool
         self.size_ratio = size_ratio          # bytes of its shards ÷ the mean of their PGs

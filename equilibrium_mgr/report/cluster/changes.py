@@ -40,13 +40,6 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
             **{f"{prefix or 'best_'}room_bytes": one.room_bytes for prefix, one in stages}}
     data: Row = {
         "osdmap_epoch": epoch, "snapshot_age_seconds": age_seconds,
-        "added": [one._asdict() for one in changes.added], "added_bytes": sum(
-            one.osds * one.size_bytes for one in changes.added),
-        "removed_osds": sorted(changes.removed),
-        "resized": [{"osd": osd, "size_bytes": size} for osd, size in changes.sizes],
-        "pg_num": [{"id": pool, "name": snapshot.pools[pool].name, "pg_num": number}
-                   for pool, number in changes.pg_nums],
-        "passing_pools": figures.passing_pools,
         "usable_ratio": ratio,
         "better_place": None if figures.better is None else {
             "where": figures.better[0], "usable_ratio": figures.better[1]},
@@ -71,9 +64,10 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
         + f": what is possible once all is balanced; osdmap e{epoch},"
           f" {format_duration(age_seconds)} old", 0)
     if ratio is not None:
-        more = (ratio - 1.0) * data["added_bytes"]
+        added = sum(one.osds * one.size_bytes for one in changes.added)
+        more = (ratio - 1.0) * added
         lines += wrap("usable:", f"{100.0 * min(ratio, 1.0):.0f}% of the"
-                      f" {format_bytes(data['added_bytes'])} that are added" + (
+                      f" {format_bytes(added)} that are added" + (
                           f", and {format_bytes(more)} that are there and unusable now"
                           if ratio > 1.0 + WASTE else
                           f"; {format_bytes(-more)} are of no use there"

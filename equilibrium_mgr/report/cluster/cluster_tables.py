@@ -27,7 +27,7 @@ from ..answer import (
 _HELD_SHOWN = 10
 
 
-def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) -> List[Row]:
+def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]]) -> List[Row]:
     """One row for each OSD, by id.
 
     Utilizations are ratios. `size_bytes`, `used_bytes`, `utilization` and `pgs` are of now; None
@@ -66,7 +66,7 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]] = None) 
             "best_utilization": best.get(number), "pgs": view.counts.acting.get(number, 0),
             "moving_in": moving_in[number], "waiting_in": waiting_in[number],
             "moving_out": moving_out[number], "waiting_out": waiting_out[number],
-            "up": osd.up, "in": osd.is_in, "reweight": osd.reweight, "status": status})
+            "status": status})
     return rows
 
 
@@ -103,7 +103,6 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
         for prefix, usages in later:
             usage = usages.get(name)
             row.update({f"{prefix}max_utilization": usage and usage.max,
-                        f"{prefix}fullest_osd": usage and usage.fullest_osd,
                         f"{prefix}min_utilization": usage and usage.min,
                         f"{prefix}stddev": usage and usage.stddev})
         rows.append(row)
@@ -154,8 +153,7 @@ def pool_table(rows: Sequence[Dict[str, Any]]) -> Table:
         format_known(row["max_avail"])] for row in rows])
 
 
-def room_lines(now: Optional[Room], planned: Optional[Room],
-               when: str = "with the plan") -> List[str]:
+def room_lines(now: Optional[Room], planned: Optional[Room], when: str) -> List[str]:
     """The headline: what fits if all pools grow in proportion to their data."""
     texts = ["unknown" if room is None else format_bytes(room.bytes) + (
         f" ({format_osd(room.limiting_osd)})" if room.limiting_osd is not None else "")

@@ -107,13 +107,11 @@ def evaluate_pool(name: str, look: Look) -> CommandAnswer:
 
 
 def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
-                  created_at: Optional[float] = None, age_seconds: Optional[float] = None,
-                  is_executing: bool = False,
+                  age_seconds: Optional[float] = None, is_executing: bool = False,
                   outdated_reason: Optional[str] = None) -> CommandAnswer:
     """The placement now and with the plan, its bytes and moves.
 
-    `epoch`: of the newest osdmap. `created_at`: seconds since the epoch.
-    `outdated_reason`: as `ls` has it.
+    `epoch`: of the newest osdmap. `age_seconds`: of the plan. `outdated_reason`: as `ls` has it.
     """
     view, usage_now, is_search = look.view, look.view.usage_now(), plan.kind == BALANCE
     planned = view.planned(plan.changes)
@@ -162,8 +160,8 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     bounds = view.utilization_bounds
     return CommandAnswer({
         "plan": name, "kind": plan.kind, "aim": plan.aim, "osdmap_epoch": plan.epoch,
-        "created_at": created_at, "age_seconds": age_seconds,
-        "is_outdated": is_outdated, "moves": len(plan.moves), "bytes": plan.bytes,
+        "age_seconds": age_seconds, "is_outdated": is_outdated,
+        "moves": len(plan.moves), "bytes": plan.bytes,
         "changes": len(plan.changes), "applicable_changes": len(planned.changes),
         "stop_reason": plan.stop_reason,
         "expected_seconds": expected, "expected_from": basis,

@@ -29,7 +29,7 @@ def report_failure(answer: FailureAnswer, plan: Optional[str], age_seconds: floa
         key=Recovery.severity, default=None)   # the worst of all types
     lines = _head(found, answer, plan, age_seconds, down, pools)
     data = {"plan": plan, "osdmap_epoch": answer.epoch, "age_seconds": age_seconds,
-            "applied_changes": answer.applied_changes, "down_osds": down,
+            "down_osds": down,
             "degraded_pgs": answer.degraded_pgs, "backfillfull_ratio": answer.backfillfull_ratio}
     if answer.worst is not None:
         more, tables = _worst(answer, answer.worst, found)

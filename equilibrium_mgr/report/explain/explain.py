@@ -35,8 +35,8 @@ from ..answer import CommandAnswer, Row
 from ..cluster.cluster_tables import best_free_bytes, held_sentences
 from ..operations import drain_sentence, is_blocked, stuck_action
 from .advice import (
-    WORTH_DOING, ExplainContext, find_outage, help_for, numbers_of, osd_outage, pool_counts,
-    state_action, unused_hosts, weights_advice, with_room)
+    WORTH_DOING, ExplainContext, find_outage, help_for, numbers_of, osd_outage, state_action,
+    weights_advice, with_room)
 
 
 #: JSON-ready facts, and the same as sentences.
@@ -59,12 +59,10 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     data = {
         "osd": number, "device_class": osd.device_class, "host": osd.host,
         "size_bytes": osd.device_size, "used_bytes": used,
-        "inbound_bytes": into, "outbound_bytes": out, "uncompacted_bytes": uncompacted,
-        "undeleted_bytes": undeleted, "size_factor": osd.size_factor,
+        "inbound_bytes": into, "outbound_bytes": out,
         "utilization": osd.utilization, "target_utilization": osd.target_utilization,
         "reachable": reachable, "set": set_json(osd_set, view.snapshot) if osd_set else None,
         "bound": osd_set.bound if osd_set else None, "cannot_take": osd.unusable_reason(),
-        "share": osd.share,
         "too_full": [entry.to_json(view.snapshot.full_ratio) for entry in too_full]}
     sentences = [f"{format_bytes(used)} of {format_bytes(osd.device_size)} are in use"
                  + (f"; {format_bytes(into)} come and {format_bytes(out)} leave"
@@ -105,7 +103,7 @@ def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
 
 
 def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
-                 pool_ids: Optional[FrozenSet[int]], stopped: Optional[str] = None) -> Facts:
+                 pool_ids: Optional[FrozenSet[int]], stopped: Optional[str]) -> Facts:
     """Where its shards may be, and what forbids moving them.
 
     `now`: its free space of now. `pool_ids`: the pools that balancing is limited to, None for all.
@@ -130,7 +128,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         "free_bytes": now.free_bytes,
         "limiting_osd": limiting, "soon_free_bytes": soon.free_bytes,
         "best_free_bytes": best_free_bytes(bound), "rule_id": pool.rule_id,
-        "failure_domains": domains, "immovable": pool.immovable, "immovable_pgs": immovable,
+        "immovable": pool.immovable, "immovable_pgs": immovable,
         "waits_for": waits_for, "excluded": excluded, "stopped": stopped}
     osd_set = None if limiting is None else set_of(limiting, view)
     sentences = [describe_bound(osd_set, snapshot)] if osd_set is not None else []
@@ -162,17 +160,13 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     waits_for = blocked_pool_reasons(snapshot).get(pool.id)
     too_full = [entry for entry in view.too_full if pg.pgid in entry.pgids]
     refused = rejected[pg.pgid].reason if pg.pgid in rejected else None
-    osds = [snapshot.osds.get(osd) for osd in pg.up]
     data = {
         "pgid": pg.pgid, "pool": pool.name, "state": pg.state, "shard_bytes": pg.shard_bytes,
         "up": _numbers(pg.up), "acting": _numbers(pg.acting),
         "raw": _numbers(pg.raw) if raw_known else None,
         "upmap_items": [list(pair) for pair in items], "upmap_primary": primary,
         "immovable": pg.immovable, "rejected": refused, "waits_for": waits_for,
-        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full],
-        "shards": [{"osd": number, "utilization": osd.utilization if osd else None,
-                    "target_utilization": osd.target_utilization if osd else None}
-                   for number, osd in zip(_numbers(pg.up), osds)]}
+        "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
     shown = ", ".join(f"osd.{source} to osd.{target}" for source, target in items)
     alone = f"; CRUSH alone would have it on {osds_text(pg.raw)}" if raw_known else ""
     sentences = [f"its data is on {osds_text(pg.holders)} and on its way"] if pg.is_moving else []
@@ -345,7 +339,6 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
         sentences += [describe_bound(osd_set, snapshot),
                       f"osd.{-soon_first}, the fullest there{moves}, is at"
                       f" {format_percent(soon_most)}%, {distance}"]
-    unused = unused_hosts(snapshot)
     unusable = Counter(reason for reason in (
         osd.unusable_reason() for osd in snapshot.osds.values()) if reason)
     troubled = sorted(set(blocked_pool_reasons(snapshot).values()))
@@ -363,10 +356,7 @@ def _cluster_facts(context: ExplainContext, stopped: Dict[int, str]) -> Facts:
                   for reason, count in sorted(unusable.items())]
     return {"state": context.status.state, "reason": context.status.reason, "sets": sets,
             "skipped_pgs": dict(snapshot.skipped), "unusable_osds": dict(unusable),
-            "broken_pgs": broken,
-            "mispredicted": [stopped[pool] for pool in sorted(stopped)],
-            "troubled": troubled, "rejected_upmaps": len(context.rejected),
-            "in_flight_moves": len(view.movements), "outage": None, "unused_hosts": unused,
+            "broken_pgs": broken, "outage": None,
             "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full]}, sentences
 
 
@@ -386,15 +376,13 @@ class Explanation(NamedTuple):
 
 def waiting_rows(groups: Sequence[WaitingGroup]) -> List[Row]:
     """The rows of shards that wait, as `status` groups them; JSON-ready."""
-    return [{"code": group.code, "count": group.shards, "text": group.waits_for,
-             "option": group.option, "limit": group.limit, "osd": group.osd, "useful": None,
-             "pools": []} for group in groups]
+    return [{"code": group.code, "count": group.shards, "text": group.waits_for}
+            for group in groups]
 
 
 def _counts(what: str, census: Census, where: str, context: ExplainContext) -> Explanation:
     """What the counts of a census add up to, as in '36 shards on osd.13 x 13 targets:', with one
-    row for each code, JSON-ready: so many pairs of a shard and a target. `useful`: pairs whose move
-    would make the cluster more even."""
+    row for each code, JSON-ready: so many pairs of a shard and a target."""
     text = f"no shard {where} has a target"
     if census.pairs:
         targets = census.pairs / census.counted
@@ -422,9 +410,7 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
                    "trouble": pg.immovable or pool.immovable or "not now",
                    "fill": format_percent(fill)}
         rows.append({
-            "code": found.code, "count": found.pairs, "text": said.format(**figures),
-            "option": numbers.get("option"), "limit": numbers.get("limit"), "osd": None,
-            "useful": found.useful, "pools": pool_counts(found.pools, snapshot)})
+            "code": found.code, "count": found.pairs, "text": said.format(**figures)})
     code = census.reason_code
     return Explanation(what, code, codes.action(code, {}), text, rows, census)
 
@@ -668,7 +654,7 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
 
 
 def pg_num_advice(osd_set: OsdSet, context: ExplainContext,
-                  pool: Optional[Pool] = None) -> List[Row]:
+                  pool: Optional[Pool]) -> List[Row]:
     """More PGs where a plan with them shows that they are worth it, JSON-ready; bytes and ratios.
 
     `pool`: whose free space they are to raise. None: the pool of the largest shards, where an OSD

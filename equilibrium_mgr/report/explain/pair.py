@@ -195,7 +195,7 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
     return Pair(rows, source, sources)
 
 
-def _row(stage: str, check: str, text: str = "", code: str = "") -> Row:
+def _row(stage: str, check: str, text: str, code: str = "") -> Row:
     return {"stage": stage, "check": check, "allows": not code, "code": code or None, "text": text}
 
 
@@ -241,7 +241,7 @@ def _figures(pg: Pg, osd: Osd, source: int, refused: Set[str], census: RefusalCe
         "scope": scope,
         "PGs per OSD": _counted(placement.shard_counts[i] + 1, options.max_pg_shards_per_osd),
         "max_upmap_items": _counted(pairs, None if left is None else pairs + left),
-        "upmap items": f"osd.{source} to osd.{osd.id}",
+        "upmap items": "",
         "fill_limit": _ratio(full, most, "once all that moves has arrived"),
         "lowered weight": weight}
 
@@ -279,17 +279,12 @@ def _of_sender(candidate: Candidate, state: ThrottleState, status: BalancerStatu
     """The state of the loop, and the checks of the throttle that have an answer for one move."""
     rows = [_row(SENDER, "state", f"{status.state}: {status.reason}", status.reason_code)
             if status.state in (OFF, BLOCKED, WAITING) else _row(SENDER, "state", status.state)]
-    target = state.snapshot.osds[candidate.gains[0]]
-    peak = state.peak_bytes(target, candidate) / max(1, target.size_bytes)
     for check in binding_checks(candidate):
         if check.__name__ in OF_BATCH:
             continue
         name, verdict = _SENDING[check.__name__], check(state, candidate)
-        said = [verdict.reason] if verdict is not None else []
-        if name == "fill_limit":   # alone of the reasons this has not its figure
-            said.append(_ratio(peak, state.fill_limit, "before anything leaves"))
-        code = verdict.code if verdict is not None else ""
-        rows.append(_row(SENDER, name, "; ".join(said), code))
+        rows.append(_row(SENDER, name, "") if verdict is None else _row(
+            SENDER, name, verdict.reason, verdict.code))
     return rows
 
 

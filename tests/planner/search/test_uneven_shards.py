@@ -6,12 +6,11 @@ from typing import Dict
 import pytest
 from tests.snapshot.test_position_ratios import optimized_cluster, settle
 from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster, change_of
-from tests.support.clusters.usages import snapshot_usage
 
 from equilibrium_mgr.observation.cluster_view import count_placement
 from equilibrium_mgr.plan.options import PlanOptions
-from equilibrium_mgr.plan.usage import usage_before_and_after
 from equilibrium_mgr.planner.planner import make_plan
+from equilibrium_mgr.what_if.failure import placement
 
 
 def utilizations(cluster: Cluster) -> Dict[int, float]:
@@ -64,7 +63,7 @@ def test_an_osd_of_shards_without_data_limits_nothing() -> None:
     assert snapshot.pools[1].position_ratios[1] == 0.0
     counts = count_placement(snapshot)
     assert 13 not in counts.soon[1]
-    used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     change = change_of(pgid, cluster.up[pgid], before)
-    for usage in (snapshot_usage(snapshot), *usage_before_and_after(snapshot, used, [change])):
+    placed = placement(snapshot)
+    for usage in (placed.usage(), placed.after([change]).usage()):
         assert usage.pools["pool1"].limiting_osd != 13 and usage.pools["pool1"].free_bytes > 0
