@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.fixed_bytes import without_fixed_bytes
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
@@ -22,7 +22,7 @@ from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 from .bound.demand import movable_bytes
 from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
-from .limited_search import SAME_BYTES, LimitedSearch, limited_placement
+from .limited_search import LimitedSearch, limited_placement
 from .move_order import (
     Change, ChangeGroup, apply, draining, order_changes, take_back, wanted_changes)
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
@@ -204,11 +204,9 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     return (*best[1:], True)
 
 
-#: A plan that follows drift ends at most so far above the maximum of a whole one: a ratio of the
-#: gain at which it begins. Where that cannot be reached it is whole from this multiple of it on.
-_DRIFT_SLACK, _DRIFT_MOST = 0.75, 1.25
-#: Utilizations that differ by less are equal.
-_SAME_RATIO = 1e-9
+#: How far, in gains at which a plan that follows drift begins, it may end above a whole one: what
+#: it aims at, what is enough as no other would begin for it, and from where on it is whole.
+_DRIFT_SLACK, _DRIFT_ENOUGH, _DRIFT_MOST = 0.75, 1.0, 1.25
 
 
 class _DriftGoal(NamedTuple):
@@ -217,6 +215,16 @@ class _DriftGoal(NamedTuple):
     gain: float                     # of the whole plan, in least gains
     levels: List[float]             # utilizations, of the sets of a Search in their order
     least_free: Dict[int, float]    # pool → bytes
+    worth: Dict[int, float]         # pool → bytes that are worth the least gain
+
+    def left(self, reached: Iterable[float], free: Mapping[int, float],
+             least_gain: float) -> float:
+        """Returns what these utilizations and pools' free bytes leave of the whole plan's gain, in
+        least gains."""
+        return _DRIFT_SLACK + max([(utilization - level) / least_gain
+                                   for utilization, level in zip(reached, self.levels)]
+                                  + [(self.least_free[pool] - free[pool]) / worth
+                                     for pool, worth in self.worth.items()])
 
 
 def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: UtilizationBounds,
@@ -245,17 +253,15 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     limited = PlacementState(placement.snapshot, options)
     LimitedSearch(limited, bounds, options).reach(goal.levels)
     limited.observers.clear()
-    found: List[Tuple[bool, int, List[ChangeGroup]]] = []   # whether it falls short, bytes
+    found: List[Tuple[float, int, List[ChangeGroup]]] = []   # what is left, bytes
     for other in (placement, limited):
         groups, _ = _ordered(other, bounds, options)   # some may have no order
-        found.append((any(osd_set.max_utilization(other) > level + _SAME_RATIO
-                          for osd_set, level in zip(search.sets, goal.levels))
-                      or any(left < goal.least_free.get(pool, 0.0) - SAME_BYTES for pool, left in
-                             pool_free_bytes(other, search.data_groups).items()),
-                      sum(change.bytes * len(change.moves) for group in groups for change in group),
-                      groups))
-    falls_short, _, best = min(found, key=lambda one: one[:2])
-    if falls_short and goal.gain >= _DRIFT_MOST:
+        left = goal.left([osd_set.max_utilization(other) for osd_set in search.sets],
+                         pool_free_bytes(other, search.data_groups), options.least_gain)
+        found.append((max(left, _DRIFT_ENOUGH), sum(
+            change.bytes * len(change.moves) for group in groups for change in group), groups))
+    left, _, best = min(found, key=lambda one: one[:2])
+    if left >= _DRIFT_MOST:
         best = whole
     take_back(placement, wanted_changes(placement))
     apply(placement, [change for group in best for change in group])
@@ -281,4 +287,4 @@ def _drift_goal(placement: PlacementState, search: Search, changes: Sequence[Cha
             + [(most_free[pool] - free[pool]) / least for pool, least in worth.items()],
             default=0.0),
         [min(a, b + _DRIFT_SLACK * options.least_gain) for a, b in zip(highest, lowest)],
-        {pool: most_free[pool] - _DRIFT_SLACK * least for pool, least in worth.items()})
+        {pool: most_free[pool] - _DRIFT_SLACK * least for pool, least in worth.items()}, worth)
