@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from math import inf
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.fixed_bytes import without_fixed_bytes
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
@@ -204,9 +205,11 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     return (*best[1:], True)
 
 
-#: How far, in gains at which a plan that follows drift begins, it may end above a whole one: what
-#: it aims at, what is enough as no other would begin for it, and from where on it is whole.
+#: How far a plan that follows drift may end above a whole one, in gains at which it begins: what it
+#: aims at, what is enough for pools, as no plan would begin for the rest, and whence it is whole.
 _DRIFT_SLACK, _DRIFT_ENOUGH, _DRIFT_MOST = 0.75, 1.0, 1.25
+#: Utilizations that differ by less are equal.
+_SAME_RATIO = 1e-9
 
 
 class _DriftGoal(NamedTuple):
@@ -217,14 +220,16 @@ class _DriftGoal(NamedTuple):
     least_free: Dict[int, float]    # pool → bytes
     worth: Dict[int, float]         # pool → bytes that are worth the least gain
 
-    def left(self, reached: Iterable[float], free: Mapping[int, float],
-             least_gain: float) -> float:
-        """Returns what these utilizations and pools' free bytes leave of the whole plan's gain, in
-        least gains."""
-        return _DRIFT_SLACK + max([(utilization - level) / least_gain
-                                   for utilization, level in zip(reached, self.levels)]
-                                  + [(self.least_free[pool] - free[pool]) / worth
-                                     for pool, worth in self.worth.items()])
+    def left(self, search: Search, placement: PlacementState) -> float:
+        """Returns what a placement leaves pools of the whole plan's gain, in least gains; infinite
+        where an OSD set is above its level."""
+        for osd_set, level in zip(search.sets, self.levels):
+            if osd_set.max_utilization(placement) > level + _SAME_RATIO:
+                return inf
+        free = pool_free_bytes(placement, search.data_groups)
+        missed = [(self.least_free[pool] - free[pool]) / least
+                  for pool, least in self.worth.items()]
+        return _DRIFT_SLACK + max(missed, default=0.0)
 
 
 def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: UtilizationBounds,
@@ -256,12 +261,11 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     found: List[Tuple[float, int, List[ChangeGroup]]] = []   # what is left, bytes
     for other in (placement, limited):
         groups, _ = _ordered(other, bounds, options)   # some may have no order
-        left = goal.left([osd_set.max_utilization(other) for osd_set in search.sets],
-                         pool_free_bytes(other, search.data_groups), options.least_gain)
-        found.append((max(left, _DRIFT_ENOUGH), sum(
-            change.bytes * len(change.moves) for group in groups for change in group), groups))
+        found.append((max(_DRIFT_ENOUGH, goal.left(search, other)),
+                      sum(change.bytes * len(change.moves) for group in groups for change in group),
+                      groups))
     left, _, best = min(found, key=lambda one: one[:2])
-    if left >= _DRIFT_MOST:
+    if min(left, goal.gain) >= _DRIFT_MOST:
         best = whole
     take_back(placement, wanted_changes(placement))
     apply(placement, [change for group in best for change in group])
