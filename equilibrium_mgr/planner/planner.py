@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from math import inf
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.fixed_bytes import without_fixed_bytes
@@ -23,7 +24,7 @@ from ..snapshot.upmap_items import items_for, keep_raw_positions
 from ..what_if.failure import placement as placement_after
 from .bound.demand import movable_bytes
 from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
-from .limited_search import SAME_BYTES, LimitedSearch, limited_placement
+from .limited_search import LimitedSearch, limited_placement
 from .move_order import (
     Change, ChangeGroup, apply, draining, order_changes, take_back, wanted_changes)
 from .objective import AIM_SCORE_WEIGHTS, AIM_WEIGHTS
@@ -206,9 +207,9 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     return (*best[1:], True)
 
 
-#: A plan that follows drift ends at most so far above the maximum of a whole one: a ratio of the
-#: gain at which it begins. Where that cannot be reached it is whole from this multiple of it on.
-_DRIFT_SLACK, _DRIFT_MOST = 0.75, 1.25
+#: How far a plan that follows drift may end above a whole one, in gains at which it begins: what it
+#: aims at, what is enough for pools, as no plan would begin for the rest, and whence it is whole.
+_DRIFT_SLACK, _DRIFT_ENOUGH, _DRIFT_MOST = 0.75, 1.0, 1.25
 #: Utilizations that differ by less are equal.
 _SAME_RATIO = 1e-9
 
@@ -219,6 +220,18 @@ class _DriftGoal(NamedTuple):
     gain: float                     # of the whole plan, in least gains
     levels: List[float]             # utilizations, of the sets of a Search in their order
     least_free: Dict[int, float]    # pool → bytes
+    worth: Dict[int, float]         # pool → bytes that are worth the least gain
+
+    def left(self, search: Search, placement: PlacementState) -> float:
+        """Returns what a placement leaves pools of the whole plan's gain, in least gains; infinite
+        where an OSD set is above its level."""
+        for osd_set, level in zip(search.sets, self.levels):
+            if osd_set.max_utilization(placement) > level + _SAME_RATIO:
+                return inf
+        free = pool_free_bytes(placement, search.data_groups)
+        missed = [(self.least_free[pool] - free[pool]) / least
+                  for pool, least in self.worth.items()]
+        return _DRIFT_SLACK + max(missed, default=0.0)
 
 
 def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: UtilizationBounds,
@@ -247,17 +260,14 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     limited = PlacementState(placement.snapshot, options)
     LimitedSearch(limited, bounds, options).reach(goal.levels)
     limited.observers.clear()
-    found: List[Tuple[bool, int, List[ChangeGroup]]] = []   # whether it falls short, bytes
+    found: List[Tuple[float, int, List[ChangeGroup]]] = []   # what is left, bytes
     for other in (placement, limited):
         groups, _ = _ordered(other, bounds, options)   # some may have no order
-        found.append((any(osd_set.max_utilization(other) > level + _SAME_RATIO
-                          for osd_set, level in zip(search.sets, goal.levels))
-                      or any(left < goal.least_free.get(pool, 0.0) - SAME_BYTES for pool, left in
-                             pool_free_bytes(other, search.data_groups).items()),
+        found.append((max(_DRIFT_ENOUGH, goal.left(search, other)),
                       sum(change.bytes * len(change.moves) for group in groups for change in group),
                       groups))
-    falls_short, _, best = min(found, key=lambda one: one[:2])
-    if falls_short and goal.gain >= _DRIFT_MOST:
+    left, _, best = min(found, key=lambda one: one[:2])
+    if min(left, goal.gain) >= _DRIFT_MOST:
         best = whole
     take_back(placement, wanted_changes(placement))
     apply(placement, [change for group in best for change in group])
@@ -283,4 +293,4 @@ def _drift_goal(placement: PlacementState, search: Search, changes: Sequence[Cha
             + [(most_free[pool] - free[pool]) / least for pool, least in worth.items()],
             default=0.0),
         [min(a, b + _DRIFT_SLACK * options.least_gain) for a, b in zip(highest, lowest)],
-        {pool: most_free[pool] - _DRIFT_SLACK * least for pool, least in worth.items()})
+        {pool: most_free[pool] - _DRIFT_SLACK * least for pool, least in worth.items()}, worth)
