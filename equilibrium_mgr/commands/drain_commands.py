@@ -42,7 +42,7 @@ def add_drains(parts: ModuleParts, names: List[str], force: bool,
     left = _weighed(parts).intersection(
         osd for osd, one in gateway.summary().osds.items() if one.is_in) - wanted.osds
     short = [pool.name for pool in (() if view is None else view.snapshot.pools.values())
-             for block in (pool.rule.blocks if pool.rule is not None else ())
+             for block in pool.blocks
              if wanted.osds.intersection(block.weights) and left.isdisjoint(block.weights)]
     if short or not left:
         of_pool = f" of pool '{short[0]}'" if short else ""

@@ -15,6 +15,7 @@ from ..plan.options import AIMS, OsdFilter
 from ..plan.store import MAX_PLANS, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.answer import CommandAnswer, CommandError, render_table
+from ..report.cluster.evaluation import format_change
 from ..runtime.formatting import (
     format_bytes, format_percent, format_time, parse_size, plural, wrap)
 from ..snapshot.model import pool_of
@@ -167,8 +168,7 @@ def moves_json(plan: Plan) -> List[Dict[str, Any]]:
 
 
 def _comment(name: str, plan: Plan) -> List[str]:
-    aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
-    lines = [f"# plan {name}, {aim}, made at osdmap epoch {plan.epoch}:",
+    lines = [f"# plan {name}, {plan.purpose}, made at osdmap epoch {plan.epoch}:",
              f"# {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
@@ -218,7 +218,7 @@ def list_all(parts: ModuleParts) -> CommandAnswer:
         rows.append([
             plan["state"], plan["aim"] if plan["kind"] == BALANCE else plan["kind"],
             str(plan["shards"]), "" if size is None else format_bytes(size),
-            "" if room is None else ("+" if room >= 0 else "") + format_bytes(room),
+            format_change(room),
             "" if epoch is None else str(epoch), format_time(plan["created_at"]), plan["plan"]])
         if plan["state"] == OUTDATED:
             outdated += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"

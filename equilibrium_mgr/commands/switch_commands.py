@@ -6,7 +6,7 @@ from typing import FrozenSet, List
 
 from ..plan.model import TAKE_BACK
 from ..report.answer import CommandAnswer, CommandError
-from ..runtime.formatting import named, wrap
+from ..runtime.formatting import named_osds, wrap
 from .base import ModuleParts
 
 
@@ -31,7 +31,7 @@ def switch_on(parts: ModuleParts) -> CommandAnswer:
     parts.balancer.switch_on(builtin_was_active)
     stays = not builtin_was_active and gateway.builtin_balancer_on()
     sentences = ["automatic balancing is on", *[sentence for holds, sentence in (
-        (resumed, f"the drain of {named([f'osd.{osd}' for osd in resumed], _NAMED)} goes on"
+        (resumed, f"the drain of {named_osds(resumed, _NAMED)} goes on"
          f" ('ceph equilibrium drain rm {' '.join(drains.by_name())}' ends it)"),
         (builtin_was_active, "the built-in balancer was switched off"),
         (stays, "the built-in balancer stays on: in mode"

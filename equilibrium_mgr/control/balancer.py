@@ -29,7 +29,7 @@ from ..observation.cluster_view import (
 from ..plan.model import CANCEL, DRAIN, UNDO, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
-from ..runtime.formatting import format_deadline, named, plural
+from ..runtime.formatting import format_deadline, named_osds, plural
 from ..runtime.kv_store import KeyValueStore
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
@@ -526,7 +526,7 @@ class Balancer:
         self._withheld = {   # not what has just gone, nor what CRUSH sends there
             pg.pgid: (
                 f"pg {pg.pgid} is inactive: {'one of ' if len(new) > 1 else ''}"
-                f"{named([f'osd.{osd}' for osd in new], len(new))} has too many PGs, by its own"
+                f"{named_osds(new, len(new))} has too many PGs, by its own"
                 " options, to take it",
                 next((change for change in back if change.pgid == pg.pgid), PgChange(
                     pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0, 0)).command())

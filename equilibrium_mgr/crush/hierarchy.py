@@ -61,6 +61,10 @@ class CrushHierarchy:
         self._subtrees: Dict[int, Subtree] = {}
         self._places: Optional[Dict[int, Tuple[Any, ...]]] = None
 
+    def name_of(self, item: int) -> str:
+        """The name of a bucket or OSD."""
+        return f"osd.{item}" if item >= 0 else self.buckets[item].name
+
     def subtree(self, root: int) -> Subtree:
         """The subtree under a bucket, or under a single OSD where a rule takes one."""
         if root not in self._subtrees:

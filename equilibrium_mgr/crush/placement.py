@@ -98,6 +98,11 @@ class PlacementRule:
             merged.update(block.weights)
         return merged
 
+    def refusal(self, up: Sequence[int]) -> Optional[str]:
+        """Returns why no upmap may lead to this up set, or None: by the rule, or as a monitor would
+        cancel it."""
+        return self.violation(up) or self.upmap_rejection(up)
+
     def upmap_rejection(self, up: Sequence[int]) -> Optional[str]:
         """Returns why a monitor would cancel any upmap that leads to this up set, or None."""
         return self._upmap_check.rejection(up)
@@ -137,7 +142,7 @@ class PlacementRule:
         if osd in up or osd not in block.weights:
             return False
         wanted = [*up[:position], osd, *up[position + 1:]]
-        return self.violation(wanted) is None and self._upmap_check.rejection(wanted) is None
+        return self.refusal(wanted) is None
 
 
 def _group_violation(domain: FailureDomain, members: Sequence[int]) -> Optional[str]:

@@ -446,7 +446,7 @@ def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
         return True
     old, new = then.rule.osds(), pool.rule.osds()
     return all(old.get(osd) == new.get(osd) for osd in change.up_after) and not (
-        pool.rule.violation(change.up_after) or pool.rule.upmap_rejection(change.up_after))
+        pool.rule.refusal(change.up_after))
 
 
 def _is_placed_alike(number: int, before: Snapshot, now: Snapshot) -> bool:

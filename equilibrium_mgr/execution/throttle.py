@@ -26,8 +26,7 @@ from typing import (
 
 from ..crush.placement import NO_OSD
 from ..plan.model import (
-    BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, PgChange, is_same_placement, moves_nothing,
-    takes_back)
+    BALANCE, FREEZE, MOTIONLESS, OF_ITEMS, REPAIR, PgChange, moves_nothing, takes_back)
 from ..plan.options import effective_fill_limit, raised_nearfull_ratio, upmap_pairs_left
 from ..plan.usage import share_limits
 from ..runtime.formatting import format_deadline, format_percent
@@ -37,7 +36,7 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.immovable_reasons import (
     OF_MOTION, OF_PG_NUM, OF_RULE, TO_MERGE, TRANSIENT, Immovable, untrusted_state)
 from ..snapshot.model import (
-    Osd, Pg, Pool, SizedShards, Snapshot, pg_number, pool_of, shard_changes)
+    Osd, Pg, Pool, SizedShards, Snapshot, is_same_placement, pg_number, pool_of, shard_changes)
 from ..snapshot.operator_weights import held_sentence
 from ..snapshot.pools import merge_target
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
@@ -779,7 +778,7 @@ def _void(snapshot: Snapshot, candidate: Candidate) -> Optional[str]:
         return "somebody else has moved the PG"
     if pool.rule is None or len(change.up_after) != pool.size:
         return "the pool's rule or size has changed"
-    broken = pool.rule.violation(change.up_after) or pool.rule.upmap_rejection(change.up_after)
+    broken = pool.rule.refusal(change.up_after)
     if broken:
         return f"no longer legal: {broken}"
     for osd in change.up_after:

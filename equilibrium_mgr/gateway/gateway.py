@@ -16,12 +16,13 @@ from mgr_module import CommandResult, MgrModule, OSDMap
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD
 from ..drain.status import StopCheck
-from ..plan.model import PgChange, is_same_placement
+from ..plan.model import PgChange
 from ..plan.options import HARD_SHARE, PgShardLimits
 from ..runtime.time_slice import give_way, piecewise, release
 from ..settings import Settings, default_settings
 from ..snapshot.builder import SnapshotBuilder
-from ..snapshot.model import NO_CLASS, Pool, Reading, Snapshot, pg_number, pool_of
+from ..snapshot.model import (
+    NO_CLASS, Pool, Reading, Snapshot, is_same_placement, pg_number, pool_of)
 from ..snapshot.osds import OsdReports, map_fields, read_osds
 from ..snapshot.pg_statistics import PgStatistics
 from ..snapshot.pools import PoolReader

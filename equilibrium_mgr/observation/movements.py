@@ -21,10 +21,10 @@ from typing import (
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
-from ..plan.model import is_same_placement
 from ..runtime.formatting import format_bytes, plural
 from ..runtime.time_slice import grouped
-from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
+from ..snapshot.model import (
+    RUNNING_STATES, Pg, Snapshot, UpmapItems, is_same_placement, shard_changes)
 
 
 #: Who moves a shard: equilibrium; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG

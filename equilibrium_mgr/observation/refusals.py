@@ -10,7 +10,7 @@ from ..execution.outcomes import ExcludedPgs, Refusals, Verdict
 from ..plan.options import PlanOptions
 from ..planner.bound.lower_bound import FAILURE_DOMAIN, OsdSet, UtilizationBounds
 from ..planner.refusal_census import Census, RefusalCensus
-from ..runtime.formatting import format_time, named
+from ..runtime.formatting import format_time, named_osds
 from ..runtime.time_slice import piecewise
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Osd
@@ -158,10 +158,10 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     skipped = view.snapshot.skipped
     waits_for = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
                  if skipped.get(why)]
-    silent = [f"osd.{osd}" for osd in sorted(view.snapshot.stale_osds)]
+    silent = sorted(view.snapshot.stale_osds)
     if silent:
         waits_for.append(f"the figures of {len(silent)} OSDs are old, they have stopped reporting:"
-                         f" {named(silent, _NAMED)}")
+                         f" {named_osds(silent, _NAMED)}")
     reason = "; ".join([idle.reason] + waits_for)
     if far is None:
         return (Verdict(codes.STALE_STATISTICS, reason, state=WAITING) if waits_for

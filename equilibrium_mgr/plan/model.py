@@ -14,7 +14,7 @@ from typing import (
     Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union, get_args, get_origin, get_type_hints)
 
 from ..crush.placement import NO_OSD
-from ..snapshot.model import Pg, Snapshot, UpmapItems, pool_of
+from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, pool_of
 
 
 BALANCE, UNDO, CANCEL, FREEZE, REPAIR, DRAIN = (
@@ -98,11 +98,6 @@ def _ends_motion(holders: Tuple[int, ...], up: Tuple[int, ...],
     moving = [(after, up) for after, held, up in shards if held not in (up, NO_OSD)]
     return elsewhere == 0 or (
         elsewhere == 1 and 1 + sum(after == up for after, up in moving) < len(moving))
-
-
-def is_same_placement(one: Tuple[int, ...], other: Tuple[int, ...], positional: bool) -> bool:
-    """True for the same OSDs, in replicated pools in any order: the primary comes first."""
-    return one == other or (not positional and len(one) == len(other) and set(one) == set(other))
 
 
 #: Written into every stored plan; a reader refuses what it does not know.
@@ -229,6 +224,11 @@ class Plan(NamedTuple):
         """How much more fits if all pools grow alike; None where no gain is weighed."""
         before, after = self.before.room, self.after.room
         return None if before is None or after is None else after.bytes - before.bytes
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, as people read it: the aim where it balances."""
+        return f"aim {self.aim}" if self.kind == BALANCE else self.kind
 
     def to_dict(self) -> Dict[str, Any]:
         """A JSON-ready form, as it is stored (PLAN_VERSION)."""

@@ -170,7 +170,7 @@ def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
     under: Dict[int, List[int]] = {}   # OSD → the buckets above it that pools' rules take
     seen = set()
     for pool in snapshot.pools.values():
-        for block in pool.rule.blocks if pool.rule is not None else ():
+        for block in pool.blocks:
             if block.take not in seen:
                 seen.add(block.take)
                 for number in block.weights:

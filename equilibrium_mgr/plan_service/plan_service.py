@@ -210,8 +210,9 @@ class PlanService:
                 recovery = recovery_from(placed, failure, pgs_by_osd(placed),
                                          self._gateway.up_sets_without)
             return FailureAnswer(
-                snapshot.epoch, self._clock(), snapshot.backfillfull_ratio, snapshot.osds, sum(states.inactive + states.degraded
-                                   for states in snapshot.pool_states.values()),
+                snapshot.epoch, self._clock(), snapshot.backfillfull_ratio, snapshot.osds,
+                sum(states.inactive + states.degraded
+                    for states in snapshot.pool_states.values()),
                 usage_of(placed), recovery, worst)
 
     def _ask(self, question: Hashable, name: str,

@@ -43,7 +43,7 @@ class _Legal(NamedTuple):
 
     def breaks(self, up: Osds) -> bool:
         """True where a rule cannot produce the up set, or a monitor would not keep it."""
-        return any(rule.violation(up) or rule.upmap_rejection(up) for rule in self.rules)
+        return any(rule.refusal(up) for rule in self.rules)
 
 
 def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Legal]:

@@ -12,7 +12,7 @@ from ..execution.guards import CURE_BUILTIN
 from ..execution.outcomes import recent
 from ..execution.size_check import sentence
 from ..observation.cluster_view import PLANNING, STUCK, WAITING
-from ..runtime.formatting import format_duration, named, plural
+from ..runtime.formatting import format_duration, named, named_osds, plural
 from ..runtime.time_slice import grouped
 from ..settings import BadOption
 from ..snapshot import reason_codes as codes
@@ -104,7 +104,7 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
         warn("MGR_EQUILIBRIUM_STALE_STATS",
              f"statistics of {plural(len(old), 'OSD')} are older than"
              f" {format_duration(STALE_SECONDS)}", len(old),
-             [f"up and in, but silent: {named([f'osd.{osd}' for osd in old], _MOST_LINES)}"],
+             [f"up and in, but silent: {named_osds(old, _MOST_LINES)}"],
              codes.action(codes.STALE_STATISTICS,
                           {"osd": old[0]} if 2 * len(old) < len(osds) else {}))
     if stuck_since is not None and now - stuck_since >= STUCK_SECONDS:

@@ -15,8 +15,8 @@ from ..freeze.freeze import Freeze
 from ..observation.cluster_view import BLOCKED, WAITING
 from ..plan.model import CANCEL, StuckShards
 from ..runtime.formatting import (
-    PINS, format_bytes, format_duration, format_percent, format_time, named, pasted,
-    plural, wrap)
+    PINS, format_bytes, format_duration, format_percent, format_time, named, named_osds,
+    pasted, plural, wrap)
 from ..runtime.time_slice import grouped
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
@@ -310,7 +310,7 @@ def _not_restored(result: UndoResult, drains: DrainList) -> List[str]:
     for (text, _), rows in sorted(groups.items(), key=lambda group: -len(group[1])):
         osds = sorted({why.osd for _, why in rows if why.osd is not None})
         said = text if not osds else (
-            f"{text} ({named([f'osd.{osd}' for osd in osds], _MOST_NAMES)})")
+            f"{text} ({named_osds(osds, _MOST_NAMES)})")
         command = _command([why for _, why in rows], drains.names)
         lines += wrap(f"  {plural(len(rows), 'PG')}:",
                       f"{said}: {named([row[0] for row in rows], _MOST_NAMES)}"

@@ -12,14 +12,14 @@ from string import Template
 from typing import Any, Dict, List, Mapping, NewType, Optional, Sequence, Set
 
 from ..observation.cluster_view import OFF
-from ..plan.model import BALANCE, Move, PgChange, Plan, is_same_placement
+from ..plan.model import Move, PgChange, Plan
 from ..plan_service.plan_service import FailureAnswer
 from ..planner.planner import CONVERGED, skipped
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural)
 from ..runtime.time_slice import grouped
 from ..snapshot import reason_codes as codes
-from ..snapshot.model import Snapshot
+from ..snapshot.model import Snapshot, is_same_placement
 from ..snapshot.upmap_items import items_for
 from ..version import VERSION
 from .cluster.cluster_tables import class_table, format_osd, held_sentences, pool_table
@@ -122,8 +122,7 @@ def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
              "automatic balancing": ("on" if status["active"] else "off") + (
                  f"; {status['state']}: {status['reason']}" if status["state"] != OFF else "")}
     if plan is not None:
-        aim = f"aim {plan.aim}" if plan.kind == BALANCE else plan.kind
-        about["plan"] = f"{name}, {aim}, made at osdmap epoch {plan.epoch}"
+        about["plan"] = f"{name}, {plan.purpose}, made at osdmap epoch {plan.epoch}"
     rooms = [f"{format_bytes(one['bytes'])} {at} ({format_osd(one['limiting_osd'])} is full first)"
              for one, at in ((evaluation["room"], "now"), (room, when))
              if one is not None and one["limiting_osd"] is not None]

@@ -19,7 +19,7 @@ from ..plan.model import MOTIONLESS
 from ..plan_service.plan_service import PlanService
 from ..runtime.formatting import (
     format_bytes, format_deadline, format_duration, format_local, format_percent, format_time,
-    named, plural, wrap)
+    named, named_osds, plural, wrap)
 from ..runtime.time_slice import grouped
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
@@ -58,7 +58,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     text, since, age = str(data["state"]), data["since_at"], data["statistics_age_seconds"]
     silent = (f"all {plural(unusable, 'OSD')}"
               if unusable >= sum(row["osds"] for row in data["classes"])
-              else named([f"osd.{osd}" for osd in data["stale_osds"]], _NAMED))
+              else named_osds(data["stale_osds"], _NAMED))
     text += "" if since is None else (
         f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})")
     text += "" if age is None else f", statistics {format_duration(age)} old" + (

@@ -79,6 +79,11 @@ def named(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def named_osds(osds: Sequence[int], most: int) -> str:
+    """'osd.3, osd.7 and 2 more'."""
+    return named([f"osd.{osd}" for osd in osds], most)
+
+
 def format_duration(seconds: Optional[float]) -> str:
     """10800 → '3h00m'; the two largest units that are adjacent, the second with two digits."""
     if seconds is None:

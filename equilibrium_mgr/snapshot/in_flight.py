@@ -12,7 +12,7 @@ import math
 from typing import Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ..crush.placement import NO_OSD
-from .model import PgRecord, Reading, UpmapItems
+from .model import PgRecord, Reading, UpmapItems, is_same_placement
 
 
 #: A PG that has to move has peered after this many seconds, and has a pg_temp.
@@ -119,7 +119,7 @@ class InFlightTracker:
         has_reported = self._has_reported(pg, unclean)
         # a shard has no OSD, most likely because one is down
         has_hole = not self._all_up and (len(up) < pg.size or NO_OSD in up)
-        is_served = _is_same_set(up, pg.acting, pg.positional)
+        is_served = is_same_placement(up, pg.acting, pg.positional)
         if reported < unclean.up_set_epoch and is_served:
             # neither a report nor the acting set shows yet whether the PG has to move; no longer
             # than that where the clock was set back
@@ -138,7 +138,7 @@ class InFlightTracker:
         degraded = unclean.degraded or has_lost or (lacks_copies and has_reported and holders == up)
         if holders != up or degraded or not has_reported:
             self._still_unclean[pg.pgid] = unclean._replace(degraded=degraded)
-        if _is_same_set(holders, up, pg.positional):
+        if is_same_placement(holders, up, pg.positional):
             holders = up
         whole = _is_whole(holders, pg.size)
         moves = holders is not up and (whole or "degraded" not in state)
@@ -157,7 +157,7 @@ class InFlightTracker:
                 up_set_epoch=epoch, up_set_read_at=read_at, previous_epoch=before,
                 previous_read_at=before_at, doubtful=True)
         guessed = last is None or (
-            stays and pg.acting != pg.up and not _is_same_set(pg.up, pg.acting, pg.positional))
+            stays and pg.acting != pg.up and not is_same_placement(pg.up, pg.acting, pg.positional))
         holders = (_guessed_holders(pg, self._alive, self._reading.sent)
                    if guessed or last is None else self._without_replaced(tuple(last)))
         if last is None:
@@ -219,10 +219,6 @@ def _is_whole(holders: Osds, size: int) -> bool:
     return len(holders) >= size and NO_OSD not in holders
 
 
-def _is_same_set(one: Osds, other: Osds, positional: bool) -> bool:
-    return one == other or (not positional and len(one) == len(other) and set(one) == set(other))
-
-
 def _guessed_holders(pg: PgContext, alive: FrozenSet[int], sent: FrozenSet[str]) -> Osds:
     """The holders of a PG that was never seen clean.
 
@@ -257,7 +253,7 @@ def _present_holders(pg: PgContext, holders: Osds, alive: FrozenSet[int]) -> Osd
     found: List[int] = [osd for osd in holders if osd in alive
                         and not (filled and osd in up and osd not in acting)]
     found += [osd for osd in acting if osd not in holders and osd not in up and osd in alive]
-    return up if _is_same_set(tuple(found), up, pg.positional) else tuple(found)
+    return up if is_same_placement(tuple(found), up, pg.positional) else tuple(found)
 
 
 def _present_holder(holder: int, acting: int, up: int, filled: bool, alive: FrozenSet[int]) -> int:

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
-from ..crush.placement import NO_OSD, PlacementRule
+from ..crush.placement import NO_OSD, PlacementBlock, PlacementRule
 from .immovable_reasons import Immovable
 
 UpmapItems = Tuple[Tuple[int, int], ...]
@@ -173,6 +173,11 @@ class Pool(NamedTuple):
         return 0 if self.touched else self.pg_num, self.size, self.rule_id, self.immovable
 
     @property
+    def blocks(self) -> Sequence[PlacementBlock]:
+        """What its rule takes; nothing where the rule is not understood."""
+        return self.rule.blocks if self.rule is not None else ()
+
+    @property
     def is_uniform(self) -> bool:
         """True where all shards of a PG have the same size."""
         return not self.position_ratios and not self.osd_ratios
@@ -317,6 +322,11 @@ def transfers(pg: Pg, positional: bool) -> Tuple[Tuple[int, ...], Tuple[int, ...
     gains, losses = shard_changes(pg.holders, pg.up, positional)
     return (tuple([osd for osd in gains if osd != NO_OSD]),
             tuple([osd for osd in losses if osd != NO_OSD]))
+
+
+def is_same_placement(one: Tuple[int, ...], other: Tuple[int, ...], positional: bool) -> bool:
+    """True for the same OSDs, in replicated pools in any order: the primary comes first."""
+    return one == other or (not positional and len(one) == len(other) and set(one) == set(other))
 
 
 def shard_changes(before: Tuple[int, ...], after: Tuple[int, ...],

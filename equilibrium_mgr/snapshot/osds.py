@@ -88,12 +88,11 @@ def name_sets(osds: Mapping[int, Osd], crush: CrushHierarchy,
     """
     tied: Dict[FrozenSet[int], Tuple[int, str]] = {}   # what a take reaches → bytes, its name
     for pool in pools.values():
-        for block in pool.rule.blocks if pool.rule is not None else ():
+        for block in pool.blocks:
             count, name = tied.get(block.osds, (0, "~"))
             tied[block.osds] = (
                 count + block.positions * pool_bytes.get(pool.id, 0),
-                min(name, f"osd.{block.take}" if block.take >= 0
-                    else crush.buckets[block.take].name.split("~")[0]))
+                min(name, crush.name_of(block.take).split("~")[0]))
     sets: List[Set[int]] = []
     for reached, (count, _) in piecewise(sorted(tied.items(), key=lambda entry: (
             -entry[1][0], entry[1][1])), 1):

@@ -4,13 +4,13 @@ from __future__ import annotations
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..crush.placement import NO_OSD
-from ..plan.model import (
-    CANCEL, UNDO, PgChange, Plan, Usage, is_same_placement, moves_nothing, takes_back)
+from ..plan.model import CANCEL, UNDO, PgChange, Plan, Usage, moves_nothing, takes_back
 from ..plan.options import AIMS
 from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.immovable_reasons import NO_STATISTICS, OF_MOTION, TRANSIENT
-from ..snapshot.model import RUNNING_STATES, Pg, Snapshot, UpmapItems, shard_changes
+from ..snapshot.model import (
+    RUNNING_STATES, Pg, Snapshot, UpmapItems, is_same_placement, shard_changes)
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, NewestFirst
 
@@ -235,7 +235,7 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
         return Obstacle(pg.immovable)
     if pool.rule is None or len(after) != pool.size:
         return Obstacle("the pool's rule or size has changed")
-    broken = pool.rule.violation(after) or pool.rule.upmap_rejection(after)
+    broken = pool.rule.refusal(after)
     if broken:
         return Obstacle(f"no longer legal: {broken}")
     gains = shard_changes(pg.up, after, pool.erasure)[0]

@@ -213,7 +213,7 @@ def placed_anew_bytes(snapshot: Snapshot, changes: Changes) -> int:
     they are."""
     found, pg_nums = 0.0, dict(changes.pg_nums)
     whole = {block: sum(block.weights.values()) or 1.0 for number in pg_nums
-             for block in getattr(snapshot.pools[number].rule, "blocks", ())}
+             for block in snapshot.pools[number].blocks}
     for pg in piecewise((pg for pg in snapshot.pgs.values() if pg.pool in pg_nums), _PGS_A_PIECE):
         pool = snapshot.pools[pg.pool]
         after = pool._replace(pg_num=pg_nums[pool.id])
@@ -224,7 +224,7 @@ def placed_anew_bytes(snapshot: Snapshot, changes: Changes) -> int:
         found += (1.0 - kept) * pg.shard_bytes * sum(
             [1.0 - min(1.0, block.weights.get(osd, 0.0) / whole[block] * (
                 1 if pool.erasure else block.positions)) for block in (
-                pool.rule.blocks if pool.rule is not None and kept < 1.0 else ())
+                pool.blocks if kept < 1.0 else ())
              for osd in block.members(pg.up)])
     return int(found)
 

@@ -19,11 +19,12 @@ from typing import (
 from ..crush.hierarchy import OSD_TYPE
 from ..crush.placement import NO_OSD
 from ..crush.upmap_check import UpmapCheck
-from ..plan.model import PgChange, Usage, is_same_placement
+from ..plan.model import PgChange, Usage
 from ..plan.options import osd_id
 from ..plan.usage import ShardCounts, class_usage, counted_usage, recount, shard_counts
 from ..runtime.time_slice import give_way, grouped, piecewise
-from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems, shard_changes
+from ..snapshot.model import (
+    Pg, Pool, Snapshot, UpmapItems, is_same_placement, shard_changes)
 from ..snapshot.upmap_items import apply_items
 
 

@@ -51,17 +51,13 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-domain-check-anywhere",
         "failure domains, in plans and before sending", (
             Edit(PLACEMENT,
-                 "        return self.violation(wanted) is None and "
-                 "self._upmap_check.rejection(wanted) "
-                 "is None\n",
+                 "        return self.refusal(wanted) is None\n",
                  "        return True\n"),
             Edit(PLACEMENT_STATE,
                  "                if domain_of[other] == wanted and other != source:\n",
                  "                if False:\n"),
             Edit(PLACEMENT_STATE,
-                 "        return rule.violation(wanted) is None and "
-                 "rule.upmap_rejection(wanted) is "
-                 "None\n",
+                 "        return rule.refusal(wanted) is None\n",
                  "        return True\n"),
             Edit(THROTTLE,
                  "    if broken:\n"
@@ -142,10 +138,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rule-to-be-is-forgotten",
         "what prepares a pool for a rule is legal by that rule", (
             Edit(RULE_REPAIR,
-                 "        return any(rule.violation(up) or rule.upmap_rejection(up)"
-                 " for rule in self.rules)\n",
-                 "        return any(rule.violation(up) or rule.upmap_rejection(up)"
-                 " for rule in self.rules[:1])\n"),),
+                 "        return any(rule.refusal(up) for rule in self.rules)\n",
+                 "        return any(rule.refusal(up) for rule in self.rules[:1])\n"),),
         ("commands/plans/test_rule_change.py",)),
     Mutation(
         "freeze-of-before-the-rule",

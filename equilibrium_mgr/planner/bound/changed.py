@@ -121,8 +121,7 @@ def change_figures(snapshot: Snapshot, changes: Changes) -> ChangeFigures:
             failed.append((sum(found.missing_shards.values()),
                            max(found.highest.values(), default=0.0), host.name, found))
     new, placed = after.osds.keys() - snapshot.osds.keys(), [
-        (pool.name, block) for pool in after.pools.values() if pool.rule is not None
-        for block in pool.rule.blocks]
+        (pool.name, block) for pool in after.pools.values() for block in pool.blocks]
     return ChangeFigures(
         now, then, len(new - frozenset().union(*[block.osds for _, block in placed])),
         sorted({name for name, block in placed

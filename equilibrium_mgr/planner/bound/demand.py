@@ -133,7 +133,7 @@ def movable_bytes(snapshot: Snapshot, fixed_pools: FrozenSet[int]) -> MovableByt
     reaches: Dict[PlacementBlock, Reach] = {}
     demands: Dict[int, List[PoolDemand]] = {}   # pool → one for each take, without bytes yet
     for pool in snapshot.pools.values():
-        for block in (() if pool.rule is None or pool.id in fixed_pools else pool.rule.blocks):
+        for block in () if pool.id in fixed_pools else pool.blocks:
             if block not in reaches:
                 give_way()
                 reaches[block] = Reach(block, usable & block.osds, frozenset(
@@ -259,9 +259,8 @@ def cuts_of(snapshot: Snapshot, movable: MovableBytes,
                 kept_bytes = part.all_bytes - most * part.single_bytes
                 if kept_bytes > 0:
                     kept.append(KeptBytes(
-                        part.pool,
-                        f"osd.{take}" if take >= 0 else snapshot.crush.buckets[take].name,
-                        reach.block.positions, reach.limits, most, kept_bytes))
+                        part.pool, snapshot.crush.name_of(take), reach.block.positions,
+                        reach.limits, most, kept_bytes))
         size = used = full = there = 0
         for osd in piecewise(osds, OSDS_AT_ONCE):
             size += snapshot.osds[osd].size_bytes

@@ -148,7 +148,7 @@ def leveled_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBoun
         at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
         sets.append(OsdSet(
             name,
-            tuple(sorted({_name(snapshot, demand.reach.block.take)
+            tuple(sorted({snapshot.crush.name_of(demand.reach.block.take)
                           for demand in component.demands})),
             tuple(sorted(component.osds)), bound,
             _binding(snapshot, component, network, tiers, at_bound, bound)))
@@ -211,15 +211,10 @@ def _binding(snapshot: Snapshot, component: Component, network: CapacityNetwork,
     if saturated:
         return BindingConstraint(
             FAILURE_DOMAIN, osds,
-            tuple(sorted({_name(snapshot, item).split("~")[0] for _, item in saturated})),
+            tuple(sorted({snapshot.crush.name_of(item).split("~")[0] for _, item in saturated})),
             tuple(sorted({pool for demand, _ in saturated for pool in demand.pools})))
     if all(osd in at_bound or snapshot.osds[osd].share < 1.0 for osd in component.osds):
         return BindingConstraint(CAPACITY, osds, (), ())
     confined = [network.demand_of[node] for node in tier.nodes if node in network.demand_of]
     return BindingConstraint(CAPACITY, osds, (), tuple(sorted(
         {pool for demand in confined for pool in demand.pools})))
-
-
-def _name(snapshot: Snapshot, item: int) -> str:
-    """The name of a bucket or OSD."""
-    return f"osd.{item}" if item >= 0 else snapshot.crush.buckets[item].name

@@ -233,7 +233,7 @@ class PlacementState:
         rule = group.pool.rule
         assert rule is not None
         wanted = [self.osd_ids[osd] for osd in up]
-        return rule.violation(wanted) is None and rule.upmap_rejection(wanted) is None
+        return rule.refusal(wanted) is None
 
     def _count_refusals(self, steps: Sequence[ShardMove]) -> Iterator[str]:
         """Codes of the limits that moves would pass: PG shards of a target, and upmap pairs of the

@@ -7,7 +7,7 @@ from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
 from ...planner.bound.changed import WASTE, ChangeFigures, bound_figures
 from ...runtime.formatting import (
-    format_bytes, format_duration, format_percent, named, plural, wrap)
+    format_bytes, format_duration, format_percent, named, named_osds, plural, wrap)
 from ...what_if.change import Changes, without
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import format_known
@@ -44,9 +44,8 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
         "better_place": None if figures.better is None else {
             "where": figures.better[0], "usable_ratio": figures.better[1]},
         "least_moved_bytes": then.moved_bytes, **room, "classes": classes, "pools": pools}
-    takes = sorted({f"osd.{block.take}" if block.take >= 0 else snapshot.crush.buckets[
-        block.take].name for pool in snapshot.pools.values() if pool.rule is not None
-        for block in pool.rule.blocks})
+    takes = sorted({snapshot.crush.name_of(block.take) for pool in snapshot.pools.values()
+                    for block in pool.blocks})
     lines = wrap("", f"no pool's CRUSH rule reaches {plural(figures.unreached, 'OSD')} of those"
                  " that would be added: nothing would be placed there; rules take"
                  f" {named(takes, _NAMED)}", 0) if figures.unreached else []
@@ -56,7 +55,7 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
     lines += wrap("", "with " + "; ".join([
         *[f"{plural(one.osds, 'OSD')} of {format_bytes(one.size_bytes)}, class {one.device_class},"
           f" in host {one.host} under {one.bucket}" for one in changes.added],
-        *[f"{named([f'osd.{osd}' for osd in sorted(changes.removed)], _NAMED)} removed"
+        *[f"{named_osds(sorted(changes.removed), _NAMED)} removed"
           for _ in list(changes.removed)[:1]],
         *[f"osd.{osd} of {format_bytes(size)}" for osd, size in changes.sizes],
         *[f"{plural(number, 'PG')} in pool {snapshot.pools[pool].name}"

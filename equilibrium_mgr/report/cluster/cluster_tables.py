@@ -103,6 +103,7 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
         for prefix, usages in later:
             usage = usages.get(name)
             row.update({f"{prefix}max_utilization": usage and usage.max,
+                        f"{prefix}fullest_osd": usage and usage.fullest_osd,
                         f"{prefix}min_utilization": usage and usage.min,
                         f"{prefix}stddev": usage and usage.stddev})
         rows.append(row)

@@ -128,7 +128,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     left = len(plan.changes) - len(planned.changes)   # PGs that are not as the plan found them
     # what the plan rests on has changed, and not by the plan itself: a newer map is no reason
     is_outdated = not is_executing and (left > 0 or outdated_reason is not None)
-    when, aim = f"osdmap e{plan.epoch}", f"aim {plan.aim}" if is_search else plan.kind
+    when, aim = f"osdmap e{plan.epoch}", plan.purpose
     age = f", {format_duration(age_seconds)} old" if age_seconds is not None else ""
     content = f"{plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"
     pgs = plural(len(plan.changes), "PG")

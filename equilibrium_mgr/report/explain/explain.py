@@ -25,7 +25,8 @@ from ...planner.bound.pool_space import CAPACITY as SPACE_CAPACITY
 from ...planner.refusal_census import Census
 from ...planner.rule_repair import broken_pgs
 from ...runtime.formatting import (
-    format_bytes, format_deadline, format_duration, format_percent, named, plural, wrap)
+    format_bytes, format_deadline, format_duration, format_percent, named, named_osds,
+    plural, wrap)
 from ...runtime.time_slice import piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import MONITOR_REJECTS_CRUSH, OF_RULE
@@ -114,12 +115,11 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     immovable = dict(Counter(pg.immovable for pg in pgs if pg.immovable))
     waits_for = blocked_pool_reasons(snapshot).get(pool.id)
     domains: List[Dict[str, Any]] = [{
-        "take": (f"osd.{block.take}" if block.take >= 0
-                 else snapshot.crush.buckets[block.take].name),
+        "take": snapshot.crush.name_of(block.take),
         "shards": block.positions,
         "domains": [{"type": domain.type_name, "most_shards": domain.shards_per_bucket}
                     for domain in block.domains]}
-        for block in (pool.rule.blocks if pool.rule else ())]
+        for block in pool.blocks]
     bound = (view.utilization_bounds.pool_space.get(pool.id)
              if view.utilization_bounds is not None else None)
     excluded, limiting = pool_ids is not None and pool.id not in pool_ids, now.limiting_osd
@@ -232,7 +232,7 @@ def _osds_or_hosts(osds: Sequence[int], among: Sequence[int], snapshot: Snapshot
     hosts = {snapshot.osds[osd].host for osd in osds}
     on_hosts = [osd for osd in among if snapshot.osds[osd].host in hosts]
     if len(on_hosts) > len(osds) or "" in hosts:
-        return named([f"osd.{osd}" for osd in osds], _NAMES_SHOWN)
+        return named_osds(osds, _NAMES_SHOWN)
     return _listed("host", sorted(hosts))
 
 

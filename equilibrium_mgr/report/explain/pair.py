@@ -256,21 +256,21 @@ def _scope_option(context: ExplainContext) -> str:
 def _rule_text(pg: Pg, osd: Osd, source: int, sources: Sequence[int],
                context: ExplainContext) -> str:
     """Which shards the OSD may take the place of, or what the rule has against it."""
-    buckets, rule = context.snapshot.crush.buckets, context.snapshot.pools[pg.pool].rule
+    crush, rule = context.snapshot.crush, context.snapshot.pools[pg.pool].rule
     assert rule is not None
     block = rule.block_at(pg.up.index(source))
     if osd.id not in rule.osds():
         return (f"osd.{osd.id} of class {osd.device_class} is not under"
-                f" {buckets[block.take].name if block.take < 0 else f'osd.{block.take}'}")
+                f" {crush.name_of(block.take)}")
     if sources:
         return f"in place of {osds_text(sources)}"
     wanted = [osd.id if one == source else one for one in pg.up]
-    said = rule.violation(wanted) or rule.upmap_rejection(wanted) or ""
+    said = rule.refusal(wanted) or ""
     for domain in block.domains:
         bucket = domain.bucket_of.get(osd.id, 0)
         others = [one for one in pg.up if domain.bucket_of.get(one) == bucket]
         if others:
-            name = buckets[bucket].name.split("~")[0]
+            name = crush.buckets[bucket].name.split("~")[0]
             said += f"; {domain.type_name} {name} has {osds_text(others)}"
     return said
 

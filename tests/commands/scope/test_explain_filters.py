@@ -24,7 +24,7 @@ def test_the_option_that_leaves_an_osd_out_is_named(
         session: Session, options: Tuple[str, ...], osd: int, named: str) -> None:
     run(session, *[_OPTION + option for option in options])
     row = row_of(ask(session, f"explain osd.{osd}"), "osd_excluded")
-    assert row["option"] == named and row["text"].startswith(named)
+    assert row["text"].startswith(named)
 
 
 def test_a_stuck_drain_while_off_is_no_lack_of_gain(session: Session) -> None:
