@@ -21,7 +21,7 @@ from ..plan.usage import (
 from ..planner.bound.lower_bound import UtilizationBounds
 from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
-from ..snapshot.immovable_reasons import NO_OSD_FOR_SHARD
+from ..snapshot.immovable_reasons import DEGRADED_STRETCH, NO_OSD_FOR_SHARD
 from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, pg_number
 from ..snapshot.pools import count_states
 from ..what_if.failure import Placement
@@ -181,6 +181,8 @@ _COUNTED_SECONDS = 20.0
 #: What `troubles` holds: OSDs that are down or above full_ratio, pools with inactive PGs, or with
 #: PGs that nobody has reported to this mgr, and (under 0) PGs that have no OSD for a shard.
 DOWN, FULL, INACTIVE, UNREPORTED, STRANDED = "down", "full", "inactive", "unreported", "stranded"
+#: PGs of a cluster that has lost a site lack shards, too, where their pools do not want more.
+_SHORT = (NO_OSD_FOR_SHARD, DEGRADED_STRETCH)
 
 
 class ClusterView(NamedTuple):
@@ -330,7 +332,7 @@ def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]
                         if states.inactive > states.unreported],
              UNREPORTED: [pool for pool, states in snapshot.pool_states.items()
                           if states.unreported],
-             STRANDED: [0] * (NO_OSD_FOR_SHARD in snapshot.skipped)}
+             STRANDED: [0] * any(reason in snapshot.skipped for reason in _SHORT)}
     return {what: {one: before.get(what, {}).get(one, snapshot.taken_at) for one in ones}
             for what, ones in found.items()}
 

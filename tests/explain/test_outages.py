@@ -66,6 +66,19 @@ def states(in_racks: Any = False, **counts: Any) -> Cluster:
     return made
 
 
+def without_rack() -> Cluster:
+    """One of three racks is lost."""
+    made = racks().osd(2, up=0, state=["exists"])
+    made.up["1.0"] = [0, 1]
+    return made
+
+
+def stretched(made: Cluster) -> Cluster:
+    """A cluster of two sites that has lost one."""
+    made.extra["stretch_mode"] = {"stretch_mode_enabled": True, "degraded_stretch_mode": 1}
+    return made
+
+
 class Case(NamedTuple):
     cluster: Cluster
     sentence: str
@@ -149,6 +162,20 @@ CASES: Dict[str, Case] = {
     "PGs without an OSD": Case(
         cluster().pg("1.1", [0, 2]).pg("1.2", [0, 2]), f"2 PGs have no OSD for a shard{_SINCE}",
         "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"),
+    "a rack of three is down": Case(
+        without_rack(), f"1 OSD is down: osd.2 of h2{_SINCE}; 1 PG has no OSD for a shard before"
+        " that is back or a rack is added: no other rack may take it",
+        "start osd.2 of h2; 'ceph osd tree down' lists what is down"),
+    "a host of four is down": Case(
+        down(2, 3).pg("1.1", [0, 4]), f"2 OSDs are down: all of host h1{_SINCE}",
+        "start all of host h1; 'ceph osd tree down' lists what is down"),
+    "a site of a stretch cluster is down and out": Case(
+        stretched(down(2, 3).mark_out(2).mark_out(3)),
+        f"2 OSDs are down: all of host h1{_SINCE}; the cluster is in degraded stretch mode{_SINCE}",
+        "start all of host h1; 'ceph osd tree down' lists what is down"),
+    "a site of a stretch cluster recovers": Case(
+        stretched(cluster()), f"the cluster is in degraded stretch mode{_SINCE}",
+        "nothing; it ends by itself when the lost site is back"),
     "an OSD does not report": Case(
         silent(1), "1 PG of pool pool1 has not been reported yet since this mgr became active:"
         f" osd.1 does not report{_SINCE}",

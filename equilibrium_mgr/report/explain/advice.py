@@ -30,7 +30,7 @@ from ...runtime.formatting import (
 from ...runtime.time_slice import grouped
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
-from ...snapshot.immovable_reasons import NO_OSD_FOR_SHARD
+from ...snapshot.immovable_reasons import DEGRADED_STRETCH, NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Pool, Snapshot
 from ...snapshot.osds import SILENT_SECONDS
 from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
@@ -224,6 +224,8 @@ def _helps_first(found: _Outage, status: BalancerStatus, view: ClusterView) -> s
                     " it stands in ('ceph osd crush move')")
     if found.flags and any(states.degraded for states in snapshot.pool_states.values()):
         return f"'ceph osd unset {list(found.flags)[-1]}'"
+    if DEGRADED_STRETCH in snapshot.skipped:
+        return DEGRADED_STRETCH.action("", "")
     if found.stranded:
         return "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"
     if found.is_new and not found.inactive:
@@ -252,13 +254,31 @@ def _said_of(found: _Outage, view: ClusterView) -> List[str]:
         said.append(_not_reported(found, view))
     if found.nowhere is not None:
         said.append(_no_osds(found.nowhere, snapshot))
-    if found.stranded and not found.down and not found.inactive:
+    missing = _too_few(snapshot) if found.down and found.stranded else ""
+    if missing:
+        said.append(f"{plural(found.stranded, 'PG has', 'PGs have')} no OSD for a shard before"
+                    f" that is back or a {missing} is added: no other {missing} may take it")
+    elif found.stranded and not found.down and not found.inactive:
         said.append(f"{plural(found.stranded, 'PG has', 'PGs have')} no OSD for a shard"
                     f"{_seen(view, STRANDED)}")
+    if DEGRADED_STRETCH in snapshot.skipped:
+        said.append(f"{DEGRADED_STRETCH}{_seen(view, STRANDED)}")
     for flag, groups in found.flags.items():
         whose = f" of {groups}" if groups else ""
         said.append(f"flag {flag}{whose} {_FLAGS[flag]}")
     return said
+
+
+def _too_few(snapshot: Snapshot) -> str:
+    """Returns the type of bucket of which the rule of a pool finds too few, or empty text."""
+    alive = {osd.id for osd in snapshot.osds.values() if osd.up and osd.is_in}
+    for pool in snapshot.pools.values():
+        for block in pool.rule.blocks if pool.rule is not None else ():
+            for domain in block.domains:
+                buckets = {domain.bucket_of[osd] for osd in alive & block.osds}
+                if len(buckets) * domain.shards_per_bucket < block.positions:
+                    return domain.type_name
+    return ""
 
 
 def _writes_stopped(full: Sequence[Osd], view: ClusterView) -> str:
