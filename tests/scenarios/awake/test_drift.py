@@ -59,9 +59,7 @@ def test_a_shard_that_others_move_is_no_drift(is_moving: bool, cost: float) -> N
 
 @pytest.mark.full
 def test_drift_moves_little_more_than_a_plan_a_day_and_leaves_no_point() -> None:
-    """Of four clusters: what one moves differs by half by chance."""
-    seeds, days = range(4), 3
-    weeks = [drift.week(seed, days, is_continuous=True) for seed in seeds]
-    daily = sum(drift.week(seed, days, is_continuous=False).moved_bytes for seed in seeds)
+    weeks = [drift.week(seed, 5, is_continuous=True) for seed in range(2)]
+    daily = sum(drift.week(seed, 5, is_continuous=False).moved_bytes for seed in range(2))
     assert sum(one.moved_bytes for one in weeks) <= 1.3 * daily
     assert max(one.worst for one in weeks) < 0.01
