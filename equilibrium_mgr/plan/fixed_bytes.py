@@ -23,7 +23,7 @@ def without_fixed_bytes(snapshot: Snapshot) -> Snapshot:
     that are held to a share keep it: it is a share of what others hold."""
     snapshot = with_chance(snapshot)
     beside: Dict[int, int] = {
-        osd.id: osd.target_bytes for osd in snapshot.osds.values()
+        osd.id: osd.target_bytes - osd.padding_bytes for osd in snapshot.osds.values()
         if osd.unusable_reason() is None and osd.share >= 1.0}
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         pool = snapshot.pools[pg.pool]

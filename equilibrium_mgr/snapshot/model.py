@@ -64,6 +64,7 @@ class Osd(NamedTuple):
     device: Tuple[int, int] = (0, 0)   # its size and used bytes themselves, where that is not 1
     uuid: str = ""                     # of its disk; a replaced one has another
     pg_shards: int = 0   # that it reports: also of PGs that come, and that it still deletes
+    padding_bytes: int = 0   # of residual_bytes: what is allocated for data that shards store
     fixed_bytes: int = 0   # that its size and used bytes leave out (plan/fixed_bytes.py)
 
     def device_bytes(self, count: int) -> int:

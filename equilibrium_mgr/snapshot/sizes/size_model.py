@@ -472,7 +472,7 @@ class SizeModel:
         found: Dict[int, Osd] = {}
         for number, one in piecewise(look.osds.items(), _OSDS_A_PIECE):
             undeleted = uncompacted = beyond = 0
-            residual = low = 0.0
+            residual = low = padding = 0.0
             # one that is down deletes nothing, and comes back with what it has
             if number in all_sums and number not in look.reading.stale_osds and one.up:
                 sums = all_sums[number]
@@ -483,6 +483,8 @@ class SizeModel:
                 low = high - self._taken(number, sums.may) - left
                 residual = self._residual[number] = min(
                     max(self._residual.get(number, 0.0), low), high)
+                stored = (reports[number].get("statfs") or {}).get("data_stored", 0) or data
+                padding = min(residual, max(0, data - stored))
                 if number in to_come or not sums.is_at_rest:
                     # reported and to come, less what will be there
                     beyond = int(data + to_come.get(number, 0.0)
@@ -496,7 +498,8 @@ class SizeModel:
                 inbound_bytes=max(0, come), outbound_bytes=outbound.get(number, 0),
                 undeleted_bytes=int(undeleted / factor) + max(0, -come),
                 uncompacted_bytes=int(uncompacted / factor),
-                residual_bytes=int(residual / factor), least_residual_bytes=int(low / factor))
+                residual_bytes=int(residual / factor), least_residual_bytes=int(low / factor),
+                padding_bytes=int(padding / factor))
             if number in self.size_factors:
                 found[number] = found[number]._replace(
                     size_factor=factor, device=(one.size_bytes, one.used_bytes),
