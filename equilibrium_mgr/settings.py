@@ -288,14 +288,15 @@ def _value(option: Dict[str, Any], given: Any) -> _Read:
     default, kind = _typed(option["default"], option["type"]), option["type"]
     if given is None:
         return default, None
+    instead = default, f"the default, {option['default']}, is used"
     try:
         found = _typed(given, kind)
     except (KeyError, TypeError, ValueError, OverflowError):
-        return default, f"the default, {option['default']}, is used"
+        return instead
     if found in option.get("enum_allowed", (found,)) and (
             kind not in ("uint", "secs", "float") or option["min"] <= found <= option["max"]):
         return found, None
-    return default, f"the default, {option['default']}, is used"
+    return instead
 
 
 def _pools(_option: Dict[str, Any], given: Any) -> _Read:

@@ -186,6 +186,11 @@ class ModuleParts(NamedTuple):
                 return f"pool {name} has {pool.pg_num} PGs instead of {pgs}"
         return None
 
+    def busy(self, name: Optional[str]) -> CommandError:
+        """What is said where another plan is being executed."""
+        return CommandError(errno.EBUSY, f"plan '{name}' is being executed; 'ceph equilibrium rm"
+                            f" {name}' stops it")
+
     def next_name(self, kind: str) -> str:
         """The next free name of a kind of plans, such as `undo-1`. Raises CommandError where too
         many plans are kept."""

@@ -57,8 +57,7 @@ def add_drains(parts: ModuleParts, names: List[str], force: bool,
             changes = parts.plan_store.get(execution.name).changes
         except (KeyError, ValueError):   # it has just been removed, which stops it
             changes = ()
-        back = {osd for change in changes for osd in change.up_after
-                if osd in found and osd not in change.up_before}
+        back = {osd for change in changes for osd in change.gained_by if osd in found}
         if back:
             raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes shards back to"
                                f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")

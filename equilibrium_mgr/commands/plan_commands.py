@@ -279,9 +279,7 @@ def execute(parts: ModuleParts, name: str) -> CommandAnswer:
         raise CommandError(errno.ENOENT, f"nothing is left to do of plan '{name}': its"
                            f" {plural(pgs, 'PG is', 'PGs are')} elsewhere by now; make a new plan")
     if not parts.balancer.execute(name, plan):
-        busy = parts.balancer.plan_name
-        raise CommandError(errno.EBUSY, f"plan '{busy}' is being executed; 'ceph equilibrium rm"
-                           f" {busy}' stops it")
+        raise parts.busy(parts.balancer.plan_name)
     reason = parts.outdated_reason(name, parts.summary())
     pgids = {change.pgid for change in applicable}
     moves = [move for move in plan.moves if move.pgid in pgids]

@@ -54,8 +54,7 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
         raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
                            " again; run 'ceph equilibrium off' first")
     if executing is not None and about not in (None, executing):
-        raise CommandError(errno.EBUSY, f"plan '{executing}' is being executed; 'ceph"
-                           f" equilibrium rm {executing}' stops it")
+        raise parts.busy(executing)
     parts.refuse_old_clients()
     drains = balancer.drains.status
     if drains.drains.is_running and (

@@ -219,7 +219,7 @@ def unplanned_change(then: ClusterMark, snapshot: Snapshot, traffic: OsdTraffic,
         osd for osd in full_osds(snapshot)
         if predicted.get(osd, 0.0) > snapshot.backfillfull_ratio)
     for change in wanted if overfull else ():
-        overfull -= frozenset(change.up_before) - frozenset(change.up_after)
+        overfull -= change.lost_by
     if overfull:
         return f"osd.{min(overfull)} is above nearfull now, and the plan does not help it"
     for osd, utilization in sorted(predicted.items()):

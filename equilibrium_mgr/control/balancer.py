@@ -285,16 +285,20 @@ class Balancer:
         settings = self._settings()
         self._recover(settings)
         self._stop_count = self._slot.stop_count
-        self._journal.record_execution(self._slot.plan_name, self._clock())
+        self._record_name()
         try:
             self._plan_store.tidy()
             return self._decide(settings)
         finally:
             self.publish()
             self._journal.observe_progress(self.status.progress_ratio())
-            self._journal.record_execution(self._slot.plan_name, self._clock())
+            self._record_name()
             self._journal.record_corrections(self.dispatcher.corrections.to_dict())
             self._journal.write()
+
+    def _record_name(self) -> None:
+        """Has a successor go on with the named plan that is executed, or with none."""
+        self._journal.record_execution(self._slot.plan_name, self._clock())
 
     def _recover(self, settings: Settings) -> None:
         """Takes over from the last mgr, the first time that it is called, and goes on with the
@@ -477,7 +481,7 @@ class Balancer:
         batch = self.dispatcher.choose(back, snapshot, settings, 0.0).send
         execution.going_back.update({change.pgid: (change._replace(
             up_before=change.up_after, up_after=change.up_before,
-            items=snapshot.upmap_items.get(change.pgid, ()), shards=pending[change.pgid].shards),
+            items=snapshot.items_of(change.pgid), shards=pending[change.pgid].shards),
             change.items) for change in batch})
         sent = self._hand_over(back, batch, snapshot, self._permit_back()) if batch else None
         if sent is None:
@@ -492,7 +496,7 @@ class Balancer:
         if not going:
             return
         back = ExecutionUpdate([change for change, items in going.values()
-                                if snapshot.upmap_items.get(change.pgid, ()) == items])
+                                if snapshot.items_of(change.pgid) == items])
         gone = dict.fromkeys([change.pgid for change in back.sent])
         execution.going_back = {
             pgid: one for pgid, one in going.items() if pgid in dispatcher.pending.entries
@@ -515,7 +519,7 @@ class Balancer:
                            lambda row: row.pgid in pgids and not row.takes_back).plan
         execution = Execution("", [   # where an OSD is to lose it that does not hold it
             change for change in plan.changes for pg in (seen.pgs[change.pgid],)
-            if not set(change.up_before) - set(change.up_after) <= {
+            if not change.lost_by <= {
                 *pg.holders, *(pg.acting if "remapped" in pg.state else ())}], now, CANCEL)
         back = self.dispatcher.choose(execution, seen, settings, 0.0).send
         if back and not self._is_off(settings) and not self.dispatcher.backoff.seconds_left(now):
@@ -532,7 +536,7 @@ class Balancer:
                     pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0, 0)).command())
             for pg in [seen.pgs[pgid] for pgid in sorted(pgids)]
             for new in (sorted(set(pg.up) & set(snapshot.osds) - set(pg.holders)),)
-            for items in (snapshot.upmap_items.get(pg.pgid, ()),)
+            for items in (snapshot.items_of(pg.pgid),)
             for left in (tuple([pair for pair in items if pair[1] not in new]),) if left != items}
         return snapshot
 
@@ -642,7 +646,7 @@ class Balancer:
         """Sends the next batch where one may go. None where nothing is left to be waited for."""
         if execution.name:
             self._record(execution, command_of(execution.kind))
-        self._journal.record_execution(self._slot.plan_name, self._clock())
+        self._record_name()
         self.dispatcher.drop_stopped_pools(execution, snapshot)
         decision = self.dispatcher.choose(execution, snapshot, settings,
                                           self.observer.max_misplaced_ratio(snapshot, settings))

@@ -284,7 +284,7 @@ class Journal:
             moved = {change.pgid for change in moving(batch, before)}
             self.changes.append([ChangeRow(
                 now, plan, kind, begun_at, before.epoch, change.pgid, change.raw,
-                before.upmap_items.get(change.pgid, ()), change.items,
+                before.items_of(change.pgid), change.items,
                 change.shards if change.pgid in moved else 0) for change in batch], now)
             self._store.flush()
 

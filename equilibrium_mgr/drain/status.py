@@ -4,7 +4,7 @@ What is still on the OSDs that are being drained.
 """
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterable, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.model import StuckShards
@@ -95,6 +95,11 @@ class DrainStatus(NamedTuple):
         tells what is on it, so that it is not among them."""
         return frozenset(osd for osd, left in self.remaining.items()
                          if not left.shards and osd not in self.down)
+
+    @property
+    def known_left(self) -> List[Remaining]:
+        """What is left on the OSDs that are up: of others nobody knows."""
+        return [one for osd, one in self.remaining.items() if osd not in self.down]
 
     @property
     def is_known(self) -> bool:

@@ -127,7 +127,7 @@ class UpmapDispatcher:
                     and all(snapshot.osds[osd].has_statistics
                             for osd in pg.up if osd in snapshot.osds)
                     and any(osd in pg.up[:1]
-                            for _, osd in snapshot.upmap_items.get(pg.pgid, ()))]
+                            for _, osd in snapshot.items_of(pg.pgid))]
         self.is_watched = bool(waiting) or any(
             "unknown" in snapshot.pgs[pgid].state for pgid in self._unseen) or any(
             # of what is pending some has not reported since
@@ -371,8 +371,8 @@ class UpmapDispatcher:
             result.rejected, topology_of(snapshot.crush_version, snapshot.osds), self._clock())
         for change in [one for one in result.sent if one.pgid in self.withheld(before)]:
             self._note_withheld(
-                change.pgid, set(change.up_before).difference(
-                    change.up_after, before.pgs[change.pgid].holders), before, self._clock())
+                change.pgid, change.lost_by.difference(before.pgs[change.pgid].holders), before,
+                self._clock())
 
     def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
                        at: float) -> None:
@@ -415,7 +415,7 @@ def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
 
 def _is_as_before(pgid: str, before: Snapshot, now: Snapshot) -> bool:
     """True where nothing has come of a change; else some of its shards may move."""
-    return before.upmap_items.get(pgid, ()) == now.upmap_items.get(pgid, ())
+    return before.items_of(pgid) == now.items_of(pgid)
 
 
 def _is_disturbed(before: Snapshot, now: Snapshot) -> bool:

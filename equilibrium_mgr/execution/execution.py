@@ -80,7 +80,7 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> Execution
     unanswered: List[PgChange] = []
     superseded: List[DroppedChange] = []
     for change, code, message in answers:
-        present = snapshot.upmap_items.get(change.pgid, ())
+        present = snapshot.items_of(change.pgid)
         if present == change.items:
             kept.append(change)
         elif code is None:
@@ -165,7 +165,7 @@ class Execution:
         self.done_moves += sum(change.shards for change in update.done)
         for change, sign in chain(((one, 1) for one in chain(update.sent, update.done)),
                                   ((one, -1) for one in back.sent)):
-            for osd in set(change.up_before) ^ set(change.up_after):
+            for osd in change.gained_by | change.lost_by:
                 self.moved[osd] = self.moved.get(osd, 0) + sign * change.bytes_on(osd)
         self.dropped_moves += sum(given_up.change.shards for given_up in dropped)
         left = max(0, _KEPT_DROPS - len(self.dropped))

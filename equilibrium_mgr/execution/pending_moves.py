@@ -85,7 +85,7 @@ class PendingMoves:
             is_told = pg is not None and pg.is_moving and "remapped" in pg.state
             if pg is None or is_told or not recent or pgid in self.entries:
                 continue
-            pairs = [p for p in snapshot.upmap_items.get(pgid, ()) if p[1] in pg.up] or [(-1, -1)]
+            pairs = [p for p in snapshot.items_of(pgid) if p[1] in pg.up] or [(-1, -1)]
             self.entries[pgid] = PendingMove(
                 pg.objects * len(pairs), len(pairs), pg.shard_bytes * len(pairs),
                 before + 1, sent_at,
@@ -106,7 +106,7 @@ class PendingMoves:
             if pgid in self.entries or "degraded" not in pg.state:
                 continue
             gains, losses = snapshot.transfers(pg)
-            moved = {target for _, target in snapshot.upmap_items.get(pgid, ())}
+            moved = {target for _, target in snapshot.items_of(pgid)}
             if gains and moved.issuperset(gains) and (
                     len(losses) == len(gains) or pgid in self.sent_before):
                 self.entries[pgid] = PendingMove(

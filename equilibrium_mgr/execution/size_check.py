@@ -99,7 +99,7 @@ class SizeCorrections:
         """Watches the targets of a batch; what was measured is part of the sizes in `before`."""
         new: Set[int] = set()
         for change in batch:
-            for number in set(change.up_after).difference(change.up_before):
+            for number in change.gained_by:
                 osd, pg = before.osds.get(number), before.pgs.get(change.pgid)
                 if osd is not None and osd.has_statistics and pg is not None:
                     watch = self._watches.get(number)

@@ -341,7 +341,7 @@ class ThrottleState:
 
     def added_pairs(self, change: PgChange) -> int:
         """Pairs of upmap items that the change adds to the osdmap; below 0 where it drops some."""
-        return len(change.items) - len(self.snapshot.upmap_items.get(change.pgid, ()))
+        return len(change.items) - len(self.snapshot.items_of(change.pgid))
 
     def pg_shards(self, osd: int) -> int:
         """PG shards on an OSD, on their way to it, or still to leave it; by its own count, of what
@@ -433,7 +433,7 @@ def _binding(snapshot: Snapshot, candidate: Candidate) -> Optional[Immovable]:
     change, immovable = candidate.change, candidate.pg.immovable
     return None if candidate.moves_nothing and (immovable in OF_MOTION or (
         immovable in OF_PG_NUM
-        and set(change.items) <= set(snapshot.upmap_items.get(change.pgid, ())))) else immovable
+        and set(change.items) <= set(snapshot.items_of(change.pgid)))) else immovable
 
 
 def pg_is_in_flight(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
@@ -765,7 +765,7 @@ def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange, is_of_items: bool) ->
     if not is_same_placement(pg.up, change.up_after, snapshot.pools[pg.pool].erasure):
         return False
     return (not is_of_items and change.up_before != change.up_after
-            or snapshot.upmap_items.get(change.pgid, ()) == change.items)
+            or snapshot.items_of(change.pgid) == change.items)
 
 
 def _void(snapshot: Snapshot, candidate: Candidate) -> Optional[str]:

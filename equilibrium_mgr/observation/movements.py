@@ -82,7 +82,7 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
     """
     origins, found = _Origins(snapshot, pending, sent, before, earlier), []
     for pg in moving:
-        items, state = snapshot.upmap_items.get(pg.pgid, ()), _state_of(pg)
+        items, state = snapshot.items_of(pg.pgid), _state_of(pg)
         for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure):
             if source is None:
                 source = origins.source_by_log(pg, items, target)

@@ -11,7 +11,8 @@ import re
 import zlib
 from functools import lru_cache
 from typing import (
-    Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union, get_args, get_origin, get_type_hints)
+    Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple, Union, get_args, get_origin,
+    get_type_hints)
 
 from ..crush.placement import NO_OSD
 from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, pool_of
@@ -135,6 +136,16 @@ class PgChange(NamedTuple):
     objects: int                 # of the PG
     #: (OSD, bytes) of the shards that it gains or loses, where these are not all `shard_bytes`
     uneven: Tuple[Tuple[int, int], ...] = ()
+
+    @property
+    def gained_by(self) -> FrozenSet[int]:
+        """OSDs that are to have a shard of the PG, and have none."""
+        return frozenset(self.up_after).difference(self.up_before)
+
+    @property
+    def lost_by(self) -> FrozenSet[int]:
+        """OSDs that have a shard of the PG, and are to have none."""
+        return frozenset(self.up_before).difference(self.up_after)
 
     def bytes_on(self, osd: int) -> int:
         """Bytes of the shard that an OSD gains or loses."""

@@ -117,7 +117,7 @@ def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: 
     with fewer upmap items; None where there is none, or it is told to end. `used`: OSD id →
     bytes."""
     pool, osds = snapshot.pools[pg.pool], snapshot.osds
-    items = snapshot.upmap_items.get(pg.pgid, ())
+    items = snapshot.items_of(pg.pgid)
     fill = min(effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio),
                # nothing is broken yet: not worth a rack that is nearfull
                inf if options.rule_id is None else snapshot.nearfull_ratio)

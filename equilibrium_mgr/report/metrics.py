@@ -51,10 +51,8 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
     held: Dict[str, Set[str]] = {} if view is None else {BACKFILL: set(), RECOVERY: set()}
     for entry in seen.too_full:
         held[entry.state].update(entry.pgids)   # one PG may wait for several OSDs
-    # what is left on OSDs that are down nobody knows
     drains, names = status.drains, status.drains.drains.names
-    drained = [one for osd, one in drains.remaining.items() if osd not in drains.down]
-    shards = sum(one.shards for one in drained)
+    shards = sum(one.shards for one in drains.known_left)
     is_known = bool(names) and drains.is_known
     safe = [drains.is_safe(osd) for osd in names]
     usage = view.usage_now() if view is not None else None

@@ -135,7 +135,7 @@ def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
 
 def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> str:
     """How far the drains are, as a clause for `status` and `drain ls`."""
-    left = [one for osd, one in status.remaining.items() if osd not in status.down]
+    left = status.known_left
     if not status.is_known:
         return f"{status.named}: not looked at yet"
     shards, check = sum(one.shards for one in left), status.stop_check
@@ -176,11 +176,11 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
     """
     changes = found.plan.changes
     pairs = sum(map(len, snapshot.upmap_items.values()))
-    added = sum(len(change.items) - len(snapshot.upmap_items.get(change.pgid, ()))
+    added = sum(len(change.items) - len(snapshot.items_of(change.pgid))
                 for change in changes)
     copies = max(1, snapshot.object_copies)
     again = sorted(draining.intersection(
-        osd for change in changes for osd in change.up_after if osd not in change.up_before))
+        osd for change in changes for osd in change.gained_by))
     groups: Dict[str, Dict[str, Any]] = {}   # what goes on moving, by reason
     for left in found.unpinned:
         group = groups.setdefault(left.obstacle, {

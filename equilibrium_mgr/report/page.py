@@ -223,7 +223,7 @@ def _rollback(snapshot: Snapshot, plan: Optional[Plan], to_make: Set[str],
     commands = []
     for change in reversed(plan.changes if plan is not None else ()):
         if change.pgid in to_make:
-            items = snapshot.upmap_items.get(change.pgid, ())
+            items = snapshot.items_of(change.pgid)
             commands.append(change._replace(items=items).command())
         elif change.pgid in made:
             pg = snapshot.pgs[change.pgid]

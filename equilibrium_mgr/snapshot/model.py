@@ -305,6 +305,10 @@ class Snapshot(NamedTuple):
                                             osd.utilization or 0.0)
         return highest
 
+    def items_of(self, pgid: str) -> UpmapItems:
+        """The upmap items of a PG; empty where it has none."""
+        return self.upmap_items.get(pgid, ())
+
     def transfers(self, pg: Pg) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
         """(OSDs that gain a shard of the PG, OSDs that lose one) by what is in flight."""
         return transfers(pg, self.pools[pg.pool].erasure)

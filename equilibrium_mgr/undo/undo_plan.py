@@ -73,7 +73,7 @@ def undo_plan(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> 
 def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoResult:
     """As `undo_plan`, for what is on its way and of which nothing has been copied yet: each such PG
     stays where its data is."""
-    items = {pg.pgid: snapshot.upmap_items.get(pg.pgid, ())
+    items = {pg.pgid: snapshot.items_of(pg.pgid)
              for pg in snapshot.in_flight().values() if has_not_begun(pg)}
     goals: Dict[str, Goal] = {}
     for row in rows(items.keys()):
@@ -105,13 +105,13 @@ def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
     PG for which that does not agree is left as it is."""
     unclear = {pg.pgid: pg for pg in [snapshot.pgs[pgid] for pgid in pgids]
                if pg.doubtful_holders or not pg.is_moving}
-    before = {pg.pgid: tuple([pair for pair in snapshot.upmap_items.get(pg.pgid, ())
+    before = {pg.pgid: tuple([pair for pair in snapshot.items_of(pg.pgid)
                               if pair[1] not in pg.up[:1]])
               for pg in unclear.values() if pg.immovable is NO_STATISTICS
               and not snapshot.pools[pg.pool].erasure}   # another one may lead it, by its affinity
     untold = set(unclear)
     for row in rows(untold):
-        if row.pgid in untold and row.after == snapshot.upmap_items.get(row.pgid, ()) and (
+        if row.pgid in untold and row.after == snapshot.items_of(row.pgid) and (
                 not row.takes_back and _is_mapped_alike(snapshot, row)):
             before[row.pgid] = row.before
             untold.remove(row.pgid)
@@ -139,7 +139,7 @@ def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -
     pgid = rows[0].pgid
     if pgid not in snapshot.pgs:
         return Obstacle(GONE)
-    present = snapshot.upmap_items.get(pgid, ())
+    present = snapshot.items_of(pgid)
     made = _made(rows, present)
     first = next((number for number, row in enumerate(made) if chosen(row)), None)
     if first is None or present == made[first].before:

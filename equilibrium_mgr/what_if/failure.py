@@ -104,7 +104,7 @@ class UpSetsAfter:
         a bucket are): these have failed, so they are not up.
         """
         snapshot, pool, up = self._snapshot, self._snapshot.pools[pg.pool], mapped
-        now = snapshot.upmap_items.get(pg.pgid, ())
+        now = snapshot.items_of(pg.pgid)
         if now or items:
             # what CRUSH alone gives under the failure: it keeps what it chose before and is in
             raw = list(mapped)
@@ -177,7 +177,7 @@ class Placement(NamedTuple):
     def items(self, pgid: str) -> UpmapItems:
         """The upmap items of a PG."""
         change = self.changes.get(pgid)
-        return self.snapshot.upmap_items.get(pgid, ()) if change is None else change.items
+        return self.snapshot.items_of(pgid) if change is None else change.items
 
 
 def placement(snapshot: Snapshot) -> Placement:

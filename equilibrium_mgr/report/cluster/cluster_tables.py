@@ -42,9 +42,8 @@ def osd_figures(view: ClusterView, wanted: Optional[Sequence[PgChange]]) -> List
     waiting_in: Counter[int] = Counter()
     waiting_out: Counter[int] = Counter()
     for change in wanted or ():
-        before, after = set(change.up_before), set(change.up_after)
-        waiting_in.update(after - before)
-        waiting_out.update(before - after)
+        waiting_in.update(change.gained_by)
+        waiting_out.update(change.lost_by)
     rows: List[Row] = []
     for _, osd in sorted(view.snapshot.osds.items()):
         known, number = osd.has_statistics, osd.id

@@ -179,7 +179,7 @@ def _least_rounds(changes: Collection[PgChange], look: Look) -> int:
     """In which changes can be sent where what each round sends has arrived by the next."""
     settings, view = look.settings, look.view
     ends = Counter((osd, osd in change.up_after) for change in changes if change.shards
-                   for osd in set(change.up_before) ^ set(change.up_after))
+                   for osd in change.gained_by | change.lost_by)
     return max(math.ceil(count / most) for count, most in (
         (sum(change.shards for change in changes), settings.max_moves_per_round),
         (max(ends.values(), default=0), settings.max_backfills_per_osd),
@@ -336,7 +336,7 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
             if bound.shard_bytes and bound.shards * bound.shard_bytes >= _SMALL_POOL * whole}
     moved: Counter[str] = Counter()
     for change in planned.changes.values():
-        for osd in osds.keys() & set(change.up_before) - set(change.up_after):
+        for osd in osds.keys() & change.lost_by:
             moved[view.snapshot.set_of(osd)] += change.bytes_on(osd)
     pgs_of: Dict[int, List[Pg]] = {}
     for pg in piecewise(view.snapshot.pgs.values(), _PGS_A_PIECE):

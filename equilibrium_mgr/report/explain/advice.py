@@ -402,7 +402,7 @@ def is_relieved(osd: Osd, status: BalancerStatus, view: ClusterView) -> bool:
         return True
     if status.progress is None or status.state not in (MOVING, PLANNING):
         return False
-    return any(osd.id in set(change.up_before) - set(change.up_after) for change in status.wanted)
+    return any(osd.id in change.lost_by for change in status.wanted)
 
 
 def _gets_on(move: Movement, view: ClusterView) -> bool:

@@ -153,7 +153,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
 def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     """Where its shards are, and why. `rejected`: PGs whose upmap items the monitor did not keep."""
     snapshot = view.snapshot
-    pool, items = snapshot.pools[pg.pool], snapshot.upmap_items.get(pg.pgid, ())
+    pool, items = snapshot.pools[pg.pool], snapshot.items_of(pg.pgid)
     primary = snapshot.primaries.get(pg.pgid)   # `up` begins with it, whatever CRUSH puts first
     # a snapshot has `up` where the raw mapping is not known, and such a PG is immovable
     raw_known = primary is None and not (items and pg.immovable and pg.raw == pg.up)
@@ -554,8 +554,8 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     if context.is_too_full and context.view.too_full[0].osd == osd.id:
         return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
                            context.view.too_full[0].sentence())
-    held_up = _held_up(what, None, lambda change: osd.id in set(change.up_before) ^ set(
-        change.up_after), context)
+    held_up = _held_up(
+        what, None, lambda change: osd.id in change.gained_by | change.lost_by, context)
     if held_up is not None:
         return held_up
     if osd_set is None:
