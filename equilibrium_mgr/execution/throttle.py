@@ -234,10 +234,13 @@ class ThrottleState:
         self.blocked = blocked
         self.traffic = traffic
         self.full_osds = full_osds(snapshot)
+        stuck = [pg for pg in snapshot.in_flight().values()
+                 if awaits_space(snapshot, pg, self.full_osds)]
         #: object copies that stay misplaced until one of these OSDs has space
-        self._stuck_copies = sum(
-            misplaced_copies(snapshot, pg) for pg in snapshot.in_flight().values()
-            if awaits_space(snapshot, pg, self.full_osds))
+        self._stuck_copies = sum(misplaced_copies(snapshot, pg) for pg in stuck)
+        #: OSD → their shards on the way to it or from it
+        self.stuck_shards = Counter(chain.from_iterable(
+            chain.from_iterable(snapshot.transfers(pg)) for pg in stuck))
         self.reserved = ReliefReservation(settings.max_backfills_per_osd)
         self.misplaced_copies = limits.misplaced_copies
         self.max_misplaced_copies = limits.max_misplaced_ratio * snapshot.object_copies
@@ -581,7 +584,7 @@ def backfills_of_osd_are_used_up(state: ThrottleState,
                 continue
             load = state.traffic.of(osd)
             shards = load.shards_in if direction == "coming" else load.shards_out
-            if shards >= most:
+            if shards >= most and not _is_alone(state, candidate):
                 return Verdict(codes.MAX_BACKFILLS, numbers={
                     "osd": osd, "shards": shards, "max_shards": most, "direction": direction})
     return None
@@ -668,9 +671,12 @@ def _share_of_copies(state: ThrottleState, copies: int) -> str:
 
 
 def _is_alone(state: ThrottleState, candidate: Candidate) -> bool:
-    """True where nothing else is in flight at the OSDs of the change."""
-    loads = [state.traffic.of(osd) for osd in candidate.gains + candidate.losses]
-    return not any(load.shards_in or load.shards_out for load in loads)
+    """True where nothing else is in flight at the OSDs of the change, but for what the relief of a
+    full OSD alone lets move."""
+    loads = {osd: state.traffic.of(osd) for osd in candidate.gains + candidate.losses}
+    stuck = state.stuck_shards if state.is_relief(candidate) else {}
+    return all(load.shards_in + load.shards_out <= stuck.get(osd, 0)
+               for osd, load in loads.items())
 
 
 _CHANGES_A_PIECE = 40   # about a millisecond

@@ -154,7 +154,8 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     """The state in which nothing is sent for `idle`. `searched_at`: when the plan was made that has
     shown it, in seconds since the epoch. `counted`: what refuses moves, for the code of a state
     that is stuck. `limited`: `bounds` are those of moves of some pools alone."""
-    far = max(bound_gaps(view, bounds, device_classes), default=None)
+    gaps = bound_gaps(view, bounds, device_classes)
+    far = max(gaps, default=None)
     skipped = view.snapshot.skipped
     waits_for = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN
                  if skipped.get(why)]
@@ -166,8 +167,11 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     if far is None:
         return (Verdict(codes.STALE_STATISTICS, reason, state=WAITING) if waits_for
                 else Verdict(idle.code, reason, state=BALANCED))
+    first = [one.osd_set.name for one in fullest_osds(view, device_classes)[:1]]
+    # `explain` begins with the same
+    shown = next((gap for gap in gaps if gap.device_class in first), far)
     if far.excess <= 0.0:
-        said = f"{reason}; {far.sentence(limited)}{_WHOLE_SHARD if far.above > _NEAR else ''}"
+        said = f"{reason}; {shown.sentence(limited)}{_WHOLE_SHARD if shown.above > _NEAR else ''}"
         stale = view.snapshot.stale_osds
         if stale and stale >= {osd.id for osd in view.snapshot.osds.values()
                                if osd.up and osd.is_in}:   # nobody reports
@@ -190,7 +194,7 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
         why = refused
         refused = ""
     if code == codes.DRIFT and far.excess < _NEAR:   # a plan could lower it
-        return Verdict(code, f"{reason}; {far.sentence(limited)}", state=BALANCED)
-    return Verdict(code, f"{far.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
+        return Verdict(code, f"{reason}; {shown.sentence(limited)}", state=BALANCED)
+    return Verdict(code, f"{shown.sentence(limited)}, and {why}{f'; {refused}' if refused else ''};"
                    " 'ceph equilibrium explain' tells why", refusals=refusals,
                    state=WAITING if code == codes.PG_NUM_CHANGING else STUCK)

@@ -70,8 +70,10 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("why:", str(data["reason"]))
     if not broken:
         say("do:", helps)
-    for host in data["unused_hosts"]:
-        say("unused:", host["sentence"])
+    for host in data["unused_hosts"][:1]:
+        more = len(data["unused_hosts"]) - 1
+        say("unused:", host["sentence"] + (
+            f"; {plural(more, 'more host')} likewise" if more else ""))
     drains = data["drains"]
     say("draining:", drains["sentence"] + (   # what is left of one that is paused
         f"; {plural(drains['shards'], 'shard')}, {format_bytes(drains['bytes'])} left"

@@ -240,7 +240,8 @@ REASONS: Mapping[str, Reason] = {
         counted="shards of the pool took more than predicted",
         clause="are not used, as shards of the pool took more than predicted"),
     TARGET_UNAVAILABLE: Reason(
-        ("bring osd.{osd} up and in; 'ceph osd tree' shows it",
+        ("'ceph osd in {out}', and 'ceph osd unset noin' where that flag keeps new OSDs out",
+         "bring osd.{osd} up and in; 'ceph osd tree' shows it",
          "bring the OSDs up and in; 'ceph osd tree' shows them"),
         sentence="osd.{osd} is {obstacle}",
         waits_for="for a target that cannot take them",

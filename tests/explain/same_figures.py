@@ -9,6 +9,7 @@ from tests.commands.asking import ask
 
 _SAMPLE = re.compile(r'^ceph_equilibrium_(utilization_max|bound)_ratio{device_class="(.*)"} (.*)$',
                      re.MULTILINE)
+_FULLEST = re.compile(r"(osd\.\d+), the fullest of class")
 
 
 def differing(session: Session) -> List[str]:
@@ -25,6 +26,9 @@ def differing(session: Session) -> List[str]:
 def _differing(session: Session) -> Iterator[str]:
     status, explained = ask(session, "status"), ask(session, "explain")
     classes = {row["device_class"]: row for row in status["classes"]}
+    named = _FULLEST.search(status["reason"])
+    if named and status["state"] == "balanced" and f"{named[1]} is at" not in explained["what"]:
+        yield f"status names {named[1]}, explain: {explained['what']}"
     for row in ask(session, "eval")["classes"]:
         for key in ("max_utilization", "fullest_osd", "bound_utilization"):
             if row[key] != classes[row["device_class"]][key]:

@@ -6,7 +6,7 @@ from typing import List
 
 import pytest
 from tests.commands.asking import ask, run
-from tests.explain.followed import explained, open_cluster
+from tests.explain.followed import OPTION, explained, open_cluster
 from tests.explain.same_figures import differing
 from tests.report.explanations import said
 from tests.support.clusters.crush_maps import crush_map
@@ -33,6 +33,16 @@ def test_a_down_osd_is_not_the_fullest(tmp_path: Path) -> None:
     assert not differing(session)
     row, = ask(session, "status")["classes"]
     assert row["fullest_osd"] != fullest and row["bound_utilization"] < row["max_utilization"]
+    session.close()
+
+
+def test_status_and_explain_begin_with_the_same_class(tmp_path: Path) -> None:
+    """One is above its bound by 0.4 points, the other is at it, with larger shards."""
+    session = open_cluster("index", 0, tmp_path)
+    run(session, f"{OPTION}max_misplaced_ratio 0.3", "sim backfill rate 500M", "equilibrium on",
+        "sim run 3h")
+    assert ask(session, "status")["state"] == "balanced"
+    assert not differing(session)
     session.close()
 
 

@@ -431,8 +431,8 @@ def crush_crowds_out(view: ClusterView) -> bool:
 
 
 def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
-    """Hosts with OSDs that are up, of which the rule of a pool, or each rule, can use none; JSON-
-    ready. `missing`: the type of bucket that a host would have to be in."""
+    """Hosts of which the rule of a pool can use no OSD, or with `osds` that are up and that no
+    rule can use; JSON-ready. `missing`: the type of bucket that a host would have to be in."""
     crush = snapshot.crush
     rules = {pool.rule_id: (pool, pool.rule) for pool in snapshot.pools.values() if pool.rule}
     reached = {osd for _, rule in rules.values() for osd in rule.osds()}
@@ -449,14 +449,16 @@ def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
             for domain in block.domains for osd in osds
             if crush.subtree(block.take).weights.get(osd) and osd not in domain.bucket_of),
             ("", ""))
-        if osds and (pool or reached.isdisjoint(osds)):
+        idle = osds if pool else [osd for osd in osds if osd not in reached]
+        if idle:
             under = next((one.name for one in crush.buckets.values() if "~" not in one.name
                           and bucket.id in [item for item, _ in one.items]), "no root")
+            classes = sorted({snapshot.osds[osd].device_class for osd in idle})
             why = (f"and in no {missing}: the rule of pool {pool} cannot use it" if pool
-                   else "where no pool's rule reaches it")
-            found.append({"host": bucket.name, "under": under, "osds": osds, "pool": pool,
+                   else f"where no pool's rule uses class {', '.join(classes)}")
+            found.append({"host": bucket.name, "under": under, "osds": idle, "pool": pool,
                           "missing": missing, "sentence": f"host {bucket.name}"
-                          f" ({plural(len(osds), 'OSD')}) is under {under} {why}"})
+                          f" ({plural(len(idle), 'OSD')}) is under {under} {why}"})
     return found
 
 

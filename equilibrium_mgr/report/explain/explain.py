@@ -31,7 +31,7 @@ from ...runtime.time_slice import piecewise
 from ...snapshot import reason_codes as codes
 from ...snapshot.immovable_reasons import MONITOR_REJECTS_CRUSH, OF_RULE
 from ...snapshot.model import Osd, Pg, Pool, Snapshot, pool_of
-from ...snapshot.operator_weights import held_advice
+from ...snapshot.operator_weights import full_weight, held_advice
 from ..answer import CommandAnswer, Row
 from ..cluster.cluster_tables import best_free_bytes, held_sentences
 from ..operations import drain_sentence, is_blocked, stuck_action
@@ -550,7 +550,8 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     if obstacle is not None:
         return _reason(what, codes.STALE_STATISTICS if obstacle == "without statistics"
                        else codes.TARGET_UNAVAILABLE,
-                       f"no shard may go to it: it is {obstacle}", osd=osd.id)
+                       f"no shard may go to it: it is {obstacle}", osd=osd.id,
+                       out=osd.id if osd.up and obstacle == "out" else None)
     if context.is_too_full and context.view.too_full[0].osd == osd.id:
         return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
                            context.view.too_full[0].sentence())
@@ -559,7 +560,13 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     if held_up is not None:
         return held_up
     if osd_set is None:
-        return _reason(what, codes.BALANCED, "no pool that holds data may use it")
+        crush = context.snapshot.crush
+        if not any(crush.subtree(bucket).weights.get(osd.id) for bucket in crush.buckets):
+            return _reason(what, codes.REWEIGHT, "its CRUSH weight is 0", held_osd=osd.id,
+                           weight=full_weight(osd))
+        why = next((host["sentence"] for host in unused_hosts(context.snapshot)
+                    if osd.id in host["osds"]), "no pool that holds data may use it")
+        return _reason(what, codes.BALANCED, why)
     if (osd.target_utilization or 0.0) < osd_set.bound + NEAR:
         return _reason(what, codes.BALANCED, "it is not fuller than the bound of its set")
     asked = context.census()
