@@ -293,7 +293,7 @@ class Balancer:
             self.publish()
             self._journal.observe_progress(self.status.progress_ratio())
             self._journal.record_execution(self._slot.plan_name, self._clock())
-            self._journal.record_corrections(self.dispatcher.corrections.to_dict())
+            self._journal.record_corrections(self.dispatcher.to_dict())
             self._journal.write()
 
     def _recover(self, settings: Settings) -> None:
