@@ -168,8 +168,8 @@ class Journal:
         `cooldown` seconds.
 
         Returns the name of a plan whose execution was under way, or None; the rows of the log that
-        were sent lately, or may have been, the oldest first; what moves had shown of sizes; and the
-        drains, as DrainList.to_dict.
+        were sent lately, or may have been, the oldest first; what moves had shown of sizes, and
+        rejections; and the drains, as DrainList.to_dict.
         """
         with self._lock:
             # first: where a read raises, nothing has begun
@@ -308,9 +308,9 @@ class Journal:
                                                      bytes=self.episode.bytes + bytes_moved)
 
     def record_corrections(self, dump: Mapping[str, Any]) -> None:
-        """Corrections of sizes; nothing is stored where there are none."""
+        """Corrections of sizes, and rejections; nothing is stored where there are none."""
         with self._lock:
-            told = dump.get("stopped") or dump.get("bytes_per_object")
+            told = any(map(dump.get, ("stopped", "bytes_per_object", "rejected")))
             self._store.put(MEASURED, dump if told else None)
 
     def record_drains(self, drains: Mapping[str, Any], at_once: bool) -> None:

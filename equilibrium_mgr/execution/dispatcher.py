@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from math import inf
 from typing import (
-    AbstractSet, Any, Callable, ContextManager, FrozenSet, Iterator, List, Mapping, NamedTuple,
-    Optional, Sequence, Tuple)
+    AbstractSet, Any, Callable, ContextManager, Dict, FrozenSet, Iterator, List, Mapping,
+    NamedTuple, Optional, Sequence, Tuple)
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..gateway.gateway import Gateway, NotReady
@@ -22,7 +22,7 @@ from .throttle import (
     STEP_SECONDS, Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Exclusion, Items, Rejection, excluded_pgs, exclusions_of,
-    still_rejected, with_rejected)
+    restored, still_rejected, stored, with_rejected)
 from .execution import Execution, ExecutionUpdate, Stall, verify_batch
 from .guards import InactivePools, blocked_pools, cluster_guard, full_osds
 from .pending_moves import PendingMoves
@@ -86,22 +86,27 @@ class UpmapDispatcher:
         self._restored_at = -inf   # seconds since the epoch
 
     def restore(self, moved: Mapping[str, float], sent: Mapping[str, Tuple[float, int]],
-                corrections: Mapping[str, Any],
+                learnt: Mapping[str, Any],
                 taken_back: Mapping[str, Tuple[float, AbstractSet[int]]]) -> None:
         """Takes over from the last mgr: the PGs that it has `moved` lately (pgid → when, the oldest
         first), those of them that it has not sent anything else since (the same, with the epoch of
-        the osdmap before), what it measured of sizes, and what it has taken back that an OSD
+        the osdmap before), its `to_dict`, and what it has taken back that an OSD
         withheld (pgid → when, where it was to go)."""
         self.is_watched, self._taken_back = bool(sent), taken_back
-        self.corrections.restore(corrections)
+        self.corrections.restore(learnt)
         self._gateway.measured = self.corrections.bytes_per_object
         self._recovered = sent
         self.cooldown.restore(moved)
         self.pending.sent_before = frozenset(moved)
         # what was sent longer ago is whole by now, or was degraded by something else since
         self._restored_at = self._clock()
+        self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
         since = self._restored_at - _BELIEVED_SECONDS
         self._gateway.sent_before = frozenset([pgid for pgid, at in moved.items() if at >= since])
+
+    def to_dict(self) -> Dict[str, Any]:
+        """What was measured of sizes, and what the monitor rejected, for the key-value store."""
+        return {**self.corrections.to_dict(), "rejected": stored(self.rejected)}
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""

@@ -176,6 +176,7 @@ _URGENT_DIVISOR = 12.0
 #: what it had then.
 WITHHELD_SECONDS = 86_400.0
 _LONGEST_REASON = 200
+_MOST_STORED = 200   # rejections, the last ones
 
 
 def retry_seconds(tries: int) -> float:
@@ -248,6 +249,25 @@ def held(items: Items, now: float) -> Items:
 def recent(items: Items, now: float) -> Items:
     """Returns the rejections that are reported to an operator."""
     return {pgid: item for pgid, item in items.items() if now - item.at < RECENT_SECONDS}
+
+
+def stored(items: Items) -> List[List[Any]]:
+    """Returns the rejections for the key-value store; those that an OSD withheld are told by the
+    log of changes."""
+    told = [[pgid, *item] for pgid, item in items.items() if not item.withheld_by]
+    return told[-_MOST_STORED:]
+
+
+def restored(rows: Iterable[Any], now: float) -> Items:
+    """Returns what another mgr has stored; what cannot be understood counts as absent."""
+    found: Items = {}
+    try:
+        for pgid, reason, mark, at, is_refused, _, tries in rows:
+            found[pgid] = Rejection(
+                str(reason), mark, min(float(at), now), is_refused, tries=int(tries))
+    except (TypeError, ValueError):
+        return {}
+    return found
 
 
 class Cooldown:

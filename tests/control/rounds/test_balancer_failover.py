@@ -78,7 +78,7 @@ def test_every_key_is_written_once_a_round() -> None:
         harness.gateway.arrive()
     assert twice == ["episode"]
     assert {key for key, _ in harness.kv.writes} == {
-        "changes/1", "episode", "history"}
+        "changes/1", "episode", "history", "measured"}
 
 
 def test_items_that_another_mgr_has_set_meanwhile_are_no_rejection() -> None:
