@@ -37,7 +37,7 @@ from ..cluster.cluster_tables import best_free_bytes, held_sentences
 from ..operations import drain_sentence, is_blocked, stuck_action
 from .advice import (
     WORTH_DOING, ExplainContext, find_outage, help_for, numbers_of, osd_outage, state_action,
-    weights_advice, with_room)
+    unused_hosts, weights_advice, with_room)
 
 
 #: JSON-ready facts, and the same as sentences.
