@@ -89,10 +89,10 @@ FOR_A_TIME = frozenset((COOLDOWN, GIVEN_UP, MISPREDICTED, REJECTED))
 #: What ends only with copying, and faster where more is copied at a time.
 FASTER = ("nothing; it ends by itself as shards arrive; 'ceph config set {faster}' is faster, at"
           " clients' cost", "nothing; it ends by itself as shards arrive")
-#: Where CRUSH moves so much, as after an expansion, that full OSDs wait.
+#: Where CRUSH moves so much, as after an expansion, that the fullest OSDs wait.
 FREEZE = ("'ceph osd set norebalance', 'ceph equilibrium freeze' until nothing is remapped, 'ceph"
-          " osd unset norebalance' and 'ceph equilibrium on': then full OSDs are relieved first, and"
-          " balancing fills the new ones")
+          " osd unset norebalance' and 'ceph equilibrium on': then the fullest OSDs are relieved"
+          " first, and balancing fills the new ones")
 _NO_LOWER = "nothing; no move lowers it, and no OSD has to be nearfull"
 
 

@@ -415,7 +415,7 @@ def _gets_on(move: Movement, view: ClusterView) -> bool:
 
 def crush_crowds_out(view: ClusterView) -> bool:
     """Returns True if an expansion has misplaced more than the limit beside an OSD above
-    backfillfull that nothing leaves now: `freeze` lets the plan relieve that first."""
+    nearfull that nothing leaves now: `freeze` lets the plan relieve that first."""
     snapshot = view.snapshot
     if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:
         return False
@@ -426,7 +426,7 @@ def crush_crowds_out(view: ClusterView) -> bool:
     if 2 * spread <= sum(move.left_bytes for move in view.movements):
         return False
     left = {move.source for move in view.movements if move.is_running}
-    return any(osd.reaches(snapshot.backfillfull_ratio) and osd.id not in left
+    return any(osd.reaches(snapshot.nearfull_ratio) and osd.id not in left
                for osd in snapshot.osds.values())
 
 
