@@ -18,7 +18,7 @@ from ...execution.outcomes import ExcludedPgs, Items
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
     RECOVERY, STRANDED, STUCK, UNREPORTED, ClusterView, TooFull)
-from ...observation.movements import CRUSH, Movement, SlowOsd, slow_osds
+from ...observation.movements import CRUSH, HALTING, Movement, SlowOsd, slow_osds
 from ...observation.refusals import NEAR, fullest_osds
 from ...plan.model import Usage
 from ...plan.options import (
@@ -616,7 +616,9 @@ def help_for(code: str, context: ExplainContext, **more: Any) -> str:
         outage = find_outage(status, context.view)
         if code == codes.DEGRADED and outage is not None:
             return str(outage["action"])
-        for flag in sorted({"nobackfill", "norecover"}.intersection(snapshot.flags)):
+        flags = HALTING.intersection(snapshot.flags)
+        # what has lost copies is recovered all the same
+        for flag in sorted(flags - {"norebalance"} if code == codes.DEGRADED else flags):
             return codes.action(codes.FLAG, {"flag": flag})
     return codes.action(code, numbers)
 
