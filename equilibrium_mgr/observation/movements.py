@@ -36,6 +36,8 @@ ORIGINS = (PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP)
 _STATES = ("backfill_toofull", "recovery_toofull", "backfilling", "recovering", "backfill_wait",
            "recovery_wait", "backfill_unfound", "recovery_unfound", "peering", "activating",
            "stale", "unknown", "down", "incomplete", "undersized", "degraded", "remapped")
+#: Beside these flags OSDs halt what they were copying.
+HALTING = frozenset(("norebalance", "nobackfill", "norecover"))
 #: The state of a shard that was sent a moment ago, before its PG reports that it moves.
 PEERING = "peering"
 
@@ -335,10 +337,12 @@ class SlowOsd(NamedTuple):
 
 def slow_osds(rates: TransferRates, found: Sequence[Movement],
               snapshot: Snapshot) -> List[SlowOsd]:
-    """Returns the OSDs that hold up what is copied.
+    """Returns the OSDs that hold up what is copied; none where a flag does.
 
     A PG is as slow as the slowest of its OSDs: of slow ones that is meant which has most such PGs.
     """
+    if not HALTING.isdisjoint(snapshot.flags):
+        return []
     class_of = {osd: snapshot.osds[osd].device_class for osd in rates.copying
                 if osd in snapshot.osds}
     likes = grouped((name, rates.copying[osd]) for osd, name in class_of.items())

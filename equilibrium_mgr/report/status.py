@@ -124,6 +124,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("figures:", "none yet: the cluster is being read" * data["look_started"])
     elif looked >= _OLD_SECONDS and data["look_outdated"]:
         say("figures:", f"of {format_duration(looked)} ago but for %USE, %MAX and %MIN")
+    say("flags:", ", ".join(data["flags"]))
     say("window:", window_text(data["window"]))
     say("options:", ", ".join(f"{one['name']}={one['value']}" for one in data["options"]))
     left_out = "; ".join(data["left_out"])
@@ -304,6 +305,7 @@ _UNSEEN: Data = {
     "statistics_age_seconds": None, "stale_osds": [], "misplaced_ratio": None, "too_full": [],
     "moving": dict.fromkeys(MovingTotals._fields), "client_latency": None,
     "stacked_backfills": {}, "will_not_fit": [], "slow_osds": [], "unused_hosts": [],
+    "flags": [],
     "limits": {"max_misplaced_ratio": None, "urgent_osds": [], "changing_pg_num_pools": [],
                "nearfull_ratio": None}}
 
@@ -329,7 +331,8 @@ def _json_of_view(view: ClusterView, status: BalancerStatus, settings: Settings,
         "classes": class_rows(view, planned),
         "osdmap_epoch": snapshot.epoch,
         "snapshot_age_seconds": max(0.0, now - snapshot.taken_at),
-        "look_outdated": view.has_drifted or view.misplaced_ratio > 0.0,
+        "look_outdated": view.has_drifted or view.misplaced_ratio > 0.0 or any(
+            view.troubles.values()),
         "statistics_age_seconds": statistics_age,
         "stale_osds": sorted(view.stale_osds),
         "misplaced_ratio": view.misplaced_ratio,
@@ -341,6 +344,7 @@ def _json_of_view(view: ClusterView, status: BalancerStatus, settings: Settings,
         "slow_osds": [{**one._asdict(), "sentence": one.sentence()}
                       for one in slow_osds(view.rates, view.movements, snapshot)],
         "unused_hosts": unused_hosts(snapshot),
+        "flags": [flag for flag in snapshot.flags if flag[:2] in ("no", "pa")],
         # while a pg_num changes, half of target_max_misplaced_ratio is left to the mgr for that
         "limits": {"max_misplaced_ratio": view.max_misplaced_ratio,
                    "urgent_osds": urgent,   # that the urgent limit is in effect for

@@ -163,8 +163,8 @@ CASES: Dict[str, Case] = {
         cluster().pg("1.1", [0, 2]).pg("1.2", [0, 2]), f"2 PGs have no OSD for a shard{_SINCE}",
         "add OSDs where the CRUSH rule lacks them: it finds too few for each PG"),
     "a rack of three is down": Case(
-        without_rack(), f"1 OSD is down: osd.2 of h2{_SINCE}; 1 PG has no OSD for a shard before"
-        " that is back or a rack is added: no other rack may take it",
+        without_rack(), f"1 OSD is down: osd.2 of h2{_SINCE}; 1 PG has no OSD for a shard until"
+        " that is back or another rack is added",
         "start osd.2 of h2; 'ceph osd tree down' lists what is down"),
     "a host of four is down": Case(
         down(2, 3).pg("1.1", [0, 4]), f"2 OSDs are down: all of host h1{_SINCE}",

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
-from ...observation.movements import Movement, Rate, by_state, states_text
+from ...observation.movements import HALTING, Movement, Rate, by_state, states_text
 from ...plan.model import PgChange, PoolSpace, Room, Usage
 from ...plan.options import osd_id, osds_named
 from ...plan.usage import class_usage
@@ -209,9 +209,8 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
         for shard in shards]
     shown = limited_rows(rows, ROWS_SHOWN if limit is None else limit)
     everything, left = not what, sum(shard.left_bytes for shard in shards)
-    # beside these flags OSDs halt what they were copying
-    rate = view.rates.all_now.per_second if view.rates.all_now.seconds and {
-        "norebalance", "nobackfill", "norecover"}.isdisjoint(snapshot.flags or ()) else None
+    rate = view.rates.all_now.per_second if view.rates.all_now.seconds and (
+        HALTING.isdisjoint(snapshot.flags)) else None
     data: Dict[str, Any] = {
         "osdmap_epoch": snapshot.epoch, "snapshot_age_seconds": age_seconds,
         "moves": rows if limit is None else shown, "shards": len(rows), "left_bytes": left,

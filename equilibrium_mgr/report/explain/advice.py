@@ -18,7 +18,7 @@ from ...execution.outcomes import ExcludedPgs, Items
 from ...observation.cluster_view import (
     BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
     RECOVERY, STRANDED, STUCK, UNREPORTED, ClusterView, TooFull)
-from ...observation.movements import CRUSH, Movement, SlowOsd, slow_osds
+from ...observation.movements import CRUSH, HALTING, Movement, SlowOsd, slow_osds
 from ...observation.refusals import NEAR, fullest_osds
 from ...plan.model import Usage
 from ...plan.options import (
@@ -254,13 +254,11 @@ def _said_of(found: _Outage, view: ClusterView) -> List[str]:
         said.append(_not_reported(found, view))
     if found.nowhere is not None:
         said.append(_no_osds(found.nowhere, snapshot))
-    missing = _too_few(snapshot) if found.down and found.stranded else ""
-    if missing:
-        said.append(f"{plural(found.stranded, 'PG has', 'PGs have')} no OSD for a shard before"
-                    f" that is back or a {missing} is added: no other {missing} may take it")
-    elif found.stranded and not found.down and not found.inactive:
-        said.append(f"{plural(found.stranded, 'PG has', 'PGs have')} no OSD for a shard"
-                    f"{_seen(view, STRANDED)}")
+    missing = _too_few(snapshot) if found.down else ""
+    if found.stranded and (missing or not found.down and not found.inactive):
+        until = f" until that is back or another {missing} is added" if missing else (
+            _seen(view, STRANDED))
+        said.append(f"{plural(found.stranded, 'PG has', 'PGs have')} no OSD for a shard{until}")
     if DEGRADED_STRETCH in snapshot.skipped:
         said.append(f"{DEGRADED_STRETCH}{_seen(view, STRANDED)}")
     for flag, groups in found.flags.items():
@@ -272,13 +270,10 @@ def _said_of(found: _Outage, view: ClusterView) -> List[str]:
 def _too_few(snapshot: Snapshot) -> str:
     """Returns the type of bucket of which the rule of a pool finds too few, or empty text."""
     alive = {osd.id for osd in snapshot.osds.values() if osd.up and osd.is_in}
-    for pool in snapshot.pools.values():
-        for block in pool.rule.blocks if pool.rule is not None else ():
-            for domain in block.domains:
-                buckets = {domain.bucket_of[osd] for osd in alive & block.osds}
-                if len(buckets) * domain.shards_per_bucket < block.positions:
-                    return domain.type_name
-    return ""
+    blocks = [block for pool in snapshot.pools.values() if pool.rule for block in pool.rule.blocks]
+    return next((domain.type_name for block in blocks for domain in block.domains
+                 if domain.shards_per_bucket * len({
+                     domain.bucket_of[osd] for osd in alive & block.osds}) < block.positions), "")
 
 
 def _writes_stopped(full: Sequence[Osd], view: ClusterView) -> str:
@@ -616,7 +611,9 @@ def help_for(code: str, context: ExplainContext, **more: Any) -> str:
         outage = find_outage(status, context.view)
         if code == codes.DEGRADED and outage is not None:
             return str(outage["action"])
-        for flag in sorted({"nobackfill", "norecover"}.intersection(snapshot.flags)):
+        flags = HALTING.intersection(snapshot.flags)
+        # what has lost copies is recovered all the same
+        for flag in sorted(flags - {"norebalance"} if code == codes.DEGRADED else flags):
             return codes.action(codes.FLAG, {"flag": flag})
     return codes.action(code, numbers)
 

@@ -1,0 +1,42 @@
+"""Flags of the osdmap that operators set and forget: they are named, and nothing else is blamed."""
+from __future__ import annotations
+
+from typing import Iterator
+
+import pytest
+from mgr_stub.console.session import Session
+from tests.commands.asking import ask, run
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    made = Session.from_state(None, release=18, seed=0, frozen=False)
+    yield made
+    made.close()
+
+
+def test_flags_are_named_while_balancing_is_off(session: Session) -> None:
+    run(session, "osd set noout", "osd set norebalance", "sim run 1m", "equilibrium status",
+        "sim run 1m")
+    assert "flags:       noout, norebalance\n" in run(session, "equilibrium status")
+    assert ask(session, "status")["flags"] == ["noout", "norebalance"]
+    run(session, "osd unset noout", "osd unset norebalance", "sim run 1m")
+    assert "flags:" not in run(session, "equilibrium status")
+
+
+@pytest.mark.parametrize("flag", ["norebalance", "nobackfill", "norecover"])
+def test_what_a_flag_halts_does_not_end_by_itself_and_no_osd_is_slow(
+        flag: str, session: Session) -> None:
+    run(session, "equilibrium on", "sim run 30m", f"osd set {flag}", "sim run 2h")
+    moving = [row["pgid"] for row in ask(session, "moves")["moves"] if row["origin"] == "plan"]
+    assert ask(session, f"explain {moving[0]}")["action"] == f"'ceph osd unset {flag}'"
+    assert ask(session, "status")["slow_osds"] == []
+
+
+def test_the_first_screen_in_an_outage_tells_how_old_its_figures_are(session: Session) -> None:
+    """At rest nobody has looked since the host went down."""
+    run(session, "equilibrium on", "sim run 6h", "osd set noout", "sim host down host1",
+        "sim run 20h")
+    status = ask(session, "status")
+    assert status["outage"] is not None and status["snapshot_age_seconds"] > 3600.0
+    assert status["look_outdated"]
