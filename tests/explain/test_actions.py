@@ -23,7 +23,7 @@ OPTION_NAMES = {option["name"] for option in OPTIONS}
 #: Ceph's own commands that actions name (of MonCommands.h, MgrCommands.h and the mgr's modules).
 OF_CEPH = (
     "balancer off", "config rm mgr", "config show", "config set global", "config set mgr",
-    "health detail", "mgr fail", "osd crush reweight", "osd pool ls detail",
+    "health detail", "mgr fail", "osd crush reweight", "osd in", "osd pool ls detail",
     "config set {faster}", "osd pool set", "osd reweight", "osd rm-pg-upmap",
     "osd rm-pg-upmap-items", "osd rm-pg-upmap-primary", "osd set norebalance",
     "osd set-nearfull-ratio",

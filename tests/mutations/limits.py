@@ -200,7 +200,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-backfill-cap",
         "max_backfills_per_osd", (
             Edit(THROTTLE,
-                 "            if shards >= most:\n",
+                 "            if shards >= most and not _is_alone(state, candidate):\n",
                  "            if False:\n"),),
         ("scenario:limit_of_transit",)),
     Mutation(

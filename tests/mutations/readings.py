@@ -93,7 +93,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stop-is-forgotten",
         "another mgr keeps to the stop", (
             Edit(DISPATCHER,
-                 "        self.corrections.restore(corrections)\n",
+                 "        self.corrections.restore(learnt)\n",
                  ""),),
         ("scenario:swelling",)),
     Mutation(

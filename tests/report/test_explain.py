@@ -87,7 +87,7 @@ def test_osd_without_statistics() -> None:
 def test_osd_that_no_pool_may_use() -> None:
     cluster = Cluster(hosts(2), {0: HDD_HOSTS}, classes={1: "ssd"}).pool(1, size=1)
     assert facts(cluster.pg("1.0", [0], GIB), "1")["reason_text"] == (
-        "no pool that holds data may use it")
+        "host h1 (1 OSD) is under default where no pool's rule uses class ssd")
 
 
 # -- a pool ----------------------------------------------------------------------------------------
