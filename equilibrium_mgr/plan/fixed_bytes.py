@@ -2,7 +2,8 @@
 
 Data grows on each OSD by what is left beside these bytes: OSDs that are equally full by size are
 not full at the same time. So an OSD is planned for as a smaller one that is without them, and is
-full when it is.
+full when it is. What is allocated for data beyond what it stores goes with the shards, and so is
+not fixed.
 """
 from __future__ import annotations
 
