@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from ...execution.execution import bytes_by_target
 from ...gateway.cluster_summary import PoolSpaceNow
@@ -27,15 +27,12 @@ from .cluster_tables import (
 
 _LOOK_STARTED = "; a new look has been started"
 _AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"
-#: Pools with a smaller ratio of the data are folded into one line, and their distance from a bound
-#: is not told: their space is not what anybody lacks.
+#: Pools with a smaller ratio of the data are folded into one line: their space is not what anybody
+#: lacks.
 _SMALL_POOL = 0.01
 
-#: A pool that has this ratio of its bound is near it.
-_NEAR_SPACE = 0.95
 #: A class whose maximum is this near its bound (a ratio) is, whatever its shards.
 _NEAR_UTILIZATION = 0.0005
-_MOST_LINES = 5
 _PGS_A_PIECE = 1000   # before it gives way again: about a millisecond
 
 # Beside reason codes: why a plan is not near a bound.
@@ -118,7 +115,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
     usage = planned.usage()
     pools = pool_rows(view, look.space, usage_now, usage)
     classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
-    near_classes, near_pools = distances(view, plan, planned, usage)
+    near_classes = distances(view, plan, planned)
     by_bytes = expected_time(view.rates, view.movements, dict(
         bytes_by_target(planned.changes.values())))
     rounds = _least_rounds(planned.changes.values(), look)
@@ -153,7 +150,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
                            {row["device_class"]: proven_lines(row) for row in near_classes}),
              pool_lines("POOL<|ID|STORED|FREE|PLANNED|CHANGE|LIMITED BY|BOUND", pools, changes,
                         f"df {name}"),
-             distance_lines(near_classes, near_pools),
+             distance_lines(near_classes),
              ["not moved:"] * bool(plan.skipped) + [
                  line for reason, count in sorted(plan.skipped.items())
                  for line in wrap(f"  {count:6}  ", reason, 10)]]
@@ -170,7 +167,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int,
                     for reason, count in sorted(plan.skipped.items())],
         "now": look.to_json(), "room": room_json(usage_now.room),
         "planned_room": room_json(usage.room), "classes": classes, "pools": pools,
-        "distance": {"classes": near_classes, "pools": near_pools},
+        "distance": {"classes": near_classes},
         "certificates": None if bounds is None or not is_search else (
             certificates_json(bounds, near_classes))}, joined(parts))
 
@@ -284,24 +281,21 @@ def _index(value: float, step: int) -> int:
     return math.floor(100.0 * max(0.0, value) / step)
 
 
-# -- how far a plan ends from the bounds of classes and data pools, and what keeps it from them ----
+# -- how far a plan ends from the bounds of classes, and what keeps it from them -------------------
 
-def distance_lines(classes: Sequence[Row], pools: Sequence[Row]) -> List[str]:
-    """For people: what is near its bound, and why the rest is not."""
-    rows = [(row, row["device_class"] + " (weights kept)" * bool(row["held_osds"]),
-             f"class {row['device_class']} ("
-             f"{100.0 * (row['planned_max_utilization'] - row['bound_utilization']):.2f} points"
-             " above)") for row in classes]
-    rows += [(row, row["name"], f"pool {row['name']} ("
-              f"{100.0 * row['planned_free_bytes'] / row['best_free_bytes']:.1f}% of it)")
-             for row in pools]
-    near = [name for row, name, _ in rows if row["is_near"]]
-    far = [f"{where}: {row['reason']}" for row, _, where in rows if not row["is_near"]]
-    lines = wrap("near the bound: ", ", ".join(near), 2) if near else []
-    for text in far[:_MOST_LINES]:
-        lines += wrap("not near the bound: ", text, 2)
-    more = len(far) - _MOST_LINES
-    return lines + ([f"... and {plural(more, 'pool')} more, in the JSON"] if more > 0 else [])
+def distance_lines(classes: Sequence[Row]) -> List[str]:
+    """For people: which classes are near their bound, and why the others are not."""
+    near: List[str] = []
+    lines: List[str] = []
+    for row in classes:
+        name = row["device_class"]
+        if row["is_near"]:
+            near.append(f"{name} (weights kept)" if row["held_osds"] else name)
+            continue
+        above = 100.0 * (row["planned_max_utilization"] - row["bound_utilization"])
+        lines += wrap("not near the bound: ", f"class {name} ({above:.2f} points above):"
+                      f" {row['reason']}", 2)
+    return wrap("near the bound: ", ", ".join(near), 2) + lines if near else lines
 
 
 def proven_lines(row: Row) -> List[str]:
@@ -316,21 +310,19 @@ def proven_lines(row: Row) -> List[str]:
         f" {plural(row['held_osds'], 'OSD')}" if row["held_osds"] else ""), 2)
 
 
-def distances(view: ClusterView, plan: Plan, planned: Placement,
-              usage: Usage) -> Tuple[List[Row], List[Row]]:
-    """Of all classes, and of all data pools, whose bounds are known, JSON-ready; `usage`: the
-    figures of the planned placement.
+def distances(view: ClusterView, plan: Plan, planned: Placement) -> List[Row]:
+    """Of all classes whose bounds are known, JSON-ready.
 
     Of OSD sets, utilizations are ratios: `bound_` keeps the operator's weights, `proven_`, that of
     the set's certificate, counts the OSDs' sizes alone. `moved_bytes`: by what is left of the
     plan, off OSDs of the set; `least_moved_bytes`: that any plan with this maximum moves.
     `osd_ids`: of the set, those that take data; `held_osds`: OSDs that the operator's weights hold
-    to a share. Of pools, client bytes.
+    to a share.
     """
     bounds, osds = view.utilization_bounds, view.snapshot.osds
     # a plan that does not search for a better placement is not measured by the best one
     if bounds is None or not bounds.cuts or plan.kind != BALANCE:
-        return [], []
+        return []
     whole = sum(bound.shards * bound.shard_bytes for bound in bounds.pool_space.values())
     data = {pool: bound for pool, bound in bounds.pool_space.items()
             if bound.shard_bytes and bound.shards * bound.shard_bytes >= _SMALL_POOL * whole}
@@ -338,9 +330,6 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
     for change in planned.changes.values():
         for osd in osds.keys() & change.lost_by:
             moved[view.snapshot.set_of(osd)] += change.bytes_on(osd)
-    pgs_of: Dict[int, List[Pg]] = {}
-    for pg in piecewise(view.snapshot.pgs.values(), _PGS_A_PIECE):
-        pgs_of.setdefault(pg.pool, []).append(pg)
     classes: List[Row] = []
     for name, figures in class_usage(view.snapshot, planned.used).items():
         if bounds.at_bound.get(name) not in bounds.cuts:
@@ -367,19 +356,7 @@ def distances(view: ClusterView, plan: Plan, planned: Placement,
                          if fullest in pg.up]),
                      f"a shard of pool {view.snapshot.pools[largest].name} is {100.0 * ratio:.2f}%"
                      f" of osd.{fullest}, which is the fullest" if gap <= ratio > 0.0 else "")})
-    pools: List[Row] = []
-    for pool, bound in data.items():
-        title, per_osd = view.snapshot.pools[pool].name, bound.shards / bound.reached_osds
-        free = usage.pools[title].free_bytes
-        missing = 1.0 - free / bound.free_bytes
-        pools.append({
-            "id": pool, "name": title, "planned_free_bytes": free,
-            "best_free_bytes": bound.free_bytes,
-            **_cause(plan, missing <= 1.0 - _NEAR_SPACE,
-                     _forbidden(view.snapshot, pgs_of.get(pool, [])),
-                     f"its {bound.shards} shards are {per_osd:.1f} per OSD, and one more on one of"
-                     f" them is {100.0 / per_osd:.0f}%" if missing <= 1.0 / per_osd else "")})
-    return classes, pools
+    return classes
 
 
 def _forbidden(snapshot: Snapshot, pgs: Sequence[Pg]) -> str:
