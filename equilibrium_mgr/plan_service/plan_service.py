@@ -316,12 +316,10 @@ class PlanService:
         has to move. An automatic plan, for which a snapshot is given, waits for nothing: the loop
         has let the cluster settle, or cannot wait.
         """
-        if snapshot is not None and snapshot.epoch == self._gateway.epoch():
-            return snapshot
-        is_automatic = snapshot is not None
+        if snapshot is not None:
+            is_newest = snapshot.epoch == self._gateway.epoch()
+            return snapshot if is_newest else self._gateway.snapshot()
         snapshot = self._gateway.snapshot()
-        if is_automatic:
-            return snapshot
         for _ in range(_MAX_WAITS):
             if snapshot.unsettled_seconds <= 0.0 or not self._jobs.wait(
                     snapshot.unsettled_seconds + 1.0):
