@@ -213,6 +213,7 @@ class ClusterView(NamedTuple):
     device_used_now: Mapping[int, int] = {}
     #: OSD on a rotating disk → its osd_max_backfills, where that is above 1, of a few of our moves
     stacked_backfills: Mapping[int, int] = {}
+    copying_options: Mapping[str, Any] = {}   # of Ceph: how much an OSD copies at a time
     client_latency: Optional[ClientLatency] = None   # None: nothing of ours moves
     #: DOWN … → id → when it was seen first, seconds since the epoch
     troubles: Mapping[str, Mapping[int, float]] = {}
