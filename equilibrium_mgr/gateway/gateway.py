@@ -276,6 +276,11 @@ class Gateway:
                  if reply is not None and not reply.r}
         return {osd: int(text) for osd, text in found.items() if text.isdigit() and int(text) > 1}
 
+    def copying_options(self, osd: int) -> Dict[str, Any]:
+        """Those of Ceph that say how much an OSD copies at a time, as the monitors have them."""
+        return {name: self._mgr.get_foreign_ceph_option(f"osd.{osd}", name)
+                for name in ("osd_mclock_profile", "osd_max_backfills")}
+
     def set_option(self, name: str, value: str) -> None:
         """Sets one of equilibrium's own options; waits for a commit of the monitors."""
         self._mgr.set_module_option(name, value)
@@ -551,6 +556,7 @@ class StrictGateway(Gateway):
         self.up_sets_without((), list(snapshot.pgs)[:1])
         self.op_latency(snapshot.osds)
         self.stacked_backfills(snapshot.osds)
+        self.copying_options(min(snapshot.osds))
         return (f"read {len(snapshot.osds)} OSDs ({', '.join(sorted(self.device_classes()))}) and"
                 f" {len(snapshot.pgs)} PGs of {len(snapshot.pools)} pools at epoch"
                 f" {snapshot.epoch}, "

@@ -216,6 +216,7 @@ class ClusterView(NamedTuple):
     stale_osds: FrozenSet[int] = frozenset()   # up and in, but silent for too long
     #: OSD on a rotating disk → its osd_max_backfills, where that is above 1, of a few of our moves
     stacked_backfills: Mapping[int, int] = {}
+    copying_options: Mapping[str, Any] = {}   # of Ceph: how much an OSD copies at a time
     client_latency: Optional[ClientLatency] = None   # None: nothing of ours moves
 
     @property

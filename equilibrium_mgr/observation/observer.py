@@ -178,8 +178,10 @@ class ClusterObserver:
         if osds and not 0.0 <= self._clock() - self._backfills_at < _BACKFILLS_SECONDS:
             self._backfills_at = self._clock()
             found = self._gateway.stacked_backfills(osds)
-        self.view = view._replace(stacked_backfills=found, client_latency=self._latency.observe(
-            self._clock(), osds, self._gateway.op_latency))
+        self.view = view._replace(
+            stacked_backfills=found,
+            copying_options=self._gateway.copying_options(min(view.snapshot.osds)),
+            client_latency=self._latency.observe(self._clock(), osds, self._gateway.op_latency))
 
     def is_behind(self, summary: Optional[ClusterSummary]) -> bool:
         """True where data moves, so that the view is older than what it shows. Without a summary:

@@ -154,6 +154,9 @@ class MgrModuleApi:
     def get_ceph_option(self, key: str) -> Any:
         return self._mgr.config.core("mgr", key)
 
+    def get_foreign_ceph_option(self, entity: str, key: str) -> Any:
+        return self._mgr.config.core(entity, key)
+
     def get_metadata(self, svc_type: str, svc_id: str,
                      default: Optional[Dict[str, str]] = None) -> Optional[Dict[str, str]]:
         found: Optional[Dict[str, str]] = self._mgr.metadata(svc_type, svc_id)

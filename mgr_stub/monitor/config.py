@@ -107,6 +107,7 @@ CORE_OPTIONS: Dict[str, Tuple[str, str]] = {
     "debug_mgr": ("str", "1/5"),
     "log_file": ("str", ""),
     "osd_max_backfills": ("uint", "1"),
+    "osd_mclock_profile": ("str", "balanced"),
     "osd_recovery_max_active": ("uint", "0"),
     "osd_max_pg_log_entries": ("uint", "10000"),
     "mon_osd_full_ratio": ("float", "0.95"),

@@ -37,16 +37,19 @@ RUNS: Dict[str, str] = {
                                    " sim host down host3; sim run 1m; osd unset-group noout host3;"
                                    " osd set-group noup hdd; sim run 1m; osd unset-group noup hdd;"
                                    " sim host up host3; sim run 5m",
+    "all that is copied fast": "config set osd osd_mclock_profile high_recovery_ops;"
+                               " sim backfill rate 20M; equilibrium on; sim run 30m",
     "one after the other": "equilibrium on; sim run 20m; equilibrium drain add osd.6;"
                            " sim run 90m",
 }
+_RELEASE = {"all that is copied fast": 20}   # of Ceph, where it matters
 #: Streams for one of `--event-streams`.
 _STREAMS = 2
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_screen_of_a_run(name: str) -> None:
-    session, screen = Session.from_state(), ScreenOfNow()
+    session, screen = Session.from_state(None, _RELEASE.get(name)), ScreenOfNow()
     session.host.observers.append(lambda _: screen.observe(session))
     for line in ["equilibrium status", *RUNS[name].split("; ")]:
         drive.command(session, line)

@@ -218,6 +218,9 @@ class FakeGateway:
     def stacked_backfills(self, _osds: Iterable[int]) -> Dict[int, int]:
         return {}
 
+    def copying_options(self, _osd: int) -> Dict[str, Any]:
+        return {}
+
     def set_items(self, pgid: str, raw: Sequence[int], items: Sequence[Tuple[int, int]]) -> None:
         self.cluster.up[pgid] = list(apply_items(raw, items, lambda osd: False))
         self.cluster.items.pop(pgid, None)

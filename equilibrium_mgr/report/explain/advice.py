@@ -637,11 +637,14 @@ def _faster(numbers: Dict[str, Any], context: ExplainContext) -> Optional[str]:
     waiting = [move for move in view.movements if not move.is_running]
     waits_there = any(osd in (move.source, move.target) for move in waiting)
     if waits_there or osd is None and 2 * len(busy) > len(context.snapshot.osds):
+        is_set = view.copying_options.get
         if release and release not in BEFORE_QUINCY:
-            return "osd osd_mclock_profile high_recovery_ops"
-        if not release or view.stacked_backfills:   # more is set already
-            return None
+            is_fastest = is_set("osd_mclock_profile") == "high_recovery_ops"
+            return None if is_fastest else "osd osd_mclock_profile high_recovery_ops"
         most = max(Counter(move.target for move in running).values(), default=1)
+        # more is set already
+        if not release or view.stacked_backfills or is_set("osd_max_backfills", most) > most:
+            return None
         return f"osd osd_max_backfills {most + 1}"
     if not limit or numbers.get("halved"):
         return None

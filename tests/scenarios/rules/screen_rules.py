@@ -2,7 +2,8 @@
 
 N1 OSDs that are down, N2 OSDs above full_ratio, N3 flags of the cluster and of groups of OSDs, N4
 PGs that serve no client, N5 how full classes are, N6 bounds that can be, N7 what will not fit, N8
-"nothing before", N9 the class that comes first, N10 what to do where something will not fit.
+"nothing before", N9 the class that comes first, N10 what to do where something will not fit, N11
+commands that set what is so already.
 
 The question starts no look at the cluster, so that each is the first one that an operator asks.
 """
@@ -18,7 +19,7 @@ from mgr_stub.console.session import Session
 from mgr_stub.monitor.monitor import MGR
 
 from ..watch import truth
-from ..watch.advice import labelled
+from ..watch.advice import labelled, needless
 
 Answer = Dict[str, Any]
 
@@ -298,8 +299,12 @@ def n9_first(session: Session, data: Answer, screen: str) -> Iterator[str]:
         yield f"osd.{osd} is or will be at {highest:.4f}, first is {named}"
 
 
+def n11_needless(session: Session, data: Answer, screen: str) -> Iterator[str]:
+    return needless(session, data["action"])
+
+
 _RULES = {"N1": n1_down, "N2": n2_full, "N3": n3_flags, "N5": n5_use}
 #: What may be wrong for so many seconds, and two rounds: of reports, of peering, between looks.
-_LATE = (("N4", n4_inactive, 130.0), ("N6", n6_bound, 130.0),
+_LATE = (("N11", n11_needless, 0.0), ("N4", n4_inactive, 130.0), ("N6", n6_bound, 130.0),
          ("N7", n7_will_not_fit, _LATE_SECONDS), ("N9", n9_first, _LATE_SECONDS))
 _OF_THE_LOOK = ("N6", "N7", "N9")

@@ -2,14 +2,14 @@
 
 T17 each `do` is one whole command, or a wait, or one sentence for a person; the block below it has
 the commands that it names; no command stands in the reason and not in the `do`; `status` and
-`explain` say the same; an outage comes first. T18 PGs that nobody can read or write are part of
+`explain` say the same; an outage comes first; no command sets what is so already. T18 PGs that nobody can read or write are part of
 that.
 """
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mgr_stub.cluster import pg_reports
 from mgr_stub.console.session import Session
@@ -88,10 +88,43 @@ def told(status: Dict[str, Any], screen: str) -> Iterator[str]:
             yield f"'{command}' is in the reason, what to do is '{action}'"
 
 
+def needless(session: Session, action: str) -> Iterator[str]:
+    """The commands of a `do` that set an option, a ratio, a weight or a flag to what it is."""
+    for number, command in enumerate(_QUOTED.findall(action)):
+        wanted, there = _setting(session, command.split()[1:], is_first=not number)
+        if wanted is not None and _figure(wanted) == _figure(there):
+            yield f"'{command}' sets what is so already"
+
+
+def _setting(session: Session, words: List[str], is_first: bool) -> Tuple[Optional[str], str]:
+    """(the value that a command sets, the value that there is); None of a command that sets none.
+    What comes before a later command may have changed a flag."""
+    osdmap, config = session.cluster.map, session.simulation.config
+    if words[:2] == ["config", "set"] and not _BLANK.search(words[4]):
+        return words[4], config.get(words[2], words[3])
+    if words[0] == "osd" and words[1] in ("set-full-ratio", "set-backfillfull-ratio",
+                                          "set-nearfull-ratio"):
+        return words[2], str(osdmap.ratio(words[1][len("set-"):].replace("-", "_")))
+    if words[:2] == ["osd", "reweight"]:
+        return words[3], str(osdmap.reweight(int(words[2])))
+    if words[0] == "osd" and words[1] in ("set", "unset") and is_first:
+        is_set = any(flag.startswith(words[2]) for flag in osdmap.flags)
+        return words[1], "set" if is_set else "unset"
+    return None, ""
+
+
+def _figure(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def t17_advice(session: Session, ours: UnderWay, status: Dict[str, Any],
                evaluation: Dict[str, Any]) -> Iterator[str]:
     screen = plain(session, "status")
     yield from told(status, screen)
+    yield from needless(session, status["action"])
     yield from _outage(session, screen, "cluster:")
     if _down(session) and status["action"].startswith(_NOTHING):
         yield f"OSDs are down, what to do is '{status['action']}'"
@@ -108,6 +141,7 @@ def t17_explained(session: Session, status: Dict[str, Any]) -> Iterator[str]:
     screen = plain(session, "explain")
     answer = json.loads(plain(session, "explain --format json"))
     yield from formed(answer["action"])
+    yield from needless(session, answer["action"])
     yield from _outage(session, screen, "cluster:")
     yield from _shown(screen, answer["action"])
     if answer["reason_code"] == status["reason_code"] and answer["action"] != status["action"] and (
