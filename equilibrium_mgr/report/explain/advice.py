@@ -499,14 +499,16 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
 
 def with_room(helps: str, status: BalancerStatus, view: Optional[ClusterView]) -> str:
     """Returns what makes room where `helps` is to wait, and an OSD passes backfillfull_ratio with
-    what comes, or all of a class is above that: waiting does not end it."""
+    what comes, or all of a class is above nearfull_ratio: waiting does not end it."""
     if view is None or not helps.startswith(codes.NOTHING):
         return helps
+    if 2 * len(view.stale_osds) > len(view.snapshot.osds):   # no figure is of now
+        return codes.action(codes.STALE_STATISTICS, {})
     slow = slow_osds(view.rates, view.movements, view.snapshot)
     if slow and not helps.startswith(f"{codes.NOTHING} here"):
         return _look_at(slow[0])
     for name, bound in view.bounds.items():
-        if bound >= view.snapshot.backfillfull_ratio:
+        if bound >= view.snapshot.nearfull_ratio:
             return (f"{_more_room(name, view.snapshot)}: no placement is below"
                     f" {format_percent(bound)}%")
     found = view.will_not_fit()
