@@ -173,8 +173,7 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     if far.excess <= 0.0:
         said = f"{reason}; {shown.sentence(limited)}{_WHOLE_SHARD if shown.above > _NEAR else ''}"
         stale = view.snapshot.stale_osds
-        if stale and stale >= {osd.id for osd in view.snapshot.osds.values()
-                               if osd.up and osd.is_in}:   # nobody reports
+        if stale and stale >= view.snapshot.alive:   # nobody reports
             return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
         return Verdict(idle.code, said, state=BALANCED)
     why = reason

@@ -144,8 +144,8 @@ def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> 
                 f" {format_bytes(sum(one.bytes for one in left))} left")
         stuck = min(shards, sum(one.shards for one in status.stuck))
         text += f", of which {stuck} cannot leave" if stuck else ""
-        text += f"; {status.down_sentence}" if status.down else ""
-        return text + (f", about {format_duration(eta_seconds)}" if eta_seconds else "")
+        text += f", about {format_duration(eta_seconds)}" if eta_seconds else ""
+        return text + (f"; {status.down_sentence}" if status.down else "")
     if status.down:
         return status.down_sentence
     if check is None or status.is_old:

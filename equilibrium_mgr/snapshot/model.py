@@ -309,6 +309,11 @@ class Snapshot(NamedTuple):
         """The upmap items of a PG; empty where it has none."""
         return self.upmap_items.get(pgid, ())
 
+    @property
+    def alive(self) -> FrozenSet[int]:
+        """OSDs that are up and in."""
+        return frozenset(osd.id for osd in self.osds.values() if osd.up and osd.is_in)
+
     def transfers(self, pg: Pg) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
         """(OSDs that gain a shard of the PG, OSDs that lose one) by what is in flight."""
         return transfers(pg, self.pools[pg.pool].erasure)

@@ -158,3 +158,24 @@ def test_an_equivalent_rule_is_named_whose_upmaps_monitors_keep() -> None:
     twice = {**rule, "steps": [{**step, "num": 2} if "num" in step else step
                                for step in rule["steps"]]}
     assert kept_rule(crush, twice, up) is None   # two hosts of each rack: none is known
+
+
+def test_nothing_is_waited_for_while_no_osd_reports(tmp_path: Path) -> None:
+    """PGs seem to be degraded still, by figures of 20 minutes ago."""
+    session = open_cluster("racks", 1, tmp_path)
+    run(session, "equilibrium on", "sim run 20m", "sim osd lose 3", "sim run 20m",
+        "sim stats freeze 30m", "sim run 20m")
+    status = ask(session, "status")
+    assert status["reason_code"] == "degraded"
+    assert status["action"] == explained(session, "")["action"] == (
+        "'ceph mgr fail' where OSDs do not report again by themselves")
+    session.close()
+
+
+def test_a_class_whose_osds_have_to_be_nearfull_needs_room(tmp_path: Path) -> None:
+    session = open_cluster("random", 20, tmp_path)
+    run(session, "sim write rbd 500G", "equilibrium on", "sim run 3h")
+    status = ask(session, "status")
+    assert status["state"] == "balanced" and status["classes"][0]["bound_utilization"] > 0.85
+    assert status["action"].startswith("add capacity to class hdd, or delete data: no placement is")
+    session.close()

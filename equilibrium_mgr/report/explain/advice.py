@@ -174,11 +174,10 @@ def _outage_of(view: ClusterView) -> Optional[_Outage]:
     if unreported and nowhere is None:
         known_at = max(snapshot.taken_at, view.statistics_at or 0.0)
         is_new = known_at - min(view.troubles[UNREPORTED].values()) < SILENT_SECONDS
-    alive = [osd for osd in snapshot.osds.values() if osd.up and osd.is_in]
-    silent = [f"osd.{osd.id}" for osd in alive if unreported and (
-        osd.id in snapshot.stale_osds or not osd.has_statistics)]
+    silent = [f"osd.{osd}" for osd in sorted(snapshot.alive) if unreported and (
+        osd in snapshot.stale_osds or not snapshot.osds[osd].has_statistics)]
     return _Outage(
-        down, full, is_paused, nowhere, inactive, unreported, is_new, silent, len(alive),
+        down, full, is_paused, nowhere, inactive, unreported, is_new, silent, len(snapshot.alive),
         snapshot.skipped[NO_OSD_FOR_SHARD] if STRANDED in short else 0,
         _flags_on(down, bool(short), snapshot))
 
@@ -269,8 +268,8 @@ def _said_of(found: _Outage, view: ClusterView) -> List[str]:
 
 def _too_few(snapshot: Snapshot) -> str:
     """Returns the type of bucket of which the rule of a pool finds too few, or empty text."""
-    alive = {osd.id for osd in snapshot.osds.values() if osd.up and osd.is_in}
-    blocks = [block for pool in snapshot.pools.values() if pool.rule for block in pool.rule.blocks]
+    alive, rules = snapshot.alive, dict.fromkeys(pool.rule for pool in snapshot.pools.values())
+    blocks = [block for rule in rules if rule is not None for block in rule.blocks]
     return next((domain.type_name for block in blocks for domain in block.domains
                  if domain.shards_per_bucket * len({
                      domain.bucket_of[osd] for osd in alive & block.osds}) < block.positions), "")
@@ -499,20 +498,23 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
 
 def with_room(helps: str, status: BalancerStatus, view: Optional[ClusterView]) -> str:
     """Returns what makes room where `helps` is to wait, and an OSD passes backfillfull_ratio with
-    what comes, or all of a class is above that: waiting does not end it."""
+    what comes, or all of a class is above nearfull_ratio: waiting does not end it."""
     if view is None or not helps.startswith(codes.NOTHING):
         return helps
+    if _silent_osd(0, view) is None:   # no figure is of now
+        return codes.action(codes.STALE_STATISTICS, {})
     slow = slow_osds(view.rates, view.movements, view.snapshot)
     if slow and not helps.startswith(f"{codes.NOTHING} here"):
         return _look_at(slow[0])
+    found, backfillfull = view.will_not_fit(), view.snapshot.backfillfull_ratio
+    fits = not found or found[0].ratio_name == "nearfull_ratio"
     for name, bound in view.bounds.items():
-        if bound >= view.snapshot.backfillfull_ratio:
+        if bound >= (view.snapshot.nearfull_ratio if fits else backfillfull):
             return (f"{_more_room(name, view.snapshot)}: no placement is below"
                     f" {format_percent(bound)}%")
-    found = view.will_not_fit()
-    if not found or found[0].ratio_name == "nearfull_ratio":
+    if fits:
         return helps
-    worst, backfillfull = found[0], view.snapshot.backfillfull_ratio
+    worst = found[0]
     add = _more_room(worst.device_class, view.snapshot)
     planned = view.planned(status.wanted).used[worst.osd]
     if planned < backfillfull * view.snapshot.osds[worst.osd].size_bytes:
@@ -682,9 +684,8 @@ def _room_by_limit(entry: TooFull, context: ExplainContext) -> Optional[str]:
 def _silent_osd(osd: Optional[int], view: ClusterView) -> Optional[int]:
     """The OSD that is to be restarted; None where most of those that are up and in are silent:
     that is not the fault of one of them."""
-    stale = view.stale_osds | view.snapshot.stale_osds
-    alive = [one.id for one in view.snapshot.osds.values() if one.up and one.is_in]
-    return None if 2 * len(stale.intersection(alive)) > len(alive) else osd
+    alive, stale = view.snapshot.alive, view.stale_osds | view.snapshot.stale_osds
+    return None if 2 * len(stale & alive) > len(alive) else osd
 
 
 def numbers_of(code: str, found: Optional[RefusalCount],
