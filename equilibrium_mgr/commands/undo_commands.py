@@ -57,8 +57,7 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
         raise parts.busy(executing)
     parts.refuse_old_clients()
     drains = balancer.drains.status
-    if drains.drains.is_running and (
-            not drains.is_known or any(left.shards for left in drains.remaining.values())):
+    if drains.drains.is_running and (drains.left_shards or not drains.is_known):
         if taking(_fresh_view(parts, kind, "").snapshot).onto_drained:
             names, is_one = sorted(drains.drains.by_name()), len(drains.drains.osds) == 1
             raise CommandError(

@@ -102,6 +102,11 @@ class DrainStatus(NamedTuple):
         return [one for osd, one in self.remaining.items() if osd not in self.down]
 
     @property
+    def left_shards(self) -> int:
+        """Shards on all OSDs of the list."""
+        return sum(one.shards for one in self.remaining.values())
+
+    @property
     def is_known(self) -> bool:
         """True where all OSDs of the list have been looked at."""
         return self.remaining.keys() == self.drains.names.keys()
@@ -118,7 +123,7 @@ class DrainStatus(NamedTuple):
     def stuck_sentence(self) -> str:
         """What cannot leave, as a clause; empty where everything can or has."""
         shards = sum(stuck.shards for stuck in self.stuck)
-        if not shards or not any(left.shards for left in self.remaining.values()):
+        if not (shards and self.left_shards):
             return ""
         return (f"{plural(shards, 'shard')} cannot leave {self.named}; 'ceph equilibrium drain ls'"
                 " has the reasons")
@@ -156,7 +161,7 @@ class DrainStatus(NamedTuple):
         where the list is empty, and where shards are left."""
         if self.down or not self.drains.names:
             return self.down_sentence
-        if any(left.shards for left in self.remaining.values()):
+        if self.left_shards:
             return ""
         if self.drains.is_paused:
             return "the drain is paused, so that shards may come back"
@@ -173,7 +178,7 @@ class DrainStatus(NamedTuple):
         """What is left, as a clause."""
         if self.down:
             return self.down_sentence
-        left = sum(one.shards for one in self.remaining.values())
+        left = self.left_shards
         return (f"{plural(left, 'shard is', 'shards are')} left on {self.named}" if left
                 else f"no shard is left on {self.named}")
 

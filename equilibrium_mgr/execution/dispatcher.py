@@ -362,7 +362,7 @@ class UpmapDispatcher:
                 self.pending.entries.pop(change.pgid, None)
         for change in result.sent:
             pg = before.pgs[change.pgid]
-            if takes_back(pg, change.up_after, before.pools[pg.pool].erasure):
+            if takes_back(pg, change.up_after, before.is_positional(pg)):
                 self.pending.entries.pop(change.pgid, None)
         for dropped in result.rejected:
             if dropped.change.pgid in added and _is_as_before(
@@ -415,7 +415,7 @@ class UpmapDispatcher:
 def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
     """The changes that copy shards, with the PGs as they were in `before`."""
     return [change for change in batch for pg in (before.pgs[change.pgid],)
-            if not moves_nothing(pg, change.up_after, before.pools[pg.pool].erasure)]
+            if not moves_nothing(pg, change.up_after, before.is_positional(pg))]
 
 
 def _is_as_before(pgid: str, before: Snapshot, now: Snapshot) -> bool:

@@ -9,7 +9,7 @@ import math
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
-from ..snapshot.model import Pg, SizedShards, Snapshot, shard_changes
+from ..snapshot.model import Pg, SizedShards, Snapshot
 from ..snapshot.osds import SILENT_SECONDS
 
 #: Seconds after which a PG that looks settled counts as arrived although it has not reported at a
@@ -63,7 +63,7 @@ class PendingMoves:
     def add(self, change: PgChange, before: Snapshot, now: float) -> None:
         """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""
         pg = before.pgs[change.pgid]
-        gains, losses = shard_changes(pg.up, change.up_after, before.pools[pg.pool].erasure)
+        gains, losses = before.changed_shards(pg, change.up_after)
         self.entries[change.pgid] = PendingMove(
             pg.objects * change.shards, change.shards, pg.shard_bytes * change.shards,
             before.epoch + 1, now,

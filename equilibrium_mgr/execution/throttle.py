@@ -184,7 +184,7 @@ def by_urgency(snapshot: Snapshot, traffic: OsdTraffic, wanted: Sequence[PgChang
 def _losses(snapshot: Snapshot, change: PgChange) -> Tuple[int, ...]:
     pg = snapshot.pgs.get(change.pgid)
     return () if pg is None or len(pg.up) != len(change.up_after) else (
-        shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)[1])
+        snapshot.changed_shards(pg, change.up_after)[1])
 
 
 #: Of the misplaced limit, as a ratio: left free for what clients write to PGs that are in flight,
@@ -259,7 +259,7 @@ class ThrottleState:
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int]) -> Candidate:
         """The change with its PG, as the checks read it. What was on its way when it was to be
         taken back may have arrived since: then its shards have to be copied."""
-        positional = self.snapshot.pools[pg.pool].erasure
+        positional = self.snapshot.is_positional(pg)
         gains, losses = shard_changes(pg.up, change.up_after, positional)
         is_motionless = moves_nothing(pg, change.up_after, positional)
         if not is_motionless and change.shards < len(gains):
@@ -768,7 +768,7 @@ def next_batch(snapshot: Snapshot, wanted: Sequence[PgChange], limits: ThrottleL
 
 
 def _is_done(snapshot: Snapshot, pg: Pg, change: PgChange, is_of_items: bool) -> bool:
-    if not is_same_placement(pg.up, change.up_after, snapshot.pools[pg.pool].erasure):
+    if not is_same_placement(pg.up, change.up_after, snapshot.is_positional(pg)):
         return False
     return (not is_of_items and change.up_before != change.up_after
             or snapshot.items_of(change.pgid) == change.items)

@@ -259,7 +259,7 @@ def freeze(snapshot: Snapshot) -> Freeze:
     for pg in piecewise(remapped.values(), _PGS_A_PIECE):
         pin = pin_of(snapshot, pg, given)
         # what is served where it is not wanted; what no OSD serves is degraded
-        leaving = shard_changes(pg.acting, pg.up, snapshot.pools[pg.pool].erasure)[1]
+        leaving = shard_changes(pg.acting, pg.up, snapshot.is_positional(pg))[1]
         copies += sum(osd != NO_OSD for osd in leaving) * pg.objects
         if pin.shards:
             shards += pin.shards

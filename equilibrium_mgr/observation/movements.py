@@ -85,7 +85,7 @@ def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, Pe
     origins, found = _Origins(snapshot, pending, sent, before, earlier), []
     for pg in moving:
         items, state = snapshot.items_of(pg.pgid), _state_of(pg)
-        for source, target in _pairs(pg, items, snapshot.pools[pg.pool].erasure):
+        for source, target in _pairs(pg, items, snapshot.is_positional(pg)):
             if source is None:
                 source = origins.source_by_log(pg, items, target)
             osd, size = snapshot.osds.get(target), pg.shard_bytes
@@ -312,7 +312,7 @@ def _copied_by(shard: Movement, snapshot: Snapshot) -> FrozenSet[int]:
     pg = snapshot.pgs.get(shard.pgid)
     if pg is None or shard.bytes < _SMALL_OBJECT * pg.objects:
         return frozenset()
-    readers = (shard.source,) if snapshot.pools[pg.pool].erasure else pg.acting[:1]
+    readers = (shard.source,) if snapshot.is_positional(pg) else pg.acting[:1]
     return frozenset(osd for osd in (*readers, shard.target)
                      if osd is not None and osd in snapshot.osds)
 

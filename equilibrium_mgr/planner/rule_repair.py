@@ -87,7 +87,7 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
         if wanted is None:
             unmended += 1
             continue
-        erasure = snapshot.pools[pg.pool].erasure
+        erasure = snapshot.is_positional(pg)
         copied = len(shard_changes(pg.holders, wanted, erasure)[0])
         shards, moved_bytes = shards + copied, moved_bytes + copied * pg.shard_bytes
         stop_reason = options.limit_passed(shards, moved_bytes) or CONVERGED

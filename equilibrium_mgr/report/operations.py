@@ -157,7 +157,7 @@ def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> 
 def drains_json(status: DrainStatus) -> Dict[str, Any]:
     """The drains in the JSON of `status`."""
     return {"osds": sorted(status.drains.osds), "paused": status.drains.is_paused,
-            "shards": sum(one.shards for one in status.remaining.values()),
+            "shards": status.left_shards,
             "bytes": sum(one.bytes for one in status.remaining.values()),
             "safe_to_stop": bool(status.drains.names) and all(
                 status.is_safe(osd) for osd in status.drains.names),

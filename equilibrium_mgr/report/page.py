@@ -227,7 +227,7 @@ def _rollback(snapshot: Snapshot, plan: Optional[Plan], to_make: Set[str],
             commands.append(change._replace(items=items).command())
         elif change.pgid in made:
             pg = snapshot.pgs[change.pgid]
-            if is_same_placement(pg.raw, change.raw, snapshot.pools[pg.pool].erasure):
+            if is_same_placement(pg.raw, change.raw, snapshot.is_positional(pg)):
                 with suppress(ValueError):   # upmap items cannot express where it was
                     items = items_for(change.raw, change.up_before)
                     commands.append(change._replace(items=items).command())

@@ -316,7 +316,16 @@ class Snapshot(NamedTuple):
 
     def transfers(self, pg: Pg) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
         """(OSDs that gain a shard of the PG, OSDs that lose one) by what is in flight."""
-        return transfers(pg, self.pools[pg.pool].erasure)
+        return transfers(pg, self.is_positional(pg))
+
+    def is_positional(self, pg: Pg) -> bool:
+        """True where each shard of the PG has its own data: its pool is erasure-coded."""
+        return self.pools[pg.pool].erasure
+
+    def changed_shards(self, pg: Pg, after: Tuple[int, ...]
+                       ) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+        """As `shard_changes`, from the PG's up set to another."""
+        return shard_changes(pg.up, after, self.is_positional(pg))
 
     def sized_transfers(self, pg: Pg) -> Tuple[SizedShards, SizedShards]:
         """The same with the bytes of each shard."""

@@ -10,7 +10,7 @@ from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.immovable_reasons import NO_STATISTICS, OF_MOTION, TRANSIENT
 from ..snapshot.model import (
-    RUNNING_STATES, Pg, Snapshot, UpmapItems, is_same_placement, shard_changes)
+    RUNNING_STATES, Pg, Snapshot, UpmapItems, is_same_placement)
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, NewestFirst
 
@@ -108,7 +108,7 @@ def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
     before = {pg.pgid: tuple([pair for pair in snapshot.items_of(pg.pgid)
                               if pair[1] not in pg.up[:1]])
               for pg in unclear.values() if pg.immovable is NO_STATISTICS
-              and not snapshot.pools[pg.pool].erasure}   # another one may lead it, by its affinity
+              and not snapshot.is_positional(pg)}   # another one may lead it, by its affinity
     untold = set(unclear)
     for row in rows(untold):
         if row.pgid in untold and row.after == snapshot.items_of(row.pgid) and (
@@ -174,7 +174,7 @@ def _before_motion(snapshot: Snapshot, row: ChangeRow, items: UpmapItems) -> Goa
     """The items, those before the row, if the PG stays with them where its data is; why they must
     not come back; None if with them too its data has to move."""
     pg = snapshot.pgs[row.pgid]
-    after, positional = _up_with(snapshot, pg, items), snapshot.pools[pg.pool].erasure
+    after, positional = _up_with(snapshot, pg, items), snapshot.is_positional(pg)
     if takes_back(pg, after, positional):
         return items
     if _is_mapped_alike(snapshot, row):
@@ -187,7 +187,7 @@ def _before_motion(snapshot: Snapshot, row: ChangeRow, items: UpmapItems) -> Goa
 def _is_mapped_alike(snapshot: Snapshot, row: ChangeRow) -> bool:
     """True where CRUSH alone gives the row's PG what it gave then."""
     pg = snapshot.pgs[row.pgid]
-    return is_same_placement(row.raw, pg.raw, snapshot.pools[pg.pool].erasure)
+    return is_same_placement(row.raw, pg.raw, snapshot.is_positional(pg))
 
 
 def _up_with(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Tuple[int, ...]:
@@ -210,7 +210,7 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
     for change in changes:
         if change.shards:
             pg = snapshot.pgs[change.pgid]
-            gains, losses = shard_changes(pg.up, change.up_after, snapshot.pools[pg.pool].erasure)
+            gains, losses = snapshot.changed_shards(pg, change.up_after)
             planned.add_moves(pg, change.up_after, zip(losses, gains))
     plan = Plan(   # `before` and `after` are filled in by who has the figures
         epoch=snapshot.epoch, stop_reason=CONVERGED, moves=tuple(planned.moves),
@@ -222,7 +222,7 @@ def _plan(snapshot: Snapshot, goals: Dict[str, Goal], kind: str) -> UndoResult:
 def _turn(snapshot: Snapshot, change: PgChange) -> int:
     """0 for what has not begun to move, 1 for what is being copied, 2 for what has arrived."""
     pg = snapshot.pgs[change.pgid]
-    return 2 if not takes_back(pg, change.up_after, snapshot.pools[pg.pool].erasure) else (
+    return 2 if not takes_back(pg, change.up_after, snapshot.is_positional(pg)) else (
         0 if has_not_begun(pg) else 1)
 
 
@@ -238,7 +238,7 @@ def _change(snapshot: Snapshot, pg: Pg, items: UpmapItems) -> Union[PgChange, Ob
     broken = pool.rule.refusal(after)
     if broken:
         return Obstacle(f"no longer legal: {broken}")
-    gains = shard_changes(pg.up, after, pool.erasure)[0]
+    gains = snapshot.changed_shards(pg, after)[0]
     for _, target in items:   # where it is gone or out, the monitor would not keep the pair
         if snapshot.is_out(target):
             is_gone = target not in snapshot.osds

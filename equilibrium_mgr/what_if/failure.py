@@ -158,7 +158,7 @@ class Placement(NamedTuple):
         for change in piecewise(changes, _PLACED_PGS_A_PIECE):
             pg = snapshot.pgs.get(change.pgid)
             if pg is not None and is_same_placement(pg.up, change.up_before,
-                                                    snapshot.pools[pg.pool].erasure):
+                                                    snapshot.is_positional(pg)):
                 applied[change.pgid] = change
                 pool = snapshot.pools[pg.pool]
                 move_shards(used, pg, pg.up, change.up_after, pool)

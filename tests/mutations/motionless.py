@@ -29,7 +29,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what an undo sends on its way counts as misplaced", (
             Edit(DISPATCHER,
                  "            if not moves_nothing(pg, change.up_after,"
-                 " before.pools[pg.pool].erasure)]\n",
+                 " before.is_positional(pg))]\n",
                  "            if False]\n"),),
         ("scenario:undo", "execution")),
     Mutation(

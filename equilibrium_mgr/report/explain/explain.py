@@ -385,8 +385,7 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
     row for each code, JSON-ready: so many pairs of a shard and a target."""
     text = f"no shard {where} has a target"
     if census.pairs:
-        targets = census.pairs / census.counted
-        shown = f"{targets:.0f}" if census.pairs % census.counted == 0 else f"about {targets:.1f}"
+        shown = f"{census.pairs / census.counted:.0f}"
         part = ("" if census.counted == census.shards
                 else f" (the first {census.counted} of {census.shards})")
         text = f"{plural(census.shards, 'shard')}{part} {where} x {shown} targets:"
