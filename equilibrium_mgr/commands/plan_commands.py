@@ -161,9 +161,11 @@ def dump(parts: ModuleParts, name: str) -> CommandAnswer:
 
 
 def moves_json(plan: Plan) -> List[Dict[str, Any]]:
-    """The moves, JSON-ready."""
+    """The moves, JSON-ready; utilizations are ratios, which checkers of plans compare."""
     return [{"pgid": m.pgid, "from": m.source, "to": m.target, "bytes": m.bytes,
-             "objects": m.objects}
+             "objects": m.objects,
+             "from_utilization_before": m.source_before, "from_utilization_after": m.source_after,
+             "to_utilization_before": m.target_before, "to_utilization_after": m.target_after}
             for m in plan.moves]
 
 

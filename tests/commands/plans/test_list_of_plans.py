@@ -80,6 +80,13 @@ def test_automatic_balancing_goes_on_after_rm(session: Session) -> None:
     assert ask(session, "history")["episodes"][-1]["plan"] == "automatic"
 
 
+def test_dump_tells_what_each_move_makes_of_its_osds(session: Session) -> None:
+    """Checkers of plans compare that with what they compute."""
+    for move in optimize(session)["moves"]:
+        assert move["from_utilization_after"] < move["from_utilization_before"]
+        assert move["to_utilization_after"] > move["to_utilization_before"]
+
+
 def test_execute_tells_what_of_a_plan_still_applies(session: Session) -> None:
     """PGs that are elsewhere by now are not moved, and not counted."""
     optimize(session)
