@@ -97,16 +97,15 @@ def health_checks(status: BalancerStatus, now: float, active: bool, failure: str
              f"{plural(len(will_not_fit), 'OSD')} will be too full with what comes",
              len(will_not_fit), room_clauses([one._asdict() for one in will_not_fit]),
              cure or "'ceph equilibrium status' tells what makes room")
-    osds = {} if view is None else view.snapshot.osds
-    old = [osd for osd in sorted(silent_osds)
-           if osd in osds and osds[osd].up and osds[osd].is_in]
+    alive = frozenset() if view is None else view.snapshot.alive
+    old = sorted(alive.intersection(silent_osds))
     if old:
         warn("MGR_EQUILIBRIUM_STALE_STATS",
              f"statistics of {plural(len(old), 'OSD')} are older than"
              f" {format_duration(STALE_SECONDS)}", len(old),
              [f"up and in, but silent: {named_osds(old, _MOST_LINES)}"],
              codes.action(codes.STALE_STATISTICS,
-                          {"osd": old[0]} if 2 * len(old) < len(osds) else {}))
+                          {"osd": old[0]} if 2 * len(old) < len(alive) else {}))
     if stuck_since is not None and now - stuck_since >= STUCK_SECONDS:
         cure = cure or codes.action(status.reason_code, {})
         warn("MGR_EQUILIBRIUM_STUCK", "shards cannot leave OSDs that are being drained"

@@ -122,7 +122,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     looked = data["snapshot_age_seconds"]
     if looked is None:
         say("figures:", "none yet: the cluster is being read" * data["look_started"])
-    elif looked >= _OLD_SECONDS and data["look_outdated"]:
+    elif looked >= _OLD_SECONDS and (data["look_outdated"] or outage is not None):
         say("figures:", f"of {format_duration(looked)} ago but for %USE, %MAX and %MIN")
     say("flags:", ", ".join(data["flags"]))
     say("window:", window_text(data["window"]))
@@ -331,8 +331,7 @@ def _json_of_view(view: ClusterView, status: BalancerStatus, settings: Settings,
         "classes": class_rows(view, planned),
         "osdmap_epoch": snapshot.epoch,
         "snapshot_age_seconds": max(0.0, now - snapshot.taken_at),
-        "look_outdated": view.has_drifted or view.misplaced_ratio > 0.0 or any(
-            view.troubles.values()),
+        "look_outdated": view.has_drifted or view.misplaced_ratio > 0.0,
         "statistics_age_seconds": statistics_age,
         "stale_osds": sorted(view.stale_osds),
         "misplaced_ratio": view.misplaced_ratio,
