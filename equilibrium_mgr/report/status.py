@@ -122,7 +122,8 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     looked = data["snapshot_age_seconds"]
     if looked is None:
         say("figures:", "none yet: the cluster is being read" * data["look_started"])
-    elif looked >= _OLD_SECONDS and (data["look_outdated"] or outage is not None):
+    elif looked >= _OLD_SECONDS and (
+            data["look_outdated"] or outage is not None and data["active"]):
         say("figures:", f"of {format_duration(looked)} ago but for %USE, %MAX and %MIN")
     say("flags:", ", ".join(data["flags"]))
     say("window:", window_text(data["window"]))

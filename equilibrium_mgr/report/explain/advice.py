@@ -607,6 +607,10 @@ def help_for(code: str, context: ExplainContext, **more: Any) -> str:
     elif code == codes.FILL_LIMIT and numbers.get("osd") in snapshot.osds and (
             not snapshot.osds[numbers["osd"]].outbound_bytes):
         numbers["osd"] = None   # nothing leaves it
+    elif code == codes.REWEIGHT and numbers.get("osd") in snapshot.osds:
+        held = snapshot.osds[numbers["osd"]]
+        if held.held_by != BY_REWEIGHT:
+            numbers.update(osd=None, held_osd=held.id, weight=full_weight(held))
     elif codes.REASONS[code].actions is codes.FASTER:
         numbers["faster"] = _faster(numbers, context)
     elif code in _BY_COPYING:

@@ -21,7 +21,6 @@ from ...planner.state.placement_state import pg_refusals
 from ...runtime.formatting import format_duration, format_percent, wrap
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg
-from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
 from ..answer import CommandAnswer, CommandError, Row
 from .advice import ExplainContext, excluding_option, help_for
 from .explain import action_for, filled, osds_text, pg_line
@@ -140,8 +139,6 @@ def _helps(row: Row, pg: Pg, osd: Osd, context: ExplainContext) -> str:
     pool, option = context.snapshot.pools[pg.pool].name, codes.REASONS[code].option
     if code == codes.OSD_EXCLUDED:
         option = _scope_option(context)
-    if code == codes.REWEIGHT and osd.held_by != BY_REWEIGHT:
-        return help_for(code, context, pool=pool, held_osd=osd.id, weight=full_weight(osd))
     return help_for(code, context, pool=pool, osd=osd.id, option=option or None,
                     limit=getattr(context.settings, option, None))
 
