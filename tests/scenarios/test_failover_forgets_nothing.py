@@ -50,7 +50,7 @@ def _facts(session: Session) -> Dict[str, Any]:
     # sizes are estimated from what OSDs report, with their noise
     found["bytes"] = {row["pgid"]: round(math.log(row["bytes"]), 1) for row in moves["moves"]}
     found["limits"] = status["limits"]
-    found["mispredicted"] = [row["pool"] for row in status["mispredicted"]]
+    found["mispredicted"] = [row["pool_id"] for row in status["mispredicted"]]
     found["drained"] = sorted((row["osd"], row["shards"])
                               for row in _ask(session, "drain ls")["osds"])
     # what the monitor did not keep, and when it is tried again
