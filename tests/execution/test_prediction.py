@@ -61,6 +61,17 @@ def test_an_excess_that_lasts_stops_the_pool_and_is_measured() -> None:
     assert story.check.bytes_per_object == {1: pytest.approx(2 * GIB / 1000)}
 
 
+@pytest.mark.parametrize("objects, stops", [(1000, False), (100, True)])
+def test_a_belief_that_shrinks_is_no_excess(objects: int, stops: bool) -> None:
+    """A shard that was there before is believed to be smaller than then: of as many objects it
+    takes what it took, and what the OSD has beside its shards only seems to grow."""
+    story = Story()
+    story.cluster.pg("2.1", [TARGET], num_bytes=6 * GIB, objects=1000)
+    story.send("1.0", "1.2")
+    story.cluster.pg("2.1", [TARGET], num_bytes=2 * GIB, objects=objects)
+    assert bool(story.look(1100.0, 4 * GIB) or story.look(1195.0, 4 * GIB)) == stops
+
+
 @pytest.mark.parametrize("pgs, beside", [(1, GIB // 2), (12, 2 * GIB), (1, -GIB)])
 def test_noise_is_no_excess(pgs: int, beside: int) -> None:
     story = Story().send(*[f"1.{ps:x}" for ps in range(pgs)])
