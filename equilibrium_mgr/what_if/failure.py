@@ -195,7 +195,7 @@ def move_shards(used: Dict[int, int], pg: Pg, before: Sequence[int], after: Sequ
     lost = [osd for osd in losses if osd in used]
     for osds, up, sign in ((gained, after, 1), (lost, before, -1)):
         for osd in osds:
-            used[osd] = max(0, used[osd] + sign * pool.bytes_on(pg.shard_bytes, osd, up))
+            used[osd] += sign * pool.bytes_on(pg.shard_bytes, osd, up)
     return gained, lost
 
 

@@ -706,7 +706,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
     if code == codes.FILL_LIMIT:   # `needed`: to their bound and by one shard more, up to the most
         most, limit = (effective_fill_limit(wanted, snapshot.backfillfull_ratio)
                        for wanted in (0.0, settings.fill_limit))
-        numbers.update(limit=limit, most=f"backfillfull less {100.0 * FILL_MARGIN:.0f} points,"
+        numbers.update(lower=limit if limit < most else None, most=f"backfillfull less {100.0 * FILL_MARGIN:.0f} points,"
                        f" here {format_percent(most)}%")
         bounds = view.utilization_bounds
         if found is not None and bounds is not None and limit < most:
