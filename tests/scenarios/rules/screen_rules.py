@@ -25,8 +25,6 @@ Answer = Dict[str, Any]
 
 #: Calls of `observe` for one question; each event has its own.
 _CALLS = 7
-#: Seconds between two questions at most: what is wrong twice is not wrong all the time in between.
-_LONGEST_PAUSE = 60.0
 _MOST_NOTES = 20
 #: Seconds that a figure of a look may be behind: looks at what stands still, and reports.
 _LATE_SECONDS = 730.0
@@ -44,7 +42,7 @@ class ScreenOfNow:
         self.broken: List[str] = []
         self.asked = 0
         self._calls = 0
-        self._asked_at = 0.0
+        self._asked_at = self._pause = 0.0   # seconds; the pause is that before this question
         self._since: Dict[str, float] = {}   # what is wrong, or there → seconds, without end
         self._read = 0                       # of the monitor's log
         self._not_before: Optional[float] = None
@@ -54,10 +52,10 @@ class ScreenOfNow:
         self._hold_promise(session, is_event)
         process = session.mgr.process
         self._calls += 1
-        is_overdue = session.clock.now - self._asked_at > _LONGEST_PAUSE
         if session.module is None or process.is_dead or process.counts_calls or not (
-                is_event or is_overdue or self._calls % _CALLS == 1):
+                is_event or self._calls % _CALLS == 1):
             return
+        self._pause = session.clock.now - self._asked_at
         self._asked_at = session.clock.now
         status, screen = (_ask(session, line) for line in ("status --format json", "status"))
         self.asked += 1
@@ -83,8 +81,9 @@ class ScreenOfNow:
     def _late(self, session: Session, rule: str, found: List[str], most: float) -> List[str]:
         """What has been wrong for longer than reports and rounds take."""
         now = session.clock.now
-        if not found:
+        if not found or self._pause > most:   # two moments tell nothing of a long time in between
             self._since.pop(rule, None)
+        if not found:
             return []
         return found if now - self._since.setdefault(rule, now) > most else []
 
