@@ -128,9 +128,11 @@ REASONS: Mapping[str, Reason] = {
          "add capacity to class {device_class}, or delete data: moves fill no OSD beyond {most}",
          "nothing; it ends by itself when what leaves osd.{osd} is gone;"
          f" '{SET}/fill_limit 0' is faster (now {{lower}})",
-         "nothing; it ends by itself when what leaves osd.{osd} is gone",
+         "nothing; it ends by itself when what leaves osd.{osd} is gone: moves fill no OSD beyond"
+         " {most}",
          f"'{SET}/fill_limit 0' (now {{lower}}), add capacity, or delete data",
-         "add capacity, or delete data"),
+         "add capacity, or delete data: moves fill no OSD beyond {most}",
+         f"'{SET}/fill_limit 0' where it is set lower, else add capacity or delete data"),
         FULL, "fill_limit",
         sentence="osd.{osd} would pass its fill limit of {fill_limit_ratio:.1%} meanwhile",
         waits_for="for a target that would pass {percent} (fill_limit)",

@@ -56,7 +56,7 @@ def test_the_first_entry_whose_figures_are_known_counts() -> None:
         "nothing; it ends by itself as shards arrive; 'ceph config set osd osd_max_backfills 2' is")
     assert action(reason_codes.WINDOW, {"option": "begin_time"}).startswith(
         "set begin_time and end_time")
-    assert action(reason_codes.FILL_LIMIT, {"osd": 3, "limit": 0.88}).startswith(
+    assert action(reason_codes.FILL_LIMIT, {"osd": 3, "lower": 0.88}).startswith(
         "nothing; it ends by itself when what leaves osd.3 is gone")
     assert action(reason_codes.WINDOW, {"until": "2026-01-01 22:00"}) == (
         "nothing; it ends by itself at 2026-01-01 22:00, when the window opens")

@@ -31,7 +31,7 @@ def first_refusing(data: Dict[str, Any]) -> Dict[str, Any]:
     (("equilibrium pool add backup",), 14, "pool_ids", "pool vms",
      "'ceph equilibrium pool add vms'"),
     ((f"{_OPTION}fill_limit 0.7",), 14, "fill_limit", "79.11%, at most 70.00%",
-     "'ceph config set mgr mgr/equilibrium/fill_limit 0' where"),
+     "'ceph config set mgr mgr/equilibrium/fill_limit 0' (now 0.7)"),
     ((), 14, "state", "off: automatic balancing is off",
      "'ceph equilibrium on' balances automatically"),
 ])
