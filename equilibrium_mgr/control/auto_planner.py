@@ -24,6 +24,7 @@ from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING
 from ..plan.model import PgChange, Plan
 from ..plan.options import PgShardLimits, PlanOptions
+from ..plan.placement import placement
 from ..plan.usage import bytes_beyond_share
 from ..plan_service.plan_service import PlanService
 from ..runtime.waiting import Backoff, WaitTimer, doubled
@@ -32,7 +33,6 @@ from ..settings import Settings
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Pool, Snapshot, UpmapItems, pool_of
 from ..snapshot.operator_weights import held_sentence
-from ..what_if.failure import placement
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
 

@@ -293,7 +293,7 @@ class Balancer:
             self.publish()
             self._journal.observe_progress(self.status.progress_ratio())
             self._record_name()
-            self._journal.record_corrections(self.dispatcher.to_dict())
+            self._journal.record_learnt(self.dispatcher.to_dict())
             self._journal.write()
 
     def _record_name(self) -> None:

@@ -307,7 +307,7 @@ class Journal:
                 self.episode = self.episode._replace(moves=self.episode.moves + moves,
                                                      bytes=self.episode.bytes + bytes_moved)
 
-    def record_corrections(self, dump: Mapping[str, Any]) -> None:
+    def record_learnt(self, dump: Mapping[str, Any]) -> None:
         """Corrections of sizes, and rejections; nothing is stored where there are none."""
         with self._lock:
             told = any(map(dump.get, ("stopped", "bytes_per_object", "rejected")))

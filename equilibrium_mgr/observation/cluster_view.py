@@ -16,6 +16,7 @@ from ..execution.pending_moves import PendingMoves
 from ..execution.throttle import unseen
 from ..gateway.cluster_summary import ClusterSummary, OsdSummary, PoolSummary
 from ..plan.model import ClassUsage, PgChange, Usage
+from ..plan.placement import Placement
 from ..plan.usage import (
     ShardCounts, class_usage, counted_usage, growth_bytes, recount, shard_counts)
 from ..planner.bound.lower_bound import UtilizationBounds
@@ -24,7 +25,6 @@ from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import DEGRADED_STRETCH, NO_OSD_FOR_SHARD
 from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, pg_number
 from ..snapshot.pools import count_states
-from ..what_if.failure import Placement
 from .client_latency import ClientLatency
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
 

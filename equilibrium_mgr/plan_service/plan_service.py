@@ -12,6 +12,7 @@ from typing import (
 from ..gateway.gateway import Gateway, NotReady
 from ..plan.model import Plan, Usage, resting_on
 from ..plan.options import PlanOptions
+from ..plan.placement import placement
 from ..plan.store import MAX_PLANS, PlanStore
 from ..planner.bound.changed import ChangeFigures, change_figures
 from ..planner.planner import make_plan
@@ -21,8 +22,7 @@ from ..runtime.time_slice import AskToGoOn, TimeSlice, giving_way
 from ..snapshot.model import Osd, Snapshot
 from ..what_if.change import Changes, with_pg_num
 from ..what_if.failure import (
-    Failure, Recovery, TypeFailures, pgs_by_osd, placement, recovery_from, usage_of,
-    worst_failures)
+    Failure, Recovery, TypeFailures, pgs_by_osd, recovery_from, usage_of, worst_failures)
 
 #: Named plans that may be in progress at once: each waits for those before it.
 MAX_PLANS_IN_PROGRESS = 10

@@ -17,11 +17,11 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from ..plan.fixed_bytes import without_fixed_bytes
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
 from ..plan.options import PlanOptions
+from ..plan.placement import placement as placement_of
 from ..plan.usage import bytes_beyond_share
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot, without_shares
 from ..snapshot.upmap_items import items_for, keep_raw_positions
-from ..what_if.failure import placement as placement_after
 from .bound.demand import movable_bytes
 from .bound.lower_bound import UtilizationBounds, leveled_bounds, of_sizes
 from .limited_search import LimitedSearch, limited_placement
@@ -145,7 +145,7 @@ class PlannedChanges:
     def plan(self, stop_reason: str, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
         """The plan of these changes, to balance."""
         snapshot = self._snapshot
-        placed = placement_after(snapshot)
+        placed = placement_of(snapshot)
         after = placed.after(self.changes).usage()
         # beside unequal fixed bytes the bound is what is aimed at: a plan can end below it
         highest = {name: min(bound, after.classes[name].max) if name in after.classes else bound

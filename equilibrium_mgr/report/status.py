@@ -46,7 +46,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
     def say(label: str, text: str) -> None:
         """A line of what says something."""
         lines.extend(wrap(label, text) if text else [])
-    execution, outage, unusable = data["execution"], data["outage"], len(data["stale_osds"])
+    execution, outage = data["execution"], data["outage"]
     helps = "" if data["action"] in (None, codes.NOTHING) else str(data["action"])
     broken = [outage["sentence"]] if outage is not None else []
     broken += room_clauses(data["will_not_fit"])
@@ -55,15 +55,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("cluster:", "; ".join(broken))
         say("do:", helps)
     say("automatic:", _automatic(data, settings))
-    text, since, age = str(data["state"]), data["since_at"], data["statistics_age_seconds"]
-    silent = (f"all {plural(unusable, 'OSD')}"
-              if unusable >= sum(row["osds"] for row in data["classes"])
-              else named_osds(data["stale_osds"], _NAMED))
-    text += "" if since is None else (
-        f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})")
-    text += "" if age is None else f", statistics {format_duration(age)} old" + (
-        f" ({silent})" if unusable else "")
-    say("state:", text)
+    say("state:", _state_text(data, now))
     if not (data["state"] in (OFF, MOVING) and not data["waiting"] and not data["too_full"]
             and data["reason_code"] in (codes.SWITCHED_OFF, codes.MOVING)
             and not data["mispredicted"]):
@@ -79,13 +71,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         f"; {plural(drains['shards'], 'shard')}, {format_bytes(drains['bytes'])} left"
         if drains["paused"] and drains["shards"] else ""))
     say("progress:", _progress_line(data))
-    moving = data["moving"]
-    shards, others = moving["shards"] or 0, moving["other_shards"] or 0
-    if shards or others:
-        say("moving:", f"{plural(shards, 'shard')}, {format_bytes(moving['bytes'])}"
-            f"{states_text(moving['states'])}" + (
-                f"; {others} not ours, {format_bytes(moving['other_bytes'])}"
-                f"{states_text(moving['other_states'])}" if others else ""))
+    say("moving:", _moving_text(data["moving"]))
     latency = data["client_latency"] or {"recent_seconds": None}
     if latency["recent_seconds"] is not None:
         recent, before = latency["recent_seconds"], latency["before_seconds"]
@@ -98,27 +84,14 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
             " wait two to three times as long for each byte moved, and no more is moved; see 'ceph"
             f" config show {stacked[0].split()[-1]}'")
     if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
-        limits = data["limits"]
-        text = (f"{format_percent(data['misplaced_ratio'])}%"
-                f" (limit {format_percent(limits['max_misplaced_ratio'])}%")
-        for pool in limits["changing_pg_num_pools"][:1]:
-            text += f": half of target_max_misplaced_ratio, while pg_num of pool {pool} changes"
-        for osd in limits["urgent_osds"][:1]:
-            more = len(limits["urgent_osds"]) - 1
-            text += (f"; urgent limit {format_percent(limits['urgent_misplaced_ratio'])}% for what"
-                     f" leaves osd.{osd}{f' and {more} more' if more else ''}, too full or soon so")
-        say("misplaced:", f"{text})")
+        say("misplaced:", f"{format_percent(data['misplaced_ratio'])}%"
+            f" ({_limit_text(data['limits'])})")
     say("planning:", "; ".join(
         f"{plan['plan']}, {plural(plan['moves'], 'shard')} so far,"
         f" {format_duration(plan['seconds'])}" for plan in data["planning"]))
     last = data["last_execution"]   # of automatic ones `history` tells
     if last is not None and execution is None and last["plan"] != "automatic":
-        say("last plan:", f"{last['plan']}, {last['outcome']} at"
-            f" {_clock_time(last['ended_at'], now)}; " + (
-                # what was in place may have been sent by the last mgr
-                f"{last['sent_moves'] + last['done_moves']} of"
-                f" {plural(last['planned_moves'], 'shard')} sent or in place"
-                if last["planned_moves"] else "no data moved for it"))
+        say("last plan:", _last_plan_text(last, now))
     looked = data["snapshot_age_seconds"]
     if looked is None:
         say("figures:", "none yet: the cluster is being read" * data["look_started"])
@@ -140,6 +113,53 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
         say("built-in:", "the built-in balancer is active")
     return "\n".join(lines + (
         ["", render_table(*class_table(data["classes"]))] if data["classes"] else []))
+
+
+def _state_text(data: Data, now: float) -> str:
+    """The state, since when it lasts, and the age of the statistics that it rests on."""
+    text: str = data["state"]
+    since, age = data["since_at"], data["statistics_age_seconds"]
+    if since is not None:
+        text += f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})"
+    if age is not None:
+        text += f", statistics {format_duration(age)} old"
+    unusable = len(data["stale_osds"])
+    if age is not None and unusable:
+        is_all = unusable >= sum(row["osds"] for row in data["classes"])
+        silent = named_osds(data["stale_osds"], _NAMED)
+        text += f" (all {plural(unusable, 'OSD')})" if is_all else f" ({silent})"
+    return text
+
+
+def _moving_text(moving: Data) -> str:
+    """Shards in flight, ours and others'; empty where there are none."""
+    shards, others = moving["shards"] or 0, moving["other_shards"] or 0
+    if not (shards or others):
+        return ""
+    ours = f"{plural(shards, 'shard')}, {format_bytes(moving['bytes'])}"
+    return f"{ours}{states_text(moving['states'])}" + (
+        f"; {others} not ours, {format_bytes(moving['other_bytes'])}"
+        f"{states_text(moving['other_states'])}" if others else "")
+
+
+def _limit_text(limits: Data) -> str:
+    """The misplaced limit in force, and why it is another one than the option says."""
+    text = f"limit {format_percent(limits['max_misplaced_ratio'])}%"
+    for pool in limits["changing_pg_num_pools"][:1]:
+        text += f": half of target_max_misplaced_ratio, while pg_num of pool {pool} changes"
+    for osd in limits["urgent_osds"][:1]:
+        more = len(limits["urgent_osds"]) - 1
+        text += (f"; urgent limit {format_percent(limits['urgent_misplaced_ratio'])}% for what"
+                 f" leaves osd.{osd}{f' and {more} more' if more else ''}, too full or soon so")
+    return text
+
+
+def _last_plan_text(last: Data, now: float) -> str:
+    """How the last named plan has ended; what was in place may have been sent by the last mgr."""
+    return f"{last['plan']}, {last['outcome']} at {_clock_time(last['ended_at'], now)}; " + (
+        f"{last['sent_moves'] + last['done_moves']} of"
+        f" {plural(last['planned_moves'], 'shard')} sent or in place"
+        if last["planned_moves"] else "no data moved for it")
 
 
 def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:

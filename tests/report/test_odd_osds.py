@@ -6,7 +6,8 @@ from tests.snapshot.test_osd_factors import odd_cluster
 from tests.support.clusters.unit_cluster import Cluster
 from tests.support.units import GIB
 
-from equilibrium_mgr.what_if.failure import Failure, placement, recover
+from equilibrium_mgr.plan.placement import placement
+from equilibrium_mgr.what_if.failure import Failure, recover
 
 ODD = 0
 

@@ -9,8 +9,9 @@ from tests.support.rules import HOST_RULE
 from tests.support.units import GIB
 
 from equilibrium_mgr.runtime.time_slice import giving_way
+from equilibrium_mgr.plan.placement import placement
 from equilibrium_mgr.what_if.failure import (
-    Failure, Recovery, pgs_by_osd, placement, recover, usage_of, worst_failures)
+    Failure, Recovery, pgs_by_osd, recover, usage_of, worst_failures)
 
 Ups = Mapping[str, Tuple[int, ...]]
 

@@ -10,7 +10,8 @@ from tests.support.clusters.usages import placement_usage
 from tests.support.units import GIB
 
 from equilibrium_mgr.snapshot.model import Snapshot
-from equilibrium_mgr.what_if.failure import Failure, Recovery, placement, recover
+from equilibrium_mgr.plan.placement import placement
+from equilibrium_mgr.what_if.failure import Failure, Recovery, recover
 
 RATIOS = (1.5, 0.0, 1.5)
 

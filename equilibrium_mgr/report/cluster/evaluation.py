@@ -10,6 +10,7 @@ from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
 from ...plan.model import BALANCE, PgChange, Plan, Usage
+from ...plan.placement import Placement
 from ...plan.usage import class_usage
 from ...planner.bound.demand import least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
@@ -19,7 +20,6 @@ from ...runtime.time_slice import piecewise
 from ...settings import Settings, default_settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Pg, Snapshot
-from ...what_if.failure import Placement
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import (
     class_rows, class_table, format_known, format_osd, held_sentences, pool_rows, pool_table,

@@ -305,11 +305,9 @@ def _pool_without_osds(snapshot: Snapshot) -> Optional[Pool]:
     return None
 
 
-def _no_osds(pool: Optional[Pool], snapshot: Snapshot) -> str:
+def _no_osds(pool: Pool, snapshot: Snapshot) -> str:
     """Names the rule, and the buckets that it takes."""
-    if pool is None or pool.rule is None:
-        return ""
-    takes = sorted({snapshot.crush.buckets[block.take].name for block in pool.rule.blocks
+    takes = sorted({snapshot.crush.buckets[block.take].name for block in pool.blocks
                     if block.take in snapshot.crush.buckets})
     return (f"rule {_rule_name(pool.rule_id, snapshot)} of pool {pool.name} takes"
             f" {named(takes, _NAMED)}, where no OSD is")

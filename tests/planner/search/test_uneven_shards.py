@@ -10,7 +10,7 @@ from tests.support.clusters.unit_cluster import OSD_BYTES, Cluster, change_of
 from equilibrium_mgr.observation.cluster_view import count_placement
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
-from equilibrium_mgr.what_if.failure import placement
+from equilibrium_mgr.plan.placement import placement
 
 
 def utilizations(cluster: Cluster) -> Dict[int, float]:

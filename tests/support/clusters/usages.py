@@ -6,7 +6,7 @@ from typing import Iterable, Mapping, Sequence, Tuple
 from equilibrium_mgr.plan.model import Usage
 from equilibrium_mgr.plan.usage import counted_usage, shard_counts
 from equilibrium_mgr.snapshot.model import Pg, Snapshot, SnapshotPgs
-from equilibrium_mgr.what_if.failure import placement
+from equilibrium_mgr.plan.placement import placement
 
 
 def placement_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
