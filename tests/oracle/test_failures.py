@@ -102,9 +102,10 @@ def _uncertain(cluster: MappedCluster, failed: MappedCluster) -> Set[str]:
 def _check(session: Session, osds: Sequence[int], changes: Sequence[Any],
            expected: Dict[str, PGMapping], uncertain: Set[str], tally: Counter[str]) -> None:
     failure: Any = importlib.import_module("equilibrium_mgr.what_if.failure")
+    placement: Any = importlib.import_module("equilibrium_mgr.plan.placement")
     gateway = session.module.gateway
     snapshot = gateway.snapshot()
-    placed = failure.placement(snapshot).after(changes)
+    placed = placement.placement(snapshot).after(changes)
     by_osd = failure.pgs_by_osd(placed)
     mapped = gateway.up_sets_without(frozenset(osds), {
         pgid for osd in (ITEM_NONE, *osds) for pgid in by_osd.get(osd, ())})
