@@ -56,20 +56,21 @@ def moves_nothing(pg: Pg, up_after: Tuple[int, ...], positional: bool) -> bool:
     Each shard stays on the OSD that has its data, or goes on to its present target. One shard may go
     elsewhere if others stay for it. Positions count in erasure-coded pools.
     """
-    if is_same_placement(pg.up, up_after, positional) or takes_back(pg, up_after, positional):
+    up = pg.up
+    if is_same_placement(up, up_after, positional) or takes_back(pg, up_after, positional):
         return True
-    if not pg.is_moving or len(up_after) != len(pg.up):
+    if not pg.is_moving or len(up_after) != len(up):
         return False
     holders = _certain_holders(pg, positional)
     if positional:
-        return len(holders) == len(pg.up) and _ends_motion(holders, pg.up, up_after)
+        return len(holders) == len(up) and _ends_motion(holders, up, up_after)
     osds = set(up_after)
-    return len(osds) == len(up_after) and osds.issubset((*holders, *pg.up))
+    return len(osds) == len(up_after) and osds.issubset((*holders, *up))
 
 
 def _certain_holders(pg: Pg, positional: bool) -> Tuple[int, ...]:
     """Returns the holders that have the PG's data for certain: those that serve it, and all of them
-    while the PG waits on the OSDs on which it was last clean.
+    while the PG waits on the OSDs of its last clean state.
 
     By position in erasure-coded pools; in other pools uncertain holders are left out.
     """
@@ -79,7 +80,9 @@ def _certain_holders(pg: Pg, positional: bool) -> Tuple[int, ...]:
         return tuple([osd for osd in pg.holders if osd in pg.acting])
     certain: List[int] = []
     for held, serves in zip(pg.holders, pg.acting):
-        certain.append(held if held == serves else NO_OSD)
+        if held != serves:
+            held = NO_OSD
+        certain.append(held)
     return tuple(certain)
 
 
@@ -88,10 +91,11 @@ def _waits_where_it_was(pg: Pg, positional: bool) -> bool:
     not arrived. Until then holders that do not serve it keep their copies."""
     if pg.doubtful_holders:
         return False
-    if is_same_placement(pg.acting, pg.up, positional):
+    acting, up = pg.acting, pg.up
+    if is_same_placement(acting, up, positional):
         return not any([word in pg.state for word in _MAY_HAVE_ARRIVED])
     # a new OSD is missing until log recovery has filled it
-    is_missing = len(pg.acting) < len(pg.up) or NO_OSD in pg.acting
+    is_missing = len(acting) < len(up) or NO_OSD in acting
     return is_missing and "backfill" not in pg.state
 
 
@@ -103,7 +107,7 @@ def _ends_motion(holders: Tuple[int, ...], up: Tuple[int, ...],
     for after, held, now in zip(up_after, holders, up):
         if after not in (held, now):
             elsewhere += 1
-        # a shard without a certain holder may have arrived, so that it does not count
+        # a shard without a certain holder may be there already, so that it does not count
         if held not in (now, NO_OSD):
             moving += 1
             staying += after == now
@@ -112,7 +116,7 @@ def _ends_motion(holders: Tuple[int, ...], up: Tuple[int, ...],
     return elsewhere == 1 and 1 + staying < moving
 
 
-#: Every stored plan has it; a reader rejects other versions.
+#: The version in every stored plan; a reader rejects other versions.
 PLAN_VERSION = 2
 
 
@@ -373,10 +377,10 @@ def topology_of(crush_version: int, osds: Mapping[int, Any]) -> str:
 def resting_on(snapshot: Snapshot, plan: Plan) -> Plan:
     """Returns the plan with its basis in the osdmap. Pools whose pg_num changes are left out: the
     plan is for PGs of them that stay."""
-    pools = {pool_of(change.pgid) for change in plan.changes} & snapshot.pools.keys()
     pool_pgs: Dict[str, int] = {}
-    for pool in sorted(pools):
-        if not snapshot.pools[pool].touched:
-            pool_pgs[str(pool)] = snapshot.pools[pool].pg_num
+    for number in sorted({pool_of(change.pgid) for change in plan.changes}):
+        pool = snapshot.pools.get(number)
+        if pool is not None and not pool.touched:
+            pool_pgs[str(number)] = pool.pg_num
     topology = topology_of(snapshot.crush_version, snapshot.osds)
     return plan._replace(topology=topology, pool_pgs=pool_pgs)

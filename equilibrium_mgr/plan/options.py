@@ -29,7 +29,7 @@ class PgShardLimits(NamedTuple):
     """PG shards per OSD by Ceph's options; 0 for no limit."""
 
     mean: int = 0   # Ceph refuses new pools above it
-    most: int = 0   # moves give an OSD no more: HARD_SHARE of those at which it withholds PGs
+    most: int = 0   # moves give an OSD no more: HARD_SHARE of its count for withholding PGs
 
 
 # Values of Plan.stop_reason.
@@ -69,7 +69,7 @@ class PlanOptions(NamedTuple):
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
-    """Returns the highest utilization to which our moves may fill an OSD, a ratio.
+    """Returns the highest utilization that our moves may give an OSD, a ratio.
 
     It is at most backfillfull less FILL_MARGIN, because backfill stops at backfillfull. An
     impossible backfillfull ratio (0, a percentage) is replaced by the lowest one that OSDs fall

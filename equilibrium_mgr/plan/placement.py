@@ -30,12 +30,13 @@ class Placement(NamedTuple):
             pg = snapshot.pgs.get(change.pgid)
             if pg is None:
                 continue
-            if not is_same_placement(pg.up, change.up_before, snapshot.is_positional(pg)):
+            up, up_after = pg.up, change.up_after
+            if not is_same_placement(up, change.up_before, snapshot.is_positional(pg)):
                 continue
             applied[change.pgid] = change
             pool = snapshot.pools[pg.pool]
-            move_shards(used, pg, pg.up, change.up_after, pool)
-            recount(shards[pg.pool], pool, pg.pgid, pg.up, change.up_after)
+            move_shards(used, pg, up, up_after, pool)
+            recount(shards[pool.id], pool, pg.pgid, up, up_after)
         return Placement(snapshot, applied, used, shards)
 
     def usage(self) -> Usage:

@@ -48,7 +48,7 @@ class PlanHead(NamedTuple):
 
 
 def valid_plan_name(name: str) -> bool:
-    """Returns True if a plan may have this name."""
+    """Returns True if this is a valid name of a plan."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -87,8 +87,11 @@ class PlanStore:
 
     def _write(self, name: str, plan: Plan, parts: List[str], created_at: float) -> PlanHead:
         """Writes the parts and then the head."""
+        known = self._generations(name)
         old = self.heads().get(name)
-        generation = 1 + max([old.generation if old else 0, *self._generations(name)])
+        if old is not None:
+            known.append(old.generation)
+        generation = 1 + max(known, default=0)
         for index, part in enumerate(parts):
             self._kv.set_store(_part_key(name, generation, index), part)
         head = PlanHead(

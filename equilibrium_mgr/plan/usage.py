@@ -1,5 +1,5 @@
-"""Utilization of a placement per OSD set, free space per pool, and the bytes that an OSD with a
-lowered weight may hold.
+"""Utilization of a placement per OSD set, free space per pool, and the most bytes of an OSD with a
+lowered weight.
 
 Peers of such an OSD are the OSDs that the same takes of rules may use. With S the sum of their used
 bytes and C the sum of their capacities (size × share), all would be at the utilization S ÷ C of
@@ -43,13 +43,14 @@ def shard_weight(pool: Pool, pgid: str) -> float:
     That is 1 if pg_num is a power of two. Otherwise some PGs are not split yet, and get twice as
     much as the others (ceph_stable_mod in Ceph's include/ceph_hash.h).
     """
-    whole = 1 << (pool.pg_num - 1).bit_length()
-    if whole == pool.pg_num:
+    pg_num = pool.pg_num
+    whole = 1 << (pg_num - 1).bit_length()
+    if whole == pg_num:
         return 1
     half, number = whole >> 1, pg_number(pgid)
-    is_whole = number < half and number + half >= pool.pg_num
+    is_whole = number < half and number + half >= pg_num
     parts = 2 if is_whole else 1
-    return parts * pool.pg_num / whole
+    return parts * pg_num / whole
 
 
 def shard_counts(snapshot: Snapshot) -> Dict[int, Dict[int, float]]:
@@ -57,8 +58,9 @@ def shard_counts(snapshot: Snapshot) -> Dict[int, Dict[int, float]]:
     counts: Dict[int, Dict[int, float]] = {pool_id: {} for pool_id in snapshot.pools}
     is_even = {pool.id: not pool.pg_num & (pool.pg_num - 1) for pool in snapshot.pools.values()}
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        osds, shards, pool = pg.up, counts[pg.pool], snapshot.pools[pg.pool]
-        weight = 1 if is_even[pg.pool] else shard_weight(pool, pg.pgid)
+        number = pg.pool
+        osds, shards, pool = pg.up, counts[number], snapshot.pools[number]
+        weight = 1 if is_even[number] else shard_weight(pool, pg.pgid)
         for osd in osds:
             growth = _growth_on(pool, weight, osd, osds)
             if growth:   # a shard without data limits nothing
@@ -129,8 +131,9 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
     for osd in piecewise(snapshot.osds.values(), _OSDS_A_PIECE):
         counts = osd.is_for_data or with_drained and osd.is_in
         if osd.has_statistics and counts:
-            members.setdefault(snapshot.set_of(osd.id), []).append(
-                (used_bytes[osd.id] / osd.size_bytes, osd.id))
+            number = osd.id
+            members.setdefault(snapshot.set_of(number), []).append(
+                (used_bytes[number] / osd.size_bytes, number))
     usage: Dict[str, ClassUsage] = {}
     for name in sorted(members):
         give_way()
@@ -141,12 +144,12 @@ def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
 def _usage_of_set(snapshot: Snapshot, used_bytes: Mapping[int, int],
                   ratios: List[Tuple[float, int]]) -> ClassUsage:
     """Returns the usage of a set. `ratios`: (utilization, OSD), sorted."""
-    osds = snapshot.osds
-    mean = sum([u for u, _ in ratios]) / len(ratios)
-    variance = sum([(u - mean) ** 2 for u, _ in ratios]) / len(ratios)
+    osds, count = snapshot.osds, len(ratios)
+    mean = sum([u for u, _ in ratios]) / count
+    variance = sum([(u - mean) ** 2 for u, _ in ratios]) / count
     fullest = max([entry for entry in ratios if osds[entry[1]].up] or ratios)
     return ClassUsage(
-        osds=len(ratios),
+        osds=count,
         size_bytes=sum([osds[number].device_size for _, number in ratios]),
         used_bytes=sum([osds[number].device_bytes(used_bytes[number]) for _, number in ratios]),
         max=fullest[0],
@@ -191,15 +194,15 @@ def share_utilizations(snapshot: Snapshot) -> Dict[int, float]:
     takes = _takes_of(snapshot)
     wanted = {takes[number] for number in held if number in takes}
     used: Dict[FrozenSet[int], int] = dict.fromkeys(wanted, 0)
-    capacity: Dict[FrozenSet[int], int] = dict.fromkeys(wanted, 0)
+    capacity = dict(used)
     for number, known in takes.items():
         osd = snapshot.osds.get(number)
         if known not in wanted or osd is None or osd.unusable_reason() is not None:
             continue
         used[known] += max(0, osd.target_bytes - osd.spared_bytes)
         capacity[known] += osd.capacity_bytes
-    return {number: used[takes[number]] / capacity[takes[number]] for number in held
-            if number in takes and capacity[takes[number]]}
+    levels = {known: used[known] / size for known, size in capacity.items() if size}
+    return {number: levels[takes[number]] for number in held if takes.get(number) in levels}
 
 
 def _takes_of(snapshot: Snapshot) -> Dict[int, FrozenSet[int]]:
@@ -208,16 +211,17 @@ def _takes_of(snapshot: Snapshot) -> Dict[int, FrozenSet[int]]:
     seen: Set[int] = set()
     for pool in snapshot.pools.values():
         for block in pool.blocks:
-            if block.take not in seen:
-                seen.add(block.take)
+            take = block.take
+            if take not in seen:
+                seen.add(take)
                 for number in block.weights:
-                    under.setdefault(number, []).append(block.take)
+                    under.setdefault(number, []).append(take)
     return {number: frozenset(above) for number, above in under.items()}
 
 
 def with_chance(snapshot: Snapshot) -> Snapshot:
-    """Returns the snapshot with higher shares of some OSDs: of those to which CRUSH has given more
-    than their CRUSH weight says by chance.
+    """Returns the snapshot with higher shares of the OSDs that have more than their CRUSH weight
+    says, by chance of CRUSH.
 
     CRUSH follows its weights itself. If these bytes make no other OSD fuller by a shard, moving
     them gains nothing.

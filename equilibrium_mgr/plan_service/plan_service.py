@@ -134,10 +134,10 @@ class PlanService:
 
     def _keep(self, name: str, plan: Plan, job: PlanProgress) -> None:
         """Stores a plan, unless it was cancelled in the meantime."""
-        head = self._plan_store.put(name, plan, self._clock())
-        if self._in_progress.get(name) is not job:
-            if self._plan_store.heads().get(name) == head:
-                self._plan_store.remove(name)
+        store = self._plan_store
+        head = store.put(name, plan, self._clock())
+        if self._in_progress.get(name) is not job and store.heads().get(name) == head:
+            store.remove(name)
 
     def cancel(self, name: str) -> bool:
         """Cancels a plan in progress: at once, or at its next yield while a job makes it.
@@ -205,7 +205,8 @@ class PlanService:
         changes: Tuple[PgChange, ...] = ()
         if question.plan is not None:
             changes = self._plan_store.get(question.plan).changes
-        snapshot = self._gateway.snapshot()
+        gateway = self._gateway
+        snapshot = gateway.snapshot()
         failure, recovery, worst = question.failure, None, None
 
         def count(computed: int) -> bool:
@@ -214,10 +215,10 @@ class PlanService:
         with giving_way(self._limited(_MOST_SECONDS, count)):
             placed = placement(snapshot).after(changes)
             if failure is None:
-                worst = worst_failures(placed, self._gateway.up_sets_without)
+                worst = worst_failures(placed, gateway.up_sets_without)
             else:
                 recovery = recovery_from(placed, failure, pgs_by_osd(placed),
-                                         self._gateway.up_sets_without)
+                                         gateway.up_sets_without)
             degraded = sum([states.inactive + states.degraded
                             for states in snapshot.pool_states.values()])
             return FailureAnswer(
@@ -267,13 +268,14 @@ class PlanService:
         except Exception as error:
             self._log.exception("what was asked for cannot be computed")
             found = f"{type(error).__name__}: {error}"
+        answers = self._answers
         with self._lock:
-            self._answers.pop(question, None)
+            answers.pop(question, None)
             if not self._stopping:
-                self._answers[question] = found
-            kept = [one for one, known in self._answers.items() if known is not None]
+                answers[question] = found
+            kept = [one for one, known in answers.items() if known is not None]
             for oldest in kept[:-MAX_ANSWERS]:
-                del self._answers[oldest]
+                del answers[oldest]
 
     def stop(self) -> None:
         """Ends the running job at its next yield."""
@@ -325,12 +327,13 @@ class PlanService:
     def _record_failure(self, job: PlanProgress, reason: str) -> None:
         """Keeps the reason why a plan failed, unless it was cancelled, and forgets the oldest."""
         with self._lock:
-            if self._in_progress.get(job.plan) is not job:
+            name, failures = job.plan, self._failures
+            if self._in_progress.get(name) is not job:
                 return
-            self._failures.pop(job.plan, None)
-            self._failures[job.plan] = reason
-            for oldest in [known for known in self._failures if known][:-MAX_PLANS]:
-                del self._failures[oldest]
+            failures.pop(name, None)
+            failures[name] = reason
+            for oldest in [known for known in failures if known][:-MAX_PLANS]:
+                del failures[oldest]
 
     def _advance(self, job: PlanProgress, moves: int) -> bool:
         """Records the moves found so far; returns False if the plan was cancelled."""
@@ -354,24 +357,25 @@ class PlanService:
         to move. An automatic plan, which comes with a snapshot, does not wait: the loop has let the
         cluster settle, or cannot wait.
         """
+        gateway = self._gateway
         if snapshot is not None:
-            if snapshot.epoch == self._gateway.epoch():
+            if snapshot.epoch == gateway.epoch():
                 return snapshot
-            return self._gateway.snapshot()
-        snapshot = self._gateway.snapshot()
+            return gateway.snapshot()
+        snapshot = gateway.snapshot()
         for _ in range(_MAX_WAITS):
             left = snapshot.unsettled_seconds
             if left <= 0.0 or not self._jobs.wait(left + 1.0):
                 break
             try:
-                snapshot = self._gateway.snapshot()
+                snapshot = gateway.snapshot()
             except NotReady:   # such as while a pool is created: the last snapshot is good enough
                 break
         return snapshot
 
     def _limited(self, max_seconds: float, is_wanted: Callable[[int], bool]) -> AskToGoOn:
-        """Returns the function by which a job yields, which returns False if the job has to end:
-        after `max_seconds`, at shutdown, or if it is not wanted.
+        """Returns a function that yields, and returns False if the job has to end: after
+        `max_seconds`, at shutdown, or if it is not wanted.
 
         `is_wanted`: called at each yield with the moves found so far.
         """

@@ -102,12 +102,12 @@ def order_changes(placement: PlacementState, changes: Sequence[Change]) -> List[
     best: Optional[Tuple[int, List[ChangeGroup]]] = None
     for _ in range(_PASSES):
         sorter = _Sorter(placement, changes, cycles)
-        groups = sorter.run()
-        if best is None or len(sorter.late_cycles) < best[0]:
-            best = len(sorter.late_cycles), groups
-        if not sorter.late_cycles:
+        groups, late = sorter.run(), sorter.late_cycles
+        if best is None or len(late) < best[0]:
+            best = len(late), groups
+        if not late:
             break
-        cycles = cycles + sorter.late_cycles
+        cycles = cycles + late
     assert best is not None
     return best[1]
 
@@ -116,8 +116,8 @@ class _Sorter:
     """Replays the changes from the initial placement, one class at a time.
 
     Changes go by their number. `cycles`: changes that wait for each other, found in earlier passes:
-    they go while the highest utilization is still above their need. `late_cycles`: cycles for which
-    it was too low.
+    they go while the highest utilization is still above their need. `late_cycles`: cycles that came
+    when it was too low.
     """
 
     def __init__(self, placement: PlacementState, changes: Sequence[Change],
@@ -147,7 +147,7 @@ class _Sorter:
                 self._used[target] -= change.bytes
                 self._shard_counts[source] += 1
                 self._shard_counts[target] -= 1
-        #: class → heap of (-utilization, OSD): of sources whose turn may have come, and of all OSDs
+        #: class → heap of (-utilization, OSD): of sources that may give now, and of all OSDs
         self._sources: Dict[str, List[Tuple[float, int]]] = {}
         self._osds: Dict[str, List[Tuple[float, int]]] = {}
         self._blocked_by: Dict[int, Set[int]] = {}    # full target → sources that wait for it
@@ -156,11 +156,11 @@ class _Sorter:
         #: OSD → number of groups made when all changes of the OSD had to wait
         self._found_waiting: Dict[int, int] = {}
         self._initial_highest = {name: -heap[0][0] for name, heap in self._osds.items()}
-        #: class → utilization to which targets may rise
+        #: class → highest utilization that targets may reach
         self._final_highest = self._raised_classes(placement)
         steps = dict.fromkeys(self._final_highest, 0.0)
         self._total_bytes = dict.fromkeys(self._sources, 0)
-        self._moved_bytes = dict.fromkeys(self._sources, 0)
+        self._moved_bytes = dict(self._total_bytes)   # none
         for number, change in enumerate(piecewise(changes, _CHANGES_A_PIECE)):
             name = self._class_of_change(change)
             self._total_bytes[name] += change.bytes * len(change.moves)
@@ -349,19 +349,21 @@ class _Sorter:
         self._groups_made += 1
         for number in numbers:
             change = self._changes[number]
+            size, moves = change.bytes, change.moves
             self._waiting.discard(number)
             made.append(change)
-            self._moved_bytes[self._class_of_change(change)] += change.bytes * len(change.moves)
-            for source, target in change.moves:
-                self._used[source] -= change.bytes
-                self._used[target] += change.bytes
+            self._moved_bytes[self._class_of_change(change)] += size * len(moves)
+            for source, target in moves:
+                self._used[source] -= size
+                self._used[target] += size
                 self._shard_counts[source] -= 1
                 self._shard_counts[target] += 1
                 for osd in (source, target):
                     entry = (-self._utilization(osd), osd)
-                    heapq.heappush(self._osds[self._class_of[osd]], entry)
+                    name = self._class_of[osd]
+                    heapq.heappush(self._osds[name], entry)
                     if self._giving.get(osd):
-                        heapq.heappush(self._sources[self._class_of[osd]], entry)
+                        heapq.heappush(self._sources[name], entry)
                 for blocked in self._blocked_by.pop(source, ()):
                     heapq.heappush(self._sources[self._class_of[blocked]],
                                    (-self._utilization(blocked), blocked))
@@ -374,10 +376,10 @@ class _Sorter:
         groups: List[ChangeGroup] = []
         for cycle in list(self._cycles):
             left = [number for number in cycle if number in self._waiting]
-            if not left:
-                self._cycles.remove(cycle)
-            elif self._is_due(left):
-                self._cycles.remove(cycle)
+            if left and not self._is_due(left):
+                continue
+            self._cycles.remove(cycle)
+            if left:
                 groups.append(self._make(left))
         return groups
 
@@ -417,8 +419,8 @@ class _Sorter:
         return self._make(together)
 
     def _cycle(self) -> List[int]:
-        """Returns a cycle: changes that free space, then the change that needs it, of which the
-        targets end lowest."""
+        """Returns a cycle: changes that free space, then the change that needs it. That is the
+        change whose targets end lowest."""
         first = min(piecewise(self._waiting, _CHANGES_A_PIECE),
                     key=lambda n: (self._highest_reached(n), n))
         together = [first]

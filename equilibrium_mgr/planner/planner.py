@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import (
     Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
@@ -46,8 +47,8 @@ INTERRUPTED = "the time limit is reached"
 def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """Plans the moves from the snapshot's target state to a better placement.
 
-    The same snapshot and options give the same plan. If `give_way` tells it to end, the plan has
-    the moves found so far.
+    The same snapshot and options give the same plan. If `give_way` ends it early, the plan has the
+    moves found so far.
     """
     if not options.respect_weights:
         snapshot = without_shares(snapshot)
@@ -60,7 +61,7 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     if options.least_gain > 0.0 and finished:
         groups = drift_changes(placement, groups, bounds, options)
     stop_reason, kept = _within_limits(groups, options)
-    beginning = [change for group in kept for change in group]
+    beginning = _changes_of(kept)
     # evacuation goes first, even if other moves gain more
     if len(kept) < len(groups) and not draining(placement, beginning):
         limited = limited_placement(leveled, options, bounds, beginning)
@@ -91,7 +92,7 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
     groups = order_changes(placement, wanted)
     if sum(map(len, groups)) == len(wanted) or options.drain_only:
         return groups, True
-    made = {change.pg for group in groups for change in group}
+    made = {change.pg for change in _changes_of(groups)}
     take_back(placement, [change for change in wanted if change.pg not in made])
     Search(placement, bounds, AIM_WEIGHTS[options.aim][0]).reduce()
     placement.observers.clear()
@@ -112,6 +113,11 @@ def _within_limits(groups: List[ChangeGroup],
     return CONVERGED, groups
 
 
+def _changes_of(groups: Iterable[ChangeGroup]) -> List[Change]:
+    """Returns the changes of the groups in order."""
+    return list(chain.from_iterable(groups))
+
+
 def _bytes_of(group: ChangeGroup) -> int:
     """Returns the bytes that the changes move."""
     return sum([len(change.moves) * change.bytes for change in group])
@@ -128,17 +134,17 @@ class PlannedChanges:
 
     def add(self, pg: Pg, wanted: Tuple[int, ...], pairs: Sequence[Tuple[int, int]]) -> None:
         """Adds the change of a PG to an up set. `pairs`: (source, target) of its moves."""
-        pool = self._snapshot.pools[pg.pool]
+        pool, raw = self._snapshot.pools[pg.pool], pg.raw
         assert pool.rule is not None
         self.add_moves(pg, wanted, pairs)
         if not pool.erasure:
-            wanted = keep_raw_positions(pg.raw, wanted, pool.rule)
+            wanted = keep_raw_positions(raw, wanted, pool.rule)
         change = PgChange(
             pgid=pg.pgid,
-            raw=pg.raw,
+            raw=raw,
             up_before=pg.up,
             up_after=wanted,
-            items=items_for(pg.raw, wanted),
+            items=items_for(raw, wanted),
             shards=len(pairs),
             shard_bytes=pg.shard_bytes,
             objects=pg.objects,
@@ -146,7 +152,7 @@ class PlannedChanges:
         self.changes.append(change)
 
     def add_moves(self, pg: Pg, wanted: Sequence[int], pairs: Iterable[Tuple[int, int]]) -> None:
-        """Adds only the moves of such a change. OSDs may have been removed."""
+        """Adds only the moves of such a change. Its OSDs may not exist any more."""
         pool, osds, used = self._snapshot.pools[pg.pool], self._snapshot.osds, self.used
         for source, target in pairs:
             source_before, target_before = used.get(source, 0), used.get(target, 0)
@@ -224,13 +230,14 @@ def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: Utiliza
     for number, weights in enumerate(variants, start=1):
         placement = PlacementState(snapshot, options)
         search = Search(placement, bounds, weights)
+        data_groups = search.data_groups
         if number == 1:
-            free = pool_free_bytes(placement, search.data_groups)
+            free = pool_free_bytes(placement, data_groups)
             near = search.near_free_bytes()
         finished = search.run(options.drain_only)
-        judge = partial(score_placement, placement, search.sets, search.data_groups, free, near,
+        judge = partial(score_placement, placement, search.sets, data_groups, free, near,
                         variants[0], AIM_SCORE_WEIGHTS[options.aim])
-        score, data_groups = (True, judge()), search.data_groups
+        score = True, judge()
         placement.observers.clear()
         del search   # most of the memory
         if best is None or (finished and score > best[0]):
@@ -295,7 +302,7 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     There are none if the whole plan gives no set and no pool the least gain. The whole plan is made
     if it drains an OSD, or relieves an OSD with a lowered weight.
     """
-    changes = [change for group in whole for change in group]
+    changes = _changes_of(whole)
     if draining(placement, changes) or bytes_beyond_share(placement.snapshot):
         return whole
     take_back(placement, changes)
@@ -317,14 +324,14 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     limited.observers.clear()
     found: List[Tuple[float, int, List[ChangeGroup]]] = []   # the gain left, bytes
     for other in (placement, limited):
-        groups, _ = _ordered(other, bounds, options)   # some may have no order
+        groups, _ = _ordered(other, bounds, options)
         found.append((max(_DRIFT_ENOUGH, goal.left(search, other)), sum(map(_bytes_of, groups)),
                       groups))
     left, _, best = min(found, key=lambda one: one[:2])
     if min(left, goal.gain) >= _DRIFT_MOST:
         best = whole
     take_back(placement, wanted_changes(placement))
-    apply(placement, [change for group in best for change in group])
+    apply(placement, _changes_of(best))
     return best
 
 
@@ -338,14 +345,15 @@ def _drift_goal(placement: PlacementState, search: Search, changes: Sequence[Cha
     lowest = [osd_set.max_utilization(placement) for osd_set in search.sets]
     most_free = pool_free_bytes(placement, search.data_groups)
     worth: Dict[int, float] = {}
+    least_gain = options.least_gain
     room = placement.snapshot.full_ratio / max([1e-9, *bounds.utilizations.values()]) - 1.0
     for pool, bytes_free in free.items():
         stored = placement.snapshot.pools[pool].stored_bytes
         if bytes_free < PLENTY * room * stored:
-            worth[pool] = options.least_gain * (bytes_free + stored)
-    gains = [(a - b) / options.least_gain for a, b in zip(highest, lowest)]
+            worth[pool] = least_gain * (bytes_free + stored)
+    gains = [(a - b) / least_gain for a, b in zip(highest, lowest)]
     gains += [(most_free[pool] - free[pool]) / least for pool, least in worth.items()]
-    slack = _DRIFT_SLACK * options.least_gain
+    slack = _DRIFT_SLACK * least_gain
     return _DriftGoal(
         gain=max(gains, default=0.0),
         levels=[min(a, b + slack) for a, b in zip(highest, lowest)],

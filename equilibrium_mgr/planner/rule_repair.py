@@ -56,16 +56,20 @@ def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Le
     if options.rule_id is not None:
         rules.append(PlacementRule(snapshot.crush, snapshot.crush.rules[options.rule_id],
                                    pool.size, pool.positional))
-    most: List[int] = []
+    most = pool.size
     buckets_of: List[Mapping[int, int]] = []   # of each domain: OSD → bucket
     for rule in rules:
         for block in rule.blocks:
-            buckets_of += [domain.bucket_of for domain in block.domains]
-            most.append(block.domains[-1].shards_per_bucket if block.domains else pool.size)
-    taken = frozenset.intersection(*[frozenset(rule.osds()) for rule in rules])
-    places = {osd: tuple([bucket_of.get(osd) for bucket_of in buckets_of])
-              for osd in rules[0].osds() if osd in taken}
-    return _Legal(rules, places, min(most))
+            domains = block.domains
+            buckets_of += [domain.bucket_of for domain in domains]
+            if domains:
+                most = min(most, domains[-1].shards_per_bucket)
+    last = rules[-1].osds()
+    taken = [osd for osd in rules[0].osds() if osd in last]
+    places: Dict[int, Tuple[Any, ...]] = {}
+    for osd in taken:
+        places[osd] = tuple([bucket_of.get(osd) for bucket_of in buckets_of])
+    return _Legal(rules, places, most)
 
 
 def broken_pgs(snapshot: Snapshot) -> List[Pg]:
@@ -129,16 +133,17 @@ def _breaking(snapshot: Snapshot, legal: Dict[int, _Legal]) -> List[Pg]:
     others even out."""
     found: List[Pg] = []
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
-        may_move = pg.immovable is None or pg.immovable in OF_RULE
-        if may_move and pg.pool in legal and legal[pg.pool].breaks(pg.up):
+        if pg.immovable is not None and pg.immovable not in OF_RULE:
+            continue
+        if pg.pool in legal and legal[pg.pool].breaks(pg.up):
             found.append(pg)
     return sorted(found, key=lambda pg: (-pg.shard_bytes, pg.pool, pg_number(pg.pgid)))
 
 
 def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
             legal: _Legal) -> Optional[Osds]:
-    """Returns the first legal up set with enough free space, or None if there is none or it is told
-    to end. `used`: OSD id → bytes."""
+    """Returns the first legal up set with enough free space, or None if there is none or it has to
+    end. `used`: OSD id → bytes."""
     pool = snapshot.pools[pg.pool]
     room = _room(snapshot, options, used, pg, legal)
     for up in _possible(snapshot, options, used, pg, legal, room):
@@ -195,24 +200,26 @@ def _possible(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg
     """Yields up sets to try: the present holders, then with one shard on another OSD, then with
     fewer upmap items, then with more shards on other OSDs."""
     yield pg.holders
+    up, rules = pg.up, legal.rules
     in_place: Counter[Any] = Counter()
     targets: List[int] = []   # the emptiest of each place
     for osd in sorted(room, key=lambda osd: (room[osd], osd)):
-        if osd not in pg.up and in_place[legal.places[osd]] < legal.most:
-            in_place[legal.places[osd]] += 1
+        place = legal.places[osd]
+        if osd not in up and in_place[place] < legal.most:
+            in_place[place] += 1
             targets.append(osd)
 
     def utilization(position: int) -> float:
-        osd = snapshot.osds.get(pg.up[position])
+        osd = snapshot.osds.get(up[position])
         capacity = osd.capacity_bytes if osd is not None else 0
-        return used.get(pg.up[position], 0) / (capacity or 1)
+        return used.get(up[position], 0) / (capacity or 1)
     # the fullest leave if there is a choice
-    by_use = sorted(range(len(pg.up)), key=utilization)
-    yield from _elsewhere(legal.rules, pg.up, by_use, targets, 1)
+    by_use = sorted(range(len(up)), key=utilization)
+    yield from _elsewhere(rules, up, by_use, targets, 1)
     if options.rule_id is None:
         yield from _with_fewer_items(pg.raw, snapshot.items_of(pg.pgid))
-    for shards in range(2, len(pg.up) + 1):
-        yield from _elsewhere(legal.rules, pg.up, by_use, targets, shards)
+    for shards in range(2, len(up) + 1):
+        yield from _elsewhere(rules, up, by_use, targets, shards)
 
 
 def _with_fewer_items(raw: Osds, items: UpmapItems) -> Iterator[Osds]:

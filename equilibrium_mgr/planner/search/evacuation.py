@@ -46,15 +46,17 @@ def drained_osds(placement: PlacementState) -> List[int]:
 
 def evacuate(costs: CostModel, targets: TargetIndex, joint_moves: JointMoves,
              relief: Relief, limits: SearchConstraints) -> None:
-    """Moves shards off the drained OSDs as far as possible, or until it is told to end.
+    """Moves shards off the drained OSDs as far as possible, or until it has to end.
 
     `limits`: only those of the OSDs. `relief` has to have the same.
     """
     placement = costs.placement
     drained = drained_osds(placement)
     for find_target in (_return_target, _best_target):
-        for _, pg, source in sorted([(-placement.pg_bytes[pg], pg, osd)
-                                     for osd in drained for pg in placement.shards[osd]]):
+        shards: List[Tuple[int, int, int]] = []   # (-bytes, PG, OSD)
+        for osd in drained:
+            shards += [(-placement.pg_bytes[pg], pg, osd) for pg in placement.shards[osd]]
+        for _, pg, source in sorted(shards):
             if not give_way(placement.moves_made):
                 return
             target = find_target(costs, targets, pg, source)

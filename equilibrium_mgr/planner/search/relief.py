@@ -136,12 +136,13 @@ class Relief:
         """Returns the OSDs that may take shards from the source; None if there are none."""
         if isinstance(goal, TooManyShards):
             return self._targets.list_of(goal.group, source)
-        known = self._helpers.get(id(goal.helpers))
+        helpers = goal.helpers
+        known = self._helpers.get(id(helpers))
         if known is None:
             placement = self._placement
-            osds = [osd for osd in goal.helpers if placement.is_target[osd]]
+            osds = [osd for osd in helpers if placement.is_target[osd]]
             by_use = SortedOsds(placement, osds, placement.capacity_utilization)
-            known = self._helpers[id(goal.helpers)] = goal.helpers, by_use
+            known = self._helpers[id(helpers)] = helpers, by_use
         return known[1]
 
     def _offers(self, source: int, goal: ReliefGoal) -> Iterable[_Offered]:
@@ -166,10 +167,10 @@ class Relief:
     def _groups_leaving(self, source: int,
                         goal: ReliefGoal) -> List[Tuple[int, Tuple[Shards, Shards]]]:
         """Returns the groups whose shards may leave the source, with their shards."""
-        grouped = self._shard_index.by_group(source)
-        if goal.group == ANY_GROUP:
+        grouped, group = self._shard_index.by_group(source), goal.group
+        if group == ANY_GROUP:
             return list(grouped.items())
-        return [(goal.group, grouped[goal.group])] if goal.group in grouped else []
+        return [(group, grouped[group])] if group in grouped else []
 
     def _move_to(self, source: int, target: int, least: int, offers: List[_Offered],
                  goal: ReliefGoal, best: Optional[ReliefMove]) -> Optional[ReliefMove]:
@@ -181,10 +182,11 @@ class Relief:
         fits_any = len(offers) == 1 or limits.fits_pressure(target, least, -1, -1)
         placement.candidates_examined += len(offers)
         for group, count_gain, shards in offers:
-            if shards[0][0] > free or not placement.groups[group].may_reach(source, target):
+            smallest = shards[0][0]
+            if smallest > free or not placement.groups[group].may_reach(source, target):
                 continue
             placement.candidates_examined += len(shards)
-            if not (fits_any and limits.fits_pressure(target, shards[0][0], group, -1)):
+            if not (fits_any and limits.fits_pressure(target, smallest, group, -1)):
                 continue  # a larger shard does not fit either
             count_loss = costs.count_loss_on_enter(group, target)
             for size, pg in shards:
@@ -317,10 +319,10 @@ class Relief:
 
         Nothing else helps an OSD that no single shard can leave, if no shard can come there.
         """
-        placement = self._placement
+        placement, costs = self._placement, self._costs
         best: Optional[ReliefMove] = None
         for group, lists in self._groups_leaving(source, goal):
-            count_gain = self._costs.count_gain_on_leave(group, source)
+            count_gain = costs.count_gain_on_leave(group, source)
             seen = 0
             for _, middle in self._targets.candidates(group, source):
                 if middle == source or not placement.groups[group].may_reach(source, middle):
@@ -329,7 +331,7 @@ class Relief:
                 if seen > _TARGETS:
                     break
                 give_way()
-                count_loss = self._costs.count_loss_on_enter(group, middle)
+                count_loss = costs.count_loss_on_enter(group, middle)
                 for size, pg in (lists[0] + lists[1])[::-1][:2 * _NEAR]:
                     relief = self._relief(source, goal, size, group, -1)
                     if relief <= 0 or not placement.is_legal(pg, source, middle):
@@ -339,7 +341,7 @@ class Relief:
                         continue
                     gain = (count_gain - count_loss + onward[0]
                             - self._displacement_cost(pg, source, middle, size)
-                            + self._costs.utilization_gain(source, middle, size))
+                            + costs.utilization_gain(source, middle, size))
                     score = (gain - goal.fixed_cost) / relief
                     if best is not None and score <= best.score:
                         continue
@@ -354,12 +356,12 @@ class Relief:
 
         `coming`, `coming_group`, `not_pg`: bytes, group and PG of the shard that comes there.
         """
-        placement, limits = self._placement, self._limits
+        placement, limits, costs = self._placement, self._limits, self._costs
         over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
         for group, lists in self._shard_index.by_group(middle).items():
             give_way()
-            count_gain = self._costs.count_gain_on_leave(group, middle)
+            count_gain = costs.count_gain_on_leave(group, middle)
             seen = 0
             for _, target in self._targets.candidates(group, middle):
                 free = limits.max_used_bytes[target] - placement.used_bytes[target]
@@ -370,14 +372,14 @@ class Relief:
                 seen += 1
                 if seen > _TARGETS:
                     break
-                count_loss = self._costs.count_loss_on_enter(group, target)
+                count_loss = costs.count_loss_on_enter(group, target)
                 for shards in lists:
                     start = bisect_left(shards, (over, -1))
                     placement.candidates_examined += 1
                     for size, pg in shards[start:start + _NEAR]:
                         if size > free or pg == not_pg:
                             continue
-                        gain = (self._costs.utilization_gain(middle, target, size)
+                        gain = (costs.utilization_gain(middle, target, size)
                                 + count_gain - count_loss
                                 - self._displacement_cost(pg, middle, target, size))
                         if best is not None and gain <= best[0]:

@@ -17,7 +17,7 @@ from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
 from ..objective import PRESSURE, Weights, holds_data, keeps_space
-from ..state.constraints import SearchConstraints, states_of
+from ..state.constraints import OsdSetState, SearchConstraints, states_of
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
 from ..state.target_index import ShardIndex, TargetIndex
@@ -28,7 +28,7 @@ from .relief import Relief
 from .single_moves import Descent
 from .tightening import Tightening
 
-#: No step of tightening is smaller, whatever a shard's size: a ratio of an OSD.
+#: No step of tightening is smaller, even if shards are: a ratio of an OSD.
 _LEAST_STEP = 0.001
 
 #: A return may make way for others. Later passes find little, as measured.
@@ -46,9 +46,9 @@ class Search:
                  weights: Weights) -> None:
         self._placement = placement
         self.weights = weights
-        self.sets = [state for osd_set in piecewise(bounds.sets, 1)
-                     for state in states_of(placement, osd_set, bounds, weights)]
-        give_way()
+        self.sets: List[OsdSetState] = []
+        for osd_set in piecewise(bounds.sets, 1):
+            self.sets += states_of(placement, osd_set, bounds, weights)
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
         give_way()
         lowest = [bounds.utilizations[osd] for osd in placement.osd_ids]
@@ -97,7 +97,7 @@ class Search:
         return placement.snapshot.full_ratio / max([1e-9, *lowest]) - 1.0
 
     def _levels(self) -> List[float]:
-        """Returns the utilization per OSD up to which the search may fill it."""
+        """Returns the highest utilization to fill each OSD to."""
         levels = [0.0] * len(self._placement.size_bytes)
         for osd_set in self.sets:
             level = osd_set.may_reach or osd_set.bound
@@ -163,21 +163,21 @@ class Search:
 
     def _descend(self) -> None:
         """Makes single and joint moves at falling prices."""
-        budgets = [osd_set.excess_bytes * self.weights.count_move_budget
-                   for osd_set in self.sets] + [0.0]
-        budget_of = [len(self.sets)] * len(self._placement.size_bytes)
-        for number, osd_set in enumerate(self.sets):
+        sets, weights = self.sets, self.weights
+        budgets = [osd_set.excess_bytes * weights.count_move_budget for osd_set in sets] + [0.0]
+        budget_of = [len(sets)] * len(self._placement.size_bytes)
+        for number, osd_set in enumerate(sets):
             for i in osd_set.osds:
                 budget_of[i] = number
         descent = Descent(self.costs, self.targets, self.shard_index, self._joint_moves,
                           self.limits, budgets, budget_of)
-        fine = self.weights.prices[-_FINE_PRICES:]
-        for price in self.weights.prices:
+        fine = weights.prices[-_FINE_PRICES:]
+        for price in weights.prices:
             if price in fine and self._is_at_rest():
                 break
             if not descent.run(price):
                 return
-        for osd_set in self.sets:
+        for osd_set in sets:
             osd_set.update_needs_tightening(self._placement)
 
     def _is_at_rest(self) -> bool:
@@ -190,21 +190,22 @@ class Search:
 
     def _tighten(self, limits: SearchConstraints) -> None:
         """Tightens the limits, one phase after the other."""
+        weights = self.weights
         limits.tighten_to_current(0.0)
         for osd_set in self.sets:
             limits.set_max_utilization(
                 osd_set.osds, max(osd_set.may_reach, osd_set.max_utilization(self._placement)))
         tightening = Tightening(self._placement, self.relief(limits), limits,
-                                self.weights.tightening_price)
+                                weights.tightening_price)
         self._enforce_shares(tightening, limits)
-        budgets = [osd_set.excess_bytes * self.weights.pool_space_budget for osd_set in self.sets]
-        for phase in self.weights.phases:
+        budgets = [osd_set.excess_bytes * weights.pool_space_budget for osd_set in self.sets]
+        for phase in weights.phases:
             if told_to_end():
                 break
             if phase == PRESSURE:
                 self._lower_pressures(tightening, limits, budgets)
             else:
-                limits.tighten_to_current(self.weights.pressure_slack)
+                limits.tighten_to_current(weights.pressure_slack)
                 self._lower_utilizations(tightening)
 
     def _lower_utilizations(self, tightening: Tightening) -> None:
@@ -229,17 +230,18 @@ class Search:
 
         Other OSDs may become as full for this as the bound demands.
         """
+        placement = self._placement
+        share_limits = placement.share_limit_bytes
         for osd_set in self.sets:
-            held = [i for i in osd_set.osds if i in self._placement.share_limit_bytes]
+            osds = osd_set.osds
+            held = [i for i in osds if i in share_limits]
             if not held:
                 continue
-            highest = osd_set.max_utilization(self._placement)
-            limits.set_max_utilization(
-                osd_set.osds, max(highest, osd_set.bound + osd_set.typical_shard))
+            highest = osd_set.max_utilization(placement)
+            limits.set_max_utilization(osds, max(highest, osd_set.bound + osd_set.typical_shard))
             for i in held:
-                tightening.lower_osd_to(i, self._placement.share_limit_bytes[i], osd_set.helpers)
-            limits.set_max_utilization(
-                osd_set.osds, max(highest, osd_set.max_utilization(self._placement)))
+                tightening.lower_osd_to(i, share_limits[i], osd_set.helpers)
+            limits.set_max_utilization(osds, max(highest, osd_set.max_utilization(placement)))
 
     def _lower_pressures(self, tightening: Tightening, limits: SearchConstraints,
                          budgets: List[float]) -> None:

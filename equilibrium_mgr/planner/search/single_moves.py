@@ -81,7 +81,7 @@ class Descent:
         self._budget_of = budget_of
         #: OSD → its number of changes so far, and its groups then, by the id of their target lists
         self._sharing: Dict[int, Tuple[int, Dict[int, SharingGroups]]] = {}
-        #: the rank of each group on OSDs on which its count gains nothing: on most of them
+        #: the rank of each group on OSDs with no gain of its count: on most of them
         self._unranked = [(0.0, group.index) for group in self._placement.groups]
 
     def run(self, price: float) -> bool:
@@ -132,11 +132,11 @@ class Descent:
 
     def _spend(self, source: int, move: Candidate) -> None:
         """Takes the bytes of a move that improves only counts off the budget."""
-        placement, costs = self._placement, self._costs
-        if move.utilization_gain > 0.0 or source not in placement.initial_up[move.pg]:
+        placement, costs, pg = self._placement, self._costs, move.pg
+        if move.utilization_gain > 0.0 or source not in placement.initial_up[pg]:
             return
-        size = placement.size_on(move.pg, source)
-        if costs.is_far(placement.group_of(move.pg, source), source):
+        size = placement.size_on(pg, source)
+        if costs.is_far(placement.group_of(pg, source), source):
             costs.far_bytes_left -= size
         else:
             self._budgets[self._budget_of[source]] -= size

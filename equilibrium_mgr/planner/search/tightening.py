@@ -20,7 +20,7 @@ from .relief import OverfullOsd, Relief, ReliefGoal, TooManyShards
 #: How far a pool's pressure is lowered per step, a ratio of it.
 _PRESSURE_STEP = 0.04
 
-#: A limit stays after so many steps of which moves were reverted. Each is half the step before.
+#: A limit stays after so many steps that had to revert moves. Each is half the step before.
 _PATIENCE = 3
 
 #: Candidates examined for each kind of limit: so many, or on a small cluster so many per shard and
@@ -80,9 +80,12 @@ class Tightening:
         if not members or self._exhausted_at.get(osds) == len(placement.change_log):
             return
         failed = 0
+
+        def highest_now() -> float:
+            return max([used[i] / size[i] for i in members])
         self._effort_end = placement.candidates_examined + self._utilization_effort
         while failed < _PATIENCE:
-            highest = max(used[i] / size[i] for i in members)
+            highest = highest_now()
             if highest <= goal + 1e-9:
                 break
             wanted = max(goal, highest - step)
@@ -96,7 +99,7 @@ class Tightening:
                 failed += 1
                 step = min(step, highest - goal) / 2.0
         self._utilization_effort = self._effort_end - placement.candidates_examined
-        limits.set_max_utilization(osds, max(used[i] / size[i] for i in members))
+        limits.set_max_utilization(osds, highest_now())
         self._exhausted_at[osds] = len(placement.change_log)
 
     def lower_osd_to(self, osd: int, max_bytes: int, helpers: Tuple[int, ...]) -> None:
@@ -122,7 +125,7 @@ class Tightening:
         self._moves_made.clear()
 
     def _may_go_on(self) -> bool:
-        """Returns False if the effort for the limit is spent, or the search is told to end."""
+        """Returns False if the effort for the limit is spent, or the search has to end."""
         placement = self._placement
         if placement.candidates_examined >= self._effort_end:
             return False
@@ -138,8 +141,9 @@ class Tightening:
         share the candidates that are left to examine.
         """
         placement, limits = self._placement, self._limits
-        pool = placement.groups[group].pool
-        mean = max(1.0, placement.groups[group].mean_shard_bytes)
+        of_group = placement.groups[group]
+        pool = of_group.pool
+        mean = max(1.0, of_group.mean_shard_bytes)
         raw_value = pool.pg_num * pool.size * value
 
         def pressure_on(osd: int) -> float:
@@ -166,8 +170,9 @@ class Tightening:
                 failed += 1
                 ratio /= 2.0
         self._pressure_effort -= placement.candidates_examined - begun
-        if pressures.entries():
-            limits.set_max_pressure(group, -pressures.entries()[0][0])
+        entries = pressures.entries()
+        if entries:
+            limits.set_max_pressure(group, -entries[0][0])
         return budget - self._displaced_bytes + displaced
 
     def _apply_step(self, goal: ReliefGoal, above: List[Tuple[float, int]],
@@ -212,12 +217,12 @@ class Tightening:
 
     def _make_moves(self, steps: Sequence[ShardMove]) -> int:
         """Makes the moves; returns the bytes that they displace less the bytes that return."""
-        displaced = 0
+        displaced, placement = 0, self._placement
         for pg, source, target in steps:
-            initial = self._placement.initial_up[pg]
-            displaced += self._placement.size_on(pg, source) * (
+            initial = placement.initial_up[pg]
+            displaced += placement.size_on(pg, source) * (
                 (source in initial) - (target in initial))
-            self._placement.move(pg, source, target)
+            placement.move(pg, source, target)
         self._moves_made += steps
         return displaced
 
