@@ -33,6 +33,7 @@ from ..settings import Settings
 from ..snapshot import immovable_reasons as reasons, reason_codes as codes
 from ..snapshot.model import Pool, Snapshot, UpmapItems, pool_of
 from ..snapshot.operator_weights import held_sentence
+from ..snapshot.pg_states import SHORT, has_any
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
 
@@ -613,7 +614,7 @@ def _for_relief(snapshot: Snapshot, options: PlanOptions) -> PlanOptions:
     if not full or not blocked_pools(snapshot):
         return options
     lacking = frozenset(pg.pgid for pg in snapshot.in_flight().values()
-                        if {"degraded", "undersized"} & set(pg.state.split("+")))
+                        if has_any(pg.state, SHORT))
     return options._replace(sources=full if options.sources is None else full & options.sources,
                             rejected_pgs=options.rejected_pgs | lacking)
 

@@ -19,6 +19,7 @@ from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
 from ..model import Look, Osd, Pg, PgRecord, Pool, pool_of, transfers
+from ..pg_states import ACTIVATING, CLEAN
 from .omap import REPORTED_LATE, OmapEstimate, OmapSums, is_unmeasured
 from .osd_factors import (
     Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)
@@ -196,8 +197,8 @@ class SizeModel:
                 continue   # merged PGs stay where they are, in another
             acting, old_acting = acting or up, old_acting or old_up
             # one that has become clean since tells that it is whole, whatever epoch has followed
-            is_told = "clean" in look.record(pgid).state and (
-                "clean" not in last.record(pgid).state)
+            is_told = CLEAN in look.record(pgid).state and (
+                CLEAN not in last.record(pgid).state)
             for osd in set(acting).difference(old_acting):
                 self._came[pgid, osd] = now, 0 if is_told else epoch
                 if pgid in self._omap_left.get(osd, ()):   # it is there again
@@ -256,8 +257,8 @@ class SizeModel:
             shard, _ = self.input_of(pool, record, acting)
             data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
             # some of its OSDs may not have all of it; what nobody reports is not known to move
-            lacks = "clean" not in record.state and not record.is_unknown
-            is_activating = "activating" in record.state   # an OSD may withhold it
+            lacks = CLEAN not in record.state and not record.is_unknown
+            is_activating = ACTIVATING in record.state   # an OSD may withhold it
             is_plain = acting is up and not lacks and pgid not in came
             for position, osd in enumerate(acting):
                 sums = self._osds.get(osd)
