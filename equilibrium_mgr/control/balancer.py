@@ -33,7 +33,7 @@ from ..runtime.formatting import format_deadline, named_osds, plural
 from ..runtime.kv_store import KeyValueStore
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
-from ..snapshot import reason_codes as codes
+from ..snapshot import pg_states, reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
 from ..undo.undo_plan import cancel_plan, with_holders_of_log
@@ -56,10 +56,6 @@ _MOST_CHANGES = 1000
 _NEXT_SECONDS = 2.0
 #: The longest round while PGs are not seen to be active that were sent.
 _WATCHED_SECONDS = 60.0
-#: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
-_LOST_STATES = frozenset(("down", "incomplete"))
-#: The same, and of those whose data stands still until an OSD is less full.
-_HELD_STATES = _LOST_STATES.union(("backfill_toofull", "recovery_toofull"))
 _COME_IN_BETWEEN = Verdict(codes.PLANNING, "a plan to execute has come in between", state=PLANNING)
 _OUT_OF_DATE = Verdict(
     codes.PLANNING, "the options or the drains have changed, or a plan to execute has come in"
@@ -520,7 +516,7 @@ class Balancer:
         execution = Execution("", [   # where an OSD is to lose it that does not hold it
             change for change in plan.changes for pg in (seen.pgs[change.pgid],)
             if not change.lost_by <= {
-                *pg.holders, *(pg.acting if "remapped" in pg.state else ())}], now, CANCEL)
+                *pg.holders, *(pg.acting if pg_states.REMAPPED in pg.state else ())}], now, CANCEL)
         back = self.dispatcher.choose(execution, seen, settings, 0.0).send
         if back and not self._is_off(settings) and not self.dispatcher.backoff.seconds_left(now):
             sent = self._hand_over(execution, back, seen, self._permit_back())
@@ -754,7 +750,7 @@ class Balancer:
 
     def _throttled(self, snapshot: Snapshot) -> str:
         """The state where what is left of a plan waits for a limit: arrivals end that."""
-        return MOVING if any(_may_arrive(snapshot, pgid, _HELD_STATES)
+        return MOVING if any(_may_arrive(snapshot, pgid, pg_states.STUCK)
                              for pgid in self.observer.own_pgids) else THROTTLED
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
@@ -806,7 +802,7 @@ def _undrained(snapshot: Snapshot) -> Snapshot:
         osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()})
 
 
-def _may_arrive(snapshot: Snapshot, pgid: str, never: FrozenSet[str] = _LOST_STATES) -> bool:
+def _may_arrive(snapshot: Snapshot, pgid: str, never: FrozenSet[str] = pg_states.LOST) -> bool:
     """False for a PG of which nothing can be copied: one in any of the states `never`."""
     pg = snapshot.pgs.get(pgid)
-    return pg is None or never.isdisjoint(pg.state.split("+"))
+    return pg is None or not pg_states.has_any(pg.state, never)

@@ -17,6 +17,7 @@ from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import NO_STATISTICS
 from ..snapshot.model import Snapshot, pg_number, pool_of
+from ..snapshot.pg_states import ACTIVATING, ACTIVE, UNKNOWN
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED, GIVEN_UP, MISPREDICTED
 from .throttle import (
     STEP_SECONDS, Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
@@ -119,12 +120,12 @@ class UpmapDispatcher:
         self.pending.remove_arrived(snapshot)
         newest = max([pg.reported_epoch for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)],
                      default=0) if self.pending.entries else 0
-        waiting = [pg for pg in snapshot.in_flight().values() if "activating" in pg.state
+        waiting = [pg for pg in snapshot.in_flight().values() if ACTIVATING in pg.state
                    or self.pending.is_unreported(pg, newest)]
         self._unseen = frozenset([
             pgid for pgid in piecewise(
                 snapshot.upmap_items if self._unseen is None else self._unseen, _PGS_A_PIECE)
-            if pgid in snapshot.pgs and "active" not in snapshot.pgs[pgid].state])
+            if pgid in snapshot.pgs and ACTIVE not in snapshot.pgs[pgid].state])
         # nobody has reported it to this mgr, though its OSDs report, and an item leads to its
         # primary. One that activates with all its OSDs in the acting set may have arrived: it stays
         waiting += [pg for pg in (snapshot.pgs[pgid] for pgid in sorted(self._unseen))
@@ -134,7 +135,7 @@ class UpmapDispatcher:
                     and any(osd in pg.up[:1]
                             for _, osd in snapshot.items_of(pg.pgid))]
         self.is_watched = bool(waiting) or any(
-            "unknown" in snapshot.pgs[pgid].state for pgid in self._unseen) or any(
+            UNKNOWN in snapshot.pgs[pgid].state for pgid in self._unseen) or any(
             # of what is pending some has not reported since
             pgid in snapshot.pgs and snapshot.pgs[pgid].reported_epoch < entry.epoch
             for pgid, entry in self.pending.entries.items())
@@ -160,7 +161,7 @@ class UpmapDispatcher:
         value): they are inactive until their upmap items are taken back."""
         return frozenset(pgid for pgid, since in self._activating.items()
                          if pgid in snapshot.pgs and snapshot.taken_at - since >= (
-                             _ACTIVATING_SECONDS if "activating" in snapshot.pgs[pgid].state
+                             _ACTIVATING_SECONDS if ACTIVATING in snapshot.pgs[pgid].state
                              else _UNREPORTED_SECONDS))
 
     def lift_rejections(self) -> None:

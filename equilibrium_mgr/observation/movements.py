@@ -23,8 +23,8 @@ from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
 from ..runtime.formatting import format_bytes, plural
 from ..runtime.time_slice import grouped
-from ..snapshot.model import (
-    RUNNING_STATES, Pg, Snapshot, UpmapItems, is_same_placement, shard_changes)
+from ..snapshot import pg_states
+from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, shard_changes
 
 
 #: Who moves a shard: equilibrium; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG
@@ -32,14 +32,8 @@ from ..snapshot.model import (
 PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP = "plan", "recovery", "crush", "pg_num", "upmap"
 ORIGINS = (PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP)
 
-#: Parts of a PG's state that tell what its shards in flight do, the most telling first.
-_STATES = ("backfill_toofull", "recovery_toofull", "backfilling", "recovering", "backfill_wait",
-           "recovery_wait", "backfill_unfound", "recovery_unfound", "peering", "activating",
-           "stale", "unknown", "down", "incomplete", "undersized", "degraded", "remapped")
 #: Beside these flags OSDs halt what they were copying.
 HALTING = frozenset(("norebalance", "nobackfill", "norecover"))
-#: The state of a shard that was sent a moment ago, before its PG reports that it moves.
-PEERING = "peering"
 
 Pair = Tuple[Optional[int], int]   # (OSD that loses a shard, None where its copy is lost; target)
 
@@ -59,7 +53,7 @@ class Movement(NamedTuple):
     @property
     def is_running(self) -> bool:
         """True while its data is being copied."""
-        return self.state in RUNNING_STATES
+        return self.state in pg_states.COPIED
 
 
 class MovingTotals(NamedTuple):
@@ -112,7 +106,7 @@ def by_state(found: Iterable[Movement]) -> Tuple[Mapping[str, Any], ...]:
     """How many are in each state, JSON-ready, those that are being copied first."""
     counts = Counter(movement.state for movement in found)
     return tuple([{"state": state, "shards": counts[state]} for state in sorted(
-        counts, key=lambda state: (state not in RUNNING_STATES, state))])
+        counts, key=lambda state: (state not in pg_states.COPIED, state))])
 
 
 def states_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -123,7 +117,7 @@ def states_text(rows: Sequence[Mapping[str, Any]]) -> str:
 def _state_of(pg: Pg) -> str:
     """Returns what the shards of a PG that are in flight do."""
     parts = pg.state.split("+")
-    return next((part for part in _STATES if part in parts), PEERING)
+    return next((part for part in pg_states.SHOWN if part in parts), pg_states.PEERING)
 
 
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
@@ -202,7 +196,7 @@ class _Origins:
         """
         known = self._known.get((pg.pgid, target))
         ours = known == PLAN or (self._earlier is None and pg.pgid in self._sent)
-        if not ours or "recover" not in pg.state or "backfill" in pg.state:
+        if not ours or pg_states.RECOVERY not in pg.state or pg_states.BACKFILL in pg.state:
             return None
         return next((source for source, to in items if to == target and source not in pg.up
                      and source in self._osds and self._osds[source].up), None)

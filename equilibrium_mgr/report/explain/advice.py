@@ -16,8 +16,8 @@ from ...control.status import BalancerStatus
 from ...execution.guards import BEFORE_QUINCY, TRANSIENT_SECONDS, changing_pg_nums
 from ...execution.outcomes import ExcludedPgs, Items
 from ...observation.cluster_view import (
-    BACKFILL, BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
-    RECOVERY, STRANDED, STUCK, UNREPORTED, ClusterView, TooFull)
+    BALANCED, DOWN, FULL, HELD_UP, HIGHEST_RATIO, INACTIVE, MOVING, OFF, PLANNING,
+    STRANDED, STUCK, UNREPORTED, ClusterView, TooFull)
 from ...observation.movements import CRUSH, HALTING, Movement, SlowOsd, slow_osds
 from ...observation.refusals import NEAR, fullest_osds
 from ...plan.model import Usage
@@ -34,6 +34,7 @@ from ...snapshot.immovable_reasons import DEGRADED_STRETCH, NO_OSD_FOR_SHARD
 from ...snapshot.model import Osd, Pool, Snapshot
 from ...snapshot.osds import SILENT_SECONDS
 from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
+from ...snapshot.pg_states import BACKFILL, BACKFILL_TOOFULL, RECOVERY_TOOFULL, TOOFULL
 from ..answer import Row
 
 
@@ -370,7 +371,7 @@ def _make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterVie
     bounds = view.utilization_bounds.utilizations if view.utilization_bounds is not None else {}
     # log recovery off a full OSD is refused
     if all(bounds.get(osd.id, 1.0) < snapshot.full_ratio for osd in full) and not any(
-            entry.state == RECOVERY for entry in view.too_full):
+            entry.state == RECOVERY_TOOFULL for entry in view.too_full):
         if crush_crowds_out(view):
             return codes.FREEZE
         if all(is_relieved(osd, status, view) for osd in full):
@@ -399,7 +400,7 @@ def is_relieved(osd: Osd, status: BalancerStatus, view: ClusterView) -> bool:
 
 def _gets_on(move: Movement, view: ClusterView) -> bool:
     """Returns True unless the shard waits for an OSD that is too full."""
-    if move.is_running or "toofull" in move.state:
+    if move.is_running or TOOFULL in move.state:
         return move.is_running
     full = {entry.osd for entry in view.too_full}
     return move.target not in full and any(one.is_running for one in view.movements)
@@ -412,7 +413,7 @@ def crush_crowds_out(view: ClusterView) -> bool:
     if view.misplaced_ratio <= view.max_misplaced_ratio or "norebalance" in snapshot.flags:
         return False
     keeping = {osd.id for osd in snapshot.osds.values() if osd.is_for_data and osd.share == 1.0}
-    frozen = [move for move in view.movements if "backfill" in move.state]   # these can be
+    frozen = [move for move in view.movements if BACKFILL in move.state]   # these can be
     spread = sum(move.left_bytes for move in frozen
                  if move.origin == CRUSH and move.source in keeping)
     if 2 * spread <= sum(move.left_bytes for move in view.movements):
@@ -754,7 +755,7 @@ def numbers_of(code: str, found: Optional[RefusalCount],
         numbers["osd"] = _silent_osd(stale[0], view) if stale else None
     elif code == codes.TOO_FULL:
         for entry in view.too_full[:1]:
-            helped = entry.state == BACKFILL and is_relieved(
+            helped = entry.state == BACKFILL_TOOFULL and is_relieved(
                 snapshot.osds[entry.osd], context.status, view)
             numbers.update(command=entry.command(snapshot.full_ratio), osd=entry.osd,
                            relieved=entry.osd if helped else None,
