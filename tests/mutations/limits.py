@@ -175,8 +175,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(DISPATCHER,
-                 "            self.pending.restore_sending(self._recovered, snapshot,"
-                 " self._clock())\n",
+                 "            self.pending.restore_sending(last.in_flight, snapshot, now)\n",
                  ""),),
         ("scenario:limit_after_death", "scenarios/test_takeover.py -k fast")),
     Mutation(
@@ -245,8 +244,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "withheld-pgs-stay",
         "what an OSD withholds is taken back", (
             Edit(DISPATCHER,
-                 "        return frozenset(pgid for pgid, since in self._activating.items()\n",
-                 "        return frozenset(pgid for pgid, since in ()\n"),),
+                 "            if snapshot.taken_at - since >= least:\n",
+                 "            if False:\n"),),
         ("scenario:withheld_pgs", "control/test_withheld_pgs.py")),
     Mutation(
         "withheld-by-old-reports",
