@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    AUTO_PLANNER, BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
+    BALANCER, CLUSTER_GUARDS, COOLDOWN, DISPATCHER, EXECUTION_SLOT, GATEWAY, GUARDS,
     JOURNAL, POOLS, SNAPSHOT_BUILDER, THROTTLE, TOO_FULL, Edit, Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
@@ -180,9 +180,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "old-options-go-on",
         "options that change bind what is under way while the CRUSH map does not rest", (
-            Edit(AUTO_PLANNER,
-                 "            return _planning(\"the options have changed\")\n",
-                 "            pass\n"),),
+            Edit("equilibrium_mgr/control/plan_basis.py",
+                 "PLAN_CHECKS: Sequence[Tuple[str, Check]] = (\n    (AT_ONCE, request_change),\n",
+                 "PLAN_CHECKS: Sequence[Tuple[str, Check]] = (\n"),),
         ("scenarios/awake/test_waiting.py -k options_bind",)),
     Mutation(
         "numbers-as-stored",

@@ -208,7 +208,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "held-pgs-stay-for-ever",
         "a rest ends when PGs may be moved again that somebody had held back", (
-            Edit("equilibrium_mgr/control/auto_planner.py",
+            Edit("equilibrium_mgr/control/plan_basis.py",
                  "    if now.held_pgs * 2 <= then.held_pgs and then.held_pgs:\n",
                  "    if False:\n"),),
         ("scenario:omap_freed",)),
@@ -216,8 +216,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SIZE_MODEL,
-                 "                is_untold and is_unmeasured(record, self._omap_is_late)) "
-                 "else None\n",
-                 "                False) else None\n"),),
+                 "        if is_untold and is_unmeasured(record, self._omap_is_late):\n",
+                 "        if False:\n"),),
         ("scenario:omap_16",)),
 )

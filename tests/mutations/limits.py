@@ -18,7 +18,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "small-pools-are-reasons",
         "room for a pool of some megabytes moves no data", (
-            Edit("equilibrium_mgr/control/auto_planner.py",
+            Edit("equilibrium_mgr/control/plan_gain.py",
                  "if _is_small(pool, snapshot)}", "if False}"),),
         ("control/test_plan_gain.py",)),
     Mutation(
