@@ -17,8 +17,8 @@ from ..report.cluster.cluster_tables import (
     osd_figures, pool_rows, pool_table, report_moves, report_moves_by_osd, room_json, room_lines)
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.cluster.failures import report_failure
+from ..report.explain.context import ExplainContext
 from ..report.explain.explain import explain
-from ..report.explain.advice import ExplainContext
 from ..report.explain.pair import explain_pair
 from ..report.history import report_history
 from ..report.metrics import report_metrics
