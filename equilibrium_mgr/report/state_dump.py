@@ -82,7 +82,7 @@ def _pg(reading: Reading, pgid: str, size: int) -> Json:
 
 def _osd_df_nodes(reading: Reading) -> List[Json]:
     """Returns the OSDs of `ceph osd df`."""
-    weights = {}
+    weights: Dict[int, float] = {}
     for bucket in reading.crush.get("buckets", []):
         weights.update((item["id"], item["weight"] / 65536.0) for item in bucket.get("items", []))
     states = {osd["osd"]: osd for osd in reading.osd_map["osds"]}
@@ -90,13 +90,14 @@ def _osd_df_nodes(reading: Reading) -> List[Json]:
     for stats in reading.osd_stats:
         osd = stats["osd"]
         state = states.get(osd, {})
-        nodes.append({
+        node = {
             "id": osd,
             "crush_weight": weights.get(osd, 0.0),
             "reweight": float(state.get("weight", 1.0)),
             "kb": stats.get("kb", 0),
             "kb_used": stats.get("kb_used", 0),
-            "status": "up" if state.get("up", 1) else "down"})
+            "status": "up" if state.get("up", 1) else "down"}
+        nodes.append(node)
     return nodes
 
 
@@ -122,13 +123,14 @@ def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tupl
              if one["name"] not in _TYPES}
     classes, rules = _class_names(crush), crush.get("rules", [])
     names = _bucket_names(crush, types, classes)
-    return renamed, _rename(crush, {
+    new_names = {
         "name": {**types, **names},
         "item_name": names,
         "type_name": types,
         "type": types,
         "class": classes,
-        "rule_name": {rule.get("rule_name", ""): f"rule{rule['rule_id']}" for rule in rules}})
+        "rule_name": {rule.get("rule_name", ""): f"rule{rule['rule_id']}" for rule in rules}}
+    return renamed, _rename(crush, new_names)
 
 
 def _numbered(what: str, names: Set[str]) -> Dict[str, str]:
