@@ -73,41 +73,32 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Row
     have arrived. `outcome`: of a balancing run that lasts.
     """
     started, ended = _number(entry, "started_at"), _number(entry, "ended_at")
-    row = {
+    until, reason, measured, took = now, None, None, None
+    if not outcome:
+        stored = entry.get("outcome")
+        if not isinstance(stored, str):
+            stored = ""
+        until, outcome, reason = ended, outcome_code(stored), outcome_reason(stored) or None
+        measured = entry.get("measured")
+        if measured not in (ARRIVED, INTERRUPTED):
+            measured = UNKNOWN
+    if started is not None and until is not None:
+        took = max(0.0, until - started)
+    return {
         "plan": str(entry.get("plan") or "automatic"),
         "automatic": bool(entry.get("automatic")),
         "why": str(entry.get("why", "")),
         "started_at": started,
         "ended_at": ended,
-        "took_seconds": None,
+        "took_seconds": took,
         "outcome": outcome,
-        "outcome_reason": None,
+        "outcome_reason": reason,
         "plans": _number(entry, "plans"),
         "shards": _number(entry, "moves"),
         "bytes": _number(entry, "bytes"),
         "classes": _classes_json(entry),
-        "measured": None,
+        "measured": measured,
         "measured_at": _number(entry, "measured_at")}
-    if outcome:
-        ended = now
-    else:
-        row.update(_end_json(entry))
-    if started is not None and ended is not None:
-        row["took_seconds"] = max(0.0, ended - started)
-    return row
-
-
-def _end_json(entry: Mapping[str, Any]) -> Row:
-    """Returns how a balancing run ended, and what its last maxima were measured on."""
-    outcome, measured = entry.get("outcome"), entry.get("measured")
-    if not isinstance(outcome, str):
-        outcome = ""
-    if measured not in (ARRIVED, INTERRUPTED):
-        measured = UNKNOWN
-    return {
-        "outcome": outcome_code(outcome),
-        "outcome_reason": outcome_reason(outcome) or None,
-        "measured": measured}
 
 
 def _classes_json(entry: Mapping[str, Any]) -> List[Row]:

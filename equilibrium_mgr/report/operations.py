@@ -35,34 +35,33 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
 
     `now`: seconds since the epoch. `weighted`: OSDs with a CRUSH weight.
     """
-    status, view, drains = loop.drains, loop.view, loop.drains.drains
+    status, view, drains, progress = loop.drains, loop.view, loop.drains.drains, loop.progress
     rows = [_drain_row(osd, status, settings, weighted) for osd in sorted(drains.names)]
-    left = sum(row["bytes"] or 0 for row in rows)
+    left, blocked = sum(row["bytes"] or 0 for row in rows), is_blocked(loop)
+    epoch = age = seconds = plan = None
+    if view is not None:
+        epoch, age = view.snapshot.epoch, max(0.0, now - view.snapshot.taken_at)
+    if progress is not None and left and not drains.is_paused:
+        if progress.name:
+            plan = progress.name
+        elif not blocked:
+            seconds = progress.eta_seconds(now)
     data: Dict[str, Any] = {
         "osds": rows,
         "paused": drains.is_paused,
         "bytes": left,
         "shards": sum(row["shards"] or 0 for row in rows),
-        "eta_seconds": None,
-        "waits_for_plan": None,
+        "eta_seconds": seconds,
+        "waits_for_plan": plan,
         "state": loop.state,
         "reason": loop.reason,
         "action": state_action(loop, view, settings, now),
         "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
         "not_safe_reason": status.not_safe_reason,
-        "osdmap_epoch": None,
-        "snapshot_age_seconds": None,
+        "osdmap_epoch": epoch,
+        "snapshot_age_seconds": age,
         "notes": [{"at": at, "note": note} for at, note in drains.notes]}
-    if view is not None:
-        data["osdmap_epoch"] = view.snapshot.epoch
-        data["snapshot_age_seconds"] = max(0.0, now - view.snapshot.taken_at)
-    progress = loop.progress
-    if progress is not None and left:
-        if progress.name:
-            data["waits_for_plan"] = progress.name if drains.is_running else None
-        elif not (drains.is_paused or is_blocked(loop)):
-            data["eta_seconds"] = progress.eta_seconds(now)
-    return CommandAnswer(data, _drain_screen(data, status, is_blocked(loop)))
+    return CommandAnswer(data, _drain_screen(data, status, blocked))
 
 
 def _drain_row(osd: int, status: DrainStatus, settings: Settings, weighted: FrozenSet[int]) -> Row:

@@ -1,6 +1,6 @@
 """`dump-state`: the last reading as a state file, for bug reports and the simulation.
 
-It has one key for the output of each of several `ceph … --format json` commands.
+Its keys stand for `ceph osd dump`, `ceph osd crush dump` and `ceph pg dump`, each as JSON.
 """
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(reading.taken_at)),
         "osd_dump": osd_map,
         "crush_dump": crush,
-        "pg_dump": {"pg_ready": True, "pg_map": _pg_map(reading)},
-        "osd_df_dump": {"nodes": _osd_df_nodes(reading)}}
+        "pg_dump": {"pg_ready": True, "pg_map": _pg_map(reading)}}
     return CommandAnswer(state, json.dumps(state, separators=(",", ":")))
 
 
@@ -78,27 +77,6 @@ def _pg(reading: Reading, pgid: str, size: int) -> Json:
         "acting": acting,
         "reported_epoch": record.reported_epoch,
         "stat_sum": sums}
-
-
-def _osd_df_nodes(reading: Reading) -> List[Json]:
-    """Returns the OSDs of `ceph osd df`."""
-    weights: Dict[int, float] = {}
-    for bucket in reading.crush.get("buckets", []):
-        weights.update((item["id"], item["weight"] / 65536.0) for item in bucket.get("items", []))
-    states = {osd["osd"]: osd for osd in reading.osd_map["osds"]}
-    nodes = []
-    for stats in reading.osd_stats:
-        osd = stats["osd"]
-        state = states.get(osd, {})
-        node = {
-            "id": osd,
-            "crush_weight": weights.get(osd, 0.0),
-            "reweight": float(state.get("weight", 1.0)),
-            "kb": stats.get("kb", 0),
-            "kb_used": stats.get("kb_used", 0),
-            "status": "up" if state.get("up", 1) else "down"}
-        nodes.append(node)
-    return nodes
 
 
 def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tuple[Json, Json]:

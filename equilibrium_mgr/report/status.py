@@ -370,11 +370,13 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     """
     if view is None:
         view = status.view
-    outage = find_outage(status, view)
+    outage, execution, progress = find_outage(status, view), None, None
     if outage is None:
         action = state_action(status, view, settings, now)
     else:
         action = outage["action"]
+    if status.progress is not None:
+        execution, progress = status.progress.summary, _progress_json(status.progress, now)
     data: Dict[str, Any] = {
         **_view_json(view, status, settings, now),
         "active": settings.active,
@@ -394,12 +396,9 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
         "options": [],
         "left_out": [],
         **options,
-        "execution": None,
-        "progress": None,
+        "execution": execution,
+        "progress": progress,
         "outage": outage}
-    if status.progress is not None:
-        data["execution"] = status.progress.summary
-        data["progress"] = _progress_json(status.progress, now)
     data["reason"] = _reason(status, view, data)
     return CommandAnswer(data, status_screen(data, settings, now))
 
