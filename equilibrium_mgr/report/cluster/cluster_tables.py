@@ -49,7 +49,7 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
         planned = class_usage(view.snapshot, planned_used)
     rows: List[Row] = []
     for name, now in view.classes_now.items():
-        rows.append({
+        row = {
             "device_class": name,
             "osds": now.osds,
             "size_bytes": now.size_bytes,
@@ -58,7 +58,8 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
             "bound_utilization": view.bounds.get(name),
             **_class_figures("", now),
             **_class_figures("soon_", soon.get(name)),
-            **_class_figures("planned_", planned.get(name))})
+            **_class_figures("planned_", planned.get(name))}
+        rows.append(row)
     return rows
 
 
@@ -111,7 +112,7 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
         ceph = space.get(pool.id)
         if ceph is None:   # deleted since the snapshot
             continue
-        rows.append({
+        row = {
             "id": pool.id,
             "name": ceph.name,
             "pg_num": pool.pg_num,
@@ -120,7 +121,8 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
             "max_avail": ceph.max_avail,
             **_free("", now.pools.get(pool.name)),
             **_free("planned_", planned_pools.get(pool.name)),
-            "best_free_bytes": best_free_bytes(bounds.get(pool.id))})
+            "best_free_bytes": best_free_bytes(bounds.get(pool.id))}
+        rows.append(row)
     rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
     return rows
 

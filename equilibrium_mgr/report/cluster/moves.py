@@ -11,7 +11,7 @@ from ...runtime.formatting import format_bytes, format_duration, plural, wrap
 from ...runtime.time_slice import grouped
 from ...snapshot.model import pg_number
 from ..answer import CommandAnswer, CommandError, Row, limited_rows, render_table, rest_line
-from .cluster_tables import age_json, age_line, format_known, format_osd, text_of, text_of
+from .cluster_tables import age_json, age_line, format_known, format_osd, text_of
 
 #: Rows of the table without --limit. JSON has all rows then.
 ROWS_SHOWN = 40
