@@ -1,7 +1,7 @@
 """The parts of the module that commands use, and questions that several commands ask of them."""
 from __future__ import annotations
 
-import errno
+from errno import EAGAIN, EBUSY, EIO, ENOENT, ENOSPC, EPERM
 from contextlib import suppress
 from typing import (
     Any, Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple)
@@ -112,7 +112,7 @@ class ModuleParts(NamedTuple):
         view, _ = self.newest()
         if view is None:
             raise CommandError(
-                errno.EAGAIN, "the cluster has not been looked at yet"
+                EAGAIN, "the cluster has not been looked at yet"
                 f" ({self.balancer.status.reason}); a look has been started, try again")
         if view.has_drifted:
             self.balancer.request_observation()
@@ -140,12 +140,16 @@ class ModuleParts(NamedTuple):
     def outdated(self, reason: str) -> CommandError:
         """Requests a refresh and returns the error for a view that is too old."""
         self.balancer.request_observation()
-        return CommandError(errno.EAGAIN, f"{reason}; a look has been started, try again in some"
+        return CommandError(EAGAIN, f"{reason}; a look has been started, try again in some"
                             " seconds")
 
     def age(self, view: ClusterView) -> float:
         """Returns the seconds since the view's snapshot was taken."""
-        return max(0.0, self.clock() - view.snapshot.taken_at)
+        return self.since(view.snapshot.taken_at)
+
+    def since(self, moment: float) -> float:
+        """Returns the seconds since a moment."""
+        return max(0.0, self.clock() - moment)
 
     # -- pools as operators name them
 
@@ -169,7 +173,7 @@ class ModuleParts(NamedTuple):
         for text in texts:
             name = self.find_pool(text)
             if name not in ids:
-                raise CommandError(errno.ENOENT, f"no pool has the name or id '{text}'")
+                raise CommandError(ENOENT, f"no pool has the name or id '{text}'")
             found.add(ids[name])
         return frozenset(found)
 
@@ -178,17 +182,17 @@ class ModuleParts(NamedTuple):
     def plan(self, name: str) -> Plan:
         """Returns a kept plan. Raises CommandError if it is being made, unknown or damaged."""
         if name in self.plan_service.plans_in_progress():
-            raise CommandError(errno.EAGAIN, self.progress(name))
+            raise CommandError(EAGAIN, self.progress(name))
         failure, unknown = self.plan_service.last_failure(name), f"no plan is named '{name}'"
         if failure:
             unknown = f"plan '{name}' could not be made ({failure})"
         try:
             return self.plan_store.get(name)
         except KeyError:
-            raise CommandError(errno.ENOENT, unknown) from None
+            raise CommandError(ENOENT, unknown) from None
         except BadPlan as bad:
             raise CommandError(
-                errno.EIO, f"{bad}; remove it with 'ceph equilibrium rm {name}'") from None
+                EIO, f"{bad}; remove it with 'ceph equilibrium rm {name}'") from None
 
     def progress(self, name: str) -> str:
         """Says how far a plan is that is being made."""
@@ -214,7 +218,7 @@ class ModuleParts(NamedTuple):
 
     def busy(self, name: Optional[str]) -> CommandError:
         """Returns the error for a command that another plan's execution excludes."""
-        return CommandError(errno.EBUSY, f"plan '{name}' is being executed; 'ceph equilibrium rm"
+        return CommandError(EBUSY, f"plan '{name}' is being executed; 'ceph equilibrium rm"
                             f" {name}' stops it")
 
     def next_name(self, kind: str) -> str:
@@ -222,7 +226,7 @@ class ModuleParts(NamedTuple):
         too many plans are kept."""
         taken = set(self.plan_store.heads()).union(self.plan_service.plans_in_progress())
         if len(taken) >= MAX_PLANS:
-            raise CommandError(errno.ENOSPC, f"{len(taken)} plans are kept already; remove some"
+            raise CommandError(ENOSPC, f"{len(taken)} plans are kept already; remove some"
                                " with 'ceph equilibrium rm'")
         highest = 0
         for name in taken:
@@ -242,14 +246,14 @@ class ModuleParts(NamedTuple):
         self.plan_store.put(name, plan, self.clock())
         if not self.balancer.execute(name, plan):
             self.plan_store.remove(name)
-            raise CommandError(errno.EBUSY, "another plan has just begun to be executed")
+            raise CommandError(EBUSY, "another plan has just begun to be executed")
         return name
 
     def refuse_old_clients(self) -> None:
         """Raises CommandError if the cluster admits clients that do not know upmap items."""
         refused = upmap_refused(self.gateway.min_compat_client())
         if refused:
-            raise CommandError(errno.EPERM, refused)
+            raise CommandError(EPERM, refused)
 
 
 def with_figures(plan: Plan, view: ClusterView) -> Plan:

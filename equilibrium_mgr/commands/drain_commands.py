@@ -1,7 +1,7 @@
 """`drain add`, `drain rm` and `drain ls`: OSDs by id or name, or by a bucket above them."""
 from __future__ import annotations
 
-import errno
+from errno import E2BIG, EBUSY, EINVAL, ENOENT, ENOSPC
 from typing import Collection, Dict, FrozenSet, List, Optional, Set
 
 from ..drain.drain_list import osds_by_name
@@ -9,6 +9,7 @@ from ..observation.cluster_view import ClusterView
 from ..plan.model import TAKE_BACK
 from ..report.answer import CommandAnswer, CommandError, Row
 from ..report.cluster.changes import drain_forecast, forecast_lines
+from ..report.cluster.cluster_tables import text_of
 from ..report.operations import drain_list
 from ..runtime.formatting import format_percent, plural, wrap
 from ..snapshot.model import Pool
@@ -48,7 +49,7 @@ def add_drains(parts: ModuleParts, names: List[str], force: bool,
     view, wanted = balancer.status.view, balancer.drain_status().drains.with_osds(found)
     _refuse_without_target(parts, wanted.osds, view)
     if not wanted.fits:
-        raise CommandError(errno.E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
+        raise CommandError(E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
                            " be stored as being drained; drain a part of them first")
     _refuse_while_taken_back(parts, found)
     if view is not None:
@@ -60,7 +61,7 @@ def add_drains(parts: ModuleParts, names: List[str], force: bool,
         balancer.change_drains(lambda drains: drains.with_osds(found))
         state, text = "executing", _begun(parts, found)
     data = {"osds": sorted(found), "forecast": forecast, "state": state}
-    return CommandAnswer(data, "\n".join(wrap("", text, 0) + forecast_lines(forecast)))
+    return CommandAnswer(data, text_of(wrap("", text, 0) + forecast_lines(forecast)))
 
 
 def _refuse_without_target(parts: ModuleParts, drained: FrozenSet[int],
@@ -80,7 +81,7 @@ def _refuse_without_target(parts: ModuleParts, drained: FrozenSet[int],
 
 
 def _no_target(of_pool: str) -> CommandError:
-    return CommandError(errno.EINVAL, f"no OSD would be left to take data{of_pool}; drain fewer")
+    return CommandError(EINVAL, f"no OSD would be left to take data{of_pool}; drain fewer")
 
 
 def _refuse_while_taken_back(parts: ModuleParts, osds: Collection[int]) -> None:
@@ -95,7 +96,7 @@ def _refuse_while_taken_back(parts: ModuleParts, osds: Collection[int]) -> None:
     gained = frozenset().union(*[change.gained_by for change in changes])
     back = gained.intersection(osds)
     if back:
-        raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes shards back to"
+        raise CommandError(EBUSY, f"plan '{execution.name}' takes shards back to"
                            f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
 
 
@@ -106,7 +107,7 @@ def _refuse_too_much(forecast: Row, view: ClusterView) -> None:
         name, then = row["device_class"], row["then_bound_utilization"]
         if then > max(full_ratio, view.bounds.get(name, 0.0)):
             raise CommandError(
-                errno.ENOSPC, f"the data would not fit: the fullest OSD of class {name} could not"
+                ENOSPC, f"the data would not fit: the fullest OSD of class {name} could not"
                 f" be below {format_percent(then)}%, above full_ratio"
                 f" ({format_percent(full_ratio)}%); drain fewer or add capacity; --force drains"
                 " what can leave")
@@ -138,7 +139,7 @@ def remove_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     found.update(_osds(parts, others))
     wanted = {osd: name for osd, name in found.items() if osd in drains.osds}
     if not wanted:
-        raise CommandError(errno.ENOENT, "none of these OSDs is being drained;"
+        raise CommandError(ENOENT, "none of these OSDs is being drained;"
                            " 'ceph equilibrium drain ls' lists those that are")
     parts.balancer.change_drains(lambda drains: drains.without(frozenset(wanted)))
     then = ("automatic balancing is off, so nothing moves back by itself ('ceph equilibrium on'"
@@ -146,7 +147,7 @@ def remove_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     if parts.settings().active:
         then = "automatic balancing moves data back"
     text = f"{_being(wanted)} no longer being drained; {then}"
-    return CommandAnswer({"osds": sorted(wanted)}, "\n".join(wrap("", text, 0)))
+    return CommandAnswer({"osds": sorted(wanted)}, text_of(wrap("", text, 0)))
 
 
 def _osds(parts: ModuleParts, names: List[str]) -> Dict[int, str]:
@@ -154,7 +155,7 @@ def _osds(parts: ModuleParts, names: List[str]) -> Dict[int, str]:
     try:
         return osds_by_name(names, parts.gateway.crush(), parts.gateway.summary().osds)
     except ValueError as error:
-        raise CommandError(errno.ENOENT, str(error)) from error
+        raise CommandError(ENOENT, str(error)) from error
 
 
 def _being(osds: Collection[int]) -> str:

@@ -2,7 +2,7 @@
 cannot be carried out."""
 from __future__ import annotations
 
-import errno
+from errno import EAGAIN, EBUSY, EEXIST, EINVAL, ENOENT, ENOSPC, EPERM
 from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence
 
 from ..control.balancing_scope import osd_filter, plan_options
@@ -17,7 +17,8 @@ from ..plan.options import AIMS, OsdFilter
 from ..plan.store import MAX_PLANS, PlanHead, valid_plan_name
 from ..plan_service.plan_service import MAX_PLANS_IN_PROGRESS
 from ..report.answer import CommandAnswer, CommandError, Row, render_table
-from ..report.cluster.cluster_tables import format_known
+from ..report.cluster.cluster_tables import (
+    Columns, cells_of, format_known, format_osd, text_of)
 from ..report.cluster.evaluation import format_change
 from ..runtime.formatting import (
     format_bytes, format_percent, format_time, parse_size, plural, wrap)
@@ -28,13 +29,33 @@ READY, PLANNING, EXECUTING, OUTDATED = "ready", "planning", "executing", "outdat
 _NO_PLANS = "no plans; 'ceph equilibrium optimize <name>' makes one"
 #: Field of OsdFilter → the argument that has its names.
 _FLAGS = {"sources": "--from", "targets": "--to", "spared": "--not"}
+
+
+def _known(epoch: Optional[int]) -> str:
+    return "" if epoch is None else str(epoch)
+
+
 _HEAD = "STATE<|AIM<|SHARDS|SIZE|ROOM|EPOCH|CREATED (UTC)|PLAN<"
+_COLUMNS: Columns = {
+    "state": str,
+    "purpose": str,
+    "shards": str,
+    "bytes": format_known,
+    "room_gained_bytes": format_change,
+    "osdmap_epoch": _known,
+    "created_at": format_time,
+    "plan": str}
 _MOVES_HEAD = "PG<|FROM|TO|SIZE|FROM %USE|TO %USE"
+_MOVES_COLUMNS: Columns = {
+    "pgid": str,
+    "from": format_osd,
+    "to": format_osd,
+    "bytes": format_bytes}
 
 
-def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
+def optimize(parts: ModuleParts, name: str, replace: bool, pools: Optional[Sequence[str]],
              max_moves: Optional[int], max_bytes: Optional[str], device_class: Optional[str],
-             aim: Optional[str], osds: Sequence[Sequence[str]], repair: bool,
+             aim: Optional[str], osds: Sequence[Optional[Sequence[str]]], repair: bool,
              rule: Optional[str]) -> CommandAnswer:
     """Starts to make a plan, which is kept. Arguments replace options of the module.
 
@@ -53,17 +74,17 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
         classes = frozenset((device_class,))
         known = gateway.device_classes()
         if device_class not in known:
-            raise CommandError(errno.ENOENT, f"no OSD has the device class '{device_class}';"
+            raise CommandError(ENOENT, f"no OSD has the device class '{device_class}';"
                                f" there are: {', '.join(sorted(known))}")
     if max_moves is not None and max_moves < 1:
-        raise CommandError(errno.EINVAL, "--max-moves must be at least 1")
+        raise CommandError(EINVAL, "--max-moves must be at least 1")
     if max_bytes is not None:
         size = parse_size(max_bytes)
         if not size:
-            raise CommandError(errno.EINVAL, f"--max-bytes '{max_bytes}' is no size; write it like"
+            raise CommandError(EINVAL, f"--max-bytes '{max_bytes}' is no size; write it like"
                                " 500G or 1T")
     if aim is not None and aim not in AIMS:
-        raise CommandError(errno.EINVAL,
+        raise CommandError(EINVAL,
                            f"--aim '{aim}' is not known; use one of {', '.join(AIMS)}")
     if rule is not None:
         rule_id = _rule_to_be(parts, rule, given_ids)
@@ -80,45 +101,48 @@ def optimize(parts: ModuleParts, name: str, replace: bool, pools: Sequence[str],
         repair=repair or rule is not None,
         rule_id=rule_id)
     if not parts.plan_service.submit_named(name, options, settings.max_plan_seconds):
-        raise CommandError(errno.EAGAIN, parts.progress(name))
+        raise CommandError(EAGAIN, parts.progress(name))
     parts.request_if_old()   # for the `eval` that the answer names
     return CommandAnswer({"plan": name, "state": PLANNING, "aim": options.aim},
                          f"{name}: planning; 'ceph equilibrium eval {name}' shows it when it is"
                          " made")
 
 
-def _filter(osds: Sequence[Sequence[str]], usual: OsdFilter, crush: CrushHierarchy) -> OsdFilter:
+def _filter(osds: Sequence[Optional[Sequence[str]]], usual: OsdFilter,
+            crush: CrushHierarchy) -> OsdFilter:
     """Returns the filter of a plan. `osds`: the texts of --from, --to and --not. `usual`: the
     filter by the options of the module. Raises CommandError for a name that nothing has."""
     given = OsdFilter(*[_names(texts) for texts in osds])
     for field, unknown in given.scope(crush).unknown:
-        raise CommandError(errno.ENOENT, f"{_FLAGS[field]} '{unknown}': no OSD and no CRUSH bucket"
+        raise CommandError(ENOENT, f"{_FLAGS[field]} '{unknown}': no OSD and no CRUSH bucket"
                            " has this name; 'ceph osd tree' shows them")
+    sources, targets = given.sources or usual.sources, given.targets or usual.targets
     spared = frozenset().union(given.spared or (), usual.spared or ())
-    return OsdFilter(given.sources or usual.sources, given.targets or usual.targets,
-                     spared or None)
+    return OsdFilter(sources, targets, spared or None)
 
 
-def _names(texts: Sequence[str]) -> Optional[FrozenSet[str]]:
+def _names(texts: Optional[Sequence[str]]) -> Optional[FrozenSet[str]]:
     """Returns the names in the texts, which may have several with commas between; None for no text.
     A text without a name counts as a name, which nothing has."""
+    if not texts:
+        return None
     names = frozenset([name.strip() for name in ",".join(texts).split(",")]) - {""}
-    return names or frozenset(texts) or None
+    return names or frozenset(texts)
 
 
 def _rule_to_be(parts: ModuleParts, name: str, pool_ids: Optional[FrozenSet[int]]) -> int:
     """Returns the id of the CRUSH rule that pools are to get. Raises CommandError if a pool cannot
     get it, and if automatic balancing is on."""
     if parts.settings().active:
-        raise CommandError(errno.EPERM, "automatic balancing is on, does not know of the rule and"
+        raise CommandError(EPERM, "automatic balancing is on, does not know of the rule and"
                            " would move shards back; run 'ceph equilibrium off' first")
     crush, pools = parts.gateway.crush(), parts.required()[0].snapshot.pools
     rules = {str(rule.get("rule_name")): number for number, rule in crush.rules.items()}
     if name not in rules:
-        raise CommandError(errno.ENOENT, f"no CRUSH rule is named '{name}'; there are:"
+        raise CommandError(ENOENT, f"no CRUSH rule is named '{name}'; there are:"
                            f" {', '.join(sorted(rules))}")
     if not pool_ids:
-        raise CommandError(errno.EINVAL, "--rule needs the pools that are to get the rule")
+        raise CommandError(EINVAL, "--rule needs the pools that are to get the rule")
     for pool in sorted(pool_ids & pools.keys()):
         _refuse_rule(name, crush.rules[rules[name]], pools[pool], crush)
     return rules[name]
@@ -128,14 +152,14 @@ def _refuse_rule(name: str, rule: Mapping[str, Any], pool: Pool, crush: CrushHie
     """Raises CommandError if a pool cannot get a CRUSH rule, or if no placement is legal both
     before and after."""
     if pool.erasure != (rule.get("type") in ERASURE_TYPES):
-        raise CommandError(errno.EINVAL, f"rule '{name}' is not of the type of pool '{pool.name}'")
+        raise CommandError(EINVAL, f"rule '{name}' is not of the type of pool '{pool.name}'")
     try:
         osds = PlacementRule(crush, rule, pool.size, pool.positional).osds()
     except UnsupportedRule as why:
-        raise CommandError(errno.EINVAL, f"rule '{name}': {why}") from None
+        raise CommandError(EINVAL, f"rule '{name}': {why}") from None
     if pool.rule is not None and osds.keys().isdisjoint(pool.rule.osds()):
         raise CommandError(
-            errno.EINVAL, f"rule '{name}' takes no OSD that the rule of pool '{pool.name}' takes,"
+            EINVAL, f"rule '{name}' takes no OSD that the rule of pool '{pool.name}' takes,"
             " so that nothing can move before: 'ceph osd set norebalance', set the rule, then 'ceph"
             " equilibrium freeze'")
 
@@ -144,27 +168,27 @@ def _refuse_name(parts: ModuleParts, name: str, replace: bool) -> None:
     """Raises CommandError if no plan of this name can be made now, and if too many plans are kept.
     Plans that are being made count as kept."""
     if not valid_plan_name(name):
-        raise CommandError(errno.EINVAL, f"'{name}' is no name for a plan: use up to 64"
+        raise CommandError(EINVAL, f"'{name}' is no name for a plan: use up to 64"
                            " letters, digits, '_', '.' and '-'")
     in_progress = set(parts.plan_service.plans_in_progress()) - {""}
     if name in in_progress:
-        raise CommandError(errno.EAGAIN, parts.progress(name))
+        raise CommandError(EAGAIN, parts.progress(name))
     kept = in_progress.union(parts.plan_store.heads())
     if name not in kept and len(kept) >= MAX_PLANS:
-        raise CommandError(errno.ENOSPC, f"{len(kept)} plans are kept or being made already;"
+        raise CommandError(ENOSPC, f"{len(kept)} plans are kept or being made already;"
                            " remove some with 'ceph equilibrium rm'")
     if len(in_progress) >= MAX_PLANS_IN_PROGRESS:
         raise CommandError(
-            errno.EAGAIN, f"{len(in_progress)} plans are being made or wait for it; try again"
+            EAGAIN, f"{len(in_progress)} plans are being made or wait for it; try again"
             " when one is there, or cancel one with 'ceph equilibrium rm'")
     if name == parts.balancer.plan_name:
-        raise CommandError(errno.EBUSY, f"plan '{name}' is being executed")
+        raise CommandError(EBUSY, f"plan '{name}' is being executed")
     if name in kept and not replace:
-        raise CommandError(errno.EEXIST, f"plan '{name}' is kept already; use another name, or"
+        raise CommandError(EEXIST, f"plan '{name}' is kept already; use another name, or"
                            " '--replace' to have it made anew")
 
 
-def show(parts: ModuleParts, name: str) -> CommandAnswer:
+def show_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     """Shows the plan as shell commands that an operator can read, keep and run."""
     plan = parts.plan(name)
     commands = [change.command() for change in plan.changes]
@@ -175,19 +199,20 @@ def show(parts: ModuleParts, name: str) -> CommandAnswer:
         "moves": [_move_json(move) for move in plan.moves],
         "bytes": plan.bytes,
         "commands": commands}
-    return CommandAnswer(data, "\n".join(_comment(name, plan) + commands))
+    return CommandAnswer(data, text_of(_comment(name, plan) + commands))
 
 
-def dump(parts: ModuleParts, name: str) -> CommandAnswer:
+def dump_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     """Shows everything that the plan holds as JSON, its moves as a table."""
     plan = parts.plan(name)
+    moves = [_move_json(move) for move in plan.moves]
     data = {
         "plan": name,
         "aim": plan.aim,
         "osdmap_epoch": plan.epoch,
         "stop_reason": plan.stop_reason,
         "bounds": plan.bounds,
-        "moves": [_move_json(move) for move in plan.moves],
+        "moves": moves,
         "bytes": plan.bytes,
         "upmap_items": {change.pgid: list(map(list, change.items)) for change in plan.changes},
         "raw": {change.pgid: list(change.raw) for change in plan.changes},
@@ -195,8 +220,16 @@ def dump(parts: ModuleParts, name: str) -> CommandAnswer:
         "before": usage_to_dict(plan.before),
         "after": usage_to_dict(plan.after),
         "skipped": plan.skipped}
-    table = render_table(_MOVES_HEAD, [_move_cells(move) for move in plan.moves])
-    return CommandAnswer(data, "\n".join([*_comment(name, plan), table]))
+    cells = cells_of(moves, _MOVES_COLUMNS)
+    for line, move in zip(cells, plan.moves):
+        line.append(_change(move.source_before, move.source_after))
+        line.append(_change(move.target_before, move.target_after))
+    return CommandAnswer(
+        data, text_of([*_comment(name, plan), render_table(_MOVES_HEAD, cells)]))
+
+
+def _change(before: float, after: float) -> str:
+    return f"{format_percent(before)} -> {format_percent(after)}"
 
 
 def _move_json(move: Move) -> Row:
@@ -213,25 +246,15 @@ def _move_json(move: Move) -> Row:
         "to_utilization_after": move.target_after}
 
 
-def _move_cells(move: Move) -> List[str]:
-    return [
-        move.pgid,
-        f"osd.{move.source}",
-        f"osd.{move.target}",
-        format_bytes(move.bytes),
-        f"{format_percent(move.source_before)} -> {format_percent(move.source_after)}",
-        f"{format_percent(move.target_before)} -> {format_percent(move.target_after)}"]
-
-
 def _comment(name: str, plan: Plan) -> List[str]:
     """Returns the figures of a plan as comments of a shell script."""
     lines = [f"# plan {name}, {plan.purpose}, made at osdmap epoch {plan.epoch}:",
              f"# {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"]
     for device_class, after in plan.after.classes.items():
         before = plan.before.classes[device_class]
+        stddev = _change(before.stddev, after.stddev)
         lines.append(f"# class {device_class}: max utilization {format_percent(before.max)}% ->"
-                     f" {format_percent(after.max)}%, stddev {format_percent(before.stddev)} ->"
-                     f" {format_percent(after.stddev)}")
+                     f" {format_percent(after.max)}%, stddev {stddev}")
     room, later = plan.before.room, plan.after.room
     if room is not None and later is not None:   # plans that are made for no gain have none
         lines.append(f"# room if all pools grow alike: {format_bytes(room.bytes)} ->"
@@ -239,7 +262,7 @@ def _comment(name: str, plan: Plan) -> List[str]:
     return lines
 
 
-def list_all(parts: ModuleParts) -> CommandAnswer:
+def list_plans(parts: ModuleParts) -> CommandAnswer:
     """Shows kept plans by name, and then those that are being made for the first time."""
     in_progress, heads = parts.plan_service.plans_in_progress(), parts.plan_store.heads()
     summary = parts.summary()
@@ -250,12 +273,13 @@ def list_all(parts: ModuleParts) -> CommandAnswer:
                 name, PLANNING, BALANCE, progress.aim, progress.moves, progress.started_at))
     if not plans:
         return CommandAnswer({"plans": []}, _NO_PLANS)
-    lines = [render_table(_HEAD, [_cells(plan) for plan in plans])]
+    cells = cells_of([_with_purpose(plan) for plan in plans], _COLUMNS)
+    lines = [render_table(_HEAD, cells)]
     for plan in plans:
         if plan["state"] == OUTDATED:
             lines += wrap("", f"{plan['plan']} is outdated: {plan['outdated_reason']}; 'ceph"
                           f" equilibrium optimize {plan['plan']} --replace' makes it anew", 2)
-    return CommandAnswer({"plans": plans}, "\n".join(lines))
+    return CommandAnswer({"plans": plans}, text_of(lines))
 
 
 def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
@@ -305,26 +329,17 @@ def _is_completed(head: PlanHead, history: Sequence[Mapping[str, Any]]) -> bool:
     return False
 
 
-def _cells(plan: Row) -> List[str]:
-    """Returns a line of the table of plans."""
-    size, epoch = plan["bytes"], plan["osdmap_epoch"]
-    return [
-        plan["state"],
-        plan["aim"] if plan["kind"] == BALANCE else plan["kind"],
-        str(plan["shards"]),
-        format_known(size),
-        format_change(plan["room_gained_bytes"]),
-        "" if epoch is None else str(epoch),
-        format_time(plan["created_at"]),
-        plan["plan"]]
+def _with_purpose(plan: Row) -> Row:
+    """Returns a plan with the column of its aim, or of its kind if it is not for balance."""
+    return {**plan, "purpose": plan["aim"] if plan["kind"] == BALANCE else plan["kind"]}
 
 
-def remove(parts: ModuleParts, names: List[str]) -> CommandAnswer:
+def remove_plans(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     """Forgets kept plans, cancels those that are being made, and stops one that is executed. When
     this returns, nothing more of that plan is sent."""
     stopped = None
     if not all([name.strip() for name in names]):   # as an unset variable of a shell
-        raise CommandError(errno.EINVAL, "the name of a plan is empty")
+        raise CommandError(EINVAL, "the name of a plan is empty")
     for name in names:
         execution = parts.balancer.stop_plan(name)
         if execution is not None:
@@ -334,7 +349,7 @@ def remove(parts: ModuleParts, names: List[str]) -> CommandAnswer:
             parts.plan_store.remove(name)
         except KeyError:
             if not cancelled and execution is None:
-                raise CommandError(errno.ENOENT, f"no plan is named '{name}'") from None
+                raise CommandError(ENOENT, f"no plan is named '{name}'") from None
     parts.wake()
     said = f"removed {', '.join(names)}" if names else "no plans to remove"
     if stopped is not None:
@@ -342,23 +357,23 @@ def remove(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     return CommandAnswer({"removed": names, "stopped_plan": stopped}, said)
 
 
-def reset(parts: ModuleParts) -> CommandAnswer:
+def remove_all_plans(parts: ModuleParts) -> CommandAnswer:
     """Removes all plans but one that is being executed."""
     names = set(parts.plan_store.heads()).union(parts.plan_service.plans_in_progress())
-    return remove(parts, sorted(names - {parts.balancer.plan_name, ""}))
+    return remove_plans(parts, sorted(names - {parts.balancer.plan_name, ""}))
 
 
-def execute(parts: ModuleParts, name: str) -> CommandAnswer:
+def execute_plan(parts: ModuleParts, name: str) -> CommandAnswer:
     """Hands a kept plan to the serve loop, which carries it out."""
     plan, gateway = parts.plan(name), parts.gateway
     if gateway.builtin_balancer_active():
-        raise CommandError(errno.EPERM,
+        raise CommandError(EPERM,
                            f"the built-in balancer is active; run '{CURE_BUILTIN}' first")
     parts.refuse_old_clients()
     pools = {pool_of(change.pgid) for change in plan.changes}
     gone = pools.difference(gateway.pool_ids_by_name().values())
     if gone:
-        raise CommandError(errno.ENOENT, f"plan '{name}' moves PGs of pool"
+        raise CommandError(ENOENT, f"plan '{name}' moves PGs of pool"
                            f" {', '.join(map(str, sorted(gone)))}, which is gone; make a new plan")
     if not plan.changes:
         return CommandAnswer(_execute_json(name, COMPLETED, 0, 0, None), f"{name}: nothing to move")
@@ -366,7 +381,7 @@ def execute(parts: ModuleParts, name: str) -> CommandAnswer:
     if view is not None:
         applicable = gateway.applicable(plan.changes, view.snapshot)
     if not applicable and parts.balancer.plan_name is None:
-        raise CommandError(errno.ENOENT, f"nothing is left to do of plan '{name}': its"
+        raise CommandError(ENOENT, f"nothing is left to do of plan '{name}': its"
                            f" {plural(pgs, 'PG is', 'PGs are')} elsewhere by now; make a new plan")
     if not parts.balancer.execute(name, plan):
         raise parts.busy(parts.balancer.plan_name)
@@ -383,7 +398,7 @@ def execute(parts: ModuleParts, name: str) -> CommandAnswer:
     if reason is not None:
         lines += wrap("", f"it is outdated ({reason}): what of it is not legal any more is left"
                       " out", 0)
-    return CommandAnswer(_execute_json(name, EXECUTING, shards, size, reason), "\n".join(lines))
+    return CommandAnswer(_execute_json(name, EXECUTING, shards, size, reason), text_of(lines))
 
 
 def _execute_json(name: str, state: str, shards: int, size: int, reason: Optional[str]) -> Row:

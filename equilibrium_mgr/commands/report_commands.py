@@ -6,7 +6,7 @@ computes these in the meantime.
 """
 from __future__ import annotations
 
-import errno
+from errno import EAGAIN, EINVAL, ENOENT
 from typing import Optional, Sequence
 
 from ..plan.model import Plan
@@ -14,6 +14,7 @@ from ..plan.options import osds_named
 from ..plan_service.plan_service import ChangeAnswer, FailureAnswer, FailureQuestion
 from ..report.answer import CommandAnswer, CommandError
 from ..report.cluster.changes import report_changes
+from ..report.cluster.cluster_tables import text_of
 from ..report.cluster.df import report_df
 from ..report.cluster.evaluation import Look, evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.cluster.failures import report_failure
@@ -81,12 +82,12 @@ def _explain_bucket(name: str, context: ExplainContext, age: float) -> CommandAn
     named = osds_named(name, view.snapshot.crush) or frozenset()
     osds = named.intersection(view.snapshot.osds)
     if not osds:
-        raise CommandError(errno.ENOENT, f"'{name}' is no OSD, no host, no pool and no PG")
+        raise CommandError(ENOENT, f"'{name}' is no OSD, no host, no pool and no PG")
     fullest = max(osds, key=lambda osd: (view.utilization_now(osd), -osd))
     answer = explain(f"osd.{fullest}", None, context, age)
     assert answer is not None   # the snapshot has the OSD
     said = f"{name} has {plural(len(osds), 'OSD')}; osd.{fullest} is the fullest:"
-    return answer._replace(plain="\n".join([*wrap("", said, 0), answer.plain]))
+    return answer._replace(plain=text_of([*wrap("", said, 0), answer.plain]))
 
 
 def show_metrics(parts: ModuleParts) -> CommandAnswer:
@@ -132,21 +133,21 @@ def write_state(parts: ModuleParts, anonymous: bool) -> CommandAnswer:
     return dump_state(reading, anonymous)
 
 
-def df(parts: ModuleParts, plan: Optional[str], sort: Optional[str],
-       limit: Optional[int]) -> CommandAnswer:
+def show_df(parts: ModuleParts, plan: Optional[str], sort: Optional[str],
+            limit: Optional[int]) -> CommandAnswer:
     """Shows the free space of pools: now, and after a kept plan or the one that is executed."""
     kept = parts.plan(plan) if plan is not None else None
     return report_df(parts.look(kept), plan, sort, limit)
 
 
-def osds(parts: ModuleParts, names: Sequence[str], sort: Optional[str],
-         limit: Optional[int]) -> CommandAnswer:
+def show_osds(parts: ModuleParts, names: Optional[Sequence[str]], sort: Optional[str],
+              limit: Optional[int]) -> CommandAnswer:
     """Shows how full OSDs are and will be: all, or those of `names`."""
     return report_osds(parts.look(), names, sort, limit)
 
 
-def moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],
-          by_osd: bool) -> CommandAnswer:
+def show_moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],
+               by_osd: bool) -> CommandAnswer:
     """Shows the shards in flight: all, or those of an OSD, a host, a pool or a PG. `by_osd`: the
     sums of each OSD."""
     view, age = parts.required()
@@ -160,7 +161,7 @@ def moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],
 
 
 def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], worst_failure: bool,
-             changes: Sequence[Sequence[str]] = ()) -> CommandAnswer:
+             changes: Sequence[Optional[Sequence[str]]]) -> CommandAnswer:
     """Evaluates the current placement, a plan (its name or plan/NAME) or a pool (its name, id or
     pool/NAME). A plan goes before a pool of the same name. `fail`, `worst_failure`: what a failure
     does to the placement or the plan. `changes`: the texts of --add, --remove, --resize and
@@ -168,7 +169,7 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
     asks_failure = fail is not None or worst_failure
     if any(changes):
         if asks_failure or option is not None:
-            raise CommandError(errno.EINVAL, "--add, --remove, --resize and --pg-num are of the"
+            raise CommandError(EINVAL, "--add, --remove, --resize and --pg-num are of the"
                                " present placement, without another option")
         return _changes(parts, changes)
     plan = option
@@ -178,45 +179,46 @@ def evaluate(parts: ModuleParts, option: Optional[str], fail: Optional[str], wor
         return _failure(parts, plan, fail, worst_failure)
     if option is None or plan is None:
         return evaluate_cluster(parts.look())
-    if plan in parts.plan_store.heads() or plan in parts.plan_service.plans_in_progress():
-        kept = parts.plan(plan)
+    service = parts.plan_service
+    is_made = plan in service.plans_in_progress() or service.last_failure(plan) is not None
+    if is_made or plan in parts.plan_store.heads():
+        kept = parts.plan(plan)   # raises if it is being made or could not be made
         return _evaluated_plan(parts, plan, kept, parts.look(kept))
-    if parts.plan_service.last_failure(plan):
-        parts.plan(plan)   # raises with the failure
     return _evaluated_pool(parts, option)
 
 
 def _evaluated_plan(parts: ModuleParts, name: str, plan: Plan, look: Look) -> CommandAnswer:
     head = parts.plan_store.heads()[name]
     return evaluate_plan(
-        name, plan, look, parts.gateway.epoch(), max(0.0, parts.clock() - head.created_at),
+        name, plan, look, parts.gateway.epoch(), parts.since(head.created_at),
         name == parts.balancer.plan_name, parts.outdated_reason(name, parts.summary()))
 
 
 def _evaluated_pool(parts: ModuleParts, text: str) -> CommandAnswer:
     pool = parts.find_pool(text)
     if pool is None:
-        raise CommandError(errno.ENOENT, f"'{text}' is neither a plan nor a pool")
+        raise CommandError(ENOENT, f"'{text}' is neither a plan nor a pool")
     look = parts.look()
     if pool not in look.view.usage.pools:
         raise parts.outdated(f"pool '{pool}'{_NEWER}")
     return evaluate_pool(pool, look)
 
 
-def _changes(parts: ModuleParts, texts: Sequence[Sequence[str]]) -> CommandAnswer:
+def _changes(parts: ModuleParts, given: Sequence[Optional[Sequence[str]]]) -> CommandAnswer:
     """Shows what changes of the cluster lead to."""
     view, _ = parts.required()
+    texts = [one or () for one in given]
     try:
         changes = parse_changes(view.snapshot, *texts)
     except LookupError as unknown:
-        raise CommandError(errno.ENOENT, str(unknown)) from None
+        raise CommandError(ENOENT, str(unknown)) from None
     except ValueError as bad:
-        raise CommandError(errno.EINVAL, str(bad)) from None
+        raise CommandError(EINVAL, str(bad)) from None
     answer = parts.plan_service.changes(changes, view.snapshot)
     if not isinstance(answer, ChangeAnswer):
         raise _not_yet("the change leads to", answer, "")
-    age = max(0.0, parts.clock() - answer.taken_at)
-    return report_changes(changes, answer.figures, view, answer.epoch, age)
+    return report_changes(changes, answer.figures, view, answer.epoch,
+                          parts.since(answer.taken_at))
 
 
 def _not_yet(what: str, failure: Optional[str], progress: str) -> CommandError:
@@ -225,7 +227,7 @@ def _not_yet(what: str, failure: Optional[str], progress: str) -> CommandError:
     state = f"is being computed{progress}"
     if failure is not None:
         state = f"could not be computed ({failure})"
-    return CommandError(errno.EAGAIN, f"what {what} {state}; ask again")
+    return CommandError(EAGAIN, f"what {what} {state}; ask again")
 
 
 def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
@@ -233,7 +235,7 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
     """Shows the failure that `fail` names, or the worst one, of the current placement or after a
     plan."""
     if fail is not None and worst_failure:
-        raise CommandError(errno.EINVAL, "--fail and --worst-failure exclude each other")
+        raise CommandError(EINVAL, "--fail and --worst-failure exclude each other")
     if plan is not None:
         parts.plan(plan)   # raises if it is being made, unknown or damaged
     failure = _named_failure(parts, fail) if fail is not None else None
@@ -243,8 +245,7 @@ def _failure(parts: ModuleParts, plan: Optional[str], fail: Optional[str],
         if worst_failure and computed:
             progress = f" ({plural(computed, 'failure')} so far)"
         raise _not_yet("the failure leads to", answer, progress)
-    age = max(0.0, parts.clock() - answer.made_at)
-    return report_failure(answer, plan, age, parts.gateway.pool_space())
+    return report_failure(answer, plan, parts.since(answer.made_at), parts.gateway.pool_space())
 
 
 def _failure_question(parts: ModuleParts, failure: Optional[Failure],
@@ -260,11 +261,11 @@ def _named_failure(parts: ModuleParts, name: str) -> Failure:
     snapshot = parts.required()[0].snapshot
     failure = find_failure(snapshot, name)
     if failure is None:
-        raise CommandError(errno.ENOENT, f"--fail '{name}' is neither an OSD (3 or osd.3) nor a"
+        raise CommandError(ENOENT, f"--fail '{name}' is neither an OSD (3 or osd.3) nor a"
                            " bucket of the CRUSH map")
     count = len(failure.osds)
     if not count:
-        raise CommandError(errno.EINVAL, f"no OSD of '{name}' is in: nothing more would fail")
+        raise CommandError(EINVAL, f"no OSD of '{name}' is in: nothing more would fail")
     if count == sum([osd.is_in for osd in snapshot.osds.values()]):
-        raise CommandError(errno.EINVAL, f"'{name}' has all {plural(count, 'OSD')} that are in")
+        raise CommandError(EINVAL, f"'{name}' has all {plural(count, 'OSD')} that are in")
     return failure

@@ -1,11 +1,12 @@
 """`on`, `off`, `pool ls`, `pool add` and `pool rm`, which set the options active and pool_ids."""
 from __future__ import annotations
 
-import errno
+from errno import EBUSY, EINVAL, EPERM
 from typing import FrozenSet, List
 
 from ..plan.model import TAKE_BACK
 from ..report.answer import CommandAnswer, CommandError
+from ..report.cluster.cluster_tables import text_of
 from ..runtime.formatting import named_osds, wrap
 from .base import ModuleParts
 
@@ -19,7 +20,7 @@ def switch_on(parts: ModuleParts) -> CommandAnswer:
     gateway, execution = parts.gateway, parts.balancer.execution
     parts.refuse_old_clients()
     if execution is not None and execution.name and execution.kind in TAKE_BACK:
-        raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes changes back, which"
+        raise CommandError(EBUSY, f"plan '{execution.name}' takes changes back, which"
                            " automatic balancing would make again; 'ceph equilibrium rm"
                            f" {execution.name}' stops it")
     builtin_was_active = gateway.builtin_balancer_active()
@@ -65,14 +66,14 @@ def switch_off(parts: ModuleParts) -> CommandAnswer:
 
 
 def _text(sentences: List[str]) -> str:
-    return "\n".join(["\n".join(wrap("", sentence, 0)) for sentence in sentences])
+    return text_of([text_of(wrap("", sentence, 0)) for sentence in sentences])
 
 
 def list_pools(parts: ModuleParts) -> CommandAnswer:
     """Shows the pools that balancing is limited to. JSON has none if all are balanced."""
     names, pool_ids = parts.pool_names(), parts.settings().pool_ids or ()
     pools = [names.get(pool, f"{pool} (gone)") for pool in sorted(pool_ids)]
-    text = "\n".join(pools)
+    text = text_of(pools)
     if not pools:
         text = "all pools are balanced; 'ceph equilibrium pool add <pool>' limits it to some"
     return CommandAnswer({"pools": pools}, text)
@@ -96,11 +97,11 @@ def remove_pools(parts: ModuleParts, pools: List[str]) -> CommandAnswer:
     present = parts.pool_ids([pool for pool in pools if pool not in gone])
     removed = present.union(map(int, gone.intersection(pools)))
     if limited_to is None:
-        raise CommandError(errno.EINVAL, "pool_ids is empty, and all pools are balanced; run"
+        raise CommandError(EINVAL, "pool_ids is empty, and all pools are balanced; run"
                            " 'ceph equilibrium pool add' with those that are to be")
     left = limited_to - removed
     if not left:
-        raise CommandError(errno.EPERM, "no pool would be left in pool_ids, and an empty list"
+        raise CommandError(EPERM, "no pool would be left in pool_ids, and an empty list"
                            " means all pools; 'ceph config rm mgr mgr/equilibrium/pool_ids' has"
                            " all of them balanced, 'ceph equilibrium pool add' another one"
                            " instead")

@@ -6,7 +6,7 @@ Each raises CommandError if there is nothing to do, or if it must not be done no
 """
 from __future__ import annotations
 
-import errno
+from errno import EAGAIN, EINVAL, ENOENT, EPERM
 import math
 from typing import Dict, NamedTuple, Optional, Tuple
 
@@ -50,13 +50,13 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
     execution would interfere, if the changes would be made again, and if the plan cannot be kept.
     """
     if plan is not None and not plan.strip():   # as an unset variable of a shell
-        raise CommandError(errno.EINVAL, "the name of the plan is empty")
+        raise CommandError(EINVAL, "the name of the plan is empty")
     balancer, name, said = parts.balancer, None, ""
     log = balancer.changes()   # first: a new mgr continues the execution of the last one
     executing = balancer.plan_name
     scope = _scope(log, kind, plan, since, parts.clock())
     if parts.settings().active:
-        raise CommandError(errno.EPERM, "automatic balancing is on and would make these moves"
+        raise CommandError(EPERM, "automatic balancing is on and would make these moves"
                            " again; run 'ceph equilibrium off' first")
     if executing is not None and scope.about not in (None, executing):
         raise parts.busy(executing)
@@ -69,13 +69,13 @@ def take_back(parts: ModuleParts, kind: str, plan: Optional[str], since: Optiona
     if stopped:
         said = f"the execution of plan '{stopped}' was stopped; "
     if balancer.changes().is_sending(parts.clock()):
-        raise CommandError(errno.EAGAIN, f"{said}a batch is on its way to the monitors; try again"
+        raise CommandError(EAGAIN, f"{said}a batch is on its way to the monitors; try again"
                            " in some seconds")
     view = _fresh_view(parts, kind, said)
     result = _taken_back(kind, log, scope, view.snapshot)
     if result.plan.changes:
         if kind == UNDO and parts.gateway.builtin_balancer_active():
-            raise CommandError(errno.EPERM, f"{said}the built-in balancer is active; run"
+            raise CommandError(EPERM, f"{said}the built-in balancer is active; run"
                                f" '{CURE_BUILTIN}' first")
         result = result._replace(plan=with_figures(result.plan, view))
         if not dry_run:
@@ -102,7 +102,7 @@ def _refuse_onto_drained(parts: ModuleParts, kind: str, log: ChangeLog, scope: _
         names = sorted(status.drains.by_name())
         are = "is" if len(status.drains.osds) == 1 else "are"
         raise CommandError(
-            errno.EPERM, f"{named(names, _MOST_NAMES)} {are} being drained and would be emptied"
+            EPERM, f"{named(names, _MOST_NAMES)} {are} being drained and would be emptied"
             f" again; run 'ceph equilibrium drain rm {' '.join(names)}' first")
 
 
@@ -136,7 +136,7 @@ def _scope(log: ChangeLog, kind: str, plan: Optional[str], since: Optional[str],
     (`cancel`), or the last plan or episode that moved data (`undo`)."""
     if since is not None:
         if plan is not None:
-            raise CommandError(errno.EINVAL, "give a plan or --since, not both")
+            raise CommandError(EINVAL, "give a plan or --since, not both")
         return _since(log, since, now)
     if plan is None and kind == CANCEL:
         return _Scope(lambda row: True, -math.inf, "what was sent")
@@ -147,7 +147,7 @@ def _since(log: ChangeLog, since: str, now: float) -> _Scope:
     """Returns all changes of a span of time."""
     seconds, first, unknown = parse_span(since), log.first_known, None
     if seconds is None:
-        raise CommandError(errno.EINVAL, f"--since '{since}' is no span of time; write it like"
+        raise CommandError(EINVAL, f"--since '{since}' is no span of time; write it like"
                            " 6h, 90m or 2d")
     begin = now - seconds
     if first is not None and first.at >= begin:
@@ -162,7 +162,7 @@ def _last_execution(log: ChangeLog, plan: Optional[str]) -> _Scope:
     last, first, unknown = _last_row(log, plan), log.first_known, None
     if last is None:
         what = "equilibrium" if plan is None else f"plan '{plan}'"
-        raise CommandError(errno.ENOENT, f"nothing that {what} has changed is known")
+        raise CommandError(ENOENT, f"nothing that {what} has changed is known")
     execution = last.plan, last.begun_at
     if first is not None and (first.plan, first.begun_at) == execution:
         unknown = f"its beginning is not known {_DROPPED}"
@@ -187,19 +187,17 @@ def _last_row(log: ChangeLog, plan: Optional[str]) -> Optional[ChangeRow]:
     return None
 
 
-def pin(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
+def freeze_pgs(parts: ModuleParts, dry_run: bool) -> CommandAnswer:
     """Keeps remapped PGs by upmap where their data is, as far as possible, or with `dry_run` shows
     how far that is. Raises CommandError if the newest view does not know all remapped PGs."""
-    execution, name, stops = parts.balancer.execution, None, ""
-    if execution is not None:
-        stops = f"; 'ceph equilibrium rm {execution.name}' stops it"
-        if execution.kind == FREEZE:
-            raise CommandError(errno.EAGAIN, f"plan '{execution.name}' is sending its pins; try"
-                               f" again in some seconds{stops}")
+    execution, name = parts.balancer.execution, None
+    if execution is not None and execution.kind == FREEZE:
+        raise CommandError(EAGAIN, f"plan '{execution.name}' is sending its pins; try again in some"
+                           f" seconds; 'ceph equilibrium rm {execution.name}' stops it")
     if not dry_run:
         parts.refuse_old_clients()
         if execution is not None and execution.name:
-            raise CommandError(errno.EBUSY, f"plan '{execution.name}' is being executed{stops}")
+            raise parts.busy(execution.name)
     view = parts.to_act_on()
     snapshot = view.snapshot
     _refuse_changed(parts, snapshot)

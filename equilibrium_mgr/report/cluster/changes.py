@@ -74,8 +74,9 @@ def report_changes(changes: Changes, figures: ChangeFigures, view: ClusterView, 
 
 def _class_row(name: str, usage: Usage, stages: _Stages) -> Row:
     """Returns the figures of a device class, JSON-ready."""
-    now = usage.classes.get(name)
-    row: Row = {"device_class": name, "max_utilization": now.max if now is not None else None}
+    row: Row = {"device_class": name, "max_utilization": None}
+    if name in usage.classes:
+        row["max_utilization"] = usage.classes[name].max
     for prefix, bounds in stages.items():
         row[prefix + "bound_utilization"] = bounds.highest.get(name)
         row[prefix + "whole_utilization"] = bounds.whole.get(name)
@@ -104,7 +105,9 @@ def _pool_cells(row: Row) -> List[str]:
 
 def _room(usage: Usage, stages: _Stages) -> Row:
     """Returns what all pools together can still take, JSON-ready."""
-    room: Row = {"room_bytes": usage.room.bytes if usage.room is not None else None}
+    room: Row = {"room_bytes": None}
+    if usage.room is not None:
+        room["room_bytes"] = usage.room.bytes
     for prefix, bounds in stages.items():
         room[(prefix or "best_") + "room_bytes"] = bounds.room_bytes
     return room
@@ -191,12 +194,15 @@ def drain_forecast(view: ClusterView, osds: FrozenSet[int]) -> Row:
     left = {osd.id: osd.target_bytes for osd in snapshot.osds.values() if osd.id in osds}
     stay = [osd.id for osd in snapshot.osds.values() if osd.is_for_data and osd.id not in left]
     each = sum(left.values()) // max(1, len(stay))
+    seconds = None
     expected = expected_time(view.rates, view.movements, {**dict.fromkeys(stay, each), **left})
+    if expected is not None:
+        seconds, _ = expected
     return {
         "least_moved_bytes": then.moved_bytes,
         "then_room_bytes": then.room_bytes,
         "missing_shards": dict(then.missing_shards),
-        "expected_seconds": expected[0] if expected is not None else None,
+        "expected_seconds": seconds,
         "classes": [{"device_class": name, "then_bound_utilization": ratio}
                     for name, ratio in sorted(then.highest.items())]}
 

@@ -12,7 +12,6 @@ from ...observation.cluster_view import ClusterView
 from ...observation.movements import expected_time
 from ...plan.model import BALANCE, PgChange, Plan
 from ...plan.placement import Placement
-from ...plan.usage import class_usage
 from ...planner.bound.demand import Cut, least_moved_bytes
 from ...planner.bound.lower_bound import UtilizationBounds
 from ...planner.planner import CONVERGED
@@ -24,8 +23,8 @@ from ...snapshot.immovable_reasons import Immovable
 from ...snapshot.model import Osd, Snapshot
 from ..answer import CommandAnswer, Row, render_table
 from .cluster_tables import (
-    age_json, age_line, class_rows, class_table, format_known, format_osd, held_sentences,
-    pool_rows, pool_table, room_json, room_lines)
+    Columns, age_json, age_line, cells_of, class_rows, class_table, format_known, format_osd,
+    held_sentences, pool_rows, pool_table, room_json, room_lines, text_of)
 
 _LOOK_STARTED = "; a new look has been started"
 _AS_OLD = ", as are pools, %SOON and %BOUND; %USE, %MAX and %MIN are of now"
@@ -45,8 +44,35 @@ SEARCH = "search"    # no move that was tried is worth its bytes
 _STEPS = (1, 2, 4, 5, 10, 20, 50, 100)
 _MOST_CLASS_LINES = 10
 _BAR = 22
+
+
+def format_change(count: Optional[int]) -> str:
+    """Returns '+2.8 TiB' or '-604 GiB'; empty for None."""
+    text = format_known(count)
+    if count is not None and count >= 0:
+        return f"+{text}"
+    return text
+
+
 _POOL_HEAD = "POOL<|ID|STORED|FREE|LIMITED BY|BOUND|MAX AVAIL"
+_POOL_COLUMNS: Columns = {
+    "name": str,
+    "id": str,
+    "stored": format_known,
+    "free_bytes": format_known,
+    "limiting_osd": format_osd,
+    "best_free_bytes": format_known,
+    "max_avail": format_known}
 _PLANNED_POOL_HEAD = "POOL<|ID|STORED|FREE|PLANNED|CHANGE|LIMITED BY|BOUND"
+_PLANNED_POOL_COLUMNS: Columns = {
+    "name": str,
+    "id": str,
+    "stored": format_known,
+    "free_bytes": format_known,
+    "planned_free_bytes": format_known,
+    "change": format_change,
+    "planned_limiting_osd": format_osd,
+    "best_free_bytes": format_known}
 
 
 class Look(NamedTuple):
@@ -68,7 +94,7 @@ class Look(NamedTuple):
             text += _AS_OLD
         if has_drifted or self.is_look_started:
             text += _LOOK_STARTED
-        return "\n".join(wrap("", text, 0))
+        return text_of(wrap("", text, 0))
 
     def to_json(self) -> Row:
         """Returns the age of the figures, JSON-ready."""
@@ -87,7 +113,7 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
         later, arrived, prefix = view.used_soon, view.usage.room, "soon_"
     pools = pool_rows(view, look.space, usage, None)
     classes = _with_histograms(view, class_rows(view, planned), later)
-    cells = [_pool_cells(row) for row in pools]
+    cells = cells_of(pools, _POOL_COLUMNS)
     parts = [
         [look.line(), *room_lines(usage.room, arrived, "when what moves has arrived")],
         [render_table(*class_table(classes))],
@@ -101,17 +127,6 @@ def evaluate_cluster(look: Look) -> CommandAnswer:
         "classes": classes,
         "pools": pools}
     return CommandAnswer(data, joined(parts))
-
-
-def _pool_cells(row: Row) -> List[str]:
-    return [
-        row["name"],
-        str(row["id"]),
-        format_known(row["stored"]),
-        format_known(row["free_bytes"]),
-        format_osd(row["limiting_osd"]),
-        format_known(row["best_free_bytes"]),
-        format_known(row["max_avail"])]
 
 
 def evaluate_pool(name: str, look: Look) -> CommandAnswer:
@@ -135,7 +150,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
     usage = planned.usage()
     pools = pool_rows(view, look.space, now, usage)
     classes = _with_histograms(view, class_rows(view, planned.used), planned.used)
-    near_classes = distances(view, plan, planned)
+    near_classes = distances(view, plan, planned, classes)
     certificates = None
     if bounds is not None and plan.kind == BALANCE:
         certificates = certificates_json(bounds, near_classes)
@@ -169,7 +184,7 @@ def evaluate_plan(name: str, plan: Plan, look: Look, epoch: int, age_seconds: fl
         "pools": pools,
         "distance": {"classes": near_classes},
         "certificates": certificates}
-    cells = [_planned_pool_cells(row) for row in pools]
+    cells = cells_of([_with_change(row) for row in pools], _PLANNED_POOL_COLUMNS)
     parts = [
         [*wrap("plan ", _plan_text(data, plan.purpose, epoch, is_executing), 5),
          look.line(),
@@ -205,19 +220,12 @@ def _plan_text(data: Row, purpose: str, epoch: int, is_executing: bool) -> str:
     return text
 
 
-def _planned_pool_cells(row: Row) -> List[str]:
-    free, later, change = row["free_bytes"], row["planned_free_bytes"], None
-    if free is not None and later is not None:
-        change = later - free
-    return [
-        row["name"],
-        str(row["id"]),
-        format_known(row["stored"]),
-        format_known(free),
-        format_known(later),
-        format_change(change),
-        format_osd(row["planned_limiting_osd"]),
-        format_known(row["best_free_bytes"])]
+def _with_change(row: Row) -> Row:
+    """Returns the row of a pool with the change of its free space by the plan; None if unknown."""
+    now, later, change = row["free_bytes"], row["planned_free_bytes"], None
+    if now is not None and later is not None:
+        change = later - now
+    return {**row, "change": change}
 
 
 def _skipped_lines(skipped: Sequence[Row]) -> List[str]:
@@ -326,7 +334,9 @@ def _class_parts(classes: Sequence[Row], when: str, later: Optional[str],
 
 def _change(row: Row, prefix: str, key: str) -> str:
     now, later = format_percent(row[key]), format_percent(row[prefix + key])
-    return f"{now} -> {later}" if later else now   # a class of drained OSDs alone takes no data
+    if not later:   # a class of drained OSDs alone takes no data
+        return now
+    return f"{now} -> {later}"
 
 
 def pool_lines(head: str, rows: Sequence[Row], cells: Sequence[Sequence[str]],
@@ -347,14 +357,7 @@ def pool_lines(head: str, rows: Sequence[Row], cells: Sequence[Sequence[str]],
 
 def joined(parts: Sequence[Sequence[str]]) -> str:
     """Returns parts of a screen as one text, with an empty line between them."""
-    return "\n\n".join(["\n".join(part) for part in parts if part])
-
-
-def format_change(count: Optional[int]) -> str:
-    """Returns '+2.8 TiB' or '-604 GiB'; empty for None."""
-    if count is None:
-        return ""
-    return ("+" if count >= 0 else "") + format_bytes(count)
+    return "\n\n".join([text_of(part) for part in parts if part])
 
 
 # -- utilization of a class, in steps --------------------------------------------------------------
@@ -382,8 +385,10 @@ def histogram_lines(rows: Sequence[Row], bound: Optional[float], when: str) -> L
 
 def _bar(count: int, most: int) -> str:
     """Returns a number of OSDs with its bar. `most`: the number of the longest bar."""
-    bar = "#" * max(1, round(_BAR * count / most)) if count else "."
-    return f"  {count or '':>4}  {bar.ljust(_BAR)}"
+    if not count:
+        return f"{'':8}{'.'.ljust(_BAR)}"
+    length = max(1, round(_BAR * count / most))
+    return f"  {count:4}  {('#' * length).ljust(_BAR)}"
 
 
 def _index(value: float, step: int) -> int:
@@ -399,7 +404,9 @@ def distance_lines(classes: Sequence[Row]) -> List[str]:
     for row in classes:
         name = row["device_class"]
         if row["is_near"]:
-            near.append(f"{name} (weights kept)" if row["held_osds"] else name)
+            near.append(name)
+            if row["held_osds"]:
+                near[-1] += " (weights kept)"
             continue
         above = 100.0 * (row["planned_max_utilization"] - row["bound_utilization"])
         lines += wrap("not near the bound: ", f"class {name} ({above:.2f} points above):"
@@ -423,9 +430,11 @@ def proven_lines(row: Row) -> List[str]:
     return wrap("  ", text, 2)
 
 
-def distances(view: ClusterView, plan: Plan, planned: Placement) -> List[Row]:
+def distances(view: ClusterView, plan: Plan, planned: Placement,
+              classes: Sequence[Row]) -> List[Row]:
     """Returns how far the plan ends from the bound of each class that has one, JSON-ready. A plan
-    that does not search for a better placement has no distance from the best one.
+    that does not search for a better placement has no distance from the best one. `classes`: the
+    `class_rows` with the plan.
 
     Utilizations are ratios. `bound_` keeps the operator's weights. `proven_` counts the sizes of
     the OSDs alone; the certificate of the class proves it. `moved_bytes`: what the plan still moves
@@ -441,28 +450,30 @@ def distances(view: ClusterView, plan: Plan, planned: Placement) -> List[Row]:
         for osd in osds.keys() & change.lost_by:
             moved[view.snapshot.set_of(osd)] += change.bytes_on(osd)
     rows: List[Row] = []
-    for name, figures in class_usage(view.snapshot, planned.used).items():
+    for row in classes:
+        name, highest = row["device_class"], row["planned_max_utilization"]
+        fullest, bound = row["planned_fullest_osd"], row["bound_utilization"]
         at_bound = bounds.at_bound.get(name)
-        if at_bound is None or at_bound not in bounds.cuts:
+        if highest is None or at_bound is None or at_bound not in bounds.cuts:
             continue
         sizes = {osd.id: osd.size_bytes for osd in osds.values()
                  if _takes_data(osd) and view.snapshot.set_of(osd.id) == name}
-        shards = {pool: planned.shards[pool].get(figures.fullest_osd, 0.0) for pool in shard_bytes}
-        gap = figures.max - bounds.highest[name]
-        code, reason = _cause(view.snapshot, plan, figures.fullest_osd, gap, shards, shard_bytes)
-        row = {
+        shards = {pool: planned.shards[pool].get(fullest, 0.0) for pool in shard_bytes}
+        code, reason = _cause(
+            view.snapshot, plan, fullest, highest - bound, shards, shard_bytes)
+        distance = {
             "device_class": name,
-            "planned_max_utilization": figures.max,
-            "bound_utilization": bounds.highest[name],
+            "planned_max_utilization": highest,
+            "bound_utilization": bound,
             "proven_utilization": bounds.cuts[at_bound].least_utilization,
             "osd_ids": sorted(sizes),
             "held_osds": sum([osds[osd].share < 1.0 for osd in sizes]),
             "moved_bytes": moved[name],
-            "least_moved_bytes": least_moved_bytes(view.used_soon, sizes, figures.max),
+            "least_moved_bytes": least_moved_bytes(view.used_soon, sizes, highest),
             "is_near": code is None,
             "reason_code": code,
             "reason": reason}
-        rows.append(row)
+        rows.append(distance)
     return rows
 
 

@@ -11,15 +11,51 @@ from ...runtime.formatting import (
 from ...snapshot.model import Osd
 from ...what_if.failure import Recovery, TypeFailures
 from ..answer import CommandAnswer, Row, render_table
-from .cluster_tables import format_osd, room_json
+from .cluster_tables import Columns, cells_of, format_osd, room_json
 from .evaluation import joined
 
 #: Lines of the table of pools.
 _MOST_POOLS = 20
 #: OSDs that are down which a line names.
 _MOST_DOWN = 4
-_WORST_HEAD = "OSDS|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED|ROOM"
+
+
+def _count(number: int) -> str:
+    return str(number or "")
+
+
+def _number_of(osds: Sequence[int]) -> str:
+    return str(len(osds))
+
+
+_CLASS_COLUMNS: Columns = {
+    "device_class": str,
+    "osds": str,
+    "left_osds": str,
+    "max_utilization": format_percent,
+    "fullest_osd": format_osd,
+    "failed_max_utilization": format_percent,
+    "failed_fullest_osd": format_osd}
 _POOL_HEAD = "POOL<|ID|STORED|FREE|AFTER|LIMITED BY|UNDERSIZED|LOST"
+_POOL_COLUMNS: Columns = {
+    "name": str,
+    "id": str,
+    "stored": format_bytes,
+    "free_bytes": format_bytes,
+    "failed_free_bytes": format_bytes,
+    "failed_limiting_osd": format_osd,
+    "undersized_pgs": _count,
+    "lost_pgs": _count}
+_WORST_HEAD = "OSDS|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED|ROOM"
+_WORST_COLUMNS: Columns = {
+    "name": str,
+    "osds": _number_of,
+    "max_utilization": format_percent,
+    "fullest_osd": format_osd,
+    "backfill_toofull_pgs": str,
+    "undersized_pgs": str,
+    "lost_pgs": str,
+    "copied_bytes": format_bytes}
 
 _Part = List[str]   # lines of a screen
 
@@ -82,11 +118,13 @@ def _one(recovery: Recovery, answer: FailureAnswer, plan: Optional[str],
         "pools": pools,
         "osds": osds}
     # before the failure everything in flight has arrived, and all of the plan is done
-    before = "%SOON" if plan is None else "%PLAN"
+    before = "%PLAN"
+    if plan is None:
+        before = "%SOON"
     head = f"CLASS<|OSDS|LEFT|{before}|FULLEST|%AFTER|FULLEST"
-    tables = [[render_table(head, [_class_cells(row) for row in classes])]]
+    tables = [[render_table(head, cells_of(classes, _CLASS_COLUMNS))]]
     if pools:
-        cells = [_pool_cells(row) for row in pools[:_MOST_POOLS]]
+        cells = cells_of(pools[:_MOST_POOLS], _POOL_COLUMNS)
         tables.append([render_table(_POOL_HEAD, cells)])
     if len(pools) > _MOST_POOLS:
         more = plural(len(pools) - _MOST_POOLS, "smaller pool")
@@ -107,17 +145,6 @@ def _class_row(name: str, before: ClassUsage, after: Optional[ClassUsage]) -> Ro
         "fullest_osd": before.fullest_osd,
         "failed_max_utilization": highest,
         "failed_fullest_osd": fullest}
-
-
-def _class_cells(row: Row) -> List[str]:
-    return [
-        row["device_class"],
-        str(row["osds"]),
-        str(row["left_osds"]),
-        format_percent(row["max_utilization"]),
-        format_osd(row["fullest_osd"]),
-        format_percent(row["failed_max_utilization"]),
-        format_osd(row["failed_fullest_osd"])]
 
 
 def _pool_row(name: str, usage: Usage, recovery: Recovery,
@@ -141,21 +168,11 @@ def _pool_row(name: str, usage: Usage, recovery: Recovery,
         "lost_pgs": recovery.lost.get(pool, 0)}
 
 
-def _pool_cells(row: Row) -> List[str]:
-    return [
-        row["name"],
-        str(row["id"]),
-        format_bytes(row["stored"]),
-        format_bytes(row["free_bytes"]),
-        format_bytes(row["failed_free_bytes"]),
-        format_osd(row["failed_limiting_osd"]),
-        str(row["undersized_pgs"] or ""),
-        str(row["lost_pgs"] or "")]
-
-
 def _osd_row(osd: Osd, used: int) -> Row:
     """Returns an OSD after a failure. `used`: its used bytes then."""
-    utilization = used / osd.size_bytes if osd.size_bytes else None
+    utilization = None
+    if osd.size_bytes:
+        utilization = used / osd.size_bytes
     return {"osd": osd.id, "used_bytes": osd.device_bytes(used), "utilization": utilization}
 
 
@@ -167,14 +184,16 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
     rows: List[Row] = []
     for name, found in types.items():
         more, left = found.computed - len(found.worst), found.failures - found.computed
-        cells = [_worst_cells(one) for one in found.worst]
+        worst = [_worst_row(answer, one) for one in found.worst]
+        cells = cells_of(worst, _WORST_COLUMNS)
+        for line, one in zip(cells, found.worst):
+            line.append(_room(one.after))
         lines = [render_table(f"{name.upper()}<|{_WORST_HEAD}", cells)]
         if more > 0:
             lines.append(f"... {plural(more, 'other')}, less bad")
         if left > 0:
             lines.append(f"... {plural(left, 'other')} with less data, not computed")
         tables.append(lines)
-        worst = [_worst_row(answer, one) for one in found.worst]
         rows.append({"type": name, "failures": found.failures, "worst": worst})
     return {"worst": None if first is None else first.failure.name, "types": rows}, tables
 
@@ -187,38 +206,26 @@ def _worst_row(answer: FailureAnswer, recovery: Recovery) -> Row:
         **_figures_json(answer, recovery)}
 
 
-def _worst_cells(recovery: Recovery) -> List[str]:
-    highest, fullest = recovery.fullest
-    return [
-        recovery.failure.name,
-        str(len(recovery.failure.osds)),
-        format_percent(highest),
-        format_osd(fullest),
-        str(len(recovery.too_full)),
-        str(sum(recovery.undersized.values())),
-        str(sum(recovery.lost.values())),
-        format_bytes(recovery.copied_bytes),
-        _room(recovery.after)]
-
-
 def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[str],
           age_seconds: float, down: Sequence[int]) -> List[str]:
     """Returns the first lines: the failure shown, and existing problems that make it worse than the
     figures. `down`: OSDs that are down already."""
     what: List[str] = []
     failed: FrozenSet[int] = frozenset()
-    end = "once recovered"
+    done, end = "", "once recovered"
     if answer.worst is not None:
         what.append("the worst failure")
     if recovery is not None:
         name, type_name, failed = recovery.failure
-        kind = "" if type_name in ("", "osd") else f"{type_name} "
-        what.append(f"{kind}{name} ({plural(len(failed), 'OSD')})")
+        if type_name not in ("", "osd"):
+            name = f"{type_name} {name}"
+        what.append(f"{name} ({plural(len(failed), 'OSD')})")
         if recovery.too_full:
             end = "as if all could recover"
     if any([osd.inbound_bytes for osd in answer.osds.values()]):
         end += ", with all that moves now arrived"
-    done = f" with {plan} carried out" if plan is not None else ""
+    if plan is not None:
+        done = f" with {plan} carried out"
     lines = wrap("", f"{', of '.join(what)}{done}, {end}; osdmap e{answer.epoch},"
                  f" {format_duration(age_seconds)} old", 0)
     others = [f"osd.{osd}" for osd in down if osd not in failed]
@@ -245,7 +252,9 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
         lines += wrap("toofull:", f"{plural(len(recovery.too_full), 'PG')} would wait for a"
                       " target that has no room below backfillfull"
                       f" ({format_percent(answer.backfillfull_ratio)}%)")
-    left = "more left" if down else "left"
+    left = "left"
+    if down:
+        left = "more left"
     lines += _pgs_lines("inactive:", recovery.inactive, "without service until enough of the data"
                         " has been copied (min_size)", space)
     lines += _pgs_lines("undersized:", recovery.undersized,
@@ -279,4 +288,6 @@ def _figures_json(answer: FailureAnswer, recovery: Recovery) -> Row:
 
 
 def _room(usage: Usage) -> str:
-    return format_bytes(usage.room.bytes) if usage.room is not None else ""
+    if usage.room is None:
+        return ""
+    return format_bytes(usage.room.bytes)
