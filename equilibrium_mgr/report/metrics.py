@@ -198,8 +198,7 @@ def _client_op_seconds(moment: _Moment) -> Figures:
 
 
 def _toofull_pgs(moment: _Moment) -> Figures:
-    pgids: Dict[str, Set[str]] = {
-        state: set() for state in sorted(pg_states.FULL)}
+    pgids: Dict[str, Set[str]] = {state: set() for state in sorted(pg_states.FULL)}
     for entry in moment.view.too_full:
         pgids[entry.state].update(entry.pgids)   # one PG may wait for several OSDs
     return {state: len(found) for state, found in pgids.items()}
