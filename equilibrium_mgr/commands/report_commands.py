@@ -6,17 +6,17 @@ not known yet: a job computes it meanwhile.
 from __future__ import annotations
 
 import errno
-from typing import FrozenSet, Optional, Sequence
+from typing import Optional, Sequence
 
 from ..plan.options import osds_named
 from ..plan_service.plan_service import ChangeAnswer, FailureAnswer, FailureQuestion
-from ..report.answer import (
-    CommandAnswer, CommandError, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
+from ..report.answer import CommandAnswer, CommandError
 from ..report.cluster.changes import report_changes
-from ..report.cluster.cluster_tables import (
-    osd_figures, pool_rows, pool_table, report_moves, report_moves_by_osd, room_json, room_lines)
+from ..report.cluster.df import report_df
 from ..report.cluster.evaluation import evaluate_cluster, evaluate_plan, evaluate_pool
 from ..report.cluster.failures import report_failure
+from ..report.cluster.moves import report_moves, report_moves_by_osd
+from ..report.cluster.osds import report_osds
 from ..report.explain.context import ExplainContext
 from ..report.explain.explain import explain
 from ..report.explain.pair import explain_pair
@@ -25,26 +25,12 @@ from ..report.metrics import report_metrics
 from ..report.page import report_page
 from ..report.state_dump import dump_state
 from ..report.status import brief_line, options_json, report_status
-from ..runtime.formatting import format_bytes, format_duration, format_percent, plural, wrap
-from ..snapshot.model import Snapshot
+from ..runtime.formatting import plural, wrap
 from ..what_if.change import parse_changes
 from ..what_if.failure import find_failure
 from .base import ModuleParts
 
 
-_KIB = 1 << 10
-
-#: Keys of `--sort`.
-OSD_SORT_KEYS: SortKeys = {
-    "use": lambda row: row["utilization"], "soon": lambda row: row["soon_utilization"],
-    "plan": lambda row: row["planned_utilization"], "id": lambda row: row["id"],
-    "host": lambda row: (row["host"], row["id"]), "pgs": lambda row: row["pgs"]}
-#: Keys of `--sort`.
-POOL_SORT_KEYS: SortKeys = {
-    "used": lambda row: row["percent_used"], "stored": lambda row: row["stored"],
-    "free": lambda row: row["free_bytes"], "planned": lambda row: row["planned_free_bytes"],
-    "pgs": lambda row: row["pg_num"], "id": lambda row: row["id"],
-    "name": lambda row: row["name"]}
 _NEWER = " is newer than the last look at the cluster"
 #: A view that is older than this is replaced for `metrics`: seconds.
 _METRICS_SECONDS = 3600.0
@@ -135,64 +121,15 @@ def write_state(parts: ModuleParts, anonymous: bool) -> CommandAnswer:
 
 def df(parts: ModuleParts, plan: Optional[str], sort: Optional[str],
        limit: Optional[int]) -> CommandAnswer:
-    """The free space of pools: now, and with a kept plan or the one that is executed."""
-    look = parts.look(parts.plan(plan) if plan is not None else None)
-    now, planned = look.view.usage_now(), (
-        None if look.wanted is None else look.view.planned(look.wanted).usage())
-    rows = pool_rows(look.view, look.space, now, planned)
-    rows = rows if sort is None else sorted_rows(rows, sort, POOL_SORT_KEYS)
-    shown, later = limited_rows(rows, limit), planned.room if planned is not None else None
-    data = {"osdmap_epoch": look.view.snapshot.epoch,
-            "snapshot_age_seconds": look.age_seconds, "plan": plan,
-            "room": room_json(now.room), "planned_room": room_json(later), "pools": shown}
-    when = f"with plan {plan}" if plan is not None else "with the plan"
-    lines = [f"placement of osdmap e{look.view.snapshot.epoch},"
-             f" {format_duration(look.age_seconds)} old",
-             *room_lines(now.room, later, when)]
-    if shown:
-        lines += ["", render_table(*pool_table(shown))]
-    return CommandAnswer(data, "\n".join(
-        lines + [line for line in [rest_line(len(shown), len(rows), "pool")] if line]))
+    """Shows the free space of pools: now, and with a kept plan or the one that is executed."""
+    kept = parts.plan(plan) if plan is not None else None
+    return report_df(parts.look(kept), plan, sort, limit)
 
 
 def osds(parts: ModuleParts, names: Sequence[str], sort: Optional[str],
          limit: Optional[int]) -> CommandAnswer:
-    """How full OSDs are and will be: all, or those of these names."""
-    look = parts.look()
-    rows = osd_figures(look.view, look.wanted)
-    if names:
-        found = frozenset().union(*[_osds_of(name, look.view.snapshot) for name in names])
-        rows = [row for row in rows if row["id"] in found]
-    rows = sorted_rows(rows, sort or "-use", OSD_SORT_KEYS)
-    shown = limited_rows(rows, limit)
-    head = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|IN|OUT"
-    lines = [render_table(head, [[   # sizes in whole KiB, as `ceph osd df` has them
-        str(row["id"]), row["device_class"], row["host"],
-        *["" if row[key] is None else format_bytes(row[key] // _KIB * _KIB)
-          for key in ("size_bytes", "used_bytes")],
-        *[format_percent(row[key]) for key in (
-            "utilization", "soon_utilization", "planned_utilization", "best_utilization")],
-        str(row["pgs"]), f"{row['moving_in']}+{row['waiting_in']}",
-        f"{row['moving_out']}+{row['waiting_out']}"] for row in shown]),
-        rest_line(len(shown), len(rows), "OSD")]
-    for status in sorted({status for row in shown for status in row["status"]}):
-        lines += wrap(f"{status}: ", ", ".join([f"osd.{osd}" for osd in sorted(
-            int(row["id"]) for row in shown if status in row["status"])]), len(status) + 2)
-    lines.append(f"placement of osdmap e{look.view.snapshot.epoch},"
-                 f" {format_duration(look.age_seconds)} old; IN and OUT: shards moving + waiting")
-    return CommandAnswer({"osdmap_epoch": look.view.snapshot.epoch,
-                          "snapshot_age_seconds": look.age_seconds, "osds": shown},
-                         "\n".join(line for line in lines if line))
-
-
-def _osds_of(name: str, snapshot: Snapshot) -> FrozenSet[int]:
-    """The OSDs of a name: one, those of a host or of another bucket, or those of a class. Raises
-    CommandError for a name of none."""
-    of_class = frozenset(osd.id for osd in snapshot.osds.values() if osd.device_class == name)
-    found = osds_named(name, snapshot.crush) or of_class
-    if not found:
-        raise CommandError(errno.ENOENT, f"'{name}' is no OSD, no host and no device class")
-    return found
+    """Shows how full OSDs are and will be: all, or those of these names."""
+    return report_osds(parts.look(), names, sort, limit)
 
 
 def moves(parts: ModuleParts, what: Optional[str], limit: Optional[int],

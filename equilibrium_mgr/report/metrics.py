@@ -10,8 +10,9 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Set
 
 from ..control.journal import Totals
 from ..control.status import BalancerStatus
-from ..observation.cluster_view import BACKFILL, RECOVERY, STATES, ClusterView
+from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
+from ..snapshot import pg_states
 from ..version import VERSION
 from .answer import CommandAnswer
 
@@ -48,7 +49,9 @@ def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float,
         moving[movement.origin] += 1
         left[movement.origin] += movement.left_bytes
     origins = ORIGINS if view is not None else ()
-    held: Dict[str, Set[str]] = {} if view is None else {BACKFILL: set(), RECOVERY: set()}
+    held: Dict[str, Set[str]] = {}
+    if view is not None:
+        held = {state: set() for state in sorted(pg_states.FULL)}
     for entry in seen.too_full:
         held[entry.state].update(entry.pgids)   # one PG may wait for several OSDs
     drains, names = status.drains, status.drains.drains.names

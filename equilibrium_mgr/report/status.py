@@ -277,7 +277,6 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     """
     view = view if view is not None else status.view
     seen = _UNSEEN if view is None else _json_of_view(view, status, settings, now)
-    names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
     alone = held(status.rejected, now)
     rejected = grouped((item.reason, pgid) for pgid, item in sorted(alone.items()))
     outage, open_now = find_outage(status, view), is_open(settings, now)
@@ -297,11 +296,7 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
                       "is_withheld": bool(alone[pgids[0]].withheld_by)}
                      for reason, pgids in sorted(
                          rejected.items(), key=lambda group: (-len(group[1]), group[0]))],
-        "mispredicted": [{
-            "pool_id": pool, "osd": found.osd, "measured_bytes": found.measured_bytes,
-            "found_at": found.found_at, "until_at": found.until,
-            "reason": sentence(found, names.get(pool, str(pool)))}
-            for pool, found in sorted(status.mispredicted.items())],
+        "mispredicted": _mispredicted(status, view),
         "window": {"begin_minute": settings.begin_time, "end_minute": settings.end_time,
                    "begin_weekday": settings.begin_weekday, "end_weekday": settings.end_weekday,
                    "is_open": open_now,
@@ -388,6 +383,29 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[s
         said.append(f"left out: {'; '.join(data['left_out'])}")
     said += [entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]]
     return with_too_full(status.state, "; ".join(said), () if view is None else view.too_full)
+
+
+def stopped_pools(status: BalancerStatus, view: Optional[ClusterView]) -> Dict[int, str]:
+    """Returns id of each pool that is stopped because its shards took more than was predicted →
+    a sentence on it, in the order of the ids."""
+    names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
+    return {pool: sentence(found, names.get(pool, str(pool)))
+            for pool, found in sorted(status.mispredicted.items())}
+
+
+def _mispredicted(status: BalancerStatus, view: Optional[ClusterView]) -> List[Dict[str, Any]]:
+    """Returns the pools that are stopped, JSON-ready."""
+    rows = []
+    for pool, reason in stopped_pools(status, view).items():
+        found = status.mispredicted[pool]
+        rows.append({
+            "pool_id": pool,
+            "osd": found.osd,
+            "measured_bytes": found.measured_bytes,
+            "found_at": found.found_at,
+            "until_at": found.until,
+            "reason": reason})
+    return rows
 
 
 def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:

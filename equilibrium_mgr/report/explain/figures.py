@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Set
 
 from ...control.balancing_scope import bad_options
 from ...execution.guards import BEFORE_QUINCY, changing_pg_nums
-from ...observation.cluster_view import BACKFILL, ClusterView, TooFull
+from ...observation.cluster_view import ClusterView, TooFull
 from ...observation.refusals import fullest_osds
 from ...plan.options import (
     FILL_MARGIN, HARD_SHARE, effective_fill_limit, raised_nearfull_ratio)
@@ -17,6 +17,7 @@ from ...settings import Settings
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd
 from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
+from ...snapshot.pg_states import BACKFILL_TOOFULL
 from .context import ExplainContext
 from .relief import is_relieved
 
@@ -168,7 +169,7 @@ def _too_full(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
         "command": entry.command(snapshot.full_ratio),
         "osd": entry.osd,
         "faster": _room_by_limit(entry, context)}
-    if entry.state == BACKFILL and is_relieved(snapshot.osds[entry.osd], context.status, view):
+    if entry.state == BACKFILL_TOOFULL and is_relieved(snapshot.osds[entry.osd], context.status, view):
         numbers["relieved"] = entry.osd
     return numbers
 

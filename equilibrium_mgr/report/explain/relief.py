@@ -7,11 +7,12 @@ from typing import Sequence
 
 from ...control.status import BalancerStatus
 from ...observation.cluster_view import (
-    FULL, HIGHEST_RATIO, MOVING, OFF, PLANNING, RECOVERY, ClusterView)
+    FULL, HIGHEST_RATIO, MOVING, OFF, PLANNING, ClusterView)
 from ...observation.movements import CRUSH, Movement
 from ...runtime.formatting import named
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd
+from ...snapshot.pg_states import BACKFILL, RECOVERY_TOOFULL, TOOFULL
 
 
 #: OSDs, pools and hosts that a sentence names; it counts the rest.
@@ -58,7 +59,7 @@ def _can_be_relieved(full: Sequence[Osd], view: ClusterView) -> bool:
     """Returns True if some placement has these OSDs below full_ratio, and Ceph lets data leave
     them: it refuses log recovery off a full OSD."""
     if view.utilization_bounds is None or any(
-            entry.state == RECOVERY for entry in view.too_full):
+            entry.state == RECOVERY_TOOFULL for entry in view.too_full):
         return False
     reachable = view.utilization_bounds.utilizations
     return all(reachable.get(osd.id, 1.0) < view.snapshot.full_ratio for osd in full)
@@ -80,7 +81,7 @@ def _gets_on(move: Movement, view: ClusterView) -> bool:
     """Returns True if the shard is copied, or waits for others but for no OSD that is too full."""
     if move.is_running:
         return True
-    if "toofull" in move.state or any(entry.osd == move.target for entry in view.too_full):
+    if TOOFULL in move.state or any(entry.osd == move.target for entry in view.too_full):
         return False
     return any(one.is_running for one in view.movements)
 
@@ -99,7 +100,7 @@ def crush_crowds_out(view: ClusterView) -> bool:
         if move.is_running:
             relieved.add(move.source)
         # `freeze` cancels backfills alone
-        if move.origin == CRUSH and "backfill" in move.state and move.source in keeping:
+        if move.origin == CRUSH and BACKFILL in move.state and move.source in keeping:
             spread += move.left_bytes
     if 2 * spread <= left_bytes:
         return False
