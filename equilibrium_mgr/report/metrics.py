@@ -12,9 +12,10 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 from ..control.journal import Totals
 from ..control.status import BalancerStatus
 from ..drain.status import DrainStatus
-from ..observation.cluster_view import BACKFILL, RECOVERY, STATES, ClusterView
+from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
 from ..plan.model import Usage
+from ..snapshot import pg_states
 from ..version import VERSION
 from .answer import CommandAnswer
 
@@ -199,7 +200,7 @@ def _client_op_seconds(moment: _Moment) -> Figures:
 
 
 def _toofull_pgs(moment: _Moment) -> Figures:
-    pgids: Dict[str, Set[str]] = {BACKFILL: set(), RECOVERY: set()}
+    pgids: Dict[str, Set[str]] = {state: set() for state in sorted(pg_states.FULL)}
     for entry in moment.view.too_full:
         pgids[entry.state].update(entry.pgids)   # one PG may wait for several OSDs
     return {state: len(found) for state, found in pgids.items()}

@@ -23,7 +23,8 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
 from .answer import CommandAnswer, Row, amount, render_table
-from .explain.advice import excluding_option, state_action
+from .explain.advice import state_action
+from .explain.figures import excluding_option
 
 
 NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"

@@ -29,7 +29,8 @@ from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from .answer import CommandAnswer, amount, render_table
 from .cluster.cluster_tables import class_rows, class_table
-from .explain.advice import find_outage, room_clauses, state_action, unused_hosts
+from .explain.advice import room_clauses, state_action
+from .explain.outage import find_outage, unused_hosts
 from .operations import drains_json
 
 
