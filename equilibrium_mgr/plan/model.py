@@ -13,6 +13,7 @@ from typing import (
     get_type_hints)
 
 from ..crush.placement import NO_OSD
+from ..snapshot import pg_states
 from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, pool_of
 
 
@@ -32,9 +33,6 @@ OF_ITEMS = TAKE_BACK
 
 #: Kind → the command that begins plans of it, for the history.
 COMMANDS = {UNDO: "undo", CANCEL: "cancel", FREEZE: "freeze", DRAIN: "drain"}
-
-#: A PG that its new OSDs serve has moved, or has begun to, in these states.
-_MAY_HAVE_ARRIVED = ("backfill", "recovering", "remapped")
 
 
 def command_of(kind: str) -> str:
@@ -93,10 +91,10 @@ def _waits_where_it_was(pg: Pg, positional: bool) -> bool:
         return False
     acting, up = pg.acting, pg.up
     if is_same_placement(acting, up, positional):
-        return not any([word in pg.state for word in _MAY_HAVE_ARRIVED])
+        return not pg_states.has_any(pg.state, pg_states.SERVED)
     # a new OSD is missing until log recovery has filled it
     is_missing = len(acting) < len(up) or NO_OSD in acting
-    return is_missing and "backfill" not in pg.state
+    return is_missing and pg_states.BACKFILL not in pg.state
 
 
 def _ends_motion(holders: Tuple[int, ...], up: Tuple[int, ...],
