@@ -22,6 +22,9 @@ from .joint_moves import JointMoves
 #: Legal targets examined before the search for a better one ends.
 _TARGETS = 6
 
+#: A move that drops upmap items is made if it gains this ratio of the gain of the best move.
+_NEARLY = 0.95
+
 #: Pools of an OSD that are examined closely in one turn of the OSD.
 _POOLS = 8
 
@@ -153,8 +156,36 @@ class Descent:
         if self._targets.has_own_lists:
             gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
             groups = sorted(grouped, key=lambda g: (-gains[g], g))
-            return self._group_by_group(source, grouped, gains, groups, price, strict)
-        return self._list_by_list(source, grouped, price, strict)
+            best = self._group_by_group(source, grouped, gains, groups, price, strict)
+        else:
+            best = self._list_by_list(source, grouped, price, strict)
+        if best is None or source not in self._placement.pinned:
+            return best
+        return self._unpinning(source, price, best)
+
+    def _unpinning(self, source: int, price: float, best: Candidate) -> Candidate:
+        """Returns the best move of a shard to its CRUSH mapping, which drops upmap items, if it
+        gains nearly as much as `best`; else `best`."""
+        placement, costs = self._placement, self._costs
+        floor = _NEARLY * best.gain
+        least = best.gain - best.utilization_gain   # of counts: fewer items are worth no space
+        for pg, target in placement.pinned[source]:
+            up, size = placement.up[pg], placement.pg_bytes[pg]
+            if source not in up or target in up or source not in placement.initial_up[pg]:
+                continue
+            group = placement.group_of(pg, source)
+            if not self._limits.fits(target, size, group, -1):
+                continue
+            gain = costs.utilization_gain(source, target, size) - price * size
+            counts = (costs.count_gain_on_leave(group, source)
+                      - costs.count_loss_on_enter(group, target))
+            move_cost = costs.move_cost[source]
+            whole = gain + counts - move_cost
+            if whole <= floor or counts < least:
+                continue
+            if placement.is_legal(pg, source, target):
+                best, floor = Candidate(whole, gain - move_cost, pg, target), whole
+        return best
 
     def _returns(self, source: int, group: int, displaced: Shards, price: float,
                  count_gain: float, best: Optional[Candidate]) -> Optional[Candidate]:
