@@ -119,7 +119,7 @@ class ChangeLog:
                epoch: int = 0) -> None:
         """Ends a batch, and removes rows of PGs that were not `sent` after all.
 
-        `items`: the upmap items after the batch, of which the monitor may have kept fewer pairs.
+        `items`: the upmap items after the batch. The monitor may keep fewer pairs of a row.
         `epoch`: of their osdmap.
         """
         self.epoch = max(self.epoch, epoch)

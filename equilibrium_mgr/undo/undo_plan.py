@@ -92,8 +92,8 @@ def cancel_plan(snapshot: Snapshot, rows: NewestFirst, chosen: Chosen) -> UndoRe
 
 
 def _is_kept(row: ChangeRow, present: UpmapItems) -> bool:
-    """Returns True if the PG has the row's items. The monitor may have dropped some of several
-    pairs, because CRUSH maps the PG differently."""
+    """Returns True if the PG has the row's items. The monitor drops some of several pairs if
+    CRUSH maps the PG differently."""
     if present == row.after:
         return True
     return set(row.after) > set(present) and not set(present) <= set(row.before)
