@@ -138,8 +138,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rule-to-be-is-forgotten",
         "what prepares a pool for a rule is legal by that rule", (
             Edit(RULE_REPAIR,
-                 "        return any(rule.refusal(up) for rule in self.rules)\n",
-                 "        return any(rule.refusal(up) for rule in self.rules[:1])\n"),),
+                 "        for rule in self.rules:\n",
+                 "        for rule in self.rules[:1]:\n"),),
         ("commands/plans/test_rule_change.py",)),
     Mutation(
         "freeze-of-before-the-rule",
