@@ -13,7 +13,7 @@ from typing import (
     Sequence, Tuple)
 
 from ..execution.pending_moves import PendingMoves
-from ..execution.throttle import unseen
+from ..execution.traffic import unseen
 from ..gateway.cluster_summary import ClusterSummary, OsdSummary, PoolSummary
 from ..plan.model import ClassUsage, PgChange, Usage
 from ..plan.placement import Placement

@@ -12,7 +12,9 @@ import errno
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ...control.status import BalancerStatus
-from ...execution.throttle import Candidate, ThrottleState, binding_checks, by_urgency
+from ...execution.batch import by_urgency
+from ...execution.checks import binding_checks
+from ...execution.round_state import Candidate, ThrottleState
 from ...observation.cluster_view import BLOCKED, OFF, WAITING
 from ...plan.options import effective_fill_limit, osd_id, upmap_pairs_left
 from ...planner.planner import PlannedChanges
@@ -39,18 +41,6 @@ _ASKED: Mapping[str, Tuple[str, ...]] = {
     "PGs per OSD": (codes.PG_COUNT,), "max_upmap_items": (codes.UPMAP_ITEMS,),
     "upmap items": (codes.EXCHANGE,), "fill_limit": (codes.FILL_LIMIT,),
     "lowered weight": (codes.REWEIGHT,)}
-#: The checks of the sender, as an operator reads their names.
-_SENDING: Mapping[str, str] = {
-    "pool_is_blocked": "health", "pg_is_immovable": "movable", "pg_is_in_flight": "in flight",
-    "target_cannot_take": "OSD", "osd_is_silent": "statistics", "pg_is_busy": "scrub",
-    "pg_is_cooling": "pg_cooldown", "osd_is_needed_by_steps": "pg_num",
-    "target_is_full": "fill_limit", "misplaced_budget_is_used_up": "max_misplaced_ratio",
-    "backfills_of_osd_are_used_up": "max_backfills_per_osd",
-    "traffic_of_osd_is_used_up": "max_transit_ratio",
-    "target_would_be_fullest": "fullest meanwhile",
-    "upmap_items_are_used_up": "max_upmap_items", "target_has_too_many_pgs": "PGs per OSD"}
-#: These have no answer for one move: they are about the rest of its batch.
-OF_BATCH = ("is_reserved_for_relief", "moves_of_round_are_used_up")
 #: Against these nothing is to be done for the sake of one move.
 _NO_HELP = (codes.FAILURE_DOMAIN, codes.HOLDS_SHARD, codes.EXCHANGE, codes.GRANULARITY,
             codes.BALANCED, codes.MIN_GAIN)
@@ -277,11 +267,11 @@ def _of_sender(candidate: Candidate, state: ThrottleState, status: BalancerStatu
     rows = [_row(SENDER, "state", f"{status.state}: {status.reason}", status.reason_code)
             if status.state in (OFF, BLOCKED, WAITING) else _row(SENDER, "state", status.state)]
     for check in binding_checks(candidate):
-        if check.__name__ in OF_BATCH:
+        if check.of_batch:
             continue
-        name, verdict = _SENDING[check.__name__], check(state, candidate)
-        rows.append(_row(SENDER, name, "") if verdict is None else _row(
-            SENDER, name, verdict.reason, verdict.code))
+        verdict = check.ask(state, candidate)
+        rows.append(_row(SENDER, check.name, "") if verdict is None else _row(
+            SENDER, check.name, verdict.reason, verdict.code))
     return rows
 
 
