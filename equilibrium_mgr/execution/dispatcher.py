@@ -1,4 +1,4 @@
-"""Sends batches: throttle.py chooses a batch, and execution.py compares it with the osdmap.
+"""Sends batches: batch.py chooses a batch, and execution.py compares it with the osdmap.
 
 Keeps the pending moves, rejections and cooldowns that follow.
 """

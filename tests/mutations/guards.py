@@ -228,9 +228,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "        if pg_states.BACKFILL_TOOFULL in pg.state:\n",
                  "        if False:\n"),
             Edit(GUARDS,
-                 "        if osd.reaches(backfillfull, max("
-                 "0, osd.inbound_bytes - leaving.get(osd.id, 0)))))\n",
-                 "        if False))\n"),),
+                 "        if one.reaches(backfillfull, still_to_come):\n",
+                 "        if False:\n"),),
         ("scenario:relief_of_toofull",)),
     Mutation(
         "toofull-is-not-told",
