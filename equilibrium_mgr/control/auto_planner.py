@@ -9,7 +9,7 @@ from ..drain.status import StuckDrains
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Verdict
 from ..execution.execution import Execution, ExecutionUpdate
 from ..execution.guards import blocked_pools, full_osds
-from ..execution.throttle import OsdTraffic
+from ..execution.traffic import OsdTraffic
 from ..observation.refusals import NOTHING_LEFT
 from ..observation.observer import FULL_PACE_SECONDS, pace_seconds
 from ..observation.cluster_view import PLANNING

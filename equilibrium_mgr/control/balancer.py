@@ -15,7 +15,8 @@ from typing import (
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
-from ..execution.throttle import Decision, in_the_way
+from ..execution.batch import Decision
+from ..execution.pg_num_steps import in_the_way
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import SentBatch, UpmapDispatcher
 from ..execution.execution import (

@@ -10,7 +10,7 @@ from typing import (
     Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ..execution.guards import full_osds
-from ..execution.throttle import OsdTraffic, predicted_utilization
+from ..execution.traffic import OsdTraffic, predicted_utilization
 from ..gateway.cluster_summary import Fullness
 from ..plan.model import PgChange
 from ..plan.options import PlanOptions

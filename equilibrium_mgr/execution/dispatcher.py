@@ -1,4 +1,4 @@
-"""Sends batches: throttle.py chooses a batch, and execution.py compares it with the osdmap.
+"""Sends batches: batch.py chooses a batch, and execution.py compares it with the osdmap.
 
 Keeps the pending moves, rejections and cooldowns that follow.
 """
@@ -21,8 +21,10 @@ from ..snapshot.immovable_reasons import NO_STATISTICS
 from ..snapshot.model import Pg, Snapshot, pg_number, pool_of
 from ..snapshot.pg_states import ACTIVATING, ACTIVE, UNKNOWN
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED, GIVEN_UP, MISPREDICTED
-from .throttle import (
-    STEP_SECONDS, Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
+from .batch import Decision, next_batch
+from .pg_num_steps import STEP_SECONDS
+from .round_state import ThrottleLimits, ThrottleState
+from .traffic import OsdTraffic, osd_traffic
 from .outcomes import (
     Cooldown, DroppedChange, ExcludedPgs, Exclusion, Items, Rejection, excluded_pgs, exclusions_of,
     restored, still_rejected, stored, with_rejected)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Tuple
 
 from .mutation import (
-    CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, THROTTLE,
-    UNDO_PLAN, Edit, Mutation)
+    BATCH, CHECKS, CURRENT_VIEW, DISPATCHER, IN_FLIGHT, KINDS, ROUND_STATE, UNDO_PLAN, Edit,
+    Mutation)
 
 MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "nothing-is-bound",
         "a change that moves data keeps every check", (
-            Edit(THROTTLE,
+            Edit(CHECKS,
                  "    return _CHECKS_WITHOUT_MOTION if candidate.moves_nothing else CHECKS\n",
                  "    return _CHECKS_WITHOUT_MOTION\n"),),
         ("scenario:limit_of_shards",)),
     Mutation(
         "a-cancel-moves-data",
         "a plan that is to move nothing drops what would", (
-            Edit(THROTTLE,
+            Edit(BATCH,
                  "        if void is None and kind in MOTIONLESS and not"
                  " candidate.moves_nothing:\n",
                  "        if False:\n"),),
@@ -48,7 +48,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "what-has-arrived-is-not-bound",
         "what an undo has found on its way is bound by all limits once it has arrived", (
-            Edit(THROTTLE,
+            Edit(ROUND_STATE,
                  "        if not is_motionless and change.shards < len(gains):\n",
                  "        if False:\n"),),
         ("undo/test_what_comes_in_between.py",)),
