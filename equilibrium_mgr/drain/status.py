@@ -8,11 +8,10 @@ from ..plan.model import StuckShards
 from ..runtime.formatting import plural
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Pg, Snapshot
+from ..snapshot.pg_states import STALE, WHOLE
 from .drain_list import DrainList
 
 
-#: States of a PG with all its copies; `clean` excludes degraded, undersized and remapped.
-_WHOLE = frozenset(("active", "clean"))
 #: Before it gives way again: about a millisecond.
 _PGS_A_PIECE = 1000
 
@@ -60,7 +59,7 @@ def may_lack_copies(snapshot: Snapshot) -> bool:
 def _is_complete(snapshot: Snapshot, pg: Pg) -> bool:
     """Returns True if the PG has all its shards where it wants them."""
     states = frozenset(pg.state.split("+"))
-    if pg.is_moving or not states >= _WHOLE or "stale" in states:
+    if pg.is_moving or not states >= WHOLE or STALE in states:
         return False
     if pg.acting != pg.up or NO_OSD in pg.up:
         return False

@@ -75,10 +75,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "pause-without-looks",
         "figures are of this round while data moves, also in a pause of the monitor", (
             Edit(BALANCER,
-                 "            if is_asked or execution is not None and "
-                 "self.observer.is_behind(summary) or (\n"
-                 "                    is_watched and not self._is_early()):\n",
-                 "            if is_asked:\n"),),
+                 "        if not is_needed and self.execution is not None:\n",
+                 "        if False:\n"),
+            Edit(BALANCER,
+                 "        if not is_needed and self.dispatcher.is_watched:\n",
+                 "        if False:\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
         "settles-without-end",

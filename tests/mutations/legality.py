@@ -144,7 +144,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "freeze-of-before-the-rule",
         "a look from before a pool got its rule is not frozen", (
-            Edit(UNDO_COMMANDS, "    if then != now or topology_of(", "    if topology_of("),),
+            Edit(UNDO_COMMANDS, "    if then != now or topology != ", "    if topology != "),),
         ("commands/plans/test_rule_change.py",)),
     Mutation(
         "osds-spared",
