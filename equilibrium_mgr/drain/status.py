@@ -59,9 +59,11 @@ def may_lack_copies(snapshot: Snapshot) -> bool:
 def _is_complete(snapshot: Snapshot, pg: Pg) -> bool:
     """Returns True if the PG has all its shards where it wants them."""
     states = frozenset(pg.state.split("+"))
-    if pg.is_moving or not states >= WHOLE or STALE in states:
+    if not states >= WHOLE or STALE in states:
         return False
-    if pg.acting != pg.up or NO_OSD in pg.up:
+    if pg.is_moving or pg.acting != pg.up:
+        return False
+    if NO_OSD in pg.up:
         return False
     return len(pg.up) >= snapshot.pools[pg.pool].size
 
@@ -74,7 +76,7 @@ class StopCheck(NamedTuple):
 
 
 class StuckDrains(NamedTuple):
-    """The shards for which a plan has found no other place."""
+    """The shards without another place, as a plan has found."""
 
     shards: Tuple[StuckShards, ...] = ()
     planned_at: float = 0.0   # seconds since the epoch
@@ -156,11 +158,11 @@ class DrainStatus(NamedTuple):
     @property
     def down_sentence(self) -> str:
         """Returns a clause about OSDs that are down; empty if there are none."""
-        if not self.down:
+        down = self.down
+        if not down:
             return ""
-        said = f"osd.{min(self.down)} is down"
-        if len(self.down) > 1:
-            said = f"osd.{min(self.down)} and {len(self.down) - 1} more are down"
+        first, more = f"osd.{min(down)}", len(down) - 1
+        said = f"{first} and {more} more are down" if more else f"{first} is down"
         if not self.is_lacking:
             return f"{said}, and no PG lacks a copy"
         return (f"{said}: PGs that it held may lack a copy; start it again, or mark it out and wait"

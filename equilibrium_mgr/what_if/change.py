@@ -20,7 +20,7 @@ from .failure import HOST_TYPE, SHADOW, Failure, failures_by_name, find_failure
 _TIB = float(1 << 40)
 _MOST_PGS = 65536    # Ceph's default for the most PGs of a pool (mon_max_pool_pg_num)
 _MOST_OSDS = 2000    # added by one command
-_MOST_HOSTS = 4      # to which `other_places` spreads the OSDs of one host
+_MOST_HOSTS = 4      # `other_places` spreads the OSDs of one host to so many
 _PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 _ADDED = re.compile(r"([\w.-]+):(\d+)x([^:@]+)(?::([\w.-]+))?(?:@([\w.-]+))?")
 
@@ -343,15 +343,16 @@ def other_places(snapshot: Snapshot, one: AddedOsds, usable: float) -> List[Addi
     under = [one._replace(bucket=name, host=f"{one.host}-{name}") for name in peers]
     places: List[Addition] = [
         (f"under {added.bucket}", (added,)) for added in under if added.bucket != one.bucket]
-    if len(peers) > 1 and one.osds >= len(peers):
-        each = one.osds // len(peers)
+    count = one.osds
+    if len(peers) > 1 and count >= len(peers):
+        each = count // len(peers)
         places.append((f"{each} of them under each {kind}",
                        tuple([added._replace(osds=each) for added in under])))
-    for hosts in range(2, min(one.osds, _MOST_HOSTS) + 1):
-        each = one.osds // hosts
+    for hosts in range(2, min(count, _MOST_HOSTS) + 1):
+        each = count // hosts
         spread = [one._replace(host=f"{one.host}-{number}", osds=each) for number in range(hosts)]
         places.append((f"in {hosts} hosts of {each}", tuple(spread)))
-    fewer = int(usable * one.osds)
-    if 0 < fewer < one.osds:
+    fewer = int(usable * count)
+    if 0 < fewer < count:
         places.append((f"{fewer} of them", (one._replace(osds=fewer),)))
     return places

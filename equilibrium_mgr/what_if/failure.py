@@ -220,10 +220,10 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
     `mapped`: the up sets of the mgr's map under the failure, with the present upmap items, of at
     least all PGs that the failure can change.
     """
-    snapshot = placed.snapshot
-    used = {osd: count for osd, count in placed.used.items() if osd not in failure.osds}
+    snapshot, failed = placed.snapshot, failure.osds
+    used = {osd: count for osd, count in placed.used.items() if osd not in failed}
     shards = {pool: dict(counts) for pool, counts in placed.shards.items()}
-    up_sets = UpSetsAfter(snapshot, failure.osds)
+    up_sets = UpSetsAfter(snapshot, failed)
     arrivals: Dict[int, List[Arrival]] = {}   # by OSD id
     freed: Dict[int, int] = {}
     undersized: Counter[int] = Counter()   # by pool id, as the other two
@@ -233,8 +233,8 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
         pg = snapshot.pgs[pgid]
         pool, before = snapshot.pools[pg.pool], placed.up(pg)
         after = up_sets.up(pg, osds, placed.items(pgid))
-        left = [osd for osd in before if osd != NO_OSD and osd not in failure.osds]
-        loses = not failure.osds.isdisjoint(before)
+        left = [osd for osd in before if osd != NO_OSD and osd not in failed]
+        loses = not failed.isdisjoint(before)
         if loses and len(left) < pool.data_shards:
             lost[pool.id] += 1
             after = tuple([osd if osd in left else NO_OSD for osd in before])
@@ -253,7 +253,7 @@ def recover(placed: Placement, failure: Failure, mapped: Mapping[str, Osds]) -> 
         for osd in left_behind:
             freed[osd] = freed.get(osd, 0) + pool.bytes_on(pg.shard_bytes, osd, before)
     survivors = snapshot._replace(osds={
-        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failure.osds})
+        osd.id: osd for osd in snapshot.osds.values() if osd.id not in failed})
     return Recovery(
         failure=failure,
         used=used,

@@ -292,7 +292,8 @@ class PlacementState:
         position = up.index(source)
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         group = self.groups[groups[position] if len(groups) > 1 else groups[0]]
-        size = self.bytes_of[group.index][pg]
+        index = group.index
+        size = self.bytes_of[index][pg]
         up = self.up[pg] = up[:position] + (target,) + up[position + 1:]
         if self._upmap_pairs_left is not None:
             self._upmap_pairs_left -= self._added_upmap_pairs(pg, source, target)
@@ -306,13 +307,14 @@ class PlacementState:
         self.shards[target].append(pg)
         if group.domain_bits:
             group.add_reachable_domains(up)
-        self.changes[source].append((group.index, size))
-        self.changes[target].append((group.index, size))
+        change = index, size
+        self.changes[source].append(change)
+        self.changes[target].append(change)
         self.change_log.append(source)
         self.change_log.append(target)
         self.moved_pgs.add(pg)
         for observe in self.observers:
-            observe(pg, source, target, group.index)
+            observe(pg, source, target, index)
 
     @property
     def moves_made(self) -> int:
