@@ -133,7 +133,9 @@ class DrainStatus(NamedTuple):
     def stuck_sentence(self) -> str:
         """Returns a clause about shards that cannot leave; empty if there are none."""
         shards = sum([stuck.shards for stuck in self.stuck])
-        if not shards or not self.left_shards:
+        if not shards:
+            return ""
+        if not self.left_shards:
             return ""
         return (f"{plural(shards, 'shard')} cannot leave {self.named}; 'ceph equilibrium drain ls'"
                 " has the reasons")
@@ -143,17 +145,22 @@ class DrainStatus(NamedTuple):
 
         `without_pgs`: OSDs that report that they have no PG; these stay empty in any osdmap.
         """
-        is_newer = self.epoch is not None and epoch > self.epoch
-        return self._replace(is_old=is_newer and not self.empty_osds <= without_pgs)
+        if self.epoch is None or epoch <= self.epoch:
+            return self._replace(is_old=False)
+        return self._replace(is_old=not self.empty_osds <= without_pgs)
 
     def is_safe(self, osd: int) -> Optional[bool]:
         """Returns whether an OSD of the list may be stopped; None if that is not known now."""
         left = self.remaining.get(osd)
-        if osd in self.down or left is not None and left.shards:
+        if osd in self.down:
             return False
-        if left is None or self.is_old or self.drains.is_paused:
+        if left is not None and left.shards:
+            return False
+        if left is None or self.is_old:
             return None
-        return self.stop_check.is_safe if self.stop_check is not None else None
+        if self.stop_check is None or self.drains.is_paused:
+            return None
+        return self.stop_check.is_safe
 
     @property
     def down_sentence(self) -> str:
@@ -162,7 +169,9 @@ class DrainStatus(NamedTuple):
         if not down:
             return ""
         first, more = f"osd.{min(down)}", len(down) - 1
-        said = f"{first} and {more} more are down" if more else f"{first} is down"
+        said = f"{first} is down"
+        if more:
+            said = f"{first} and {more} more are down"
         if not self.is_lacking:
             return f"{said}, and no PG lacks a copy"
         return (f"{said}: PGs that it held may lack a copy; start it again, or mark it out and wait"

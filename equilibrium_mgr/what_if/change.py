@@ -53,8 +53,9 @@ def parse_changes(snapshot: Snapshot, add: Sequence[str], remove: Sequence[str],
     """
     added = tuple([_added(snapshot, text) for text in _split(add)])
     every: Mapping[str, Failure] = failures_by_name(snapshot) if remove or resize else {}
-    removed = frozenset().union(*[
-        _osds(snapshot, every, "--remove", text) for text in _split(remove)])
+    removed: FrozenSet[int] = frozenset()
+    for text in _split(remove):
+        removed |= _osds(snapshot, every, "--remove", text)
     if sum([one.osds for one in added]) > _MOST_OSDS:
         raise ValueError(f"--add takes {_MOST_OSDS} OSDs at most")
     if len({(one.host, one.bucket) for one in added}) > len({one.host for one in added}):
@@ -64,7 +65,9 @@ def parse_changes(snapshot: Snapshot, add: Sequence[str], remove: Sequence[str],
     sizes: Dict[int, int] = {}
     for text in _split(resize):
         sizes.update(_sizes(snapshot, every, text))
-    pg_nums = dict([_pg_num(snapshot, text) for text in _split(pg_num)])
+    pg_nums: Dict[int, int] = {}
+    for text in _split(pg_num):
+        pg_nums.update(_pg_num(snapshot, text))
     return Changes(
         added, removed, tuple(sorted(sizes.items())), tuple(sorted(pg_nums.items())))
 
@@ -153,8 +156,8 @@ def _sizes(snapshot: Snapshot, every: Mapping[str, Failure], text: str) -> Dict[
     return dict.fromkeys(_osds(snapshot, every, "--resize", name), size)
 
 
-def _pg_num(snapshot: Snapshot, text: str) -> Tuple[int, int]:
-    """Returns (pool id, its new pg_num) of a --pg-num."""
+def _pg_num(snapshot: Snapshot, text: str) -> Dict[int, int]:
+    """Returns pool id → the new pg_num that a --pg-num gives it."""
     name, _, value = text.rpartition("=")
     number = int(value) if value.isdecimal() else 0
     if not name or not 0 < number <= _MOST_PGS:
@@ -165,7 +168,7 @@ def _pg_num(snapshot: Snapshot, text: str) -> Tuple[int, int]:
     pool = max(pools, key=lambda pool: pool.name == name)   # a name is preferred to an id
     if pool.pg_num == number:
         raise ValueError(f"--pg-num: pool {pool.name} has {number} PGs already")
-    return pool.id, number
+    return {pool.id: number}
 
 
 # -- the cluster with them -------------------------------------------------------------------------
@@ -341,8 +344,10 @@ def other_places(snapshot: Snapshot, one: AddedOsds, usable: float) -> List[Addi
     peers = sorted([bucket.name for bucket in plain.values()
                     if bucket.type_name == kind and bucket.id in below])
     under = [one._replace(bucket=name, host=f"{one.host}-{name}") for name in peers]
-    places: List[Addition] = [
-        (f"under {added.bucket}", (added,)) for added in under if added.bucket != one.bucket]
+    places: List[Addition] = []
+    for added in under:
+        if added.bucket != one.bucket:
+            places.append((f"under {added.bucket}", (added,)))
     count = one.osds
     if len(peers) > 1 and count >= len(peers):
         each = count // len(peers)

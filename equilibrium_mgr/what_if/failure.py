@@ -135,9 +135,9 @@ class UpSetsAfter:
         """
         raw = list(mapped)
         for source, target in reversed(items):
-            is_chosen = source in pg.raw and not self._is_out(source)
-            if is_chosen and target in raw and source not in raw:
-                raw[raw.index(target)] = source
+            if target in raw and source not in raw:
+                if source in pg.raw and not self._is_out(source):
+                    raw[raw.index(target)] = source
         return tuple(raw)
 
     def _is_out(self, osd: int) -> bool:
@@ -152,8 +152,11 @@ class UpSetsAfter:
             self._checks[pool.id] = UpmapCheck(self._snapshot.crush, rule, pool.size)
         while items:
             up = apply_items(raw, items, self._is_out)
-            if any(map(self._is_out, up)) or self._checks[pool.id].rejection(up) is not None:
-                return raw   # the monitor cancels the items
+            # the monitor cancels the items
+            if any(map(self._is_out, up)):
+                return raw
+            if self._checks[pool.id].rejection(up) is not None:
+                return raw
             kept = tuple([(source, target) for source, target in items
                           if source in raw and not self._is_out(target)])
             if kept == items:

@@ -219,10 +219,13 @@ class SearchConstraints:
             return False
         if last not in (-1, minus) and counts[last][osd] > max(0.0, free) * limits[last]:
             return False
-        if more > 0 and minus in limits and (
-                counts[minus][osd] - (plus != minus) > limits[minus] * max(0.0, free)):
-            return False
-        return plus == minus or plus not in limits or counts[plus][osd] + 1 <= limits[plus] * free
+        if more > 0 and minus in limits:
+            left = counts[minus][osd] - (plus != minus)
+            if left > limits[minus] * max(0.0, free):
+                return False
+        if plus == minus or plus not in limits:
+            return True
+        return counts[plus][osd] + 1 <= limits[plus] * free
 
 
 #: The search leaves a set as it is if single moves move less than this (a ratio of its bytes) and its

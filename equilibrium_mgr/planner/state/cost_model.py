@@ -146,7 +146,9 @@ class CostModel:
         Returns False once no bytes are left for moves that improve this.
         """
         count = self.placement.groups[group].counts[osd]
-        if count < 2 or self.far_bytes_left <= 0.0 or not holds_data(self.pool_weights[group]):
+        if count < 2 or self.far_bytes_left <= 0.0:
+            return False
+        if not holds_data(self.pool_weights[group]):
             return False
         free = self.free[osd]
         return not free or count > self.far_pressure[group] * free

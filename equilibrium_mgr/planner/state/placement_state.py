@@ -327,9 +327,10 @@ class PlacementState:
         """Adds all PGs in one pass, in an order that does not depend on a dictionary."""
         get, shard_counts = self.index_of.get, self.shard_counts
         for pool_id, pgs in _in_order(self.snapshot):
-            pool = self.snapshot.pools.get(pool_id)
-            size = pool.size if pool is not None else -1
             groups = self.groups_of_pool.get(pool_id)
+            size = -1
+            if groups is not None:
+                size = self.snapshot.pools[pool_id].size
             for pg in piecewise(pgs, _PGS_A_PIECE):
                 up = tuple([get(osd, -1) for osd in pg.up])
                 for i in up:
