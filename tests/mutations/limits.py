@@ -38,8 +38,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "an OSD that is down with data that no other has is not called safe to stop", (
             Edit(DRAIN_STATUS,
                  "if not left.shards and osd not in self.down)", "if not left.shards)"),
-            Edit(DRAIN_STATUS, "if osd in self.down or left is not None and left.shards:",
-                 "if left is not None and left.shards:")),
+            Edit(DRAIN_STATUS, "        if osd in self.down:\n            return False\n", "")),
         ("scenario:drain_down",)),
     Mutation(
         "no-fill-limit",
