@@ -168,7 +168,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rests-at-once",
         "a PG rests where a report of its present map calls it clean", (
             Edit(IN_FLIGHT,
-                 "        if \"clean\" in state and not has_hole and is_served and has_reported:\n",
+                 "        if is_clean and is_served and has_reported:\n",
                  "        if is_served:\n"),),
         ("scenario:few_writes",)),
     Mutation(

@@ -96,7 +96,7 @@ class _OsdSums:
 class _PoolData:
     """The data of one pool: its shards on OSDs that report all of it, and reports of the others."""
 
-    whole = may = 0.0         # stored bytes without padding that shards have, or may have
+    whole = may = 0.0         # stored bytes without padding of shards, certain or possible
     allocated = stored = 0    # bytes that other OSDs report
 
 
@@ -169,7 +169,7 @@ class SizeModel:
         self._measured = reading.measured
         self._omap_is_late = reading.osd_map.get("require_osd_release", "") in REPORTED_LATE
         self._class_of = {osd: look.osds[osd].device_class for osd in look.with_statistics}
-        self._factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self._factors)
+        self._factors = fit_osd_factors(reading.pool_statfs, look.osds, self._factors)
         self._note_changes(look)
         self._fit_omap(look)
         self._fit_positions(look)
@@ -205,8 +205,7 @@ class SizeModel:
     def shard_bytes(self, shard: ShardInput) -> int:
         """Returns the bytes of a PG's mean shard on usual OSDs; never negative.
 
-        Adds the bytes by which OSDs exceeded the prediction when shards arrived
-        (execution/size_check).
+        Adds the bytes that arriving shards took above the prediction (execution/size_check).
         """
         cost, ratio = self._class_factors(shard.acting)
         raw = (shard.data_bytes * self._allocation.get(shard.pool, 1.0) + shard.omap_bytes
@@ -266,7 +265,7 @@ class SizeModel:
 
     def _note_arrivals(self, look: Look, last: Look, pgid: str, osds: Iterable[int]) -> None:
         """Notes that OSDs serve a shard of a PG from now on."""
-        # a PG that has become clean since is whole, whatever epoch has followed
+        # a PG that has become clean since is whole, even if other epochs have followed
         was_clean = "clean" in last.record(pgid).state
         is_told = "clean" in look.record(pgid).state and not was_clean
         epoch = 0 if is_told else int(look.reading.osd_map["epoch"])
@@ -347,7 +346,7 @@ class SizeModel:
             record, up, pool = look.record(pgid), up_sets[pgid], pool_of(pgid)
             acting, state = acting_sets.get(pgid) or up, record.state
             shard, _ = self.input_of(pools[pool], record, acting)
-            ratios = self._positions.get(pool, ())
+            data, ratios = max(0, shard.data_bytes), self._positions.get(pool, ())
             # some of its OSDs may not have all of it; nobody reports that an unknown PG moves
             lacks = "clean" not in state and not record.is_unknown
             count = 0 if "activating" in state else 1   # an OSD may withhold the PG
@@ -356,7 +355,7 @@ class SizeModel:
                 sums = self._osds.get(osd)
                 if sums is None:
                     continue
-                part: float = max(0, shard.data_bytes)
+                part: float = data
                 if position < len(ratios):
                     part *= ratios[position]
                 sums.pgs += count
@@ -378,13 +377,13 @@ class SizeModel:
     def _add_wanted(self, up: Sequence[int], acting: Sequence[int], shard: ShardInput,
                     count: int) -> None:
         """Adds the shards of a PG that moves, or has just moved, to the OSDs of its up set."""
-        pool = shard.pool
+        pool, data = shard.pool, max(0, shard.data_bytes)
         ratios = self._positions.get(pool, ())
         for position, osd in enumerate(up):
             sums = self._osds.get(osd)
             if sums is None:
                 continue
-            part: float = max(0, shard.data_bytes)
+            part: float = data
             if position < len(ratios):
                 part *= ratios[position]
             sums.change[pool] += part
@@ -469,7 +468,7 @@ class SizeModel:
 
     def _data_by_pool(self, telling: Mapping[int, _OsdSums], known: AbstractSet[int],
                       has_rows: bool) -> DefaultDict[int, _PoolData]:
-        """Returns pool id → its data on the OSDs that report what they store of it.
+        """Returns pool id → its data on the OSDs that report it.
 
         An OSD with `unseen` PGs may store any pool. It counts only for pools that are not `known`
         from other OSDs, and its unseen PGs may be of each of these.
@@ -511,8 +510,10 @@ class SizeModel:
         return self._padding.get(pool, 1.0) * allocated / stored
 
     def _fit_classes(self, look: Look) -> None:
-        """Fits the factors of each class to its OSDs without traffic, if these are at least half of
-        them or the class has no factors yet."""
+        """Fits the factors of each class to its OSDs without traffic.
+
+        If these are fewer than half, keeps the last factors, or uses all OSDs if there are none.
+        """
         rows: Dict[str, List[Tuple[bool, int, int, int, int]]] = {}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             osd = stats["osd"]
@@ -715,7 +716,7 @@ def _is_recent(now: float, then: float, seconds: float = _REPORTED_SECONDS) -> b
 
 def _may_be_partial(look: Look, pgid: str, came: Tuple[float, int]) -> bool:
     """Returns True while an OSD may not have reported a shard that has come, or while the PG has
-    not reported since. An idle PG may have nothing to report."""
+    not reported since. An idle PG often has nothing to report."""
     then, epoch = came
     has_reported = not 0 < look.record(pgid).reported_epoch < epoch
     seconds = _REPORTED_SECONDS if has_reported else _LATEST_SECONDS
@@ -746,17 +747,21 @@ def _add_untold(pools: DefaultDict[int, _PoolData], rows: Iterable[PoolStatfs],
 
 
 def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:
-    """Bytes of data and of omap that an OSD reports; of drives that compress all but omap is data.
-    What RocksDB takes beside comes and goes by itself."""
+    """Returns (bytes of data, bytes of omap) that an OSD reports, without RocksDB's other files.
+
+    If its drive compresses, all used bytes except omap count as data.
+    """
     statfs = stats.get("statfs") or {}
-    omap = max(0, statfs.get("omap_allocated", 0) or stats.get("kb_used_omap", 0) * 1024)
+    omap = max(0, statfs.get("omap_allocated", 0))
     allocated = int(statfs.get("allocated", -1))
     return (allocated if 0 <= allocated <= used - omap else used - omap), omap
 
 
 def cost_per_object(objects: Sequence[int], beside: Sequence[int]) -> float:
-    """Slope of overhead over objects (least squares), kept between 0 and the mean cost: the part of
-    it that is more than noise. Whole numbers, so that the order of the OSDs makes no difference."""
+    """Returns the slope of overhead over objects (least squares), as far as it is above noise.
+
+    It is between 0 and the mean cost. Sums are whole numbers, so the order of OSDs does not matter.
+    """
     count, sum_x, sum_y = len(objects), sum(objects), sum(beside)
     spread_x = count * sum([x * x for x in objects]) - sum_x * sum_x
     both = count * sum([x * y for x, y in zip(objects, beside)]) - sum_x * sum_y
