@@ -14,6 +14,7 @@ from typing import Dict, FrozenSet, Mapping, NamedTuple, Tuple
 
 from ..crush.placement import NO_OSD
 from .model import Osd, PgRecord, Reading, UpmapItems, is_same_placement, pool_of
+from .pg_states import ACTIVE, BACKFILL, CLEAN, DEGRADED, STALE, UNDERSIZED
 
 
 #: A PG that has to move has peered after this many seconds, and has a pg_temp.
@@ -130,7 +131,7 @@ class InFlightTracker:
             # no longer if the clock was set back
             seconds = _PG_TEMP_SECONDS - self._seconds_known(unclean)
             self.unsettled_seconds = max(self.unsettled_seconds, min(seconds, _PG_TEMP_SECONDS))
-        is_clean = "clean" in state and not has_hole
+        is_clean = CLEAN in state and not has_hole
         if is_clean and is_served and has_reported:
             waited = self._reading.taken_at - unclean.up_set_read_at
             if has_old_report and 0.0 <= waited <= _PEERED_SECONDS:
@@ -152,7 +153,7 @@ class InFlightTracker:
         if degraded or holders is not up or not has_reported:
             self._still_unclean[pg.pgid] = unclean._replace(degraded=degraded)
         is_whole = _is_whole(holders, pg.size)
-        moves = holders is not up and (is_whole or "degraded" not in state)
+        moves = holders is not up and (is_whole or DEGRADED not in state)
         lacks = has_hole
         if lacks_copies:
             lacks = lacks or degraded or (has_reported and not moves)
@@ -202,7 +203,7 @@ class InFlightTracker:
         OSD lacks.
         """
         state = pg.record.state
-        if "degraded" in state or not _has_peered(state) or _is_whole(unclean.holders, pg.size):
+        if DEGRADED in state or not _has_peered(state) or _is_whole(unclean.holders, pg.size):
             return unclean
         holders = self._guessed_holders(pg)
         if not _is_whole(holders, pg.size):
@@ -245,7 +246,7 @@ class InFlightTracker:
         """
         state, up, acting = pg.record.state, pg.up, pg.acting
         source: Dict[int, int] = {}   # new OSD → the OSD that has its shard
-        is_filled = "degraded" in state or "backfill" in state or not _has_peered(state)
+        is_filled = DEGRADED in state or BACKFILL in state or not _has_peered(state)
         if not is_filled or pg.pgid in self._reading.sent:
             left = self._alive.intersection([osd for osd, _ in pg.items]).difference(up, acting)
             source = {target: osd for osd, target in pg.items if osd in left}
@@ -260,12 +261,12 @@ class InFlightTracker:
 
 def _lacks_copies(state: str) -> bool:
     """Returns True if Ceph calls the PG short of copies, or of OSDs in its acting set."""
-    return "degraded" in state or "undersized" in state
+    return DEGRADED in state or UNDERSIZED in state
 
 
 def _has_peered(state: str) -> bool:
     """Returns True if the PG has peered: before that its state does not show missing copies."""
-    return "active" in state and "stale" not in state
+    return ACTIVE in state and STALE not in state
 
 
 def _is_whole(holders: Osds, size: int) -> bool:
@@ -276,7 +277,7 @@ def _is_whole(holders: Osds, size: int) -> bool:
 def _present_holders(pg: PgContext, holders: Osds, alive: FrozenSet[int]) -> Osds:
     """Returns the OSDs that are up and hold the PG's shards: those where it was last clean, and
     those that serve it. An OSD that is being backfilled counts as empty."""
-    up, acting, filled = pg.up, pg.acting, "backfill" in pg.record.state
+    up, acting, filled = pg.up, pg.acting, BACKFILL in pg.record.state
     if pg.positional and len(holders) == len(up) == len(acting):
         return tuple([_present_holder(*osds, filled, alive) for osds in zip(holders, acting, up)])
     empty = set(up).difference(acting) if filled else set()

@@ -20,6 +20,7 @@ from typing import (
 from ..crush.placement import NO_OSD
 from ..runtime.time_slice import piecewise
 from .model import PgRecord, pool_of
+from .pg_states import ACTIVE, BACKFILL, BACKFILLING, CLEAN, RECOVERING, RECOVERY, UNKNOWN
 
 
 #: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
@@ -150,7 +151,7 @@ class PgStatistics:
                 max(0, stat.get("num_objects", 0)), max(0, stat.get("num_omap_bytes", 0)),
                 stat.get("num_objects_omap", -1), max(0, stat.get("num_bytes", 0)))
             # a PG that is down or peers counts nothing (PeeringState::update_calc_stats)
-            if "active" in pg.get("state", ""):
+            if ACTIVE in pg.get("state", ""):
                 self._read_transfer(pgid, stat, pg.get("up", ()), pg.get("acting", ()))
         self._counts = counts
 
@@ -195,8 +196,8 @@ class PgStatistics:
                 before = count   # an earlier movement, begun and ended since the last reading
             recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
             moves = pgid in moving
-            if not moves and "clean" not in state:
-                moves = pgid in self._transfers or "backfill" in state or "recover" in state
+            if not moves and CLEAN not in state:
+                moves = pgid in self._transfers or BACKFILL in state or RECOVERY in state
             uncopied = _NO_TRANSFER.uncopied
             if moves:
                 transfers[pgid] = self._transfer(
@@ -238,7 +239,7 @@ class PgStatistics:
         running: Counter[int] = Counter()   # copies, arrived or not, of PGs that are being copied
         for pgid, transfer in self._transfers.items():
             state, pool = progress.get(pgid, {}).get("state", ""), pool_of(pgid)
-            if "active" in state and "clean" not in state:   # else it has not reported yet
+            if ACTIVE in state and CLEAN not in state:   # else it has not reported yet
                 objects, _, _, _ = self._full.get(pgid, _NO_FIGURES)
                 is_running = _is_running(state)
                 for osd in _targets(up_sets.get(pgid, ()), moving.get(pgid, ())):
@@ -270,13 +271,13 @@ class PgStatistics:
         targets, state, whole = _targets(up, acting), pg.get("state", ""), pg.get("num_bytes", 0)
         seen = self._transfers.get(pgid) or _Transfer(before, dict.fromkeys(targets or up, 1.0))
         recovered, uncopied = seen
-        if "active" in state:   # else it peers, or a new primary has not reported (seen on 20.2.4)
+        if ACTIVE in state:   # else it peers, or a new primary has not reported (seen on 20.2.4)
             recovered = max(recovered, pg.get("num_bytes_recovered", 0))
             if whole > 0:
                 done = (recovered - seen.recovered_bytes) / whole
             else:
                 done = max(0.0, arrived) * _is_running(state)
-            if "backfill" in state:
+            if BACKFILL in state:
                 most = max([one for osd, one in uncopied.items() if osd in up], default=0.0) - done
                 uncopied = {osd: max(0.0, min(one, most)) for osd, one in uncopied.items()}
             else:
@@ -302,14 +303,14 @@ def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:
 
 def _is_running(state: str) -> bool:
     """Returns True if data of a PG with this state is being copied."""
-    return "backfilling" in state or "recovering" in state
+    return BACKFILLING in state or RECOVERING in state
 
 
 def _is_unreported(pg: Mapping[str, Any]) -> bool:
     """Returns True while the mgr knows the PG from the osdmap only."""
-    return "unknown" in pg.get("state", "") or int(pg.get("reported_epoch", 1)) <= 0
+    return UNKNOWN in pg.get("state", "") or int(pg.get("reported_epoch", 1)) <= 0
 
 
 def _is_silent(pg: Mapping[str, Any]) -> bool:
     """Returns True if nobody knows more of a PG than that it exists."""
-    return "clean" not in pg.get("state", "") and _is_unreported(pg)
+    return CLEAN not in pg.get("state", "") and _is_unreported(pg)

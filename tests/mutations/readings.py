@@ -107,7 +107,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing goes while an OSD seems to have taken too much", (
             Edit(BALANCER,
                  "        if self.dispatcher.corrections.has_unconfirmed_excess and not"
-                 " execution.is_motionless:\n"
+                 " is_motionless:\n"
                  "            return Verdict(codes.MISPREDICTED",
                  "        if False:\n"
                  "            return Verdict(codes.MISPREDICTED"),),

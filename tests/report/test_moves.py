@@ -9,7 +9,7 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.observation.cluster_view import ClusterView
 from equilibrium_mgr.observation.movements import Rate
-from equilibrium_mgr.report.cluster.cluster_tables import report_moves
+from equilibrium_mgr.report.cluster.moves import report_moves
 from equilibrium_mgr.report.answer import CommandAnswer, CommandError
 
 

@@ -1,0 +1,47 @@
+"""`df`: the bytes that clients can still write into each pool, and into all of them."""
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Optional
+
+from ..answer import CommandAnswer, SortKeys, limited_rows, render_table, rest_line, sorted_rows
+from .cluster_tables import (
+    age_json, age_line, pool_rows, pool_table, room_json, room_lines)
+from .evaluation import Look
+
+#: Keys of `--sort`.
+SORT_KEYS: SortKeys = {
+    "used": itemgetter("percent_used"),
+    "stored": itemgetter("stored"),
+    "free": itemgetter("free_bytes"),
+    "planned": itemgetter("planned_free_bytes"),
+    "pgs": itemgetter("pg_num"),
+    "id": itemgetter("id"),
+    "name": itemgetter("name")}
+
+
+def report_df(look: Look, plan: Optional[str], sort: Optional[str],
+              limit: Optional[int]) -> CommandAnswer:
+    """Shows the free space now, and after the wanted changes of the look. `plan`: the name of the
+    kept plan that has these changes, if any. Raises CommandError for a wrong sort key or limit."""
+    now, planned, later = look.view.usage_now(), None, None
+    if look.wanted is not None:
+        planned = look.view.planned(look.wanted).usage()
+        later = planned.room
+    rows = pool_rows(look.view, look.space, now, planned)
+    if sort is not None:
+        rows = sorted_rows(rows, sort, SORT_KEYS)
+    shown = limited_rows(rows, limit)
+    data = {
+        **age_json(look.view, look.age_seconds),
+        "plan": plan,
+        "room": room_json(now.room),
+        "planned_room": room_json(later),
+        "pools": shown}
+    when = "with the plan" if plan is None else f"with plan {plan}"
+    lines = [age_line(look.view, look.age_seconds), *room_lines(now.room, later, when)]
+    if shown:
+        lines += ["", render_table(*pool_table(shown))]
+    if len(shown) < len(rows):
+        lines.append(rest_line(len(shown), len(rows), "pool"))
+    return CommandAnswer(data, "\n".join(lines))
