@@ -95,7 +95,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if not have_mon_connection:\n",
                  "    if False:\n"),
             Edit(GATEWAY,
-                 "        if not self.have_mon_connection():\n            return None\n",
+                 "        if not self.have_mon_connection():\n            return None, None\n",
                  ""),),
         ("scenario:guard_monitor",)),
     Mutation(
