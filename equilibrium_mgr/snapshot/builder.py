@@ -131,7 +131,7 @@ class SnapshotBuilder:
     def _snapshot(self, look: Look, pgs: SnapshotPgs, fields: Mapping[str, Any]) -> Snapshot:
         """Returns the snapshot with these PGs and `fields` of the osdmap."""
         reading, pools, crush = look.reading, look.pools, look.placement.crush
-        osd_map, pg_status = reading.osd_map, reading.pg_status
+        osd_map, pg_status, tracker = reading.osd_map, reading.pg_status, self._tracker
         osds = self._sizes.osds_with_traffic(look, pgs.moving.values())
         skipped: Counter[Immovable] = Counter()
         pool_bytes: Counter[int] = Counter()
@@ -157,13 +157,12 @@ class SnapshotBuilder:
             pools=dict(pools),
             pgs=pgs,
             upmap_items=dict(look.items),
-            pool_states=corrected_states(
-                pg_status, self._tracker.lacking, self._tracker.only_moving),
+            pool_states=corrected_states(pg_status, tracker.lacking, tracker.only_moving),
             object_copies=pg_status.get("misplaced_total") or copies,
             misplaced_copies=pg_status.get("misplaced_objects", 0) + silent,
             skipped=Counter(dict(sorted(skipped.items()))),
             stale_osds=reading.stale_osds.intersection(alive),
-            unsettled_seconds=self._tracker.unsettled_seconds,
+            unsettled_seconds=tracker.unsettled_seconds,
             set_names=name_sets(osds, crush, pools, pool_bytes),
             primaries={entry["pgid"]: int(entry["primary_osd"])
                        for entry in osd_map.get("pg_upmap_primaries", ())})

@@ -155,12 +155,13 @@ class InFlightTracker:
         is_whole = _is_whole(holders, pg.size)
         moves = holders is not up and (is_whole or DEGRADED not in state)
         lacks = has_hole
-        if lacks_copies:
-            lacks = lacks or degraded or (has_reported and not moves)
-        elif degraded and not is_whole:
+        if degraded and (lacks_copies or not is_whole):
             lacks = True
-        self.lacking[pool_of(pg.pgid)] += lacks
-        self.only_moving[pool_of(pg.pgid)] += lacks_copies and not lacks
+        if lacks_copies and has_reported and not moves:
+            lacks = True
+        pool = pool_of(pg.pgid)
+        self.lacking[pool] += lacks
+        self.only_moving[pool] += lacks_copies and not lacks
         return holders
 
     def _has_lost(self, unclean: _UncleanPg) -> bool:
@@ -173,12 +174,13 @@ class InFlightTracker:
 
     def _remembered(self, pg: PgContext) -> _UncleanPg:
         """Returns the record of a PG that moves or begins to."""
-        unclean, last = self._unclean.get(pg.pgid), self._last.up.get(pg.pgid)
+        previous = self._last
+        unclean, last = self._unclean.get(pg.pgid), previous.up.get(pg.pgid)
         stays = last is not None and tuple(last) == pg.up
         if unclean is not None and stays:
             return unclean
         epoch, read_at = self._reading.osd_map["epoch"], self._reading.taken_at
-        before, before_at = self._last.osd_map["epoch"], self._last.taken_at
+        before, before_at = previous.osd_map["epoch"], previous.taken_at
         if unclean is not None:   # perhaps it has arrived in between
             return unclean._replace(
                 up_set_epoch=epoch, up_set_read_at=read_at, previous_epoch=before,

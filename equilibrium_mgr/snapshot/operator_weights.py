@@ -148,9 +148,10 @@ def _placed(crush: CrushHierarchy) -> Dict[int, Tuple[int, float]]:
     below = {item for bucket in crush.buckets.values() for item, _ in bucket.items}
     placed: Dict[int, Tuple[int, float]] = {}
     for bucket in crush.buckets.values():
-        if bucket.id not in below and "~" not in bucket.name:
-            for osd, weight in crush.subtree(bucket.id).weights.items():
-                placed.setdefault(osd, (bucket.id, weight))
+        root = bucket.id
+        if root not in below and "~" not in bucket.name:
+            for osd, weight in crush.subtree(root).weights.items():
+                placed.setdefault(osd, (root, weight))
     return placed
 
 

@@ -73,13 +73,14 @@ class OmapSums:
         `kept`: the last estimate, which stays between the bounds while copies move."""
         # an object of a PG without a figure has as much as others, and the rest of the pool's
         # figure in addition
-        mean = self._reported_bytes / max(1, self._reported_objects)
-        whole = self._reported_bytes + mean * self._objects
-        if self._objects > 0 and (reported_late or allocated >= whole):
-            rest = max(0, allocated - self._reported_bytes)
-            high = rest / self._objects
-            low = max(0, rest - self._moved_bytes) / (self._objects + self._moved_objects)
-            most = _MOST_OF_MEAN * allocated / (self._objects + self._reported_objects)
+        reported, objects = self._reported_bytes, self._objects
+        mean = reported / max(1, self._reported_objects)
+        whole = reported + mean * objects
+        if objects > 0 and (reported_late or allocated >= whole):
+            rest = max(0, allocated - reported)
+            high = rest / objects
+            low = max(0, rest - self._moved_bytes) / (objects + self._moved_objects)
+            most = _MOST_OF_MEAN * allocated / (objects + self._reported_objects)
             per_object = high if kept is None else min(max(kept.per_object, low), high)
             return OmapEstimate(1.0, min(per_object, most))
         if whole > 0:   # PGs grow after their deep scrubs, and RocksDB compresses
@@ -102,9 +103,10 @@ def is_unmeasured(record: PgRecord, reported_late: bool) -> bool:
 
     The PG's size is unknown then, unless the pool's own statistics show it in time.
     """
-    if record.omap_bytes > 0 or record.num_objects <= 0:
+    objects = record.num_objects
+    if record.omap_bytes > 0 or objects <= 0:
         return False
     if record.omap_objects >= 0:
         least = _MUCH_OMAP_REPORTED_LATE if reported_late else _MOSTLY_OMAP
-        return record.omap_objects > least * record.num_objects
-    return record.num_bytes < _NEARLY_NO_BYTES * record.num_objects
+        return record.omap_objects > least * objects
+    return record.num_bytes < _NEARLY_NO_BYTES * objects

@@ -189,17 +189,18 @@ class SizeModel:
         An OSD that has not reported makes its PGs unknown, not empty: they count as the mean of
         their pool.
         """
+        number = pool.id
         if record.is_unknown:
-            mean = self._means.get(pool.id) or ShardInput(pool.id, (), 0, 0, 0)
+            mean = self._means.get(number) or ShardInput(number, (), 0, 0, 0)
             return mean._replace(acting=acting), reasons.NO_STATISTICS
-        estimate = self._omap.get(pool.id)
+        estimate, is_late = self._omap.get(number), self._omap_is_late
         if estimate is None:
             omap, is_untold = record.omap_bytes, not pool.erasure
         else:
-            omap, is_untold = estimate.bytes_of(record), self._omap_is_late
+            omap, is_untold = estimate.bytes_of(record), is_late
         data = -(-record.num_bytes // pool.data_shards)
-        shard = ShardInput(pool.id, acting, data, omap, record.num_objects)
-        if is_untold and is_unmeasured(record, self._omap_is_late):
+        shard = ShardInput(number, acting, data, omap, record.num_objects)
+        if is_untold and is_unmeasured(record, is_late):
             return shard, reasons.OMAP_UNMEASURED
         return shard, None
 
@@ -238,15 +239,16 @@ class SizeModel:
 
     def _note_changes(self, look: Look) -> None:
         """Notes the shards that have come to OSDs, or left them, since the last reading."""
-        now, last = look.reading.taken_at, self._last
-        up_sets, acting_sets = look.reading.up, look.reading.acting
+        reading, last = look.reading, self._last
+        up_sets, acting_sets = reading.up, reading.acting
         self._came = {key: came for key, came in self._came.items()
                       if _may_be_partial(look, key[0], came)}
         self._last = look
         if last is None:   # moves of the last mgr may not be reported yet
-            for pgid in look.reading.sent:
+            for pgid in reading.sent:
                 if pgid in up_sets:
-                    self._came.update({(pgid, osd): (now, 0) for osd in look.acting_set(pgid)})
+                    came = reading.taken_at, 0
+                    self._came.update({(pgid, osd): came for osd in look.acting_set(pgid)})
             return
         old_up_sets, old_acting_sets = last.reading.up, last.reading.acting
         if old_up_sets is up_sets and old_acting_sets == acting_sets:
@@ -262,7 +264,7 @@ class SizeModel:
             self._note_arrivals(look, last, pgid, set(acting).difference(old_acting))
             self._note_places(look, last, pgid, {*acting, *up}, old_acting)
         if len(look.pgids) != len(last.pgids):
-            self._renumbered_at = now
+            self._renumbered_at = reading.taken_at
 
     def _note_arrivals(self, look: Look, last: Look, pgid: str, osds: Iterable[int]) -> None:
         """Notes that OSDs serve a shard of a PG from now on."""
@@ -296,8 +298,8 @@ class SizeModel:
         sums: Dict[int, OmapSums] = {pool: OmapSums() for pool in look.pools}
         totals: Dict[int, List[int]] = {pool: [0, 0, 0, 0] for pool in look.pools}
         acting_of: Dict[int, Sequence[int]] = {}   # pool id → acting set of one of its PGs
-        reported, up_sets = look.with_statistics, look.reading.up
-        acting_sets = look.reading.acting
+        reported, pools, reading = look.with_statistics, look.pools, look.reading
+        up_sets, acting_sets = reading.up, reading.acting
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
             record, pool, up = look.record(pgid), pool_of(pgid), up_sets[pgid]
             acting = acting_sets.get(pgid) or up
@@ -312,7 +314,7 @@ class SizeModel:
         self._means = {}
         for pool, (pgs, data, omap, objects) in totals.items():
             if pgs:
-                shard_data = -(-data // (pgs * look.pools[pool].data_shards))
+                shard_data = -(-data // (pgs * pools[pool].data_shards))
                 self._means[pool] = ShardInput(
                     pool, acting_of[pool], shard_data, omap // pgs, objects // pgs)
         for pgids in piecewise(self._omap_left.values(), _OSDS_A_PIECE):
@@ -320,7 +322,7 @@ class SizeModel:
                 if pgid in up_sets and pool_of(pgid) in sums:
                     sums[pool_of(pgid)].add(look.record(pgid), 0, 1)
         found: Dict[int, OmapEstimate] = {}
-        for stats in look.reading.pool_stats:
+        for stats in reading.pool_stats:
             pool, allocated = stats["poolid"], stats.get("store_stats", {}).get("omap_allocated", 0)
             if allocated > 0:
                 found[pool] = sums.get(pool, OmapSums()).estimate(
@@ -401,13 +403,13 @@ class SizeModel:
         now = look.reading.taken_at
         is_renumbered = _is_recent(now, self._renumbered_at)
         # an OSD may be purged, or count a stray PG for ever
-        self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items()
-                      if osd in self._osds}
+        osds = self._osds
+        self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items() if osd in osds}
         self._omap_left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._omap_left.items()
-                           if osd in self._osds}
+                           if osd in osds}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
             osd = stats["osd"]
-            sums = self._osds.get(osd)
+            sums = osds.get(osd)
             if sums is None:
                 continue
             rows = self._left.get(osd, [])
@@ -441,11 +443,10 @@ class SizeModel:
         deletes. Stored ÷ logical is the padding. It is measured if nothing moves, and else kept
         between bounds, by the OSDs whose data is known.
         """
-        telling = self._telling_osds(look)
-        has_rows = bool(look.reading.pool_statfs)
-        known = _known_pools(telling.values()) if has_rows else _NO_POOLS
-        pools = self._data_by_pool(telling, known, has_rows)
-        _add_untold(pools, look.reading.pool_statfs, telling, known)
+        telling, rows = self._telling_osds(look), look.reading.pool_statfs
+        known = _known_pools(telling.values()) if rows else _NO_POOLS
+        pools = self._data_by_pool(telling, known, bool(rows))
+        _add_untold(pools, rows, telling, known)
         deleted: Set[int] = set()   # pools may be gone, and OSDs still delete their shards
         for sums in self._osds.values():
             deleted.update(sums.undeleted)
