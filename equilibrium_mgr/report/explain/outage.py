@@ -306,13 +306,13 @@ def _pool_without_osds(snapshot: Snapshot) -> Optional[Pool]:
 
 def _no_osds(pool: Pool, snapshot: Snapshot) -> str:
     """Names the rule of the pool and the buckets that it takes."""
-    takes = {snapshot.crush.buckets[block.take].name for block in pool.blocks}
+    takes = {snapshot.crush.name_of(block.take) for block in pool.blocks}
     return (f"rule {_rule_name(pool.rule_id, snapshot)} of pool {pool.name} takes"
             f" {named(sorted(takes), MOST_NAMED)}, where no OSD is")
 
 
 def _rule_name(rule_id: int, snapshot: Snapshot) -> str:
-    return str(snapshot.crush.rules[rule_id]["rule_name"])
+    return str(snapshot.crush.rules[rule_id].get("rule_name") or rule_id)
 
 
 def _give_rule(pool: Pool, snapshot: Snapshot) -> str:
