@@ -124,8 +124,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "msr-groups-share",
         "groups of shards of an MSR rule share no bucket; no monitor checks that", (
             Edit(MSR,
-                 "    return None if _fits(levels, found, len(members)) else (\n",
-                 "    return None if True else (\n"),),
+                 "    if _fits(levels, found, len(members)):\n",
+                 "    if True:\n"),),
         ("scenario:msr",)),
     Mutation(
         "nothing-is-mended",
@@ -144,7 +144,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "freeze-of-before-the-rule",
         "a look from before a pool got its rule is not frozen", (
-            Edit(UNDO_COMMANDS, "    if then != now or topology_of(", "    if topology_of("),),
+            Edit(UNDO_COMMANDS, "    if then != now or topology != ", "    if topology != "),),
         ("commands/plans/test_rule_change.py",)),
     Mutation(
         "osds-spared",
