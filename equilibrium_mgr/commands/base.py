@@ -23,8 +23,8 @@ from ..settings import OptionValues, Settings
 #: Nothing is sent because of a view that is older than this: seconds. The longer time is for a
 #: cluster in which nothing moved then, and whose osdmap is still the same.
 _OLDEST_SECONDS, OLDEST_AT_REST_SECONDS = 60.0, 900.0
-#: Seconds between two refreshes of an idle cluster that commands cause. What OSDs use and what is
-#: misplaced is current in any case, and the loop itself refreshes if something has changed.
+#: Seconds between two refreshes of an idle cluster that commands cause. Used bytes and
+#: misplaced copies are current in any case, and the loop itself refreshes after a change.
 _POLLED_SECONDS = 1200.0
 _POOL_PREFIX = "pool/"
 
@@ -42,7 +42,7 @@ class ModuleParts(NamedTuple):
     options: OptionValues
     settings: Callable[[], Settings]
     clock: Callable[[], float]                       # seconds since the epoch
-    last_round_at: Callable[[], Optional[float]]     # on that clock, of those that did not fail
+    last_round_at: Callable[[], Optional[float]]     # on that clock; failed rounds do not count
     wake: Callable[[], None]                         # ends the wait of the serve loop
     health: Callable[[], Optional[Mapping[str, Any]]]   # our checks by code; None before the first
 
@@ -57,7 +57,7 @@ class ModuleParts(NamedTuple):
     def newest(self, with_map: bool = True) -> Tuple[Optional[ClusterView], BalancerStatus]:
         """Returns the view, None before the first one, and the status, both with current figures.
 
-        `with_map`: update flags and full ratios too, for which each new osdmap is dumped once.
+        `with_map`: update flags and full ratios too, which needs a dump of each new osdmap.
         """
         status, summary = self.balancer.status, self.summary()
         if summary is None:
@@ -121,7 +121,7 @@ class ModuleParts(NamedTuple):
         return view, self.age(view)
 
     def to_act_on(self, begin: str = "", oldest: float = _OLDEST_SECONDS) -> ClusterView:
-        """Returns the newest view, for a command that decides by it what is sent.
+        """Returns the newest view, for a command that decides by it which changes are sent.
 
         Raises CommandError, which begins with `begin`, if the view is older than `oldest` seconds,
         or does not show the last batch yet.
@@ -201,8 +201,8 @@ class ModuleParts(NamedTuple):
         return f"plan '{name}' is being made: {moves} moves so far; try again"
 
     def outdated_reason(self, name: str, summary: Optional[ClusterSummary]) -> Optional[str]:
-        """Returns what has changed so that all or a part of a kept plan is void; None if nothing
-        has, or if that is not known."""
+        """Returns which change of the cluster makes all or a part of a kept plan void; None if
+        there is none, or if that is not known."""
         head = self.plan_store.heads().get(name)
         if head is None or summary is None:
             return None

@@ -122,8 +122,8 @@ def _filter(osds: Sequence[Optional[Sequence[str]]], usual: OsdFilter,
 
 
 def _names(texts: Optional[Sequence[str]]) -> Optional[FrozenSet[str]]:
-    """Returns the names in the texts, which may have several with commas between; None for no text.
-    A text without a name counts as a name, which nothing has."""
+    """Returns the names in the texts; None for no text. A text has several names with commas
+    between. A text without a name counts as a name, which nothing has."""
     if not texts:
         return None
     names = frozenset([name.strip() for name in ",".join(texts).split(",")]) - {""}
@@ -287,7 +287,7 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
     """Returns a kept plan, JSON-ready."""
     row = _row(head.name, READY, head.kind, head.aim, head.moves, head.created_at)
     row["bytes"], row["osdmap_epoch"] = head.bytes, head.osdmap_epoch
-    if head.kind not in MOTIONLESS:   # these only change what is still to come
+    if head.kind not in MOTIONLESS:   # these change only moves that have not been made
         row["room_gained_bytes"] = head.room_gained_bytes
     reason = parts.outdated_reason(head.name, summary)
     if head.name in in_progress:
@@ -302,7 +302,7 @@ def _kept_row(parts: ModuleParts, head: PlanHead, in_progress: Collection[str],
 
 
 def _row(name: str, state: str, kind: str, aim: str, shards: int, created_at: float) -> Row:
-    """Returns a plan, JSON-ready, without what is known of kept plans alone."""
+    """Returns a plan, JSON-ready, without the fields that only kept plans have."""
     return {
         "plan": name,
         "state": state,

@@ -32,7 +32,7 @@ def format_osd(osd: Optional[int]) -> str:
 
 
 def text_of(lines: Sequence[str]) -> str:
-    """Returns the lines as one text, without the empty ones."""
+    """Joins lines, without the empty ones."""
     return "\n".join([line for line in lines if line])
 
 

@@ -240,7 +240,7 @@ def _head(recovery: Optional[Recovery], answer: FailureAnswer, plan: Optional[st
 
 def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int],
                   space: Mapping[int, PoolSpaceNow]) -> List[str]:
-    """Returns the lines of what follows from a failure. `down`: OSDs that are down already."""
+    """Returns the lines of the consequences of a failure. `down`: OSDs that are down already."""
     highest, fullest = recovery.fullest
     text = f"{format_percent(highest)}% ({format_osd(fullest)})"
     if recovery.too_full:
@@ -267,7 +267,7 @@ def _consequences(recovery: Recovery, answer: FailureAnswer, down: Sequence[int]
 
 def _pgs_lines(label: str, pgs: Mapping[int, int], text: str,
                space: Mapping[int, PoolSpaceNow]) -> List[str]:
-    """Says what becomes of PGs, and of which pools they are. `pgs`: pool id → their number."""
+    """Says how many PGs are in a condition, and names their pools. `pgs`: pool id → PGs."""
     if not pgs:
         return []
     names = [space[pool].name if pool in space else str(pool) for pool in sorted(pgs)]

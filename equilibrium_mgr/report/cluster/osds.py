@@ -137,7 +137,7 @@ def _utilization(osd: Osd, used_bytes: Optional[int]) -> Optional[float]:
 
 
 def _status(osd: Osd, snapshot: Snapshot) -> List[str]:
-    """Returns what is unusual about an OSD, in Ceph's words."""
+    """Returns the unusual states of an OSD, in Ceph's words."""
     words = []
     if osd.destroyed and not osd.up:
         words.append("destroyed")
@@ -165,7 +165,7 @@ def _osds_of(name: str, snapshot: Snapshot) -> Collection[int]:
 
 
 def _status_lines(rows: Sequence[Row]) -> List[str]:
-    """Returns, for each status of the shown OSDs, the OSDs that have it."""
+    """Returns a line for each status of the shown OSDs, with these OSDs."""
     osds: Dict[str, List[int]] = {}
     for row in rows:
         for status in row["status"]:
