@@ -17,7 +17,7 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Set
+from typing import Any, Callable, Container, Dict, List, Mapping, Sequence, Set
 
 from .clock import parse_timestamp
 from .cluster.cluster import Cluster
@@ -91,9 +91,15 @@ def gather(path: str, anonymous: bool) -> None:
         raise StubError(errno.EACCES, f"{path}: no file can be made in {folder}")
     state = gathered(anonymous, lambda command: _ask(command, say), say)
     write_state(path, state)
-    say(f"{path}: {len(state['osd_dump']['osds'])} OSDs, {len(state['osd_dump']['pools'])} pools,"
-        f" {len(state['pg_dump']['pg_map']['pg_stats'])} PGs at osdmap epoch"
-        f" {state['osd_dump']['epoch']}, {os.path.getsize(path) / 1024:.0f} KiB")
+    osd_map, kib = state["osd_dump"], os.path.getsize(path) / 1024
+    osds, pools = len(osd_map["osds"]), len(osd_map["pools"])
+    pgs = len(state["pg_dump"]["pg_map"]["pg_stats"])
+    say(f"{path}: {osds} OSDs, {pools} pools, {pgs} PGs at osdmap epoch {osd_map['epoch']},"
+        f" {kib:.0f} KiB")
+
+
+def _without(record: Json, keys: Container[str]) -> Json:
+    return {key: value for key, value in record.items() if key not in keys}
 
 
 def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], None]) -> Json:
@@ -114,13 +120,18 @@ def gathered(anonymous: bool, ask: Callable[[str], Any], say: Callable[[str], No
         install(release)
         module: Any = importlib.import_module("equilibrium_mgr.report.state_dump")
         model: Any = importlib.import_module("equilibrium_mgr.snapshot.model")
-        state: Json = module.dump_state(model.Reading(
-            taken_at=taken_at, osd_map=osd_map, crush=crush, up=placed.up, records={}, pg_status={},
-            osd_stats=[{key: value for key, value in one.items() if key not in _DROPPED_OF_OSD}
-                       for one in pg_map["osd_stats"]],
+        reading = model.Reading(
+            taken_at=taken_at,
+            osd_map=osd_map,
+            crush=crush,
+            up=placed.up,
+            records={},
+            pg_status={},
+            osd_stats=[_without(row, _DROPPED_OF_OSD) for row in pg_map["osd_stats"]],
             pool_stats=pg_map["pool_stats"],
             pool_statfs=[(row["poolid"], row["osd"], row["allocated"], row["data_stored"])
-                         for row in pg_map.get("pool_statfs", ())]), anonymous).data
+                         for row in pg_map.get("pool_statfs", ())])
+        state: Json = module.dump_state(reading, anonymous).data
         state["pg_dump"]["pg_map"]["pg_stats"] = [{
             **{key: value for key, value in pg.items() if key in _KEPT_OF_PG},
             "up": placed.up[pg["pgid"]], "acting": placed.acting(pg["pgid"])} for pg in pgs]
@@ -219,9 +230,11 @@ def _ask(command: str, say: Callable[[str], None]) -> Any:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
         denied = any(word in said[-1] for word in ("denied", "EACCES", "EPERM"))
-        raise StubError(errno.EACCES if denied else errno.EIO, f"'ceph {command}' fails: {said[-1]}"
-                        + (_NO_KEY if re.search("keyring|conf_read_file", " ".join(said)) else
-                           "; the key needs: mon 'allow r' mgr 'allow r'" if denied else ""))
+        helps = "; the key needs: mon 'allow r' mgr 'allow r'" if denied else ""
+        if re.search("keyring|conf_read_file", " ".join(said)):
+            helps = _NO_KEY
+        code = errno.EACCES if denied else errno.EIO
+        raise StubError(code, f"'ceph {command}' fails: {said[-1]}{helps}")
     try:
         return json.loads(done.stdout)
     except (ValueError, RecursionError):

@@ -20,8 +20,8 @@ from ..report.cluster.evaluation import Look, evaluate_cluster, evaluate_plan, e
 from ..report.cluster.failures import report_failure
 from ..report.cluster.moves import report_moves, report_moves_by_osd
 from ..report.cluster.osds import report_osds
+from ..report.explain.context import ExplainContext
 from ..report.explain.explain import explain
-from ..report.explain.advice import ExplainContext
 from ..report.explain.pair import explain_pair
 from ..report.history import report_history
 from ..report.metrics import report_metrics

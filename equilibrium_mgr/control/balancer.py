@@ -1,7 +1,8 @@
-"""The loop of the serve thread: guard, observe, guard, plan, send, verify, rest.
+"""The loop of the serve thread: refresh, guards, plan, send, verify, idle.
 
-Commands only leave requests here; observing and sending happen in `round`, by the serve thread.
-Whatever wakes it, a round does no more than a summary shows to be needed; batches keep apart.
+Commands only leave requests here. `round` reads the cluster and sends batches, in the serve thread.
+A round that something wakes early does no more than a summary of the cluster requires, and batches
+keep their distance.
 """
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 from typing import (
-    Callable, ContextManager, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple)
+    Callable, ContextManager, FrozenSet, Iterator, Mapping, Optional, Sequence, Tuple, Union)
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
@@ -29,37 +30,34 @@ from ..observation.cluster_view import (
 from ..plan.model import CANCEL, DRAIN, UNDO, PgChange, Plan, command_of
 from ..plan.store import PlanStore
 from ..plan_service.plan_service import PlanService
-from ..runtime.formatting import format_deadline, named_osds, plural
+from ..runtime.formatting import format_deadline, plural
 from ..runtime.kv_store import KeyValueStore
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
-from ..snapshot import reason_codes as codes
+from ..snapshot import pg_states, reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
-from ..undo.undo_plan import cancel_plan, with_holders_of_log
+from ..undo.undo_plan import with_holders_of_log
 from .auto_planner import AutoPlanner, NextStep
+from .cancelling import changes_in_the_way, withheld_changes, withheld_pgs
 from .drain_control import DrainControl
 from .balancing_scope import automatic_options, nothing_to_balance
 from .cluster_guards import ClusterGuards, wait_until
 from .journal import (
     COMPLETED, DRAIN_CHANGED, DROPPED, STOPPED_BY_DRAIN_RM, STOPPED_BY_OFF, STOPPED_BY_RM,
-    SUPERSEDED, SWITCHED_OFF, Journal, Totals)
+    SUPERSEDED, SWITCHED_OFF, Journal, Totals, sent_before)
 from .status import AWAITS_REPORTS, IS_OFF, BalancerStatus, execution_progress, groups_of
 
 _NOT_READY_SECONDS = 5.0   # until a mgr that lacks maps or statistics is read again
 #: The shortest round, and by how much one that the timer has woken may be early on another clock.
 _SHORTEST_SECONDS, _TOLERANCE_SECONDS = 1.0, 1.0
-#: Changes that are sent at a time where most of them move nothing, which no limit of movement
-#: binds: the monitors put them into one map.
+#: At most so many changes are sent at a time. No limit of movement binds changes that copy no
+#: data, and the monitors put a batch into one map.
 _MOST_CHANGES = 1000
 #: Seconds between two batches of a plan that moves nothing.
 _NEXT_SECONDS = 2.0
-#: The longest round while PGs are not seen to be active that were sent.
+#: The longest round while PGs that were sent are not seen to be active.
 _WATCHED_SECONDS = 60.0
-#: States of PGs whose data has no whole copy among the OSDs that are up: they may last for ever.
-_LOST_STATES = frozenset(("down", "incomplete"))
-#: The same, and of those whose data stands still until an OSD is less full.
-_HELD_STATES = _LOST_STATES.union(("backfill_toofull", "recovery_toofull"))
 _COME_IN_BETWEEN = Verdict(codes.PLANNING, "a plan to execute has come in between", state=PLANNING)
 _OUT_OF_DATE = Verdict(
     codes.PLANNING, "the options or the drains have changed, or a plan to execute has come in"
@@ -70,8 +68,8 @@ _PLAN_STOPPED = Verdict(codes.PLANNING, "the execution of a plan was stopped", s
 class Balancer:
     """Decides what each round does. Other threads read `status`, which is replaced whole.
 
-    Commands and the loop publish it from different threads: each reads everything anew under a
-    lock, so that the newest wins.
+    Commands and the loop publish it from different threads. Each reads everything under a lock, so
+    that the newest wins.
     """
 
     def __init__(self, gateway: Gateway, plan_store: PlanStore, plan_service: PlanService,
@@ -92,17 +90,17 @@ class Balancer:
         self._guards = ClusterGuards(gateway, clock)
         self._journal = Journal(kv, log, gateway.write_to_cluster_log)
         self.drains = DrainControl(gateway, self._journal, clock)
-        #: how an episode ends once nothing is balanced or drained any more
+        #: how an episode ends when balancing and drains have ended
         self._drain_ending = SWITCHED_OFF
         self._recovery_lock = threading.Lock()
         self._is_recovered = False
-        #: the next round; until there is something new to say, which may be several rounds away;
-        #: and the next batch
+        #: until the next round; until the state has more to say, which may be several rounds; until
+        #: the next batch
         self._round, self._wait, self._batch = WaitTimer(), WaitTimer(), WaitTimer()
         self._options: Optional[Settings] = None   # of the last round
         self._stop_count = 0   # ExecutionSlot.stop_count when the round began
-        #: whether a guard stopped the last round; whether the last decision said how long to wait
-        self._was_guarded = self._waits_for_time = False
+        self._was_guarded = False      # whether a guard stopped the last round
+        self._waits_for_time = False   # whether the last state said how long to wait
         self._status_lock = threading.Lock()
         self.status = BalancerStatus()
         self._current = Verdict(self.status.reason_code, self.status.reason, state=OFF)
@@ -127,7 +125,7 @@ class Balancer:
         return self._slot.plan_name()
 
     def changes(self) -> ChangeLog:
-        """The log of changed upmap items, once a new mgr has read it."""
+        """Returns the log of changed upmap items, once a new mgr has read it."""
         self._recover(self._settings())
         return self._journal.changes
 
@@ -140,60 +138,73 @@ class Balancer:
         with self._status_lock:
             if stop_count != self._slot.stop_count:
                 return
+            now = self._clock()
             if outcome.state != self._current.state or self._since_at is None:
-                self._since_at = self._clock()
+                self._since_at = now
                 self._log.info("%s: %s", outcome.state, outcome.reason)
             self._current = outcome
-            self._until_at = (None if outcome.seconds is None or outcome.state != WAITING
-                              else self._clock() + outcome.seconds)
+            self._until_at = None
+            if outcome.state == WAITING and outcome.seconds is not None:
+                self._until_at = now + outcome.seconds
             self._decided_on = decided_on or self._decided_on
 
     def publish(self) -> None:
         """Replaces the status by one of now."""
         with self._status_lock:
             current, execution, episode = self._current, self._slot.execution, self._journal.episode
-            progress = None
-            if execution is not None:
-                try:   # it is only shown: neither a round nor `off` may fail for it
-                    progress = execution_progress(
-                        execution, episode, self.observer.view, current.code, self._clock())
-                except Exception:
-                    self._log.exception("how far the execution has come cannot be computed")
-                    progress = ExecutionProgress(execution.name, execution.summary())
             self.status = BalancerStatus(
-                state=current.state, reason=current.reason, reason_code=current.code,
-                reason_numbers=current.numbers, refusals=current.refusals,
-                since_at=self._since_at, until_at=self._until_at,
+                state=current.state,
+                reason=current.reason,
+                reason_code=current.code,
+                reason_numbers=current.numbers,
+                refusals=current.refusals,
+                since_at=self._since_at,
+                until_at=self._until_at,
                 wanted=execution.wanted if execution is not None else (),
-                deferred=current.waiting, waiting=groups_of(execution, current),
-                sent=dict(self.dispatcher.pending.entries), view=self.observer.view,
+                deferred=current.waiting,
+                waiting=groups_of(execution, current),
+                sent=dict(self.dispatcher.pending.entries),
+                view=self.observer.view,
                 builtin_active=self.observer.builtin_active,
-                progress=progress, last_execution=self._slot.last,
+                progress=self._progress(execution, current.code),
+                last_execution=self._slot.last,
                 episode=episode._asdict() if episode is not None else None,
-                history=self._journal.history, rejected=self.dispatcher.rejected,
+                history=self._journal.history,
+                rejected=self.dispatcher.rejected,
                 withheld=self._withheld,
-                mispredicted=self.dispatcher.corrections.stopped, decided_on=self._decided_on,
+                mispredicted=self.dispatcher.corrections.stopped,
+                decided_on=self._decided_on,
                 drains=self.drains.status)
+
+    def _progress(self, execution: Optional[Execution], code: str) -> Optional[ExecutionProgress]:
+        if execution is None:
+            return None
+        try:   # it is only shown: neither a round nor `off` may fail for it
+            return execution_progress(
+                execution, self._journal.episode, self.observer.view, code, self._clock())
+        except Exception:
+            self._log.exception("how far the execution has come cannot be computed")
+            return ExecutionProgress(execution.name, execution.summary())
 
     # -- requests of commands ------------------------------------------------------------------
 
     def execute(self, name: str, plan: Plan) -> bool:
-        """Hands a plan to the loop; False while another named plan is being executed.
+        """Hands a plan to the loop. Returns False while another named plan is being executed.
 
-        Waits for the key-value store, as `off` does: a successor goes on with what was answered to.
+        Waits for the key-value store, as `off` does: the next mgr goes on with the plan.
         """
         self._recover(self._settings())
         if self._slot.plan_name() is not None:
             return False
-        # before a round can see the plan: it would drop what belongs to a stopped pool
+        # before a round can see the plan: it would drop changes of a stopped pool
         self.dispatcher.corrections.resume(frozenset(
-            pool_of(change.pgid) for change in plan.changes if change.shards))
+            [pool_of(change.pgid) for change in plan.changes if change.shards]))
         self.dispatcher.lift_rejections()
         execution = Execution(name, plan.changes, self._clock(), plan.kind)
         if not self._journal.begin_execution(
                 name, execution.started_at, lambda: self._slot.start(execution)):
             return False
-        self._batch.end()   # its first one waits for none
+        self._batch.end()   # its first batch waits for none
         self.publish()
         self.require_observation()
         return True
@@ -212,11 +223,11 @@ class Balancer:
         self.require_observation()
 
     def switch_off(self) -> Optional[str]:
-        """Stops all sending, by this mgr and by a successor, before it returns; returns the name of
-        the plan whose execution this ended, or None.
+        """Stops all sending, by this mgr and by the next one, before it returns. Returns the name
+        of the plan whose execution this ended, or None.
 
-        Waits for the key-value store, which is a commit of the monitors, and for nothing else: an
-        `off` that is not on disk could be undone by a failover.
+        Waits for the key-value store, which is a commit of the monitors, and for nothing else: a
+        failover could undo an `off` that is not on disk.
         """
         self._recover(self._settings())
         self._automatic.reset()
@@ -226,10 +237,12 @@ class Balancer:
         execution = self._slot.stop(STOPPED_BY_OFF)
         self._stopped(IS_OFF, SWITCHED_OFF if execution is None else STOPPED_BY_OFF)
         self._wake()
-        return execution.name or None if execution is not None else None
+        if execution is None:
+            return None
+        return execution.name or None
 
     def stop_plan(self, name: str, outcome: str = STOPPED_BY_RM) -> Optional[Execution]:
-        """As `switch_off`, for one kept plan alone. None where it is not being executed."""
+        """Stops sending of one kept plan, as `switch_off`. Returns None if it is not executed."""
         self._recover(self._settings())
         execution = self._slot.stop(outcome, name)
         if execution is not None:
@@ -245,20 +258,21 @@ class Balancer:
         self.publish()
 
     def drain_status(self) -> DrainStatus:
-        """How far drains are, once a new mgr has read the list of the last one."""
+        """Returns how far drains are, once a new mgr has read the list of the last one."""
         self._recover(self._settings())
         return self.drains.status
 
     def change_drains(self, change: Callable[[DrainList], DrainList]) -> None:
-        """Changes the list for a command; on return it is stored."""
+        """Changes the list for a command. On return it is stored."""
         self._recover(self._settings())
         self.drains.replace(change, at_once=True)
-        is_over = not (self.drains.status.drains.names or self._settings().active)
-        self._drain_ending = STOPPED_BY_DRAIN_RM if is_over else SWITCHED_OFF
+        self._drain_ending = SWITCHED_OFF
+        if not (self.drains.status.drains.names or self._settings().active):
+            self._drain_ending = STOPPED_BY_DRAIN_RM
         self._drains_changed()
 
     def _drains_changed(self) -> None:
-        """What is sent from now on is planned by the new list."""
+        """Stops the automatic plan: the next one follows the new list."""
         self._automatic.reset()
         self._slot.stop(DRAIN_CHANGED, "")
         self.publish()
@@ -270,7 +284,8 @@ class Balancer:
         self._wake()
 
     def request_observation(self, at_rest: bool = False) -> None:
-        """Makes the loop observe once, in any state, for a command whose view is too old."""
+        """Makes the loop read the cluster once, in any state, for a command whose view is too
+        old."""
         if self.observer.request(at_rest):
             self._wake()
 
@@ -281,7 +296,7 @@ class Balancer:
     # -- the loop ------------------------------------------------------------------------------
 
     def round(self) -> float:
-        """One round; returns the seconds until the next is due."""
+        """Runs one round. Returns the seconds until the next is due."""
         settings = self._settings()
         self._recover(settings)
         self._stop_count = self._slot.stop_count
@@ -297,67 +312,57 @@ class Balancer:
             self._journal.write()
 
     def _record_name(self) -> None:
-        """Has a successor go on with the named plan that is executed, or with none."""
+        """Records which named plan the next mgr goes on with, if any."""
         self._journal.record_execution(self._slot.plan_name, self._clock())
 
     def _recover(self, settings: Settings) -> None:
-        """Takes over from the last mgr, the first time that it is called, and goes on with the
-        named plan that it was executing; other threads wait for that."""
+        """Takes over from the last mgr at the first call, and goes on with the named plan that it
+        was executing. Other threads wait for that."""
         with self._recovery_lock:
             if self._is_recovered:
                 return
             now = self._clock()
-            name, sent, corrections, drains = self._journal.recover(
+            name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
-            self.dispatcher.restore(
-                {row.pgid: row.at for row in sent if row.shards},
-                {row.pgid: (row.at, row.epoch)
-                 for row in {row.pgid: row for row in sent}.values() if row.shards}, corrections,
-                {row.pgid: (row.at, {osd for _, osd in set(row.before) - set(row.after)})
-                 for row in sent if row.takes_back})
-            self.dispatcher.made_way.restore(
-                {row.pgid: row.at for row in sent if row.kind == UNDO and not row.shards})
-            # what OSDs withhold they may withhold since long ago
+            self.dispatcher.restore(sent_before(sent), learnt)
+            # an OSD may have withheld a PG for long
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
-            try:
-                plan = None if name is None else self._plan_store.get(name)
-            except (ValueError, KeyError) as error:  # BadPlan is a ValueError
-                self._log.warning("cannot go on with the execution of a plan: %s", error)
-                self._journal.end(f"{DROPPED}: its plan is lost", now, None)
-                plan = None
-            if plan is not None and name is not None:
-                execution = Execution(name, plan.changes, now, plan.kind)
-                # the last mgr has recorded it where it has left an episode
-                execution.is_recorded = self._journal.episode is not None
-                if self._slot.start(execution):
-                    self._log.info("going on with the execution of plan %s", name)
+            if name is not None:
+                self._resume(name, now)
             self._is_recovered = True   # last: a read that raises is tried again
         self.publish()
 
+    def _resume(self, name: str, now: float) -> None:
+        """Goes on with the named plan of the last mgr."""
+        try:
+            plan = self._plan_store.get(name)
+        except (ValueError, KeyError) as error:  # BadPlan is a ValueError
+            self._log.warning("cannot go on with the execution of a plan: %s", error)
+            self._journal.end(f"{DROPPED}: its plan is lost", now, None)
+            return
+        execution = Execution(name, plan.changes, now, plan.kind)
+        # the last mgr has recorded it if it has left an episode
+        execution.is_recorded = self._journal.episode is not None
+        if self._slot.start(execution):
+            self._log.info("going on with the execution of plan %s", name)
+
     def _decide(self, settings: Settings) -> float:
-        """One round's work: while a guard holds or nothing has changed a summary is enough."""
+        """Does the work of one round. Returns the seconds until the next one.
+
+        While a guard holds or nothing has changed, a summary of the cluster is enough.
+        """
         if settings != self._options:   # they are effective at once
             self._options = settings
             self._round.end()
             self._wait.end()
         execution = self.execution
-        if execution is not None and not (execution.name or settings.active or (
-                execution.kind == DRAIN and self.drains.is_running)):
+        if execution is not None and not self._is_asked_for(execution, settings):
             self._slot.end(execution, SWITCHED_OFF)
             execution = self.execution
-        is_off, is_watched = self._is_off(settings), self.dispatcher.is_watched
-        if is_off:
-            self._journal.end(self._drain_ending, self._clock(), self.observer.view)
-            self._drain_ending = SWITCHED_OFF
+        if self._is_off(settings):
+            return self._round_while_off(settings)
         is_asked = self.observer.begin_round(settings)
-        if is_off:
-            self._enter(IS_OFF, self._stop_count)
-            self._guards.observe_builtin(self._gateway.builtin_balancer_active())
-            if is_asked or not self._is_early() and (
-                    is_watched or self.observer.is_behind(None)):
-                self._update_view(None, settings)
-            return self._next_round(settings)
         try:
             summary = self.observer.summary()
         except NotReady as not_ready:
@@ -367,18 +372,44 @@ class Balancer:
         if guard is not None:
             self._stop_for(guard, execution)
             self._enter(guard, self._stop_count)
-            if is_asked or is_watched or self.observer.is_behind(summary):
+            if is_asked or self.dispatcher.is_watched or self.observer.is_behind(summary):
                 self._update_view(summary, settings)
             return self._next_round(settings, guard.seconds)
         if not self._is_due(summary, settings):
-            if is_asked or execution is not None and self.observer.is_behind(summary) or (
-                    is_watched and not self._is_early()):
-                self._update_view(summary, settings)
-            left = self._round.seconds_left(self._clock())   # it came early or had no work
-            if left > _TOLERANCE_SECONDS:
-                return left
-            self._round.begin(self._clock(), settings.sleep_interval)
-            return max(_SHORTEST_SECONDS, settings.sleep_interval)
+            return self._round_for_view(summary, settings, is_asked)
+        return self._whole_round(summary, settings)
+
+    def _round_while_off(self, settings: Settings) -> float:
+        """Refreshes the view, and sends nothing."""
+        is_watched = self.dispatcher.is_watched
+        self._journal.end(self._drain_ending, self._clock(), self.observer.view)
+        self._drain_ending = SWITCHED_OFF
+        is_needed = self.observer.begin_round(settings)
+        self._enter(IS_OFF, self._stop_count)
+        self._guards.observe_builtin(self._gateway.builtin_balancer_active())
+        if not is_needed and not self._is_early():
+            is_needed = is_watched or self.observer.is_behind(None)
+        if is_needed:
+            self._update_view(None, settings)
+        return self._next_round(settings)
+
+    def _round_for_view(self, summary: ClusterSummary, settings: Settings,
+                        is_needed: bool) -> float:
+        """Refreshes the view if that is needed, and decides nothing."""
+        if not is_needed and self.execution is not None:
+            is_needed = self.observer.is_behind(summary)
+        if not is_needed and self.dispatcher.is_watched:
+            is_needed = not self._is_early()
+        if is_needed:
+            self._update_view(summary, settings)
+        left = self._round.seconds_left(self._clock())   # it came early or had no work
+        if left > _TOLERANCE_SECONDS:
+            return left
+        self._round.begin(self._clock(), settings.sleep_interval)
+        return max(_SHORTEST_SECONDS, settings.sleep_interval)
+
+    def _whole_round(self, summary: ClusterSummary, settings: Settings) -> float:
+        """Reads the whole cluster, and acts on it."""
         self._waits_for_time, self._was_guarded = False, False
         self.observer.begin_look(summary, settings)
         try:
@@ -395,25 +426,33 @@ class Balancer:
         return self._next_round(settings, seconds)
 
     def _next_round(self, settings: Settings, seconds: Optional[float] = None) -> float:
-        """Begins the wait for the next round and returns its seconds; `seconds`: until there will
-        be something new to say."""
+        """Begins the wait for the next round and returns its seconds. `seconds`: until the state
+        has more to say."""
         now, delay = self._clock(), settings.sleep_interval
         self._wait.begin(now, seconds or 0.0)
-        delay = max(_SHORTEST_SECONDS, min(
-            delay, delay if seconds is None else seconds,
-            _WATCHED_SECONDS if self.dispatcher.is_watched else delay))
+        if seconds is not None:
+            delay = min(delay, seconds)
+        if self.dispatcher.is_watched:
+            delay = min(delay, _WATCHED_SECONDS)
+        delay = max(_SHORTEST_SECONDS, delay)
         self._round.begin(now, delay)
         return delay
 
     def _is_off(self, settings: Settings) -> bool:
-        """True where nothing is to be sent, as nothing is balanced, drained or executed."""
+        """Returns True if nothing may be sent: no balancing, no drain and no named plan."""
         return not (settings.active or self.drains.is_running or self._slot.plan_name())
 
+    def _is_asked_for(self, execution: Execution, settings: Settings) -> bool:
+        """Returns True if a command or the options still want the execution."""
+        if execution.name or settings.active:
+            return True
+        return execution.kind == DRAIN and self.drains.is_running
+
     def _is_early(self) -> bool:
-        """True where something has woken the loop before there is anything to do."""
+        """Returns True if something has woken the loop before there is anything to do."""
         now = self._clock()
-        return max(self._round.seconds_left(now),
-                   self._wait.seconds_left(now)) > _TOLERANCE_SECONDS
+        left = max(self._round.seconds_left(now), self._wait.seconds_left(now))
+        return left > _TOLERANCE_SECONDS
 
     def _stop_for(self, guard: Verdict, execution: Optional[Execution]) -> None:
         """Records that a guard holds and ends the stall: such time does not count for max_wait."""
@@ -426,26 +465,28 @@ class Balancer:
         return self._next_round(settings, _NOT_READY_SECONDS)
 
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
-        """True where this round has to observe the whole cluster. One that was woken early does so
-        only where that was required, or where a finished plan can be taken up."""
-        state = self._current.state
+        """Returns True if this round must read the whole cluster. A round that was woken early must
+        only if that is required, or if a finished plan can be taken up."""
+        state, is_free = self._current.state, self.execution is None
         if self.observer.view is None or self.observer.is_required or self._was_guarded:
             return True
-        is_new = state == OFF and settings.active   # its option has just been set
-        if is_new or self.execution is None and self._automatic.is_ready:
+        if state == OFF and settings.active:   # its option has just been set
             return True
-        if self.execution is None and state == PLANNING and self._automatic.is_planning:
+        if is_free and self._automatic.is_ready:
+            return True
+        if is_free and state == PLANNING and self._automatic.is_planning:
             return False
         if self._is_early():
             return False
         if self.dispatcher.corrections.has_unconfirmed_excess or self.dispatcher.is_watched:
             return True
-        if state == WAITING and self.execution is None and not self._waits_for_time:
+        if state == OFF:
+            state = BALANCED
+        elif is_free and state == WAITING and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
-        return self.observer.is_due(summary, settings, BALANCED if state == OFF else state,
-                                    self._automatic.is_retry_due)
+        return self.observer.is_due(summary, settings, state, self._automatic.is_retry_due)
 
-    # -- observe -------------------------------------------------------------------------------
+    # -- refresh -------------------------------------------------------------------------------
 
     def _observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         snapshot = self.observer.observe(summary)
@@ -455,156 +496,163 @@ class Balancer:
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
             self._drains_changed()   # this round still has the snapshot in which they are drained
         self.observer.update_view(snapshot, settings)
-        snapshot = self._take_back(snapshot, settings)
+        snapshot = self._cancel_withheld(snapshot, settings)
         self.publish()
         return snapshot
 
-    def _make_way(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
-        """Takes back what of the execution waits where steps of pg_num do; it stays wanted. Returns
-        the newest snapshot."""
-        execution, now = self.execution, self._clock()
-        if execution is None or self._is_off(settings):
-            return snapshot
-        self._count_back(execution, snapshot)   # what no answer came to in time
-        pending = self.dispatcher.pending.entries
-        # what counts as sent: not what is still wanted, as no answer came or another mgr sent it
-        pgids = in_the_way(snapshot, pending).difference(
-            execution.unanswered, self.dispatcher.rejected)
-        if not pgids or self.dispatcher.backoff.seconds_left(now):
-            return snapshot
-        changes = cancel_plan(
-            _undrained(snapshot), self._journal.changes.newest_first, lambda row: (
-                row.pgid in pgids and row.plan == execution.name
-                and row.at >= execution.started_at)).plan.changes
-        # in the log it is the plan's own
-        back = Execution(execution.name, changes, now, UNDO)
-        batch = self.dispatcher.choose(back, snapshot, settings, 0.0).send
-        execution.going_back.update({change.pgid: (change._replace(
-            up_before=change.up_after, up_after=change.up_before,
-            items=snapshot.items_of(change.pgid), shards=pending[change.pgid].shards),
-            change.items) for change in batch})
-        sent = self._hand_over(back, batch, snapshot, self._permit_back()) if batch else None
-        if sent is None:
-            return snapshot
-        self._count_back(execution, sent.snapshot)
-        self.observer.update_view(sent.snapshot, settings, same_bounds=True)
-        return sent.snapshot
-
-    def _count_back(self, execution: Execution, snapshot: Snapshot) -> None:
-        """Has be wanted again what this map has taken back, unless it has arrived before."""
-        going, dispatcher = execution.going_back, self.dispatcher
-        if not going:
-            return
-        back = ExecutionUpdate([change for change, items in going.values()
-                                if snapshot.items_of(change.pgid) == items])
-        gone = dict.fromkeys([change.pgid for change in back.sent])
-        execution.going_back = {
-            pgid: one for pgid, one in going.items() if pgid in dispatcher.pending.entries
-            and pgid not in gone and pgid not in dispatcher.rejected}
-        execution.apply(ExecutionUpdate(taken_back=back.sent))
-        dispatcher.made_way.start(gone, self._clock())
-        self._journal.record_sent(-back.sent_moves, -back.sent_bytes)
-
-    def _take_back(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
-        """Takes back what was sent and an OSD withholds, unless it is off: each PG stays where its
-        data is, for which nothing has to be waited, and which no limit binds. Returns the newest
-        snapshot."""
-        pgids, now = self.dispatcher.withheld(snapshot), self._clock()
-        self._withheld = {}
-        if not pgids:
-            return snapshot
-        rows = self._journal.changes.newest_first
-        seen = with_holders_of_log(snapshot, rows, pgids)
-        plan = cancel_plan(_undrained(seen), rows,
-                           lambda row: row.pgid in pgids and not row.takes_back).plan
-        execution = Execution("", [   # where an OSD is to lose it that does not hold it
-            change for change in plan.changes for pg in (seen.pgs[change.pgid],)
-            if not change.lost_by <= {
-                *pg.holders, *(pg.acting if "remapped" in pg.state else ())}], now, CANCEL)
-        back = self.dispatcher.choose(execution, seen, settings, 0.0).send
-        if back and not self._is_off(settings) and not self.dispatcher.backoff.seconds_left(now):
-            sent = self._hand_over(execution, back, seen, self._permit_back())
-            if sent is not None:
-                self.observer.is_required, snapshot = True, sent.snapshot
-                self.observer.update_view(snapshot, settings, same_bounds=True)
-        self._withheld = {   # not what has just gone, nor what CRUSH sends there
-            pg.pgid: (
-                f"pg {pg.pgid} is inactive: {'one of ' if len(new) > 1 else ''}"
-                f"{named_osds(new, len(new))} has too many PGs, by its own"
-                " options, to take it",
-                next((change for change in back if change.pgid == pg.pgid), PgChange(
-                    pg.pgid, pg.raw, pg.up, pg.up, left, 0, 0, 0)).command())
-            for pg in [seen.pgs[pgid] for pgid in sorted(pgids)]
-            for new in (sorted(set(pg.up) & set(snapshot.osds) - set(pg.holders)),)
-            for items in (snapshot.items_of(pg.pgid),)
-            for left in (tuple([pair for pair in items if pair[1] not in new]),) if left != items}
-        return snapshot
-
-    @contextmanager
-    def _permit_back(self) -> Iterator[bool]:
-        """As `_permit`, for what is sent beside the execution: True unless `off` has come."""
-        with self._slot.permit_sending(self._slot.execution):
-            yield self._stop_count == self._slot.stop_count and not self._is_off(self._settings())
-
     def _update_view(self, summary: Optional[ClusterSummary], settings: Settings) -> None:
-        """Observes for the view alone, as a command has asked or data has moved: nothing is
-        planned, and what the loop compares the cluster with stays. What OSDs withhold is taken back
-        all the same."""
+        """Reads the cluster for the view alone, because a command has asked or data has moved.
+
+        Nothing is planned, and the loop goes on to compare the cluster with an older summary. Moves
+        to an OSD that withholds the PG are cancelled all the same.
+        """
         try:
             self._observe(summary, settings)
         except NotReady as not_ready:
             self._log.info("the cluster cannot be observed: %s", not_ready)
 
+    # -- cancel --------------------------------------------------------------------------------
+
+    def _make_way(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
+        """Cancels moves of the execution that wait where steps of pg_num do. They stay wanted.
+        Returns the newest snapshot."""
+        execution = self.execution
+        if execution is None or self._is_off(settings):
+            return snapshot
+        self._count_cancelled(execution, snapshot)   # nobody answered in time
+        dispatcher = self.dispatcher
+        # not changes that are still wanted, because no answer came or another mgr sent them
+        pgids = in_the_way(snapshot, dispatcher.pending.entries).difference(
+            execution.unanswered, dispatcher.rejected)
+        if not pgids or dispatcher.backoff.seconds_left(self._clock()):
+            return snapshot
+        rows = self._journal.changes.newest_first
+        changes = changes_in_the_way(snapshot, rows, pgids, execution.name, execution.started_at)
+        # in the log it is the plan's own
+        back = Execution(execution.name, changes, self._clock(), UNDO)
+        batch = dispatcher.choose(back, snapshot, settings, 0.0).send
+        execution.note_cancelling(batch, snapshot, dispatcher.pending.entries)
+        newest = self._send_back(back, batch, snapshot, settings)
+        if newest is None:
+            return snapshot
+        self._count_cancelled(execution, newest)
+        return newest
+
+    def _count_cancelled(self, execution: Execution, snapshot: Snapshot) -> None:
+        """Puts moves that this osdmap has cancelled back into the plan, unless they had arrived."""
+        if not execution.cancelling:
+            return
+        dispatcher = self.dispatcher
+        back = ExecutionUpdate(execution.take_cancelled(
+            snapshot, dispatcher.pending.entries.keys() - dispatcher.rejected.keys()))
+        if back.sent:
+            dispatcher.made_way.start([change.pgid for change in back.sent], self._clock())
+            self._journal.record_sent(-back.sent_moves, -back.sent_bytes)
+
+    def _cancel_withheld(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
+        """Cancels moves to OSDs that withhold the PG, unless the module is off. Returns the newest
+        snapshot.
+
+        Each PG stays where its data is. So nothing has to be waited for, and no limit binds.
+        """
+        pgids = self.dispatcher.withheld(snapshot)
+        self._withheld = {}
+        if not pgids:
+            return snapshot
+        rows = self._journal.changes.newest_first
+        seen = with_holders_of_log(snapshot, rows, pgids)
+        back = Execution("", withheld_changes(seen, rows, pgids), self._clock(), CANCEL)
+        batch = self.dispatcher.choose(back, seen, settings, 0.0).send
+        if not self._is_off(settings) and not self.dispatcher.backoff.seconds_left(self._clock()):
+            newest = self._send_back(back, batch, seen, settings)
+            if newest is not None:
+                self.observer.is_required, snapshot = True, newest
+        self._withheld = withheld_pgs(seen, pgids, snapshot, batch)   # replaced whole
+        return snapshot
+
+    def _send_back(self, back: Execution, batch: Sequence[PgChange], before: Snapshot,
+                   settings: Settings) -> Optional[Snapshot]:
+        """Sends a batch that cancels moves. Returns the newest snapshot, None if nothing was
+        sent."""
+        if not batch:
+            return None
+        sent = self._hand_over(back, batch, before, self._permit_back())
+        if sent is None:
+            return None
+        self.observer.update_view(sent.snapshot, settings, same_bounds=True)
+        return sent.snapshot
+
+    @contextmanager
+    def _permit_back(self) -> Iterator[bool]:
+        """Context as `_permit` for a batch that cancels moves, beside the execution. Yields True
+        unless `off` has come."""
+        with self._slot.permit_sending(self._slot.execution):
+            yield self._stop_count == self._slot.stop_count and not self._is_off(self._settings())
+
     # -- plan ----------------------------------------------------------------------------------
 
     def _act(self, snapshot: Snapshot, settings: Settings) -> Verdict:
-        """What follows from a look: guards, the plan under way, a new plan, or rest. Where an
-        execution ends, the next step needs no new observation."""
+        """Acts on a snapshot. When an execution ends, the next step needs no newer one."""
         while True:
-            execution, drains_only = self.execution, self.drains.drains_only(settings)
-            if self._is_off(settings):
-                return IS_OFF
-            guard = self._guards.check(
-                snapshot, self._gateway.have_mon_connection(),
-                self._gateway.builtin_balancer_active(), settings, execution, drains_only)
-            if guard is not None:
-                self._stop_for(guard, execution)
-                return guard
-            if execution is not None and not execution.name:
-                why = self._automatic.why_not_on(snapshot, settings, execution,
-                                                 self.dispatcher.osd_traffic(snapshot),
-                                                 drains_only)
-                if why is not None and why.state == WAITING:
-                    return why
-                if why is not None:
-                    self._slot.end(execution, f"{SUPERSEDED}: {why.reason}")
-                    execution = self.execution
-            if execution is None:
-                limit = nothing_to_balance(settings, snapshot)
-                if limit is not None and not drains_only:
-                    self._journal.end(STUCK, self._clock(), self.observer.view)
-                    return limit
-                if self.dispatcher.pending.awaits_reports:   # no plan from figures in motion
-                    return AWAITS_REPORTS
-                excluded = self.dispatcher.excluded(snapshot, settings)
-                step = self._automatic.next_step(snapshot, settings, excluded,
-                                                 self.observer.noise, drains_only,
-                                                 self.drains.has_work)
-                self.drains.observe_plan(self._automatic.stuck)
-                if step.plan is None:
-                    return (self._rest(step, snapshot, settings, excluded) if step.is_idle
-                            else step.why)
-                execution = Execution("", step.plan.changes, self._clock(), step.plan.kind)
-                if not self._slot.start(execution, self._stop_count):
-                    return _COME_IN_BETWEEN
-                self._record(execution, step.why.reason)
-            outcome = self._advance(execution, snapshot, settings) or (
-                self._finish(execution, snapshot, settings))
+            outcome = self._step(snapshot, settings)
             if outcome is not None:
                 return outcome
 
+    def _step(self, snapshot: Snapshot, settings: Settings) -> Optional[Verdict]:
+        """Checks the guards, then goes on with the execution, takes up a plan, asks for one, or is
+        idle. Returns the state, None if an execution has ended."""
+        if self._is_off(settings):
+            return IS_OFF
+        execution, drains_only = self.execution, self.drains.drains_only(settings)
+        guard = self._guards.check(
+            snapshot, self._gateway.have_mon_connection(), self._gateway.builtin_balancer_active(),
+            settings, execution, drains_only)
+        if guard is not None:
+            self._stop_for(guard, execution)
+            return guard
+        if execution is not None and not execution.name:
+            why = self._automatic.why_not_on(
+                snapshot, settings, execution, self.dispatcher.osd_traffic(snapshot), drains_only)
+            if why is not None and why.state == WAITING:
+                return why
+            if why is not None:
+                self._slot.end(execution, f"{SUPERSEDED}: {why.reason}")
+                execution = self.execution
+        if execution is None:
+            found = self._next_plan(snapshot, settings, drains_only)
+            if isinstance(found, Verdict):
+                return found
+            execution = found
+        outcome = self._advance(execution, snapshot, settings)
+        if outcome is not None:
+            return outcome
+        return self._finish(execution, snapshot, settings)
+
+    def _next_plan(self, snapshot: Snapshot, settings: Settings,
+                   drains_only: bool) -> Union[Execution, Verdict]:
+        """Returns the execution of an automatic plan that was made, else the state."""
+        limit = nothing_to_balance(settings, snapshot)
+        if limit is not None and not drains_only:
+            self._journal.end(STUCK, self._clock(), self.observer.view)
+            return limit
+        if self.dispatcher.pending.awaits_reports:   # no plan from figures in motion
+            return AWAITS_REPORTS
+        excluded = self.dispatcher.excluded(snapshot, settings)
+        step = self._automatic.next_step(
+            snapshot, settings, excluded, self.observer.noise, drains_only, self.drains.has_work)
+        self.drains.observe_plan(self._automatic.stuck)
+        if step.is_idle:
+            return self._idle(step, snapshot, settings, excluded)
+        if step.plan is None:
+            return step.why
+        execution = Execution("", step.plan.changes, self._clock(), step.plan.kind)
+        if not self._slot.start(execution, self._stop_count):
+            return _COME_IN_BETWEEN
+        self._record(execution, step.why.reason)
+        return execution
+
     def _record(self, execution: Execution, why: str) -> None:
-        """Counts the execution in an episode, once, unless a command has ended it meanwhile."""
+        """Counts the execution in an episode, once, unless a command has ended it."""
         if not execution.is_recorded:
             self._journal.begin_plan(execution.name, why, self._clock(), self.observer.view,
                                      lambda: self._slot.execution is execution)
@@ -612,26 +660,13 @@ class Balancer:
 
     def _finish(self, execution: Execution, snapshot: Snapshot,
                 settings: Settings) -> Optional[Verdict]:
-        """Ends an execution of which nothing is left to be waited for. None: the loop goes on."""
-        kept = execution.changed_pgs if execution.is_motionless else execution.done_moves
-        stalled = 0 if execution.is_motionless else len(self.dispatcher.pending.entries)
-        nothing_sent = execution.dropped and not (execution.sent_moves or kept)
-        ending = COMPLETED
-        if nothing_sent:
-            ending = f"{DROPPED}: {execution.dropped[0][1]}"
-        elif stalled:
-            ending = (f"{DROPPED}: nothing of {stalled} PGs on their way has arrived for max_wait"
-                      f" ({int(settings.max_wait)} s)")
-        elif execution.dropped and execution.name:
-            reasons = Counter(reason for _, reason in execution.dropped).most_common(2)
-            left = plural(execution.planned_pgs - execution.changed_pgs, "PG")
-            ending = (f"{COMPLETED}: all but {left}"
-                      f" ({'; '.join(reason for reason, _ in reasons)})")
+        """Ends an execution that waits for nothing more. None: the loop goes on."""
+        ending = self._ending(execution, settings)
         if not self._slot.end(execution, ending):
             return _COME_IN_BETWEEN
         if execution.name:
             self._journal.end(ending, self._clock(), self.observer.view)
-        elif nothing_sent:
+        elif execution.has_sent_nothing:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
                 execution.dropped[0][1], self.drains.drains_only(settings))
@@ -639,11 +674,26 @@ class Balancer:
             return None
         return Verdict(codes.SWITCHED_OFF, f"plan '{execution.name}' is {ending}", state=OFF)
 
+    def _ending(self, execution: Execution, settings: Settings) -> str:
+        """Returns the outcome of an execution that waits for nothing more."""
+        if execution.has_sent_nothing:
+            return f"{DROPPED}: {execution.dropped[0][1]}"
+        stalled = len(self.dispatcher.pending.entries)
+        if stalled and not execution.is_motionless:
+            return (f"{DROPPED}: nothing of {stalled} PGs on their way has arrived for max_wait"
+                    f" ({int(settings.max_wait)} s)")
+        if not execution.dropped or not execution.name:
+            return COMPLETED
+        reasons = Counter([reason for _, reason in execution.dropped]).most_common(2)
+        left = plural(execution.planned_pgs - execution.changed_pgs, "PG")
+        return f"{COMPLETED}: all but {left} ({'; '.join([reason for reason, _ in reasons])})"
+
     # -- send ----------------------------------------------------------------------------------
 
     def _advance(self, execution: Execution, snapshot: Snapshot,
                  settings: Settings) -> Optional[Verdict]:
-        """Sends the next batch where one may go. None where nothing is left to be waited for."""
+        """Sends the next batch if one may go. Returns None if the execution waits for nothing
+        more."""
         if execution.name:
             self._record(execution, command_of(execution.kind))
         self._record_name()
@@ -655,33 +705,40 @@ class Balancer:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
             self.observer.is_awaiting = snapshot.misplaced_copies > 0
+        pending = self.dispatcher.pending.entries
         if not execution.wanted:
-            # of what moves nothing, nothing is on its way
-            if not execution.is_motionless and self.dispatcher.pending.entries and not (
-                    self.dispatcher.has_stalled(execution, snapshot, settings)):
-                return self._in_flight(snapshot)
-            return None
-        if len(decision.full) == len(decision.waiting) and not self.dispatcher.pending.entries:
-            if not snapshot.misplaced_copies and not snapshot.in_flight():   # else a deadlock
-                execution.apply(ExecutionUpdate(dropped=[
-                    DroppedChange(change, deferral.reason)
-                    for change, deferral in decision.full]))
+            is_over = execution.is_motionless or not pending or (
+                self.dispatcher.has_stalled(execution, snapshot, settings))
+            return None if is_over else self._in_flight(snapshot)
+        if not (pending or snapshot.misplaced_copies or snapshot.in_flight()):
+            self._drop_deadlocked(execution, decision)
         self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
             self.observer.is_required = True
-        transient = any(why.seconds is not None for _, why in decision.waiting)   # they soon end
-        leading = decision.leading
-        assert leading is not None   # what is wanted and was not sent waits
-        state = (self._throttled(snapshot) if leading.is_throttle
-                 else WAITING if transient else BLOCKED)
-        return leading._replace(state=state, waiting=decision.waiting,
-                                seconds=TRANSIENT_RECHECK_SECONDS if transient else None)
+        return self._waiting(decision, snapshot)
+
+    def _drop_deadlocked(self, execution: Execution, decision: Decision) -> None:
+        """Drops changes that all wait for space on their targets while nothing moves."""
+        if len(decision.full) == len(decision.waiting):
+            execution.apply(ExecutionUpdate(
+                dropped=[DroppedChange(change, why.reason) for change, why in decision.full]))
+
+    def _waiting(self, decision: Decision, snapshot: Snapshot) -> Verdict:
+        """Returns the state while all that is left of a plan waits."""
+        leading, state, seconds = decision.leading, BLOCKED, None
+        assert leading is not None   # each change that is wanted and was not sent waits
+        if any([why.seconds is not None for _, why in decision.waiting]):   # they soon end
+            state, seconds = WAITING, TRANSIENT_RECHECK_SECONDS
+        if leading.is_throttle:
+            state = self._throttled(snapshot)
+        return leading._replace(state=state, waiting=decision.waiting, seconds=seconds)
 
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
         """Sends a batch, unless it has to wait or everything has been stopped."""
+        is_motionless = execution.is_motionless
         sending = Verdict(codes.MOVING, execution.progress(),
-                          {"what_moves": "no data"} if execution.is_motionless else {}, MOVING,
+                          {"what_moves": "no data"} if is_motionless else {}, MOVING,
                           waiting=decision.waiting)
         now = self._clock()
         wait = wait_until(
@@ -689,40 +746,43 @@ class Balancer:
             now, self.dispatcher.backoff.seconds_left(now))
         if wait is not None:
             return wait
-        if self.dispatcher.corrections.has_unconfirmed_excess and not execution.is_motionless:
+        if self.dispatcher.corrections.has_unconfirmed_excess and not is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
         left = self._batch.seconds_left(now, settings.sleep_interval)
-        if self._automatic.is_restless:   # where PGs have to move shows some seconds later
+        if self._automatic.is_restless:   # some seconds pass until it shows where PGs have to move
             left = max(left, before.unsettled_seconds)
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
-        batch = self.dispatcher.still_allowed(
-            decision.send[:max(_MOST_CHANGES, settings.max_moves_per_round)], before,
-            execution.is_motionless)
+        most = max(_MOST_CHANGES, settings.max_moves_per_round)
+        batch = self.dispatcher.still_allowed(decision.send[:most], before, is_motionless)
         if not batch:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
-        sent = self._hand_over(execution, batch, before,
-                               self._permit(execution, settings, before))
+        sent = self._hand_over(execution, batch, before, self._permit(execution, settings, before))
         if sent is None:
-            if not self._settings().active and self._slot.execution is None:
-                return IS_OFF
-            outcome = self._look_again(_OUT_OF_DATE)
-            self._wake()
-            return outcome
+            return self._not_sent()
         if not sent.handed_over:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         execution.stall = Stall()
         self._journal.record_sent(sent.moves, sent.bytes)
         self.observer.update_view(sent.snapshot, settings, same_bounds=True)
         sending = sending._replace(text=execution.progress())
-        # no arrival is to be waited for where nothing moves, only the monitors' next map
-        return self._look_again(sending, _NEXT_SECONDS) if execution.is_motionless else sending
+        if is_motionless:   # only the monitors' next map is waited for
+            return self._look_again(sending, _NEXT_SECONDS)
+        return sending
+
+    def _not_sent(self) -> Verdict:
+        """Returns the state after a batch that a command has kept back."""
+        if not self._settings().active and self._slot.execution is None:
+            return IS_OFF
+        outcome = self._look_again(_OUT_OF_DATE)
+        self._wake()
+        return outcome
 
     def _hand_over(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
                    permit: ContextManager[bool]) -> Optional[SentBatch]:
-        """Sends a batch that is stored in the log of changes before."""
+        """Stores a batch in the log of changes, and sends it."""
         self._journal.log_changes(execution.name, execution.kind, batch, before, self._clock())
 
         def is_submitted() -> None:   # it counts as misplaced for commands from here on
@@ -735,45 +795,56 @@ class Balancer:
     @contextmanager
     def _permit(self, execution: Execution, settings: Settings,
                 before: Snapshot) -> Iterator[bool]:
-        """Context that yields True where neither `off` nor another option or list of drains has
-        come since the round began; `off` waits until the context is left."""
-        drained = before.drained_osds
+        """Context that yields True if the batch may be sent; `off` waits until the context is
+        left."""
         with self._slot.permit_sending(execution) as is_current:
-            now, drains = self._settings(), self.drains.status.drains
-            yield is_current and (
-                bool(execution.name) or now.active
-                or execution.kind == DRAIN and drains.is_running) and (
-                now._replace(active=settings.active) == settings) and (
-                drained == drains.osds.intersection(before.osds))
+            yield is_current and self._may_send(execution, settings, before)
+
+    def _may_send(self, execution: Execution, settings: Settings, before: Snapshot) -> bool:
+        """Returns True if neither `off` nor another option or list of drains has come since the
+        round began."""
+        now = self._settings()
+        if not self._is_asked_for(execution, now):
+            return False
+        if now._replace(active=settings.active) != settings:
+            return False
+        return self.drains.status.drains.osds.intersection(before.osds) == before.drained_osds
 
     def _look_again(self, outcome: Verdict, seconds: Optional[float] = None) -> Verdict:
-        """The state while the next batch waits for nothing but a look at a newer map."""
+        """Returns the state while the next batch waits for nothing but a newer osdmap."""
         self._batch.end()
         self.observer.is_required = True
         return outcome._replace(seconds=seconds)
 
     def _throttled(self, snapshot: Snapshot) -> str:
-        """The state where what is left of a plan waits for a limit: arrivals end that."""
-        return MOVING if any(_may_arrive(snapshot, pgid, _HELD_STATES)
-                             for pgid in self.observer.own_pgids) else THROTTLED
+        """Returns the state while the rest of a plan waits for a limit: arrivals end that."""
+        return MOVING if self._count_arriving(snapshot, pg_states.STUCK) else THROTTLED
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
-        """The state while moves of our own are in flight and nothing else is to be done; None where
-        none are. What the last mgr sent is not pending with this one: the view knows of it."""
-        count = sum(_may_arrive(snapshot, pgid) for pgid in self.observer.own_pgids)
+        """Returns the state while moves of our own are in flight and nothing else needs to be done,
+        None if none are. Moves of the last mgr are in the view, and not pending with this one."""
+        count = self._count_arriving(snapshot, pg_states.LOST)
         if not count:
             return None
         self.observer.is_awaiting = snapshot.misplaced_copies > 0
-        return Verdict(
-            codes.MOVING, f"{plural(count, 'PG')} {'is on its' if count == 1 else 'are on their'}"
-            " way", state=MOVING)
+        are = "is on its" if count == 1 else "are on their"
+        return Verdict(codes.MOVING, f"{plural(count, 'PG')} {are} way", state=MOVING)
 
-    # -- rest ----------------------------------------------------------------------------------
+    def _count_arriving(self, snapshot: Snapshot, never: FrozenSet[str]) -> int:
+        """Returns the number of our PGs in flight that are in none of the states `never`, in which
+        nothing is copied."""
+        count = 0
+        for pgid in self.observer.own_pgids:
+            pg = snapshot.pgs.get(pgid)
+            count += pg is None or not pg_states.has_any(pg.state, never)
+        return count
 
-    def _rest(self, step: NextStep, snapshot: Snapshot, settings: Settings,
+    # -- idle ----------------------------------------------------------------------------------
+
+    def _idle(self, step: NextStep, snapshot: Snapshot, settings: Settings,
               excluded: ExcludedPgs) -> Verdict:
-        """The state where no plan is worth making, which ends the episode unless something of ours
-        is still in flight."""
+        """Returns the state while no plan is worth making. Ends the episode unless moves of our own
+        are still in flight."""
         moving_ours = self._in_flight(snapshot)
         if moving_ours is not None:
             return moving_ours
@@ -781,32 +852,24 @@ class Balancer:
         assert view is not None   # `snapshot` has been shown in it
 
         def counted(code: str) -> Optional[Refusals]:
+            if code not in COUNTED:
+                return None
             options = automatic_options(settings, snapshot, excluded.rejected,
                                         self._gateway.max_pg_shards())
-            return None if code not in COUNTED else count_refusals(
-                view, options, excluded, step.why.code)
-        # by the bounds of what may be moved: pools that are left out stand where they are
+            return count_refusals(view, options, excluded, step.why.code)
+        # by the bounds of what may be moved: pools that are left out stay where they are
         outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
                              settings.device_classes, step.why, step.searched_at, counted,
                              settings.pool_ids is not None)
         left = excluded.seconds_of(codes.MISPREDICTED)
         if left > 0.0:
             outcome = outcome._replace(
-                state=STUCK, code=codes.MISPREDICTED, text=self.dispatcher.stopped_sentence(snapshot),
-                numbers={"until": format_deadline(self._clock() + left)}, refusals=None)
+                state=STUCK,
+                code=codes.MISPREDICTED,
+                text=self.dispatcher.stopped_sentence(snapshot),
+                numbers={"until": format_deadline(self._clock() + left)},
+                refusals=None)
         outcome = self.drains.at_rest(outcome, settings)
-        if outcome.state != WAITING:   # what waits for reports goes on by itself
+        if outcome.state != WAITING:   # reports of OSDs end a wait
             self._journal.end(self.drains.ending_of(outcome), self._clock(), view)
         return outcome
-
-
-def _undrained(snapshot: Snapshot) -> Snapshot:
-    """The snapshot for taking back what was sent, to OSDs that are drained, too."""
-    return snapshot._replace(osds={
-        osd.id: osd._replace(drained=False) for osd in snapshot.osds.values()})
-
-
-def _may_arrive(snapshot: Snapshot, pgid: str, never: FrozenSet[str] = _LOST_STATES) -> bool:
-    """False for a PG of which nothing can be copied: one in any of the states `never`."""
-    pg = snapshot.pgs.get(pgid)
-    return pg is None or never.isdisjoint(pg.state.split("+"))

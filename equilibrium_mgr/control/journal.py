@@ -15,10 +15,10 @@ import logging
 import threading
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ..execution.dispatcher import SentBatch, moving
+from ..execution.dispatcher import SentBatch, SentBefore, moving
 from ..execution.outcomes import WITHHELD_SECONDS
 from ..observation.cluster_view import BALANCED, STUCK, ClusterView
-from ..plan.model import PgChange
+from ..plan.model import UNDO, PgChange
 from ..plan.usage import class_usage
 from ..runtime.formatting import format_bytes, format_duration, plural
 from ..runtime.kv_store import (
@@ -140,6 +140,25 @@ _STORED_SECONDS = 3600.0
 _VOID_SECONDS = 86400.0
 #: Seconds for which a PG that was sent may be on its way: a shard may wait for hours for others.
 _IN_FLIGHT_SECONDS = 86400.0
+
+
+def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
+    """Returns what rows of the log tell of the last mgr. `rows`: the oldest first."""
+    sent = SentBefore({}, {}, {}, {})
+    last = {}
+    for row in rows:
+        last[row.pgid] = row
+        if row.shards:
+            sent.moved[row.pgid] = row.at
+        elif row.kind == UNDO:
+            sent.made_way[row.pgid] = row.at
+        if row.takes_back:
+            targets = {osd for _, osd in set(row.before) - set(row.after)}
+            sent.withheld[row.pgid] = row.at, targets
+    for row in last.values():
+        if row.shards:
+            sent.in_flight[row.pgid] = row.at, row.epoch
+    return sent
 
 
 def _execution(plan: str, now: float) -> Dict[str, Any]:

@@ -5,6 +5,7 @@ that takes a class takes the shadow bucket.
 """
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 from ..runtime.time_slice import grouped
@@ -60,6 +61,14 @@ class CrushHierarchy:
             self.type_ids.setdefault(bucket.type_name, bucket.type_id)
         self._subtrees: Dict[int, Subtree] = {}
         self._places: Optional[Dict[int, Tuple[Any, ...]]] = None
+
+    def changed(self, buckets: Dict[int, Bucket],
+                device_class: Dict[int, str]) -> CrushHierarchy:
+        """Returns a map with other buckets and device classes, and the same rules and types."""
+        other = copy(self)
+        other.buckets, other.device_class = buckets, device_class
+        other._subtrees, other._places = {}, None
+        return other
 
     def name_of(self, item: int) -> str:
         """The name of a bucket or OSD."""

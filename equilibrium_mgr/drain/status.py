@@ -11,11 +11,10 @@ from ..plan.model import StuckShards
 from ..runtime.formatting import plural
 from ..runtime.time_slice import piecewise
 from ..snapshot.model import Snapshot
+from ..snapshot.pg_states import STALE, WHOLE
 from .drain_list import DrainList
 
 
-#: States of a PG with all its copies; `clean` excludes degraded, undersized and remapped.
-_WHOLE = frozenset(("active", "clean"))
 #: Before it gives way again: about a millisecond.
 _PGS_A_PIECE = 1000
 
@@ -56,7 +55,7 @@ def may_lack_copies(snapshot: Snapshot) -> bool:
         return True
     for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
         states = frozenset(pg.state.split("+"))
-        if not (states >= _WHOLE and "stale" not in states and not pg.is_moving
+        if not (states >= WHOLE and STALE not in states and not pg.is_moving
                 and pg.acting == pg.up and NO_OSD not in pg.up
                 and len(pg.up) >= snapshot.pools[pg.pool].size):
             return True

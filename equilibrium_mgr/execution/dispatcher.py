@@ -1,5 +1,7 @@
-"""Carries a batch through: has it chosen (throttle.py), sends it, has it verified (execution.py),
-and keeps pending moves, rejections and cooldowns."""
+"""Sends batches: throttle.py chooses a batch, and execution.py compares it with the osdmap.
+
+Keeps the pending moves, rejections and cooldowns that follow.
+"""
 from __future__ import annotations
 
 import logging
@@ -16,7 +18,8 @@ from ..runtime.time_slice import piecewise
 from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import NO_STATISTICS
-from ..snapshot.model import Snapshot, pg_number, pool_of
+from ..snapshot.model import Pg, Snapshot, pg_number, pool_of
+from ..snapshot.pg_states import ACTIVATING, ACTIVE, UNKNOWN
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED, GIVEN_UP, MISPREDICTED
 from .throttle import (
     STEP_SECONDS, Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
@@ -31,30 +34,46 @@ from .size_check import SizeCorrections, sentence
 _SEND_TIMEOUT_SECONDS = 30.0
 #: Seconds for which PGs are left alone whose pool was blocked for max_wait.
 _BLOCKED_SECONDS = 600.0
-_OSDS_A_PIECE, _PGS_A_PIECE = 500, 1000   # compared before it gives way again
-#: Osdmaps that are read before a batch where one follows the other.
+_OSDS_A_PIECE, _PGS_A_PIECE = 500, 1000   # compared before other threads have their turn
+#: Osdmaps that are read before a batch if they keep coming.
 _MOST_MAPS = 3
-#: Of all object copies: by how much more may be misplaced at sending than at the look, as clients
-#: write to PGs that move.
+#: Ratio of all object copies: so many more may be misplaced at sending than in the snapshot,
+#: because clients write to PGs that move.
 _MISPLACED_GROWTH = 0.0001
-#: Seconds for which a PG is activating until it counts as withheld: others take a moment. Where the
-#: OSD is its new primary nobody reports it at all, which takes longer to tell.
+#: A PG that has been activating for so many seconds counts as withheld: others take a moment. If
+#: its new primary withholds it, nobody reports the PG, which takes longer to find out.
 _ACTIVATING_SECONDS, _UNREPORTED_SECONDS = 60.0, 150.0
-#: Seconds after which the last report of an OSD does not tell whether its PGs are active.
+#: Seconds after which the last report of an OSD does not show whether its PGs are active.
 _OLD_REPORT_SECONDS = 30.0
-#: For so long after a failover, upmap items are believed to tell where the data of what the last
-#: mgr sent is, even where its PG counts as degraded.
+#: For so many seconds after a failover, upmap items show where the data of PGs is that the last mgr
+#: has moved, even of degraded ones.
 _BELIEVED_SECONDS = 3600.0
 
 
 class SentBatch(NamedTuple):
-    """A batch that was handed over: the map that followed it, and how much the monitor kept.
-    All but the map is empty where nothing was handed over, since the batch was out of date."""
+    """A batch that was handed over: the snapshot after it, and how much the monitor kept.
+
+    All but the snapshot is empty if nothing was handed over because the batch was out of date.
+    """
 
     snapshot: Snapshot
     moves: int = 0   # of shards
     bytes: int = 0
     handed_over: Sequence[PgChange] = ()
+
+
+class SentBefore(NamedTuple):
+    """What the last mgr has sent lately, by PG. Times are seconds since the epoch."""
+
+    moved: Dict[str, float]      # when it was moved last, the oldest first
+    #: the time of its last change, if that moves data, and the epoch of the osdmap before
+    in_flight: Dict[str, Tuple[float, int]]
+    made_way: Dict[str, float]   # when a move was cancelled for steps of pg_num
+    #: when a move was cancelled because an OSD withheld the PG, and its target OSDs
+    withheld: Dict[str, Tuple[float, AbstractSet[int]]]
+
+
+_NOTHING_SENT = SentBefore({}, {}, {}, {})
 
 
 class UpmapDispatcher:
@@ -67,104 +86,104 @@ class UpmapDispatcher:
         self.pending = PendingMoves()
         self.cooldown = Cooldown()
         self.given_up = Cooldown()   # PGs whose changes have waited too long
-        self.made_way = Cooldown()   # PGs taken back before they moved, for steps of pg_num
+        self.made_way = Cooldown()   # PGs whose move was cancelled for steps of pg_num
         self.backoff = Backoff()
         self.rejected: Items = {}
         self.corrections = SizeCorrections()
         #: PG in flight → since when it is seen to activate, in seconds since the epoch
         self._activating: Mapping[str, float] = {}
-        #: whether PGs have to be looked at, whatever else is to be done: of what was sent some are
-        #: not seen to be active
+        #: True if the next round must read PGs: some that were sent are not seen to be active
         self.is_watched = False
-        #: PGs with upmap items that this mgr has not seen active yet; None before the first look
+        #: PGs with upmap items that this mgr has not seen active yet; None before the first snapshot
         self._unseen: Optional[FrozenSet[str]] = None
-        #: PG that the last mgr has taken back → (when, OSDs of which one has withheld it)
-        self._taken_back: Mapping[str, Tuple[float, AbstractSet[int]]] = {}
         self._inactive = InactivePools()
-        #: pgid → when the last mgr sent it, and the osdmap's epoch before that; None after a look
-        self._recovered: Optional[Mapping[str, Tuple[float, int]]] = None
-        self._restored_at = -inf   # seconds since the epoch
+        self._sent_before = _NOTHING_SENT   # until the first snapshot
+        self._restored_at = -inf            # seconds since the epoch
 
-    def restore(self, moved: Mapping[str, float], sent: Mapping[str, Tuple[float, int]],
-                learnt: Mapping[str, Any],
-                taken_back: Mapping[str, Tuple[float, AbstractSet[int]]]) -> None:
-        """Takes over from the last mgr: the PGs that it has `moved` lately (pgid → when, the oldest
-        first), those of them that it has not sent anything else since (the same, with the epoch of
-        the osdmap before), its `to_dict`, and what it has taken back that an OSD
-        withheld (pgid → when, where it was to go)."""
-        self.is_watched, self._taken_back = bool(sent), taken_back
+    def restore(self, sent: SentBefore, learnt: Mapping[str, Any]) -> None:
+        """Takes over from the last mgr. `learnt`: its `to_dict`."""
+        self.is_watched = bool(sent.in_flight)
+        self._sent_before, self._restored_at = sent, self._clock()
         self.corrections.restore(learnt)
         self._gateway.measured = self.corrections.bytes_per_object
-        self._recovered = sent
-        self.cooldown.restore(moved)
-        self.pending.sent_before = frozenset(moved)
-        # what was sent longer ago is whole by now, or was degraded by something else since
-        self._restored_at = self._clock()
+        self.cooldown.restore(sent.moved)
+        self.made_way.restore(sent.made_way)
+        self.pending.sent_before = frozenset(sent.moved)
         self.rejected = restored(learnt.get("rejected", ()), self._restored_at)
+        # a PG that was moved longer ago is whole by now, or something else has degraded it since
         since = self._restored_at - _BELIEVED_SECONDS
-        self._gateway.sent_before = frozenset([pgid for pgid, at in moved.items() if at >= since])
+        self._gateway.sent_before = frozenset(
+            [pgid for pgid, at in sent.moved.items() if at >= since])
 
     def to_dict(self) -> Dict[str, Any]:
-        """What was measured of sizes, and what the monitor rejected, for the key-value store."""
+        """Returns measured sizes and rejections, for the key-value store."""
         return {**self.corrections.to_dict(), "rejected": stored(self.rejected)}
 
     def observe(self, snapshot: Snapshot) -> None:
         """Brings pending moves, rejections and predictions up to date with a newer snapshot."""
-        if self._recovered is not None:
-            self.pending.restore_sending(self._recovered, snapshot, self._clock())
+        now, last = self._clock(), self._sent_before
+        self._sent_before = _NOTHING_SENT
+        if self._unseen is None:   # the first snapshot of this mgr
+            self.pending.restore_sending(last.in_flight, snapshot, now)
             self.pending.restore_log_recovery(snapshot)
-            self._recovered = None
-        if self._clock() - self._restored_at > _BELIEVED_SECONDS:
+        if now - self._restored_at > _BELIEVED_SECONDS:
             self._gateway.sent_before = frozenset()
         self.pending.remove_arrived(snapshot)
-        newest = max([pg.reported_epoch for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)],
-                     default=0) if self.pending.entries else 0
-        waiting = [pg for pg in snapshot.in_flight().values() if "activating" in pg.state
-                   or self.pending.is_unreported(pg, newest)]
-        self._unseen = frozenset([
-            pgid for pgid in piecewise(
-                snapshot.upmap_items if self._unseen is None else self._unseen, _PGS_A_PIECE)
-            if pgid in snapshot.pgs and "active" not in snapshot.pgs[pgid].state])
-        # nobody has reported it to this mgr, though its OSDs report, and an item leads to its
-        # primary. One that activates with all its OSDs in the acting set may have arrived: it stays
-        waiting += [pg for pg in (snapshot.pgs[pgid] for pgid in sorted(self._unseen))
-                    if pg.immovable is NO_STATISTICS and pg.acting == pg.up and not pg.is_moving
-                    and all(snapshot.osds[osd].has_statistics
-                            for osd in pg.up if osd in snapshot.osds)
-                    and any(osd in pg.up[:1]
-                            for _, osd in snapshot.items_of(pg.pgid))]
-        self.is_watched = bool(waiting) or any(
-            "unknown" in snapshot.pgs[pgid].state for pgid in self._unseen) or any(
-            # of what is pending some has not reported since
-            pgid in snapshot.pgs and snapshot.pgs[pgid].reported_epoch < entry.epoch
-            for pgid, entry in self.pending.entries.items())
-        silent, now = self._gateway.silent_osds(_OLD_REPORT_SECONDS), snapshot.taken_at
-        self._activating = {pg.pgid: min(self._activating.get(pg.pgid, now), now)
-                            for pg in waiting if silent.isdisjoint(pg.acting[:1])}
+        self._observe_activity(snapshot)
         for waits in (self.cooldown, self.given_up, self.made_way):
-            waits.observe(self._clock(), snapshot.pgs)
-        for pgid, (at, osds) in self._taken_back.items():
+            waits.observe(now, snapshot.pgs)
+        for pgid, (at, osds) in last.withheld.items():
             self._note_withheld(pgid, osds, snapshot, at)
-        self._taken_back = {}
-        self.rejected = still_rejected(
-            self.rejected, (topology_of(snapshot.crush_version, snapshot.osds),
-                            str(self._gateway.max_pg_shards())), snapshot.pgs, self._clock())
-        # pools whose shards took more than predicted are stopped; snapshots use what was measured
+        marks = (topology_of(snapshot.crush_version, snapshot.osds),
+                 str(self._gateway.max_pg_shards()))
+        self.rejected = still_rejected(self.rejected, marks, snapshot.pgs, now)
+        # stops pools whose shards took more than predicted; snapshots use the measured sizes
         findings = self.corrections.observe(snapshot, self.pending.entries)
         self._gateway.measured = self.corrections.bytes_per_object
         for found in findings:
             self._log.warning("%s", sentence(found, snapshot.pools[found.pool].name))
 
+    def _observe_activity(self, snapshot: Snapshot) -> None:
+        """Notes since when PGs are not seen to be active that were sent."""
+        entries, pgs, now = self.pending.entries, snapshot.pgs, snapshot.taken_at
+        unseen = snapshot.upmap_items if self._unseen is None else self._unseen
+        self._unseen = frozenset([pgid for pgid in piecewise(unseen, _PGS_A_PIECE)
+                                  if pgid in pgs and ACTIVE not in pgs[pgid].state])
+        newest = 0
+        if entries:
+            newest = max([pg.reported_epoch for pg in piecewise(pgs.values(), _PGS_A_PIECE)],
+                         default=0)
+        waiting = [pg for pg in snapshot.in_flight().values()
+                   if ACTIVATING in pg.state or self.pending.is_unreported(pg, newest)]
+        for pgid in sorted(self._unseen):
+            if _is_unheard_of(pgs[pgid], snapshot):
+                waiting.append(pgs[pgid])
+        unknown = [pgid for pgid in self._unseen if UNKNOWN in pgs[pgid].state]
+        # some PGs have not reported since they were sent
+        unreported = [pgid for pgid, entry in entries.items()
+                      if pgid in pgs and pgs[pgid].reported_epoch < entry.epoch]
+        self.is_watched = bool(waiting or unknown or unreported)
+        silent = self._gateway.silent_osds(_OLD_REPORT_SECONDS)
+        self._activating = {pg.pgid: min(self._activating.get(pg.pgid, now), now)
+                            for pg in waiting if silent.isdisjoint(pg.acting[:1])}
+
     def withheld(self, snapshot: Snapshot) -> FrozenSet[str]:
-        """PGs that an OSD withholds, as it has too many (osd_max_pg_per_osd_hard_ratio by its own
-        value): they are inactive until their upmap items are taken back."""
-        return frozenset(pgid for pgid, since in self._activating.items()
-                         if pgid in snapshot.pgs and snapshot.taken_at - since >= (
-                             _ACTIVATING_SECONDS if "activating" in snapshot.pgs[pgid].state
-                             else _UNREPORTED_SECONDS))
+        """Returns the PGs that an OSD withholds because it has too many, by its own value of
+        osd_max_pg_per_osd_hard_ratio. They are inactive until their upmap items are removed."""
+        found = set()
+        for pgid, since in self._activating.items():
+            pg = snapshot.pgs.get(pgid)
+            if pg is None:
+                continue
+            is_activating = ACTIVATING in pg.state
+            least = _ACTIVATING_SECONDS if is_activating else _UNREPORTED_SECONDS
+            if snapshot.taken_at - since >= least:
+                found.add(pgid)
+        return frozenset(found)
 
     def lift_rejections(self) -> None:
-        """Has all be tried again, but for OSDs that withheld PGs: these have too many still."""
+        """Clears all rejections except those of OSDs that withheld a PG: they still have too many
+        PGs."""
         self.rejected = {
             pgid: item for pgid, item in self.rejected.items() if item.withheld_by}
 
@@ -189,47 +208,51 @@ class UpmapDispatcher:
 
     def choose(self, execution: Execution, snapshot: Snapshot, settings: Settings,
                max_misplaced_ratio: float) -> Decision:
-        """Decides what of the execution may go now; changes nothing of it."""
+        """Decides which changes of the execution may go now. Does not change the execution."""
         blocked = blocked_pools(snapshot, self._inactive.observe(snapshot))
         limits = self._limits(snapshot, settings, max_misplaced_ratio)._replace(
             in_flight=self.pending.entries.keys() - execution.unanswered.keys())
-        if execution.kind == UNDO:   # who asks for it wants what has just been moved back
+        if execution.kind == UNDO:   # it is for PGs that were moved a moment ago
             limits = limits._replace(cooling={})
         return next_batch(snapshot, execution.wanted, limits, blocked, self.osd_traffic(snapshot),
                           execution.kind)
 
     def next_round(self, snapshot: Snapshot, settings: Settings,
                    max_misplaced_ratio: float) -> ThrottleState:
-        """What the checks of a batch of which nothing is chosen yet read. Any thread may ask."""
+        """Returns what the checks of an empty batch read. Any thread may ask."""
         return ThrottleState(snapshot, self._limits(snapshot, settings, max_misplaced_ratio),
                              blocked_pools(snapshot), self.osd_traffic(snapshot))
 
     def _limits(self, snapshot: Snapshot, settings: Settings,
                 max_misplaced_ratio: float) -> ThrottleLimits:
         now, moved, made_way = self._clock(), self.cooldown.moved, self.made_way.moved
+        cooling = self.cooldown.seconds_left(now, settings.pg_cooldown)
+        for pgid in made_way.keys() & cooling.keys():
+            # a move that was cancelled for a pg_num change has copied no data
+            if made_way[pgid] >= moved.get(pgid, inf):
+                del cooling[pgid]
+        withheld_at: List[Tuple[int, int]] = []
+        for item in self.rejected.values():
+            withheld_at += item.withheld_by
+        misplaced = snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot)
         return ThrottleLimits(
-            settings, max_misplaced_ratio,
-            snapshot.misplaced_copies + self.pending.uncounted_copies(snapshot),
-            dict(self.pending.entries),
-            # what has made way since it was sent has not moved
-            {pgid: left for pgid, left in self.cooldown.seconds_left(
-                now, settings.pg_cooldown).items()
-             if made_way.get(pgid, -inf) < moved.get(pgid, inf)},
-            self._gateway.max_pg_shards()[1], dict(sorted(
-                [pair for item in self.rejected.values() for pair in item.withheld_by],
-                reverse=True)), self.made_way.seconds_left(now, STEP_SECONDS))
+            settings, max_misplaced_ratio, misplaced, dict(self.pending.entries), cooling,
+            self._gateway.max_pg_shards()[1], dict(sorted(withheld_at, reverse=True)),
+            self.made_way.seconds_left(now, STEP_SECONDS))
 
     def accept(self, execution: Execution, decision: Decision) -> None:
         """Removes the changes that a decision found done or void from the execution."""
-        # done after all, though no answer came
+        # the monitor has kept them although no answer came
         self.cooldown.start([change.pgid for change in decision.done
                              if change.pgid in execution.unanswered], self._clock())
         execution.apply(ExecutionUpdate(done=decision.done, dropped=decision.dropped))
         execution.is_compared = True
 
     def drop_stopped_pools(self, execution: Execution, snapshot: Snapshot) -> None:
-        """Drops changes of pools whose shards have turned out larger than the plan had them, except
-        of PGs on OSDs that need room, and a few once the pool is tried again."""
+        """Drops changes of pools whose shards have turned out larger than the plan predicted.
+
+        Keeps those of PGs on OSDs that need space, and a few when the pool is tried again.
+        """
         stopped = self.corrections.stopped
         if execution.is_motionless or not stopped:
             return
@@ -237,54 +260,60 @@ class UpmapDispatcher:
         few = {pool: self.corrections.trial_shards(pool, now) for pool in stopped}
         for change in execution.wanted:
             pool = pool_of(change.pgid)
-            if pool not in few or pool not in snapshot.pools or not (
-                    full.isdisjoint(change.up_before)):
+            if pool not in few or pool not in snapshot.pools:
+                continue
+            if not full.isdisjoint(change.up_before):
                 continue
             if few[pool] < change.shards:
-                dropped.append(DroppedChange(
-                    change, sentence(stopped[pool], snapshot.pools[pool].name)))
+                reason = sentence(stopped[pool], snapshot.pools[pool].name)
+                dropped.append(DroppedChange(change, reason))
                 continue
             few[pool] -= change.shards
         execution.apply(ExecutionUpdate(dropped=dropped))
 
     def stopped_sentence(self, snapshot: Snapshot) -> str:
-        """Why pools are stopped, for people."""
-        return "; ".join(sentence(found, snapshot.pools[pool].name)
-                         for pool, found in sorted(self.corrections.stopped.items()))
+        """Returns why pools are stopped, for people."""
+        return "; ".join([sentence(found, snapshot.pools[pool].name)
+                          for pool, found in sorted(self.corrections.stopped.items())])
 
     def drop_stalled(self, execution: Execution, decision: Decision, snapshot: Snapshot,
                      settings: Settings) -> None:
-        """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds; automatic
-        plans leave these PGs alone for as long, but for those of blocked pools: for some minutes,
-        since such a pool may be whole at any time."""
+        """Drops the rest of a plan of which nothing could be sent for `max_wait` seconds.
+
+        Automatic plans leave these PGs alone for as long, and PGs of blocked pools for some
+        minutes: such a pool may be whole at any time.
+        """
         now = self._clock()
-        # which may be longer than max_wait; automatic plans go on without these PGs
-        if execution.name and any(why.code == COOLDOWN for _, why in decision.waiting):
+        # a cooldown may be longer than max_wait; automatic plans go on without these PGs
+        if execution.name and COOLDOWN in [why.code for _, why in decision.waiting]:
             execution.stall = Stall()
         seconds = execution.stall.seconds(now, snapshot.misplaced_copies, decision.holds_up,
                                           settings.sleep_interval)
         if seconds < settings.max_wait:
             return
         waited = f"waited longer than max_wait ({int(settings.max_wait)} s)"
-        execution.apply(ExecutionUpdate(dropped=[
-            DroppedChange(change, f"{waited}: {deferral.reason}")
-            for change, deferral in decision.waiting]))
-        earlier = now - max(0.0, settings.max_wait - _BLOCKED_SECONDS)
-        for is_blocked, begin in ((False, now), (True, earlier)):
-            self.given_up.start([change.pgid for change, why in decision.waiting
-                                 if (why.code == DEGRADED) == is_blocked], begin)
+        dropped: List[DroppedChange] = []
+        blocked: List[str] = []
+        others: List[str] = []
+        for change, why in decision.waiting:
+            dropped.append(DroppedChange(change, f"{waited}: {why.reason}"))
+            pgids = blocked if why.code == DEGRADED else others
+            pgids.append(change.pgid)
+        execution.apply(ExecutionUpdate(dropped=dropped))
+        self.given_up.start(others, now)
+        self.given_up.start(blocked, now - max(0.0, settings.max_wait - _BLOCKED_SECONDS))
 
     def has_stalled(self, execution: Execution, snapshot: Snapshot, settings: Settings) -> bool:
-        """True where a plan has been sent whole and nothing of it has arrived for `max_wait`
-        seconds. A PG may stay in backfill_toofull or lack an object for ever, and no other plan
-        would be made."""
-        # by bytes: of what moves by log recovery Ceph counts nothing as misplaced
+        """Returns True if all of a plan was sent and nothing of it has arrived for `max_wait`
+        seconds. A PG may stay in backfill_toofull or lack an object for ever, and then no other
+        plan would be made."""
+        # by bytes: Ceph counts no copy as misplaced that moves by log recovery
         seconds = execution.stall.seconds(self._clock(), self.pending.bytes_to_come(snapshot), True,
                                           settings.sleep_interval)
         return seconds >= settings.max_wait
 
     def osd_traffic(self, snapshot: Snapshot) -> OsdTraffic:
-        """Traffic from and to every OSD, our unseen moves included."""
+        """Returns the traffic from and to every OSD, including our unseen moves."""
         return osd_traffic(snapshot, dict(self.pending.entries), self.pending.arrivals,
                            self.corrections.bytes_per_object)
 
@@ -292,12 +321,12 @@ class UpmapDispatcher:
 
     def send(self, execution: Execution, batch: Sequence[PgChange], before: Snapshot,
              permit: ContextManager[bool], on_submitted: Callable[[], None]) -> Optional[SentBatch]:
-        """Sends the batch and reads the map again, which alone tells what came of it.
+        """Sends the batch and reads the osdmap again, which alone shows what the monitor kept.
 
-        What has moved since `before` was read waits for the next round. None where sending was not
-        permitted any more: the permit is held while the batch is handed over, not while a monitor
-        is waited for. `on_submitted` is called before the answers are waited for, which takes up to
-        _SEND_TIMEOUT_SECONDS. Raises NotReady.
+        PGs that have moved since `before` wait for the next round. Returns None if sending is not
+        permitted any more. The permit is held while the batch is handed over. `on_submitted` is
+        called before the wait for answers, which takes up to _SEND_TIMEOUT_SECONDS. Raises
+        NotReady.
         """
         batch = self.still_allowed(batch, before, execution.is_motionless)
         if not batch:
@@ -306,7 +335,7 @@ class UpmapDispatcher:
         with permit as is_permitted:
             if not is_permitted:
                 return None
-            # whatever happens from here on, the budget knows of it
+            # counted before they are sent, so that the throttle counts them even if that fails
             for change in moving(batch, before):
                 self.pending.add(change, before, now)
                 self.is_watched = True
@@ -315,7 +344,7 @@ class UpmapDispatcher:
             on_submitted()
             answers = self._gateway.collect_replies(handed_over, _SEND_TIMEOUT_SECONDS)
             snapshot = self._gateway.snapshot()
-        except NotReady:   # as while a pool is created: what came of the batch shows later
+        except NotReady:   # as while a pool is created: a later snapshot shows the batch
             execution.apply(ExecutionUpdate(unanswered=batch))
             raise
         result = verify_batch(answers, snapshot)
@@ -329,140 +358,195 @@ class UpmapDispatcher:
 
     def still_allowed(self, batch: Sequence[PgChange], before: Snapshot,
                       is_motionless: bool) -> Sequence[PgChange]:
-        """What of the batch the newest osdmap allows as that of `before` did. Another one may come
-        while one is read; where that goes on, a summary has to agree on OSDs and flags."""
+        """Returns the changes of the batch that the newest osdmap still allows.
+
+        Another osdmap may come while one is read. If they keep coming, a summary must agree on OSDs
+        and flags.
+        """
+        gateway = self._gateway
         for left in reversed(range(_MOST_MAPS)):
-            now = self._gateway.at_newest_map(before)
-            batch = self._gateway.without_remapped(batch, before)
-            if not is_motionless and (_is_disturbed(before, now) or (
-                    self._gateway.misplaced_copies() - before.misplaced_copies
-                    > _MISPLACED_GROWTH * before.object_copies)):   # others have moved PGs
-                break
+            now = gateway.at_newest_map(before)
+            batch = gateway.without_remapped(batch, before)
+            if not is_motionless and self._is_disturbed(before, now):
+                return ()
             if now is not before:
-                alike = {pool for pool in {pool_of(change.pgid) for change in batch}
-                         if is_motionless or _is_placed_alike(pool, before, now)}
-                batch = [change for change in batch if pool_of(change.pgid) in alike
-                         and _is_allowed(change, before, now)]
-            if self._gateway.epoch() == now.epoch or left == 0 and _has_same_osds(
-                    now, self._gateway.summary(with_map_settings=True)):
-                return batch if cluster_guard(
-                    now, self._gateway.have_mon_connection(),
-                    self._gateway.builtin_balancer_active(), is_motionless) is None else ()
+                batch = _allowed(batch, before, now, is_motionless)
+            is_newest = gateway.epoch() == now.epoch
+            if not is_newest and left == 0:
+                is_newest = _has_same_osds(now, gateway.summary(with_map_settings=True))
+            if is_newest:
+                guard = cluster_guard(now, gateway.have_mon_connection(),
+                                      gateway.builtin_balancer_active(), is_motionless)
+                return batch if guard is None else ()
         return ()
+
+    def _is_disturbed(self, before: Snapshot, now: Snapshot) -> bool:
+        """Returns True if a limit of all moves differs, or others have moved PGs."""
+        if _are_limits_lower(before, now) or _is_osd_down(before, now):
+            return True
+        # PGs of a new or changed pool peer, and copies of a deleted one count no more
+        shapes = {number: pool.shape for number, pool in before.pools.items()}
+        if shapes != {number: pool.shape for number, pool in now.pools.items()}:
+            return True
+        grown = self._gateway.misplaced_copies() - before.misplaced_copies
+        return grown > _MISPLACED_GROWTH * before.object_copies
 
     def _account(self, execution: Execution, moved: Sequence[PgChange], result: ExecutionUpdate,
                  before: Snapshot, snapshot: Snapshot) -> None:
-        """Brings the pending moves and the rejections in line with a result. `moved`: what of the
-        batch moves data; a move that the rest takes back is pending no more."""
+        """Updates the pending moves and the rejections by a result. `moved`: the changes of the
+        batch that move data. A move that another change cancels is not pending any more."""
+        now, entries = self._clock(), self.pending.entries
         self.pending.confirm(moved, snapshot.epoch)
-        wanted = {change.pgid for change in execution.wanted} if result.unanswered else ()
         added = {change.pgid for change in moved}
-        for change in result.unanswered:
-            if change.pgid in added and change.pgid not in wanted:  # given up
-                self.pending.entries.pop(change.pgid, None)
+        if result.unanswered:
+            wanted = {change.pgid for change in execution.wanted}
+            for change in result.unanswered:
+                if change.pgid in added and change.pgid not in wanted:  # given up
+                    entries.pop(change.pgid, None)
         for change in result.sent:
             pg = before.pgs[change.pgid]
             if takes_back(pg, change.up_after, before.is_positional(pg)):
-                self.pending.entries.pop(change.pgid, None)
+                entries.pop(change.pgid, None)
         for dropped in result.rejected:
-            if dropped.change.pgid in added and _is_as_before(
-                    dropped.change.pgid, before, snapshot):
-                self.pending.entries.pop(dropped.change.pgid, None)
-            self._log.warning("pg %s stays where it is: %s", dropped.change.pgid, dropped.reason)
+            pgid = dropped.change.pgid
+            if pgid in added and before.items_of(pgid) == snapshot.items_of(pgid):
+                entries.pop(pgid, None)
+            self._log.warning("pg %s stays where it is: %s", pgid, dropped.reason)
         kept = {change.pgid for change in result.sent}
+        others = {pgid: item for pgid, item in self.rejected.items()
+                  if pgid not in kept or item.withheld_by}
         self.rejected = with_rejected(
-            {pgid: item for pgid, item in self.rejected.items()
-             if pgid not in kept or item.withheld_by},
-            result.rejected, topology_of(snapshot.crush_version, snapshot.osds), self._clock())
-        for change in [one for one in result.sent if one.pgid in self.withheld(before)]:
-            self._note_withheld(
-                change.pgid, change.lost_by.difference(before.pgs[change.pgid].holders), before,
-                self._clock())
+            others, result.rejected, topology_of(snapshot.crush_version, snapshot.osds), now)
+        withheld = self.withheld(before)
+        for change in result.sent:
+            if change.pgid in withheld:
+                targets = change.lost_by.difference(before.pgs[change.pgid].holders)
+                self._note_withheld(change.pgid, targets, before, now)
 
     def _note_withheld(self, pgid: str, osds: AbstractSet[int], snapshot: Snapshot,
                        at: float) -> None:
-        """The OSDs that a PG was to go to, of which one has withheld it, get no other before they
-        have fewer than HARD_SHARE of what they have, until the option is another by which they go,
-        or for WITHHELD_SECONDS of outcomes.py."""
-        has = {osd: snapshot.osds[osd].pg_shards or sum(
-            [osd in pg.up for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)])
-               for osd in sorted(osds) if osd in snapshot.osds}
-        earlier = self.rejected[pgid].withheld_by if pgid in self.rejected else ()
+        """Limits the OSDs that may have withheld the PG to HARD_SHARE of their current PG count.
+
+        The limit ends after WITHHELD_SECONDS of outcomes.py, or when the PG limit option changes.
+        """
+        which: List[str] = []
+        limits: List[Tuple[int, int]] = []
+        if pgid in self.rejected:
+            limits += self.rejected[pgid].withheld_by
+        for osd in sorted(osds & snapshot.osds.keys()):
+            count = snapshot.osds[osd].pg_shards or sum(
+                [osd in pg.up for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE)])
+            which.append(f"osd.{osd}, which has {count} PGs,")
+            limits.append((osd, int(HARD_SHARE * count)))
+        reason = f"{' or '.join(which)} did not let it become active, and it was taken back"
         self.rejected = {**self.rejected, pgid: Rejection(
-            " or ".join(f"osd.{osd}, which has {count} PGs," for osd, count in has.items())
-            + " did not let it become active, and it was taken back",
-            str(self._gateway.max_pg_shards()), at, withheld_by=(
-                *earlier, *((osd, int(HARD_SHARE * count)) for osd, count in has.items())))}
+            reason, str(self._gateway.max_pg_shards()), at, withheld_by=tuple(limits))}
 
     def _start_waits(self, result: ExecutionUpdate, before: Snapshot, snapshot: Snapshot,
                      sent_at: float) -> None:
-        """Starts the cooldown of what was moved, and the backoff where nothing was."""
+        """Starts the cooldown of moved PGs, and the backoff if the monitor kept nothing."""
         moved = moving(result.sent, before)
         self.corrections.expect(moved, before)
-        self.cooldown.start([change.pgid for change in moved]
-                            + [dropped.change.pgid for dropped in result.rejected
-                               if not _is_as_before(dropped.change.pgid, before, snapshot)],
-                            sent_at)
+        pgids = [change.pgid for change in moved]
+        for dropped in result.rejected:
+            pgid = dropped.change.pgid
+            if before.items_of(pgid) != snapshot.items_of(pgid):   # some of its shards may move
+                pgids.append(pgid)
+        self.cooldown.start(pgids, sent_at)
         if result.sent:
             self.backoff.succeeded()
-        # a single rejection is the PG's, a whole batch of them the monitor's, unless it drops
-        # upmaps since OSDs have changed meanwhile
-        elif topology_of(before.crush_version, before.osds) == topology_of(
-                snapshot.crush_version, snapshot.osds):
+            return
+        # a single rejection is about the PG, a whole batch of them about the monitor, unless it
+        # drops upmap items because OSDs have changed
+        topology = topology_of(before.crush_version, before.osds)
+        if topology == topology_of(snapshot.crush_version, snapshot.osds):
             self.backoff.failed(self._clock())
 
 
 def moving(batch: Sequence[PgChange], before: Snapshot) -> List[PgChange]:
-    """The changes that copy shards, with the PGs as they were in `before`."""
-    return [change for change in batch for pg in (before.pgs[change.pgid],)
-            if not moves_nothing(pg, change.up_after, before.is_positional(pg))]
+    """Returns the changes that copy shards, by the PGs as they were in `before`."""
+    found = []
+    for change in batch:
+        pg = before.pgs[change.pgid]
+        if not moves_nothing(pg, change.up_after, before.is_positional(pg)):
+            found.append(change)
+    return found
 
 
-def _is_as_before(pgid: str, before: Snapshot, now: Snapshot) -> bool:
-    """True where nothing has come of a change; else some of its shards may move."""
-    return before.items_of(pgid) == now.items_of(pgid)
+def _is_unheard_of(pg: Pg, snapshot: Snapshot) -> bool:
+    """Returns True if nobody has reported the PG to this mgr, although its OSDs report, and an
+    upmap item leads to its primary.
+
+    A PG that activates with all its OSDs in the acting set may have arrived: it stays.
+    """
+    if pg.immovable is not NO_STATISTICS or pg.acting != pg.up or pg.is_moving:
+        return False
+    for osd in pg.up:
+        if osd in snapshot.osds and not snapshot.osds[osd].has_statistics:
+            return False
+    return not {osd for _, osd in snapshot.items_of(pg.pgid)}.isdisjoint(pg.up[:1])
 
 
-def _is_disturbed(before: Snapshot, now: Snapshot) -> bool:
-    """True where what binds all that moves is another: limits of fullness were lowered, an OSD has
-    gone down, whose PGs are degraded, or a pool was made, changed or deleted: its PGs peer, and
-    the misplaced limit is of the copies that are left."""
-    return (now.nearfull_ratio < before.nearfull_ratio
-            or now.backfillfull_ratio < before.backfillfull_ratio
-            or now.full_ratio < before.full_ratio
-            or any(osd.up and not (number in now.osds and now.osds[number].up)
-                   for number, osd in before.osds.items())
-            or {number: pool.shape for number, pool in before.pools.items()}
-            != {number: pool.shape for number, pool in now.pools.items()})
+def _are_limits_lower(before: Snapshot, now: Snapshot) -> bool:
+    """Returns True if a full ratio was lowered."""
+    if now.nearfull_ratio < before.nearfull_ratio or now.full_ratio < before.full_ratio:
+        return True
+    return now.backfillfull_ratio < before.backfillfull_ratio
+
+
+def _is_osd_down(before: Snapshot, now: Snapshot) -> bool:
+    """Returns True if an OSD has gone down, whose PGs are degraded then."""
+    for number, osd in before.osds.items():
+        if osd.up and not (number in now.osds and now.osds[number].up):
+            return True
+    return False
+
+
+def _allowed(batch: Sequence[PgChange], before: Snapshot, now: Snapshot,
+             is_motionless: bool) -> List[PgChange]:
+    """Returns the changes of the batch that a newer osdmap allows."""
+    pools = {pool_of(change.pgid) for change in batch}
+    if not is_motionless:
+        pools = {pool for pool in pools if _is_placed_alike(pool, before, now)}
+    return [change for change in batch
+            if pool_of(change.pgid) in pools and _is_allowed(change, before, now)]
 
 
 def _is_allowed(change: PgChange, before: Snapshot, now: Snapshot) -> bool:
-    """True where the change's pool and OSDs are what they were, no step of pg_num is to touch its
+    """Returns True if the change's pool and OSDs are unchanged, no step of pg_num will touch its
     PG, and CRUSH still allows it."""
     number, ps = pool_of(change.pgid), pg_number(change.pgid)
     then, pool = before.pools[number], now.pools.get(number)
-    if pool is None or pool.shape != then.shape or ps >= pool.pg_num or (
-            ps in pool.touched and ps not in then.touched):
+    if pool is None or pool.shape != then.shape or ps >= pool.pg_num:
         return False
-    if any(_state(before, osd) is None or _state(before, osd) != _state(now, osd)
-           for osd in change.up_after):
+    if ps in pool.touched and ps not in then.touched:
         return False
+    for osd in change.up_after:
+        state = _state(before, osd)
+        if state is None or state != _state(now, osd):
+            return False
     if pool.rule is None or then.rule is None or now.crush is before.crush:
         return True
     old, new = then.rule.osds(), pool.rule.osds()
-    return all(old.get(osd) == new.get(osd) for osd in change.up_after) and not (
-        pool.rule.refusal(change.up_after))
+    for osd in change.up_after:
+        if old.get(osd) != new.get(osd):
+            return False
+    return not pool.rule.refusal(change.up_after)
 
 
 def _is_placed_alike(number: int, before: Snapshot, now: Snapshot) -> bool:
-    """False where CRUSH places a pool's PGs by other weights: it may just have sent others of them
-    to the same targets."""
+    """Returns False if CRUSH maps a pool's PGs by other weights: it may just have sent others of
+    them to the same targets."""
     then, pool = before.pools[number], now.pools.get(number)
     if pool is None or pool.rule is None or then.rule is None:
-        return True   # by what is asked of each change
+        return True   # _is_allowed decides for each change
     old = then.rule.osds()
-    return old == pool.rule.osds() and all(
-        _state(before, osd) == _state(now, osd) for osd in piecewise(old, _OSDS_A_PIECE))
+    if old != pool.rule.osds():
+        return False
+    for osd in piecewise(old, _OSDS_A_PIECE):
+        if _state(before, osd) != _state(now, osd):
+            return False
+    return True
 
 
 def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]]:
@@ -471,7 +555,11 @@ def _state(snapshot: Snapshot, number: int) -> Optional[Tuple[bool, bool, float]
 
 
 def _has_same_osds(snapshot: Snapshot, summary: ClusterSummary) -> bool:
-    """True where no OSD is up, in or weighted otherwise by a newer map, which has no more flags."""
-    return summary.flags is not None and summary.flags.issubset(snapshot.flags) and all(
-        _state(snapshot, number) == (osd.up, osd.is_in, osd.reweight)
-        for number, osd in summary.osds.items())
+    """Returns True if a newer osdmap has no other flag, and no OSD is up, in or weighted
+    differently."""
+    if summary.flags is None or not summary.flags.issubset(snapshot.flags):
+        return False
+    for number, osd in summary.osds.items():
+        if _state(snapshot, number) != (osd.up, osd.is_in, osd.reweight):
+            return False
+    return True

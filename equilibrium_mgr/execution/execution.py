@@ -10,13 +10,15 @@ from collections import Counter
 from contextlib import contextmanager
 from itertools import chain
 from typing import (
-    Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Callable, Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
+    Sequence, Tuple)
 
 from ..gateway.gateway import UpmapReply
 from ..plan.model import BALANCE, MOTIONLESS, PgChange
 from ..runtime.formatting import plural
 from ..snapshot.model import Snapshot, UpmapItems
 from .outcomes import DroppedChange
+from .pending_moves import PendingMove
 
 #: Two observations are no further apart during an execution, unless rounds are; where they seem
 #: to be, the clock has jumped.
@@ -137,8 +139,8 @@ class Execution:
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
-        #: pgid → its change, and the items that take it back: sent, and not in the map yet
-        self.going_back: Dict[str, Tuple[PgChange, UpmapItems]] = {}
+        #: pgid → its change, and the items that cancel it: sent, and not in the osdmap yet
+        self.cancelling: Dict[str, Tuple[PgChange, UpmapItems]] = {}
         self.moved: Dict[int, int] = {}   # OSD → bytes that our changes have brought or taken
         self.is_compared = False  # whether its changes have been compared with the map
         self.is_recorded = False  # whether the episode under way counts it
@@ -171,6 +173,32 @@ class Execution:
         left = max(0, _KEPT_DROPS - len(self.dropped))
         self.dropped += [(given_up.change.pgid, given_up.reason) for given_up in dropped[:left]]
 
+    def note_cancelling(self, batch: Sequence[PgChange], snapshot: Snapshot,
+                        pending: Mapping[str, PendingMove]) -> None:
+        """Notes the changes that a batch is about to cancel."""
+        for back in batch:
+            change = back._replace(
+                up_before=back.up_after,
+                up_after=back.up_before,
+                items=snapshot.items_of(back.pgid),
+                shards=pending[back.pgid].shards)
+            self.cancelling[back.pgid] = change, back.items
+
+    def take_cancelled(self, snapshot: Snapshot, pending: Container[str]) -> List[PgChange]:
+        """Puts the changes that the osdmap shows cancelled back into the plan, and returns them.
+
+        `pending`: PGs that are still in flight, and whose items the monitor has not rejected.
+        """
+        cancelled, left = [], {}
+        for pgid, (change, items) in self.cancelling.items():
+            if snapshot.items_of(pgid) == items:
+                cancelled.append(change)
+            elif pgid in pending:
+                left[pgid] = change, items
+        self.cancelling = left
+        self.apply(ExecutionUpdate(taken_back=cancelled))
+        return cancelled
+
     def _remove(self, shards: Mapping[str, int]) -> None:
         """Removes changes; `shards` of each by pgid, which may be more than were planned."""
         removed = [change for change in self.wanted if change.pgid in shards]
@@ -185,6 +213,13 @@ class Execution:
     def is_motionless(self) -> bool:
         """True where nothing of it moves data (plan/model.py)."""
         return self.kind in MOTIONLESS
+
+    @property
+    def has_sent_nothing(self) -> bool:
+        """True if changes were dropped, and no other one was sent or found in place."""
+        if not self.dropped or self.sent_moves:
+            return False
+        return not (self.changed_pgs if self.is_motionless else self.done_moves)
 
     @property
     def remaining_moves(self) -> int:

@@ -9,6 +9,7 @@ import math
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
+from ..snapshot import pg_states
 from ..snapshot.model import Pg, SizedShards, Snapshot
 from ..snapshot.osds import SILENT_SECONDS
 
@@ -19,9 +20,6 @@ _BELIEVE_AFTER_SECONDS = 600.0
 _HEARD_SECONDS = 50.0
 #: Seconds after which a PG has peered, and Ceph shows what is misplaced.
 _RESTORE_SECONDS = 120.0
-#: In one of these states a PG's report says nothing of what is misplaced.
-_UNREPORTED_STATES = ("peering", "unknown", "stale", "creating")
-_MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
 
 
 class PendingMove(NamedTuple):
@@ -82,7 +80,7 @@ class PendingMoves:
             pg = snapshot.pgs.get(pgid)
             recent = 0.0 <= now - sent_at <= _RESTORE_SECONDS
             # reports may be older than the map that shows it moving, and Ceph's count with them
-            is_told = pg is not None and pg.is_moving and "remapped" in pg.state
+            is_told = pg is not None and pg.is_moving and pg_states.REMAPPED in pg.state
             if pg is None or is_told or not recent or pgid in self.entries:
                 continue
             pairs = [p for p in snapshot.items_of(pgid) if p[1] in pg.up] or [(-1, -1)]
@@ -103,7 +101,7 @@ class PendingMoves:
         their log: Ceph counts such copies as degraded, and none of them as misplaced. Where the
         OSD that they leave is not known, those that the last mgr has sent."""
         for pgid, pg in snapshot.in_flight().items():
-            if pgid in self.entries or "degraded" not in pg.state:
+            if pgid in self.entries or pg_states.DEGRADED not in pg.state:
                 continue
             gains, losses = snapshot.transfers(pg)
             moved = {target for _, target in snapshot.items_of(pgid)}
@@ -148,7 +146,7 @@ class PendingMoves:
         """
         entries = dict(self.entries)
         peering = [pg for pgid, pg in snapshot.in_flight().items()
-                   if pgid not in entries and "peering" in pg.state]
+                   if pgid not in entries and pg_states.PEERING in pg.state]
         return sum([misplaced_copies(snapshot, pg) for pg in peering]) + sum(
             entry.copies for pgid, entry in entries.items()
             if not _is_counted(snapshot, pgid, entry, as_degraded))
@@ -159,7 +157,7 @@ class PendingMoves:
         withholds it."""
         entry = self.entries.get(pg.pgid)
         return entry is not None and pg.reported_epoch < entry.epoch <= newest and (
-            "clean" in pg.state and pg.up[0] in entry.targets)
+            pg_states.CLEAN in pg.state and pg.up[0] in entry.targets)
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
         """Bytes of what we have sent that are still to be copied."""
@@ -180,23 +178,23 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
-    if not pg.state or any(state in pg.state for state in _UNREPORTED_STATES):
+    if not pg.state or pg_states.has_any(pg.state, pg_states.UNREPORTED):
         return False
-    if as_degraded and "degraded" in pg.state:   # as while it waits for recovery by its log
+    if as_degraded and pg_states.DEGRADED in pg.state:   # as while it waits for recovery by its log
         return False
     if pg.reported_epoch >= entry.epoch:
         return True
     # the map that we saw the change in may be newer than the one that brought it; no PG was
     # remapped when we sent it
     return (entry.before is not None and pg.reported_epoch > entry.before
-            and "remapped" in pg.state)
+            and pg_states.REMAPPED in pg.state)
 
 
 def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
-    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):
+    if pg.is_moving or pg_states.has_any(pg.state, pg_states.MOVING):
         return False
     # a new primary has reported since it was sent, unless it withholds the PG
     is_withheld = (entry.before is not None and pg.up[0] in entry.targets

@@ -15,6 +15,7 @@ from typing import (
     get_type_hints)
 
 from ..crush.placement import NO_OSD
+from ..snapshot import pg_states
 from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, pool_of
 
 
@@ -35,9 +36,6 @@ OF_ITEMS = TAKE_BACK
 
 #: Kind → the command that begins plans of it, for the history.
 COMMANDS = {UNDO: "undo", CANCEL: "cancel", FREEZE: "freeze", DRAIN: "drain"}
-
-#: States of a PG that has moved, or has begun to, where the OSDs that it goes to serve it.
-_MAY_HAVE_ARRIVED = ("backfill", "recovering", "remapped")
 
 
 def command_of(kind: str) -> str:
@@ -84,9 +82,9 @@ def _waits_where_it_was(pg: Pg, positional: bool) -> bool:
     if pg.doubtful_holders:
         return False
     if is_same_placement(pg.acting, pg.up, positional):
-        return not any(word in pg.state for word in _MAY_HAVE_ARRIVED)
+        return not pg_states.has_any(pg.state, pg_states.SERVED)
     # a new OSD is missing until log recovery has filled it
-    return (len(pg.acting) < len(pg.up) or NO_OSD in pg.acting) and "backfill" not in pg.state
+    return (len(pg.acting) < len(pg.up) or NO_OSD in pg.acting) and pg_states.BACKFILL not in pg.state
 
 
 def _ends_motion(holders: Tuple[int, ...], up: Tuple[int, ...],

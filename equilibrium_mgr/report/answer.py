@@ -11,7 +11,7 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..gateway.gateway import NotReady
-from ..runtime.formatting import WIDTH, plural
+from ..runtime.formatting import WIDTH, format_bytes, plural
 
 
 FORMATS = ("plain", "json", "json-pretty")
@@ -119,3 +119,8 @@ def limited_rows(rows: Sequence[Row], limit: Optional[int]) -> List[Row]:
 def rest_line(shown: int, rows: int, noun: str) -> str:
     """A line that says how many rows a limit hides; empty where it hides none."""
     return f"... {plural(rows - shown, f'more {noun}')}" if rows > shown else ""
+
+
+def amount(shards: int, count: int) -> str:
+    """Returns shards and their bytes as in '12 shards, 3.5 TiB'."""
+    return f"{plural(shards, 'shard')}, {format_bytes(count)}"

@@ -1,22 +1,24 @@
 """Health checks: a few stable codes, one line a reason, and last the command that helps.
 
-One is raised once its condition has held for two rounds, and cleared after two without.
+A check is one function, and one entry in `_CHECKS` or in `_CHECKS_OF_WORK`. The mgr shows a check
+after two rounds in a row with its condition, and clears it after two rounds in a row without.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
+from typing import (
+    Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..control.balancing_scope import cures
 from ..control.status import BalancerStatus
 from ..execution.guards import CURE_BUILTIN
 from ..execution.outcomes import recent
-from ..execution.size_check import sentence
 from ..observation.cluster_view import PLANNING, STUCK, WAITING
 from ..runtime.formatting import format_duration, named, named_osds, plural
 from ..runtime.time_slice import grouped
 from ..settings import BadOption
 from ..snapshot import reason_codes as codes
 from .explain.advice import room_clauses
+from .status import stopped_pools
 
 #: Seconds after which an idle state above the bound is reported.
 STUCK_SECONDS = 3600.0
@@ -29,99 +31,211 @@ _NAMED = 3
 Check = Dict[str, Any]   # as MgrModule.set_health_checks takes it
 
 
+class _Round(NamedTuple):
+    """The arguments of `health_checks`."""
+
+    status: BalancerStatus
+    now: float
+    active: bool
+    failure: str
+    bad: Sequence[BadOption]
+    silent_osds: FrozenSet[int]
+    stuck_since: Optional[float]
+    cure: str
+
+    @property
+    def has_plan(self) -> bool:
+        """Returns True if the module executes a plan, or would make one."""
+        return self.active or self.status.progress is not None
+
+    @property
+    def has_work(self) -> bool:
+        """Returns True if the module sends moves."""
+        return self.has_plan or self.status.drains.drains.is_running
+
+
 def health_checks(status: BalancerStatus, now: float, active: bool, failure: str = "",
                   bad: Sequence[BadOption] = (), silent_osds: FrozenSet[int] = frozenset(),
                   stuck_since: Optional[float] = None, cure: str = "") -> Dict[str, Check]:
-    """Code → check, of the conditions that hold now; `now`, `stuck_since`: seconds since the epoch.
+    """Returns code → check of the conditions that hold now.
 
-    `active`: automatic balancing is on. `failure`: why a round or a plan failed; empty where none
-    did. `silent_osds`: without statistics for STALE_SECONDS. `cure`: of the state's reason, with
-    its figures.
+    `now`, `stuck_since`: seconds since the epoch. `active`: automatic balancing is on. `failure`:
+    why a round or a plan failed, or empty. `silent_osds`: OSDs without statistics for
+    STALE_SECONDS. `cure`: the action for the reason of the state, with its figures.
     """
-    checks: Dict[str, Check] = {}
-
-    def warn(code: str, summary: str, count: int, lines: List[str], *cure: str) -> None:
-        checks[code] = {"severity": "warning", "summary": summary, "count": count,
-                        "detail": [*lines[:_MOST_LINES - 1], *cure]}
-    if failure:
-        warn("MGR_EQUILIBRIUM_ERROR", "equilibrium failed and will try again", 1, [failure],
-             "nothing, unless it lasts: the mgr log has more, 'ceph mgr fail' starts afresh")
-    view, stopped = status.view, status.mispredicted
-    if bad:
-        warn("MGR_EQUILIBRIUM_BAD_OPTION",
-             f"{plural(len(bad), 'value')} of equilibrium's options cannot be used",
-             len(bad), [one.sentence() for one in bad], cures(bad))
-    if stopped:
-        names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
-        warn("MGR_EQUILIBRIUM_MISPREDICTED",
-             f"shards of {plural(len(stopped), 'pool')} took more than was"
-             " predicted; few of them are moved now, or none", len(stopped),
-             [sentence(why, names.get(pool, str(pool))) for pool, why in sorted(stopped.items())],
-             codes.action(codes.MISPREDICTED, {}))
-    is_told = active or status.progress is not None
-    rejected = grouped((bool(item.withheld_by), (item.reason, pgid))
-                       for pgid, item in recent(status.rejected, now).items() if is_told)
-    for is_withheld, items in rejected.items():
-        count, found = len(items), grouped(items)
-        code, what, cause = (
-            ("MGR_EQUILIBRIUM_WITHHELD",
-             "withheld by OSDs that have too many PGs, and taken back", codes.PG_COUNT)
-            if is_withheld else
-            ("MGR_EQUILIBRIUM_APPLY_FAILED", "not kept by the monitor", codes.REJECTED))
-        warn(code, f"{plural(count, 'upmap')} {what}", count,
-             [f"{plural(len(pgids), 'upmap')}: {reason} (pg {named(sorted(pgids), _NAMED)})"
-              for reason, pgids in sorted(found.items(),
-                                          key=lambda group: (-len(group[1]), group[0]))],
-             codes.action(cause, {"withholds": next((
-                 osd for item in status.rejected.values() for osd, _ in item.withheld_by), None)}))
-    if status.withheld:
-        back = checks.get("MGR_EQUILIBRIUM_WITHHELD", {"count": 0, "detail": []})   # others
-        warn("MGR_EQUILIBRIUM_WITHHELD", f"{plural(len(status.withheld), 'PG')} inactive, withheld"
-             " by OSDs that have too many PGs", len(status.withheld) + back["count"],
-             [*[why for why, _ in status.withheld.values()], *back["detail"]],
-             "run:", *[f"  {command}" for _, command in status.withheld.values()])
-    if not (active or status.progress is not None or status.drains.drains.is_running):
-        return checks   # nothing is to be moved
-    if status.builtin_active:
-        warn("MGR_EQUILIBRIUM_CONFLICT", "the built-in balancer and equilibrium are both active", 1,
-             ["equilibrium sends nothing meanwhile"], f"run '{CURE_BUILTIN}'")
-    if view is not None and view.too_full:
-        pgs = len({pgid for entry in view.too_full for pgid in entry.pgids})
-        warn("MGR_EQUILIBRIUM_TOOFULL",
-             f"{plural(pgs, 'PG')} cannot move because an OSD is too full", pgs,
-             [entry.sentence() for entry in view.too_full],
-             "'ceph equilibrium status' shows which moves wait, and what helps")
-    will_not_fit = [] if view is None else view.will_not_fit()
-    if will_not_fit:
-        warn("MGR_EQUILIBRIUM_WILL_NOT_FIT",
-             f"{plural(len(will_not_fit), 'OSD')} will be too full with what comes",
-             len(will_not_fit), room_clauses([one._asdict() for one in will_not_fit]),
-             cure or "'ceph equilibrium status' tells what makes room")
-    alive = frozenset() if view is None else view.snapshot.alive
-    old = sorted(alive.intersection(silent_osds))
-    if old:
-        warn("MGR_EQUILIBRIUM_STALE_STATS",
-             f"statistics of {plural(len(old), 'OSD')} are older than"
-             f" {format_duration(STALE_SECONDS)}", len(old),
-             [f"up and in, but silent: {named_osds(old, _MOST_LINES)}"],
-             codes.action(codes.STALE_STATISTICS,
-                          {"osd": old[0]} if 2 * len(old) < len(alive) else {}))
-    if stuck_since is not None and now - stuck_since >= STUCK_SECONDS:
-        cure = cure or codes.action(status.reason_code, {})
-        warn("MGR_EQUILIBRIUM_STUCK", "shards cannot leave OSDs that are being drained"
-             if status.reason_code == codes.CANNOT_LEAVE else
-             "the placement has been far from its bound for"
-             f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved", 1,
-             [status.reason], "'ceph equilibrium explain' tells why" if cure == codes.NOTHING
-             else cure)
+    this = _Round(status, now, active, failure, bad, silent_osds, stuck_since, cure)
+    wanted = _CHECKS
+    if this.has_work:
+        wanted = _CHECKS + _CHECKS_OF_WORK
+    checks = {}
+    for code, check in wanted:
+        found = check(this)
+        if found is not None:
+            checks[code] = found
     return checks
+
+
+def _warning(summary: str, count: int, lines: Sequence[str], *cure: str) -> Check:
+    """Returns a check; it has at most _MOST_LINES lines besides those of a longer cure."""
+    return {"severity": "warning", "summary": summary, "count": count,
+            "detail": [*lines[:_MOST_LINES - 1], *cure]}
+
+
+def _error(this: _Round) -> Optional[Check]:
+    if not this.failure:
+        return None
+    return _warning(
+        "equilibrium failed and will try again", 1, [this.failure],
+        "nothing, unless it lasts: the mgr log has more, 'ceph mgr fail' starts afresh")
+
+
+def _bad_option(this: _Round) -> Optional[Check]:
+    bad = this.bad
+    if not bad:
+        return None
+    summary = f"{plural(len(bad), 'value')} of equilibrium's options cannot be used"
+    return _warning(summary, len(bad), [one.sentence() for one in bad], cures(bad))
+
+
+def _mispredicted(this: _Round) -> Optional[Check]:
+    stopped = stopped_pools(this.status, this.status.view)
+    if not stopped:
+        return None
+    return _warning(
+        f"shards of {plural(len(stopped), 'pool')} took more than was predicted; few of them are"
+        " moved now, or none", len(stopped), [*stopped.values()],
+        codes.action(codes.MISPREDICTED, {}))
+
+
+def _recent(this: _Round, withheld: bool) -> Dict[str, List[str]]:
+    """Returns reason → PGs of the recent rejections; empty if there is no plan to send.
+
+    `withheld`: the rejections by OSDs, otherwise those by the monitor.
+    """
+    if not this.has_plan:
+        return {}
+    rejected = recent(this.status.rejected, this.now)
+    return grouped((item.reason, pgid) for pgid, item in rejected.items()
+                   if bool(item.withheld_by) == withheld)
+
+
+def _upmaps(pgids: Mapping[str, Sequence[str]]) -> List[str]:
+    """Returns one line for each reason, with its first PGs; the most frequent reason first."""
+    groups = sorted(pgids.items(), key=lambda group: (-len(group[1]), group[0]))
+    return [f"{plural(len(found), 'upmap')}: {reason} (pg {named(sorted(found), _NAMED)})"
+            for reason, found in groups]
+
+
+def _apply_failed(this: _Round) -> Optional[Check]:
+    pgids = _recent(this, withheld=False)
+    if not pgids:
+        return None
+    count = sum(map(len, pgids.values()))
+    return _warning(f"{plural(count, 'upmap')} not kept by the monitor", count, _upmaps(pgids),
+                    codes.action(codes.REJECTED, {}))
+
+
+def _withheld(this: _Round) -> Optional[Check]:
+    """Reports the PGs that OSDs withhold now with their commands, and those that they withheld
+    until the module cancelled the moves."""
+    withheld, cancelled = this.status.withheld, _recent(this, withheld=True)
+    count, lines = sum(map(len, cancelled.values())), _upmaps(cancelled)[:_MOST_LINES - 1]
+    if cancelled:
+        rejected = this.status.rejected.values()
+        osds = [osd for item in rejected for osd, _ in item.withheld_by]
+        lines.append(codes.action(codes.PG_COUNT, {"withholds": osds[0]}))
+    if withheld:
+        reasons, commands = zip(*withheld.values())
+        return _warning(
+            f"{plural(len(withheld), 'PG')} inactive, withheld by OSDs that have too many PGs",
+            len(withheld) + count, [*reasons, *lines], "run:", *map("  {}".format, commands))
+    if not cancelled:
+        return None
+    return _warning(
+        f"{plural(count, 'upmap')} withheld by OSDs that have too many PGs, and taken back", count,
+        lines[:-1], lines[-1])
+
+
+def _conflict(this: _Round) -> Optional[Check]:
+    if not this.status.builtin_active:
+        return None
+    return _warning("the built-in balancer and equilibrium are both active", 1,
+                    ["equilibrium sends nothing meanwhile"], f"run '{CURE_BUILTIN}'")
+
+
+def _toofull(this: _Round) -> Optional[Check]:
+    view = this.status.view
+    if view is None or not view.too_full:
+        return None
+    pgs = {pgid for entry in view.too_full for pgid in entry.pgids}
+    return _warning(
+        f"{plural(len(pgs), 'PG')} cannot move because an OSD is too full", len(pgs),
+        [entry.sentence() for entry in view.too_full],
+        "'ceph equilibrium status' shows which moves wait, and what helps")
+
+
+def _will_not_fit(this: _Round) -> Optional[Check]:
+    view = this.status.view
+    found = [] if view is None else view.will_not_fit()
+    if not found:
+        return None
+    return _warning(
+        f"{plural(len(found), 'OSD')} will be too full with what comes", len(found),
+        room_clauses([one._asdict() for one in found]),
+        this.cure or "'ceph equilibrium status' tells what makes room")
+
+
+def _stale_stats(this: _Round) -> Optional[Check]:
+    view = this.status.view
+    if view is None:
+        return None
+    alive = view.snapshot.alive
+    old = sorted(alive.intersection(this.silent_osds))
+    if not old:
+        return None
+    numbers = {}
+    if 2 * len(old) < len(alive):   # otherwise it is the mgr that has no reports
+        numbers = {"osd": old[0]}
+    summary = (f"statistics of {plural(len(old), 'OSD')} are older than"
+               f" {format_duration(STALE_SECONDS)}")
+    line = f"up and in, but silent: {named_osds(old, _MOST_LINES)}"
+    return _warning(summary, len(old), [line], codes.action(codes.STALE_STATISTICS, numbers))
+
+
+def _stuck(this: _Round) -> Optional[Check]:
+    since, status = this.stuck_since, this.status
+    if since is None or this.now - since < STUCK_SECONDS:
+        return None
+    summary = ("the placement has been far from its bound for"
+               f" {format_duration(STUCK_SECONDS)} or longer, and nothing can be moved")
+    if status.reason_code == codes.CANNOT_LEAVE:
+        summary = "shards cannot leave OSDs that are being drained"
+    cure = this.cure or codes.action(status.reason_code, {})
+    if cure == codes.NOTHING:
+        cure = "'ceph equilibrium explain' tells why"
+    return _warning(summary, 1, [status.reason], cure)
+
+
+_CHECKS: Tuple[Tuple[str, Callable[[_Round], Optional[Check]]], ...] = (
+    ("MGR_EQUILIBRIUM_ERROR", _error),
+    ("MGR_EQUILIBRIUM_BAD_OPTION", _bad_option),
+    ("MGR_EQUILIBRIUM_MISPREDICTED", _mispredicted),
+    ("MGR_EQUILIBRIUM_APPLY_FAILED", _apply_failed),
+    ("MGR_EQUILIBRIUM_WITHHELD", _withheld))
+#: Raised only while the module sends moves.
+_CHECKS_OF_WORK = (
+    ("MGR_EQUILIBRIUM_CONFLICT", _conflict),
+    ("MGR_EQUILIBRIUM_TOOFULL", _toofull),
+    ("MGR_EQUILIBRIUM_WILL_NOT_FIT", _will_not_fit),
+    ("MGR_EQUILIBRIUM_STALE_STATS", _stale_stats),
+    ("MGR_EQUILIBRIUM_STUCK", _stuck))
 
 
 _ROUNDS = 2
 
 
 class HealthMonitor:
-    """Used by the serve thread, once a round. It begins anew with each mgr."""
+    """Used by the serve thread, once a round. Each mgr starts a new one."""
 
     def __init__(self) -> None:
         self._seen: Dict[str, int] = {}     # code → rounds in a row with the condition
@@ -130,21 +244,21 @@ class HealthMonitor:
         self.stuck_since: Optional[float] = None
 
     def observe(self, status: BalancerStatus, now: float) -> None:
-        """Before the conditions are decided: for how long the loop has been stuck. Making another
-        plan does not end that."""
+        """Records since when the loop is stuck; called before `health_checks`. Another plan does
+        not end that."""
         if status.state == STUCK and codes.REASONS[status.reason_code].kind != codes.BEST:
             self.stuck_since = min(now, self.stuck_since or now)
         elif status.state not in (PLANNING, WAITING):
             self.stuck_since = None
 
     def update(self, present: Mapping[str, Check]) -> Dict[str, Check]:
-        """The checks to be shown, by the conditions that hold in this round."""
-        self._seen = {code: self._seen.get(code, 0) + 1 for code in present}
-        self._missed = {code: self._missed.get(code, 0) + 1
-                        for code in self._raised.keys() - present.keys()}
-        self._raised = {
-            **{code: check for code, check in self._raised.items()
-               if code not in present and self._missed[code] < _ROUNDS},
-            **{code: check for code, check in present.items()
-               if code in self._raised or self._seen[code] >= _ROUNDS}}
-        return self._raised
+        """Returns the checks to show, from the conditions that hold in this round."""
+        raised, seen, missed = self._raised, self._seen, self._missed
+        self._seen = {code: seen.get(code, 0) + 1 for code in present}
+        self._missed = {code: missed.get(code, 0) + 1 for code in raised.keys() - present.keys()}
+        shown = {code: raised[code] for code in raised if self._missed.get(code, _ROUNDS) < _ROUNDS}
+        for code, check in present.items():
+            if code in raised or self._seen[code] >= _ROUNDS:
+                shown[code] = check
+        self._raised = shown
+        return shown

@@ -9,8 +9,8 @@ from ..plan.options import AIMS
 from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.immovable_reasons import NO_STATISTICS, OF_MOTION, TRANSIENT
-from ..snapshot.model import (
-    RUNNING_STATES, Pg, Snapshot, UpmapItems, is_same_placement)
+from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement
+from ..snapshot.pg_states import COPIED, has_any
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, NewestFirst
 
@@ -128,7 +128,7 @@ def with_holders_of_log(snapshot: Snapshot, rows: NewestFirst,
 def has_not_begun(pg: Pg) -> bool:
     """True where a PG has to move and nothing of it has been copied."""
     return (pg.is_moving and pg.uncopied_ratio >= 1.0
-            and not any(state in pg.state for state in RUNNING_STATES))
+            and not has_any(pg.state, COPIED))
 
 
 def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:

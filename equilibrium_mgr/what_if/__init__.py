@@ -1,5 +1,5 @@
-"""What a failure would lead to: which OSDs fail, where CRUSH places their shards then, the figures.
+"""Hypothetical changes and failures: the cluster after them, and its figures.
 
-Pure: snapshot, changes and the up sets after the failure in, figures out. May import plan and what
-is below it.
+Pure: takes a snapshot, changes and the up sets after a failure. May import plan and what it may
+import.
 """

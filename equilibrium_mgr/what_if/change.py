@@ -1,32 +1,32 @@
-"""Changes that somebody thinks about: OSDs that are bought, removed or replaced by larger ones, and
-another pg_num; and the cluster as it would be with them, before anything has moved for it.
+"""Hypothetical changes of a cluster, and the cluster with them.
 
-Of CRUSH no more is asked here than which OSDs a rule can use, and the buckets that it keeps apart.
+The changes are added, removed or resized OSDs, and another pg_num. Nothing has moved for them yet.
+Of CRUSH this needs only the OSDs that a rule can use, and the buckets that the rule keeps apart.
 """
 from __future__ import annotations
 
 import re
-from typing import FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple, Type
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
 from ..crush.hierarchy import WEIGHT_ONE, Bucket, CrushHierarchy
-from ..crush.placement import PlacementRule
+from ..crush.placement import PlacementBlock, PlacementRule
 from ..plan.usage import shard_weight
 from ..runtime.formatting import parse_size
 from ..runtime.time_slice import piecewise
-from ..snapshot.model import NO_CLASS, Osd, Snapshot, SnapshotPgs, pg_number
+from ..snapshot.model import NO_CLASS, Osd, Pg, Pool, Snapshot, SnapshotPgs, pg_number
 from ..snapshot.osds import name_sets
 from .failure import HOST_TYPE, SHADOW, Failure, failures_by_name, find_failure
 
 _TIB = float(1 << 40)
-#: Ceph takes no more PGs for a pool by default (mon_max_pool_pg_num); OSDs in one question; hosts
-#: that the OSDs of one are tried in.
-_MOST_PGS, _MOST_OSDS, _MOST_HOSTS = 65536, 2000, 4
+_MOST_PGS = 65536    # Ceph's default for the most PGs of a pool (mon_max_pool_pg_num)
+_MOST_OSDS = 2000    # added by one command
+_MOST_HOSTS = 4      # to which `other_places` spreads the OSDs of one host
 _PGS_A_PIECE = 500   # before it gives way again: about a millisecond
 _ADDED = re.compile(r"([\w.-]+):(\d+)x([^:@]+)(?::([\w.-]+))?(?:@([\w.-]+))?")
 
 
 class AddedOsds(NamedTuple):
-    """Empty OSDs of one size, in a new host or in one that is there."""
+    """Empty OSDs of one size, in a new or an existing host."""
 
     host: str
     osds: int      # how many
@@ -36,7 +36,7 @@ class AddedOsds(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What is asked about; hashable, and as it was asked for."""
+    """Hypothetical changes, as an operator named them; hashable."""
 
     added: Tuple[AddedOsds, ...] = ()
     removed: FrozenSet[int] = frozenset()
@@ -46,208 +46,312 @@ class Changes(NamedTuple):
 
 def parse_changes(snapshot: Snapshot, add: Sequence[str], remove: Sequence[str],
                   resize: Sequence[str], pg_num: Sequence[str]) -> Changes:
-    """The changes that texts name, each with commas between several. Raises ValueError, with a
-    sentence for people, for what is no change; LookupError for a name that is not there."""
-    adds, removed, resizes, pg_nums = [[one.strip() for text in texts for one in text.split(",")]
-                                       for texts in (add, remove, resize, pg_num)]
-    added = tuple([_added(snapshot, text) for text in adds])
-    every = failures_by_name(snapshot) if removed or resizes else {}
-    gone = frozenset().union(*[_osds(snapshot, every, "--remove", text) for text in removed])
-    _refuse(sum(one.osds for one in added) > _MOST_OSDS, f"--add takes {_MOST_OSDS} OSDs at most")
-    _refuse(len({(one.host, one.bucket) for one in added}) > len({one.host for one in added}),
-            "--add has a host under two buckets")
-    _refuse(gone >= {osd.id for osd in snapshot.osds.values() if osd.is_for_data},
-            "--remove has all OSDs that are in")
-    sizes = dict([one for text in resizes for one in _sizes(snapshot, every, text)])
-    numbers = dict([_pg_num(snapshot, text) for text in pg_nums])
-    return Changes(added, gone, tuple(sorted(sizes.items())), tuple(sorted(numbers.items())))
+    """Returns the changes that the texts name; commas separate several in one text.
+
+    Raises ValueError, with a sentence for operators, if a text is no change, and LookupError if it
+    names something that does not exist.
+    """
+    added = tuple([_added(snapshot, text) for text in _split(add)])
+    every: Mapping[str, Failure] = failures_by_name(snapshot) if remove or resize else {}
+    removed = frozenset().union(*[
+        _osds(snapshot, every, "--remove", text) for text in _split(remove)])
+    if sum([one.osds for one in added]) > _MOST_OSDS:
+        raise ValueError(f"--add takes {_MOST_OSDS} OSDs at most")
+    if len({(one.host, one.bucket) for one in added}) > len({one.host for one in added}):
+        raise ValueError("--add has a host under two buckets")
+    if removed >= {osd.id for osd in snapshot.osds.values() if osd.is_for_data}:
+        raise ValueError("--remove has all OSDs that are in")
+    sizes: Dict[int, int] = {}
+    for text in _split(resize):
+        sizes.update(_sizes(snapshot, every, text))
+    pg_nums = dict([_pg_num(snapshot, text) for text in _split(pg_num)])
+    return Changes(
+        added, removed, tuple(sorted(sizes.items())), tuple(sorted(pg_nums.items())))
 
 
-def _refuse(holds: bool, sentence: str, error: Type[Exception] = ValueError) -> None:
-    if holds:
-        raise error(sentence)
+def _split(texts: Sequence[str]) -> List[str]:
+    """Returns the parts of the texts between commas."""
+    parts: List[str] = []
+    for text in texts:
+        parts += text.split(",")
+    return [part.strip() for part in parts]
 
 
 def _added(snapshot: Snapshot, text: str) -> AddedOsds:
-    match, begin = _ADDED.fullmatch(text), f"--add '{text}'"
-    host, count, written, device_class, place = match.groups() if match else ("", "0", "", "", "")
-    size = parse_size(written) or 0
-    _refuse(not size * int(count), f"{begin} is not HOST:COUNTxSIZE[:CLASS][@BUCKET], as in"
-            " host9:12x20T:hdd@rack2")
-    plain = {one.name: one for one in snapshot.crush.buckets.values() if SHADOW not in one.name}
-    above = {item: one.name for one in plain.values() for item, _ in one.items}
-    same = [one for one in plain.values() if one.name == host]
-    places = {place} if place is not None else {
-        above[one.id] for one in same or plain.values()
-        if one.type_name == HOST_TYPE and one.id in above}
-    classes = {device_class} if device_class is not None else {
-        osd.device_class for osd in snapshot.osds.values() if not same or osd.host == host}
-    _refuse(not places <= plain.keys(), f"{begin}: no CRUSH bucket is named '{place}'", LookupError)
-    _refuse(any(one.type_name != HOST_TYPE or above.get(one.id) not in places for one in same),
-            f"{begin}: {', '.join([f'{one.type_name} {host}' for one in same])} is there already,"
-            f" under {', '.join([above.get(one.id, 'no bucket') for one in same])}")
-    _refuse(len(places) != 1, f"{begin} leaves open under which bucket the host is; name it, as in"
-            f" @{min(places, default='default')}")
-    _refuse(any(plain[name].type_id <= snapshot.crush.type_ids.get(HOST_TYPE, 1)
-                for name in places), f"{begin}: no host can be under {min(places)}")
-    _refuse(len(classes) != 1, f"{begin} leaves open of which class the OSDs are; name it, as in"
-            f" {host}:{count}x{written}:{min(classes, default='hdd')}")
-    return AddedOsds(host, int(count), size, min(classes), min(places))
+    """Returns the OSDs that an --add names; the cluster supplies bucket and class if clear."""
+    begin = f"--add '{text}'"
+    match = _ADDED.fullmatch(text)
+    count = int(match[2]) if match else 0
+    size = parse_size(match[3]) if match else None
+    if match is None or not count or not size:
+        raise ValueError(f"{begin} is not HOST:COUNTxSIZE[:CLASS][@BUCKET], as in"
+                         " host9:12x20T:hdd@rack2")
+    host, _, written, device_class, place = match.groups()
+    plain = _plain_buckets(snapshot.crush)
+    above = _names_above(snapshot.crush)
+    if place and place not in plain:
+        raise LookupError(f"{begin}: no CRUSH bucket is named '{place}'")
+    there = plain.get(host)
+    hosts = [bucket for bucket in plain.values() if bucket.type_name == HOST_TYPE]
+    if there is not None:
+        hosts = [bucket for bucket in hosts if bucket.name == host]
+    places = {place} if place else {above[one.id] for one in hosts if one.id in above}
+    if there is not None:
+        parent = above.get(there.id, "no bucket")
+        if there.type_name != HOST_TYPE or parent not in places:
+            raise ValueError(
+                f"{begin}: {there.type_name} {host} is there already, under {parent}")
+    if len(places) != 1:
+        raise ValueError(f"{begin} leaves open under which bucket the host is; name it, as in"
+                         f" @{min(places, default='default')}")
+    bucket = plain[places.pop()]
+    if bucket.type_id <= snapshot.crush.type_ids.get(HOST_TYPE, 1):
+        raise ValueError(f"{begin}: no host can be under {bucket.name}")
+    if device_class is None:
+        osds = list(snapshot.osds.values())
+        if there is not None:
+            osds = [osd for osd in osds if osd.host == host]
+        classes = {osd.device_class for osd in osds}
+        if len(classes) != 1:
+            raise ValueError(f"{begin} leaves open of which class the OSDs are; name it, as in"
+                             f" {host}:{count}x{written}:{min(classes, default='hdd')}")
+        device_class = classes.pop()
+    return AddedOsds(host, count, size, device_class, bucket.name)
+
+
+def _plain_buckets(crush: CrushHierarchy) -> Dict[str, Bucket]:
+    """Returns name → bucket, without shadow buckets."""
+    return {one.name: one for one in crush.buckets.values() if SHADOW not in one.name}
+
+
+def _names_above(crush: CrushHierarchy) -> Dict[int, str]:
+    """Returns OSD or bucket → the name of the bucket above it, without shadow buckets."""
+    above: Dict[int, str] = {}
+    for bucket in _plain_buckets(crush).values():
+        above.update(dict.fromkeys([item for item, _ in bucket.items], bucket.name))
+    return above
 
 
 def _osds(snapshot: Snapshot, every: Mapping[str, Failure], option: str,
           text: str) -> FrozenSet[int]:
+    """Returns the OSDs of a name that are in. `every`: `failures_by_name`."""
     found = find_failure(snapshot, text, every)
     if found is None:
         raise LookupError(f"{option} '{text}' is neither an OSD (3 or osd.3) nor a bucket of the"
                           " CRUSH map")
-    _refuse(not found.osds, f"{option}: no OSD of '{text}' is in")
+    if not found.osds:
+        raise ValueError(f"{option}: no OSD of '{text}' is in")
     return found.osds
 
 
-def _sizes(snapshot: Snapshot, every: Mapping[str, Failure], text: str) -> List[Tuple[int, int]]:
+def _sizes(snapshot: Snapshot, every: Mapping[str, Failure], text: str) -> Dict[int, int]:
+    """Returns OSD → the new size that a --resize gives it."""
     name, _, value = text.rpartition("=")
-    size = parse_size(value) or 0
-    _refuse(not name or not size, f"--resize '{text}' is not OSD=SIZE, as in osd.3=20T")
-    return [(osd, size) for osd in _osds(snapshot, every, "--resize", name)]
+    size = parse_size(value)
+    if not name or not size:
+        raise ValueError(f"--resize '{text}' is not OSD=SIZE, as in osd.3=20T")
+    return dict.fromkeys(_osds(snapshot, every, "--resize", name), size)
 
 
 def _pg_num(snapshot: Snapshot, text: str) -> Tuple[int, int]:
+    """Returns (pool id, its new pg_num) of a --pg-num."""
     name, _, value = text.rpartition("=")
     number = int(value) if value.isdecimal() else 0
-    _refuse(not name or not 0 < number <= _MOST_PGS,
-            f"--pg-num '{text}' is not POOL=N, with N from 1 to {_MOST_PGS}")
+    if not name or not 0 < number <= _MOST_PGS:
+        raise ValueError(f"--pg-num '{text}' is not POOL=N, with N from 1 to {_MOST_PGS}")
     pools = [pool for pool in snapshot.pools.values() if name in (pool.name, str(pool.id))]
-    _refuse(not pools, f"--pg-num: no pool has the name or id '{name}'", LookupError)
-    pool = max(pools, key=lambda pool: pool.name == name)   # a name goes before an id
-    _refuse(pool.pg_num == number, f"--pg-num: pool {pool.name} has {number} PGs already")
+    if not pools:
+        raise LookupError(f"--pg-num: no pool has the name or id '{name}'")
+    pool = max(pools, key=lambda pool: pool.name == name)   # a name is preferred to an id
+    if pool.pg_num == number:
+        raise ValueError(f"--pg-num: pool {pool.name} has {number} PGs already")
     return pool.id, number
 
 
 # -- the cluster with them -------------------------------------------------------------------------
 
 def with_changes(snapshot: Snapshot, changes: Changes) -> Snapshot:
-    """The cluster with the changes made and nothing moved for them: what is added is empty, what is
-    removed has to be emptied onto others, a resized OSD keeps its data. Another pg_num shows in no
-    bound, as bytes can be split."""
+    """Returns the snapshot with the changes applied and no data moved.
+
+    Added OSDs are empty, removed OSDs are drained, resized OSDs keep their data. No bound depends
+    on pg_num, because the bounds split bytes at will.
+    """
     crush, pools = snapshot.crush, snapshot.pools
-    osds = {**snapshot.osds, **{osd: snapshot.osds[osd]._replace(   # lowered weights are of before
-        size_bytes=max(1, int(size / snapshot.osds[osd].size_factor)), share=1.0, held_by="",
-        device=(size, snapshot.osds[osd].device[1])) for osd, size in changes.sizes}}
+    osds = dict(snapshot.osds)
+    for number, size in changes.sizes:
+        osd = osds[number]
+        # a lowered weight was set for the old size
+        osds[number] = osd._replace(
+            size_bytes=max(1, int(size / osd.size_factor)),
+            device=(size, osd.device[1]),
+            share=1.0,
+            held_by="")
     for one in changes.added:
-        new = range(max([-1, *osds]) + 1, max([-1, *osds]) + 1 + one.osds)
-        osds.update({osd: Osd(osd, one.device_class, one.host, True, True, False, 1.0,
-                              one.size_bytes, 0, True, 0, 0) for osd in new})
+        first = max(osds, default=-1) + 1
+        new = range(first, first + one.osds)
+        for number in new:
+            osds[number] = Osd(
+                id=number, device_class=one.device_class, host=one.host, up=True, is_in=True,
+                destroyed=False, reweight=1.0, size_bytes=one.size_bytes, used_bytes=0,
+                has_statistics=True, inbound_bytes=0, outbound_bytes=0)
         crush = _with_osds(crush, one, new)
     if changes.added:
-        rules = {key: PlacementRule(crush, crush.rules[key[0]], *key[1:]) for key in {
-            (pool.rule_id, pool.size, pool.positional) for pool in pools.values() if pool.rule}}
-        pools = {pool.id: pool._replace(rule=rules.get((pool.rule_id, pool.size, pool.positional)))
-                 for pool in pools.values()}
-    return without(snapshot._replace(
-        osds=osds, crush=crush, pools=pools, set_names=name_sets(osds, crush, pools, {
-            pool.id: pool.stored_bytes // pool.data_shards for pool in pools.values()})),
-        changes.removed)
+        pools = _with_rules(pools, crush)
+    sizes = {pool.id: pool.stored_bytes // pool.data_shards for pool in pools.values()}
+    after = snapshot._replace(
+        osds=osds, crush=crush, pools=pools, set_names=name_sets(osds, crush, pools, sizes))
+    return without(after, changes.removed)
+
+
+def _with_rules(pools: Mapping[int, Pool], crush: CrushHierarchy) -> Dict[int, Pool]:
+    """Returns the pools with their rules in a changed map; equal rules are one object."""
+    rules: Dict[Tuple[int, int, bool], PlacementRule] = {}
+    found = dict(pools)
+    for pool in pools.values():
+        if pool.rule is not None:
+            key = pool.rule_id, pool.size, pool.positional
+            if key not in rules:
+                rules[key] = PlacementRule(
+                    crush, crush.rules[pool.rule_id], pool.size, pool.positional)
+            found[pool.id] = pool._replace(rule=rules[key])
+    return found
 
 
 def without(snapshot: Snapshot, osds: FrozenSet[int]) -> Snapshot:
-    """The cluster where all that is on some OSDs has to go to the others."""
-    return snapshot._replace(osds={number: osd._replace(drained=True) if number in osds else osd
-                                   for number, osd in snapshot.osds.items()})
+    """Returns the snapshot with some OSDs drained: their data has to go to the others."""
+    found = dict(snapshot.osds)
+    for osd in osds & found.keys():
+        found[osd] = found[osd]._replace(drained=True)
+    return snapshot._replace(osds=found)
 
 
 def _with_osds(crush: CrushHierarchy, one: AddedOsds, osds: Sequence[int]) -> CrushHierarchy:
-    """The map with OSDs in a host, in the tree and in that of their class, read as one of Ceph."""
-    buckets, ids = dict(crush.buckets), {one.name: one.id for one in crush.buckets.values()}
-    above = {item: bucket.name for bucket in buckets.values() if SHADOW not in bucket.name
-             for item, _ in bucket.items}
-    buckets[0] = Bucket(0, "", HOST_TYPE, crush.type_ids.get(HOST_TYPE, 1), ())   # a new host
-    for suffix in ("", SHADOW + one.device_class)[:1 + (one.device_class != NO_CLASS)]:
-        name, items = one.host, dict.fromkeys(osds, one.size_bytes / _TIB)
-        while name:
-            like = buckets[ids.get(name, 0)]
+    """Returns the map with OSDs in a host, in the tree and in the shadow tree of their class."""
+    buckets = dict(crush.buckets)
+    ids = {bucket.name: bucket.id for bucket in buckets.values()}
+    above = _names_above(crush)
+    new_host = Bucket(0, "", HOST_TYPE, crush.type_ids.get(HOST_TYPE, 1), ())
+    names = [one.host, one.bucket]   # up to the root
+    while ids[names[-1]] in above:
+        names.append(above[ids[names[-1]]])
+    suffixes = [""]
+    device_class = ""
+    if one.device_class != NO_CLASS:
+        device_class = one.device_class
+        suffixes.append(SHADOW + device_class)
+    for suffix in suffixes:
+        more = dict.fromkeys(osds, _crush_weight(one.size_bytes))
+        for name in names:
             number = ids.setdefault(name + suffix, min(buckets) - 1)
-            before = buckets.get(number, like._replace(id=number, name=name + suffix, items=()))
+            like = buckets.get(ids[name], new_host)
+            before = buckets.get(
+                number, like._replace(id=number, name=name + suffix, items=()))
             weights = dict(before.items)
-            weights.update({item: weights.get(item, 0.0) + more for item, more in items.items()})
+            for item, weight in more.items():
+                weights[item] = weights.get(item, 0.0) + weight
             buckets[number] = before._replace(items=tuple(weights.items()))
-            items = {number: len(osds) * one.size_bytes / _TIB}
-            name = one.bucket if name == one.host else above.get(ids[name], "")
-    del buckets[0]
-    classes = {**crush.device_class, **dict.fromkeys(
-        osds, one.device_class if one.device_class != NO_CLASS else "")}
-    return CrushHierarchy({
-        "devices": [{"id": osd, "class": name} for osd, name in classes.items()],
-        "types": [{"name": name, "type_id": number} for name, number in crush.type_ids.items()],
-        "rules": list(crush.rules.values()), "buckets": [{**bucket._asdict(), "items": [
-            {"id": item, "weight": int(weight * WEIGHT_ONE)} for item, weight in bucket.items]}
-            for bucket in buckets.values()]})
+            more = {number: _crush_weight(len(osds) * one.size_bytes)}
+    return crush.changed(buckets, {**crush.device_class, **dict.fromkeys(osds, device_class)})
+
+
+def _crush_weight(size: int) -> float:
+    """Returns the weight that Ceph gives a size in bytes: TiB, rounded down to 1/65536."""
+    return int(size / _TIB * WEIGHT_ONE) / WEIGHT_ONE
 
 
 def with_pg_num(snapshot: Snapshot, pool_id: int, pg_num: int) -> Snapshot:
-    """The cluster at rest with more PGs in a pool, each on the OSDs of that which it is split from.
+    """Returns the idle cluster with more PGs in a pool, each on the OSDs of its parent PG.
 
-    CRUSH would place most of them elsewhere. A plan ends nearly the same from there, and copies
-    less: take no bytes of it.
+    CRUSH would place most of them elsewhere. A plan ends nearly the same from there but copies
+    less, so do not use its bytes.
     """
     before = snapshot.pools[pool_id]
     after = before._replace(pg_num=pg_num)
     mask = (1 << (before.pg_num - 1).bit_length()) - 1
-    parents = {pg_number(pg.pgid): pg for pg in snapshot.pgs.values() if pg.pool == pool_id}
-    mean = sum(pg.shard_bytes for pg in parents.values()) / pg_num
-    pgs = SnapshotPgs({pgid: pg for pgid, pg in snapshot.pgs.items() if pg.pool != pool_id})
+    pgs = SnapshotPgs()
+    parents: Dict[int, Pg] = {}
+    for pgid, pg in snapshot.pgs.items():
+        if pg.pool == pool_id:
+            parents[pg_number(pgid)] = pg
+        else:
+            pgs[pgid] = pg
+    kept = {pgid: items for pgid, items in snapshot.upmap_items.items() if pgid in pgs}
+    mean = sum([pg.shard_bytes for pg in parents.values()]) / pg_num
     for number in piecewise(range(pg_num), _PGS_A_PIECE):
         pgid = f"{pool_id}.{number:x}"
         parent = parents.get(number & mask) or parents[number & mask >> 1]   # ceph_stable_mod
         pgs[pgid] = parent._replace(
-            pgid=pgid, raw=parent.up, shard_bytes=int(mean * shard_weight(after, pgid)),
+            pgid=pgid,
+            raw=parent.up,
+            shard_bytes=int(mean * shard_weight(after, pgid)),
             objects=parent.objects * before.pg_num // pg_num)
-    kept = {pgid: items for pgid, items in snapshot.upmap_items.items() if pgid in pgs
-            and pgs[pgid].pool != pool_id}
     return snapshot._replace(pgs=pgs, pools={**snapshot.pools, pool_id: after}, upmap_items=kept)
 
 
 def placed_anew_bytes(snapshot: Snapshot, changes: Changes) -> int:
-    """Bytes that CRUSH is to be expected to place elsewhere for another pg_num: what is split off
-    from each PG, and PGs that are merged into others, but for the shards that happen to fall where
-    they are."""
-    found, pg_nums = 0.0, dict(changes.pg_nums)
-    whole = {block: sum(block.weights.values()) or 1.0 for number in pg_nums
-             for block in snapshot.pools[number].blocks}
-    for pg in piecewise((pg for pg in snapshot.pgs.values() if pg.pool in pg_nums), _PGS_A_PIECE):
+    """Estimates the bytes that a pg_num change remaps.
+
+    This is the data split off each PG or merged into another, except shards that CRUSH happens to
+    map to the same OSD.
+    """
+    found = 0.0
+    pg_nums = dict(changes.pg_nums)
+    wholes: Dict[PlacementBlock, float] = {}   # → the sum of its weights
+    for number in pg_nums:
+        for block in snapshot.pools[number].blocks:
+            wholes[block] = sum(block.weights.values()) or 1.0
+    remapped = (pg for pg in snapshot.pgs.values() if pg.pool in pg_nums)
+    for pg in piecewise(remapped, _PGS_A_PIECE):
         pool = snapshot.pools[pg.pool]
         after = pool._replace(pg_num=pg_nums[pool.id])
-        kept = 0.0 if pg_number(pg.pgid) >= after.pg_num else (
-            shard_weight(after, pg.pgid) / after.pg_num) / (   # of the pool's objects
-            shard_weight(pool, pg.pgid) / pool.pg_num)
-        # CRUSH tries for each position of an erasure-coded PG by itself
-        found += (1.0 - kept) * pg.shard_bytes * sum(
-            [1.0 - min(1.0, block.weights.get(osd, 0.0) / whole[block] * (
-                1 if pool.erasure else block.positions)) for block in (
-                pool.blocks if kept < 1.0 else ())
-             for osd in block.members(pg.up)])
+        kept = 0.0   # ratio of its objects
+        if pg_number(pg.pgid) < after.pg_num:
+            before = shard_weight(pool, pg.pgid) / pool.pg_num   # of the pool's objects
+            kept = shard_weight(after, pg.pgid) / after.pg_num / before
+        if kept < 1.0:
+            found += (1.0 - kept) * pg.shard_bytes * _expected_moves(pool, pg, wholes)
     return int(found)
 
 
-# -- where it would be of more use -----------------------------------------------------------------
+def _expected_moves(pool: Pool, pg: Pg, wholes: Mapping[PlacementBlock, float]) -> float:
+    """Returns how many shards leave their OSDs, on average, if CRUSH maps a PG again."""
+    moves = 0.0
+    for block in pool.blocks:
+        # CRUSH tries for each position of an erasure-coded PG separately
+        tries = 1 if pool.erasure else block.positions
+        for osd in block.members(pg.up):
+            moves += 1.0 - min(1.0, block.weights.get(osd, 0.0) / wholes[block] * tries)
+    return moves
 
-def other_places(snapshot: Snapshot, one: AddedOsds, usable: float
-                 ) -> List[Tuple[str, Tuple[AddedOsds, ...]]]:
-    """(words, what would be added instead) for OSDs of which a ratio is usable: under each other
-    bucket of that type; the same OSDs in equal parts under all of these, or in more hosts; and
-    fewer of them."""
-    plain = [bucket for bucket in snapshot.crush.buckets.values() if SHADOW not in bucket.name]
-    kind = next(bucket.type_name for bucket in plain if bucket.name == one.bucket)
-    below = {item for bucket in plain for item, _ in bucket.items}
-    peers = sorted(bucket.name for bucket in plain
-                   if bucket.type_name == kind and bucket.id in below)   # a root has none
-    each, fewer = one.osds // max(1, len(peers)), int(usable * one.osds)
-    return [*[(f"under {name}", (one._replace(bucket=name, host=f"{one.host}-{name}"),))
-              for name in peers if name != one.bucket],
-            *[(f"{each} of them under each {kind}", tuple([one._replace(
-                bucket=name, host=f"{one.host}-{name}", osds=each) for name in peers]))
-              for _ in peers[1:2] if each],
-            *[(f"in {hosts} hosts of {one.osds // hosts}", tuple([one._replace(
-                host=f"{one.host}-{number}", osds=one.osds // hosts) for number in range(hosts)]))
-              for hosts in range(2, min(one.osds, _MOST_HOSTS) + 1)],
-            *[(f"{fewer} of them", (one._replace(osds=fewer),))] * (0 < fewer < one.osds)]
+
+# -- better places ---------------------------------------------------------------------------------
+
+Addition = Tuple[str, Tuple[AddedOsds, ...]]   # (words for it, the OSDs)
+
+
+def other_places(snapshot: Snapshot, one: AddedOsds, usable: float) -> List[Addition]:
+    """Returns alternatives for added OSDs with a `usable` ratio of their bytes.
+
+    These are the OSDs under each other bucket of that type, the OSDs in equal parts under all of
+    these or in more hosts, and fewer OSDs.
+    """
+    plain = _plain_buckets(snapshot.crush)
+    kind = plain[one.bucket].type_name
+    below = _names_above(snapshot.crush)   # a root is not in it and has no peers
+    peers = sorted([bucket.name for bucket in plain.values()
+                    if bucket.type_name == kind and bucket.id in below])
+    under = [one._replace(bucket=name, host=f"{one.host}-{name}") for name in peers]
+    places: List[Addition] = [
+        (f"under {added.bucket}", (added,)) for added in under if added.bucket != one.bucket]
+    if len(peers) > 1 and one.osds >= len(peers):
+        each = one.osds // len(peers)
+        places.append((f"{each} of them under each {kind}",
+                       tuple([added._replace(osds=each) for added in under])))
+    for hosts in range(2, min(one.osds, _MOST_HOSTS) + 1):
+        each = one.osds // hosts
+        spread = [one._replace(host=f"{one.host}-{number}", osds=each) for number in range(hosts)]
+        places.append((f"in {hosts} hosts of {each}", tuple(spread)))
+    fewer = int(usable * one.osds)
+    if 0 < fewer < one.osds:
+        places.append((f"{fewer} of them", (one._replace(osds=fewer),)))
+    return places

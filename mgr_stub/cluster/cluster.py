@@ -169,10 +169,11 @@ class Cluster:
         """Removes a PG from all tables, those of the osdmap included."""
         self.remove_from_tables(pg)
         self.invalidate_sums()
-        kept: Dict[str, Any] = {
-            name: {pgid: value for pgid, value in getattr(self.map, name).items()
-                   if pgid != pg.pgid}
-            for name in ("up", "pg_temp", "upmap_items") if pg.pgid in getattr(self.map, name)}
+        kept: Dict[str, Any] = {}
+        for name in ("up", "pg_temp", "upmap_items"):
+            table = dict(getattr(self.map, name))
+            if table.pop(pg.pgid, None) is not None:
+                kept[name] = table
         self.map = replace(self.map, **kept)
 
     def remove_from_tables(self, pg: Pg) -> None:
@@ -219,9 +220,9 @@ class Cluster:
 
     def shard_bytes(self, pg: Pg) -> ShardBytes:
         """The bytes of one shard of a PG of its present size."""
-        return ShardBytes(max(0, pg.num_bytes) // self.map.data_chunks(pg.pool_id),
-                          max(0, pg.omap_bytes),
-                          max(0, int(round(self.metadata_per_object * pg.num_objects))))
+        data = max(0, pg.num_bytes) // self.map.data_chunks(pg.pool_id)
+        metadata = max(0, int(round(self.metadata_per_object * pg.num_objects)))
+        return ShardBytes(data, max(0, pg.omap_bytes), metadata)
 
     def utilizations(self) -> Dict[str, Dict[int, float]]:
         """{device class: {osd: used / size}} of the OSDs with a size; classless ones under ''."""

@@ -9,7 +9,6 @@ until the PG is clean.
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..crush.hashes import NONE
@@ -89,11 +88,14 @@ def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, alive: List[int], p
     """The primary is complete; then `up`, then old members; new ones with high ids stay out."""
     new = {osd for _, osd in pg.transfers}
     wanted = list(up)
-    if wanted and wanted[0] in new and costly and alive:
+    is_led_by_new = bool(wanted) and wanted[0] in new
+    if is_led_by_new and costly and alive:
         wanted = [primary] + [osd for osd in up if osd != primary]
     wanted += [osd for osd in alive if osd not in wanted][:max(0, size - len(wanted))]
     excluded: AsyncTargets = []
-    for osd in sorted(new, reverse=True) if costly else ():
+    if not costly:
+        return tuple(wanted), excluded
+    for osd in sorted(new, reverse=True):
         if len(wanted) > min_size and osd in wanted:
             wanted.remove(osd)
             excluded.append((0, osd))
@@ -103,8 +105,10 @@ def _replicas(pg: Pg, up: Mapping, size: int, min_size: int, alive: List[int], p
 def _positions(pg: Pg, up: Mapping, min_size: int, costly: bool,
                is_up: Callable[[int], bool]) -> Tuple[Mapping, AsyncTargets]:
     """Positions of new members become holes, highest ids first; old members fill other holes."""
-    acting = [old if new == NONE and old != NONE and is_up(old) else new
-              for new, old in zip_longest(up, pg.held[:len(up)], fillvalue=NONE)]
+    acting = list(up)
+    for position, old in enumerate(pg.held[:len(up)]):
+        if acting[position] == NONE and old != NONE and is_up(old):
+            acting[position] = old
     excluded: AsyncTargets = []
     for position, osd in sorted(pg.transfers, key=lambda place: place[1], reverse=True):
         present = sum(1 for member in acting if member != NONE)

@@ -105,26 +105,28 @@ def _heal(cluster: Cluster, before: Topology, after: Topology) -> Set[str]:
 def _hold_as_mapped(cluster: Cluster, pg: Pg) -> None:
     """Adds the down OSDs that the PG is mapped to: they still hold its shards."""
     mapped = cluster.mapped_osds(pg)
+    serving = {osd for osd in mapped if osd != NONE and cluster.map.is_up(osd)}
+    down = [NONE if osd in serving else osd for osd in mapped]
     if pg.erasure:
-        pg.held = tuple(old if old != NONE or new == NONE or cluster.map.is_up(new) else new
-                        for old, new in zip(pg.held, mapped))
+        pg.held = tuple(new if old == NONE else old for old, new in zip(pg.held, down))
     else:
-        pg.held += tuple(osd for osd in mapped
-                         if osd not in pg.held and not cluster.map.is_up(osd))
+        pg.held += tuple(osd for osd in down if osd != NONE and osd not in pg.held)
 
 
 def _pgs_on(cluster: Cluster, osds: Set[int]) -> Set[str]:
     """Ids of the PGs that are mapped to some of the OSDs or have data on them."""
     if not osds:
         return set()
-    found = set()
-    for pg in cluster.pgs.values():
-        if pg.raw is not None and not (
-                osds.isdisjoint(pg.held) and osds.isdisjoint(cluster.mapped_osds(pg))
-                and all(osd not in osds for _, osd in pg.strays)
-                and osds.isdisjoint(pg.targets())):
-            found.add(pg.pgid)
-    return found
+    return {pg.pgid for pg in cluster.pgs.values()
+            if pg.raw is not None and _is_on(cluster, pg, osds)}
+
+
+def _is_on(cluster: Cluster, pg: Pg, osds: Set[int]) -> bool:
+    if not osds.isdisjoint(pg.held) or not osds.isdisjoint(cluster.mapped_osds(pg)):
+        return True
+    if any(osd in osds for _, osd in pg.strays):
+        return True
+    return not osds.isdisjoint(pg.targets())
 
 
 def _with_other_affinity(before: Osds, after: Osds) -> Set[int]:

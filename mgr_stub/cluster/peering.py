@@ -16,9 +16,10 @@ def wanted_acting(cluster: Cluster, pg: Pg) -> Mapping:
     """The acting set that results from peering; a PG that is `down` keeps its own."""
     if blockers_of(cluster, pg):
         return cluster.map.acting(pg.pgid)
-    return acting_of(pg, cluster.map.up.get(pg.pgid, ()), cluster.size_of(pg),
-                     cluster.min_size_of(pg), cluster.map.is_up,
-                     cluster.map.acting(pg.pgid) if cluster.log_recovery else None)
+    up = cluster.map.up.get(pg.pgid, ())
+    before = cluster.map.acting(pg.pgid) if cluster.log_recovery else None
+    return acting_of(pg, up, cluster.size_of(pg), cluster.min_size_of(pg), cluster.map.is_up,
+                     before)
 
 
 def wanted_temp(cluster: Cluster, pg: Pg) -> Optional[Mapping]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ..crush.hashes import NONE
@@ -211,8 +212,10 @@ class Pg(PgHistory):
         names = set(self.file_state.split("+"))
         if "active" not in names or not names <= _MOVABLE_STATES:
             return False
-        return all(len(osds) == size and NONE not in osds and min(osds) >= 0
-                   for osds in (self.stats["up"], self.stats["acting"]))
+        for osds in (self.stats["up"], self.stats["acting"]):
+            if len(osds) != size or NONE in osds or min(osds) < 0:
+                return False
+        return True
 
     def state_is_healable(self) -> bool:
         """True if the file shows nothing worse than a missing OSD."""
@@ -245,9 +248,9 @@ class Pg(PgHistory):
         The source is NONE if no OSD has the shard.
         """
         if self.erasure:
-            return [((position, new), self.held[position] if position < len(self.held) else NONE)
-                    for position, new in enumerate(up)
-                    if new != NONE and self.held[position:position + 1] != (new,)]
+            pairs = zip_longest(up, self.held[:len(up)], fillvalue=NONE)
+            return [((position, new), old) for position, (new, old) in enumerate(pairs)
+                    if new not in (NONE, old)]
         # a replica is read from the acting primary, whichever OSD it replaces
         first = next(iter(self.holders()), NONE)
         return [((0, osd), first) for osd in up if osd not in self.held]

@@ -27,15 +27,23 @@ def refresh(cluster: Cluster, pg: Pg) -> None:
     cluster.revision += 1
     pg.forget_reports()
     up = cluster.map.up.get(pg.pgid, ())
-    is_clean = not pg.movable or (
-        not pg.transfers and pg.held == up and pg.pgid not in cluster.peering
-        and pg.pgid not in cluster.map.pg_temp and len(up) == cluster.size_of(pg)
-        and NONE not in up and not _is_merging(cluster, pg)
-        and pg.scrub_until <= cluster.clock.now and not pg.inconsistent)
-    if is_clean:
+    if _is_clean(cluster, pg, up):
         cluster.unclean.pop(pg.pgid, None)
     else:
         cluster.unclean[pg.pgid] = pg
+
+
+def _is_clean(cluster: Cluster, pg: Pg, up: Tuple[int, ...]) -> bool:
+    """Returns True if nothing about the PG changes its reports; one that cannot move never does."""
+    if not pg.movable:
+        return True
+    if pg.transfers or pg.held != up or pg.pgid in cluster.peering:
+        return False
+    if pg.pgid in cluster.map.pg_temp or len(up) != cluster.size_of(pg) or NONE in up:
+        return False
+    if _is_merging(cluster, pg) or pg.inconsistent:
+        return False
+    return pg.scrub_until <= cluster.clock.now
 
 
 def state_of(cluster: Cluster, pg: Pg) -> str:
@@ -117,8 +125,11 @@ def counts_of(cluster: Cluster, pg: Pg) -> Counts:
                                 or pg.pgid not in cluster.map.pg_temp):
         return _NO_COUNTS
     up, acting = cluster.map.up.get(pg.pgid, ()), cluster.map.acting(pg.pgid)
-    if acting == up and not pg.transfers and not any(osd in pg.held for osd in up):
+    has_data = bool(pg.transfers) or not set(up).isdisjoint(pg.held)
+    if acting == up and not has_data:
         return _NO_COUNTS  # no OSD has the data, or none that has it is up
-    if blockers_of(cluster, pg) or pg.hides_remapped and not pg.transfers and NONE not in acting:
+    if blockers_of(cluster, pg):
+        return _NO_COUNTS
+    if pg.hides_remapped and not pg.transfers and NONE not in acting:
         return _NO_COUNTS
     return peered_counts(pg, up, acting, cluster.size_of(pg))

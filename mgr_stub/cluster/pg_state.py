@@ -111,9 +111,13 @@ def _counts_by_log(pg: Pg, up: Mapping, acting: Mapping, size: int) -> Counts:
     They do so once recovery has begun: a PG that waits has not asked them yet.
     """
     if pg.erasure:
-        misplaced = sum(_missing(pg, *place) for place, transfer in pg.transfers.items()
-                        if pg.backfilling and transfer.source in pg.held[place[0]:place[0] + 1])
-        degraded = sum(_missing(pg, *place) for place in pg.transfers) - misplaced
+        misplaced = degraded = 0
+        for place, transfer in pg.transfers.items():
+            replaces = transfer.source in pg.held[place[0]:place[0] + 1]
+            if pg.backfilling and replaces:
+                misplaced += _missing(pg, *place)
+            else:
+                degraded += _missing(pg, *place)
         for here, there in zip(up, acting):
             if here == NONE != there:
                 misplaced += pg.num_objects
@@ -140,8 +144,8 @@ def _missing(pg: Pg, place: int, osd: int) -> int:
 def peered_state(pg: Pg, up: Mapping, acting: Mapping, size: int, min_size: int,
              is_up: Callable[[int], bool], counts: Counts) -> str:
     """The state of a PG that has peered, in Ceph's terms and their order."""
-    serving = [osd for place, osd in enumerate(acting)
-               if osd != NONE and _has(pg, place if pg.erasure else 0, osd)]
+    places = enumerate(acting) if pg.erasure else ((0, osd) for osd in acting)
+    serving = [osd for place, osd in places if osd != NONE and _has(pg, place, osd)]
     if not serving:
         if not any(osd != NONE and is_up(osd) for osd in acting):
             return "stale+undersized+degraded+peered"  # no OSD is left to report

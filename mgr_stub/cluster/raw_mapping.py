@@ -174,12 +174,17 @@ def _affected(pgs: Sequence[Pg], change: _Change) -> Iterator[Pg]:
         pool = after.pools.get(pg.pool_id)
         if pool is None or pg.pool_id not in before.pools:
             continue
-        if (pg.pool_id in reached
-                or pg.pool_id in folded and _other_seed(pg, before.pools[pg.pool_id], pool)
-                or not lowered.isdisjoint(pg.raw or ())
-                or pg.origin is not None and not lowered.isdisjoint(pg.origin[0])
-                or not lowered.isdisjoint(pg.crush or ())):
+        is_reached = pg.pool_id in reached
+        if not is_reached and pg.pool_id in folded:
+            is_reached = _other_seed(pg, before.pools[pg.pool_id], pool)
+        if is_reached or _maps_to(pg, lowered):
             yield pg
+
+
+def _maps_to(pg: Pg, osds: Set[int]) -> bool:
+    """Returns True if CRUSH chooses one of the OSDs for the PG, or did when it was read."""
+    origin = () if pg.origin is None else pg.origin[0]
+    return any(not osds.isdisjoint(mapping or ()) for mapping in (pg.raw, pg.crush, origin))
 
 
 def _weight_changes(old: Dict[int, int], new: Dict[int, int]) -> Tuple[Set[int], Set[int]]:

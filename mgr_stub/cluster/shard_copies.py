@@ -57,10 +57,9 @@ def retarget(cluster: Cluster, pg: Pg) -> None:
             _drop_partial(cluster, pg, place, transfer)
     _purge_strays(cluster, pg)
     pg.transfers = transfers
-    pg.withheld_by = frozenset([
-        transfer.target for transfer in transfers.values()
-        if (transfer.is_new or transfer.target in pg.withheld_by)
-        and cluster.withholds(transfer.target)])
+    asked = {transfer.target for transfer in transfers.values() if transfer.is_new}
+    asked |= pg.withheld_by.intersection(transfer.target for transfer in transfers.values())
+    pg.withheld_by = frozenset([osd for osd in asked if cluster.withholds(osd)])
     pg.recovered_bytes += recovered - pg.recovered()  # the counter never falls
     pg.backfilling = pg.toofull = False
     pg.queued_at = cluster.clock.now
@@ -147,8 +146,10 @@ def lose_osd_data(cluster: Cluster, pg: Pg, osd: int) -> None:
     before = cluster.members(pg)
     if osd in pg.held:
         cluster.store(pg.pool_id, osd, NOTHING.minus(pg.shard), pg.held.index(osd))
-        pg.held = (tuple(NONE if member == osd else member for member in pg.held) if pg.erasure
-                   else tuple(member for member in pg.held if member != osd))
+        if pg.erasure:
+            pg.held = tuple(NONE if member == osd else member for member in pg.held)
+        else:
+            pg.held = tuple(member for member in pg.held if member != osd)
     for place in [place for place in pg.strays if place[1] == osd]:
         cluster.store(pg.pool_id, osd, NOTHING.minus(pg.strays.pop(place)), place[0])
     update_num_pgs(cluster, before, cluster.members(pg))

@@ -41,11 +41,13 @@ class Progress:
         moving = self._session.simulation.backfill.moving()
         classes = "  ".join(f"{max(used.values()):>12.1%}  {min(used.values()):>10.1%}"
                             for used in cluster.utilizations().values())
-        print(f"{format_span(clock.elapsed()):>7}   {classes}  "
-              f"{pg_status(cluster).get('misplaced_ratio', 0.0):>9.2%}  "
-              f"{sum(len(pg.transfers) for pg in moving):>6}  "
-              f"{sum(pg.remaining_bytes() for pg in moving) / (1 << 30):>5.0f} GiB  "
-              f"{len(cluster.map.upmap_items):>6}", flush=True)
+        misplaced = pg_status(cluster).get("misplaced_ratio", 0.0)
+        shards = sum(len(pg.transfers) for pg in moving)
+        gib = sum(pg.remaining_bytes() for pg in moving) / (1 << 30)
+        items = len(cluster.map.upmap_items)
+        moving_columns = f"{misplaced:>9.2%}  {shards:>6}  {gib:>5.0f} GiB"
+        print(f"{format_span(clock.elapsed()):>7}   {classes}  {moving_columns}  {items:>6}",
+              flush=True)
 
 
 def run_demo(session: Session) -> int:

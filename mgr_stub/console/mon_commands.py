@@ -144,10 +144,15 @@ def _osd_tree(mgr: Mgr, words: List[str], wanted_json: bool) -> Answer:
 
 def _pg_states(mgr: Mgr, words: List[str], _: bool) -> Answer:
     """The PGs that are not clean, or the one that is named."""
-    pgs = mgr.cluster.pgs if words[:1] != ["dump_stuck"] else mgr.cluster.unclean
-    return 0, "\n".join(f"{pgid} {pg_reports.state_of(mgr.cluster, pg)}"
-                        for pgid, pg in pgs.items() if pgid == words[0] or len(words) < 2
-                        or words[0] == "dump_stuck"), ""
+    cluster = mgr.cluster
+    if words[:1] == ["dump_stuck"]:
+        pgs = cluster.unclean
+    elif len(words) < 2:
+        pgs = cluster.pgs
+    else:
+        pgs = {pgid: pg for pgid, pg in cluster.pgs.items() if pgid == words[0]}
+    lines = [f"{pgid} {pg_reports.state_of(cluster, pg)}" for pgid, pg in pgs.items()]
+    return 0, "\n".join(lines), ""
 
 
 def _osd_dump(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
@@ -167,8 +172,10 @@ def _osd_df(mgr: Mgr, _: List[str], wanted_json: bool) -> Answer:
     if wanted_json:
         return 0, json.dumps({"nodes": nodes, "stray": [], "summary": {}}), ""
     lines = [f"{'ID':>4} {'CLASS':<6} {'SIZE':>16} {'USED':>16} {'%USE':>6} {'PGS':>4}"]
-    lines += [f"{n['id']:>4} {n['device_class']:<6} {n['kb'] * 1024:>16} "
-              f"{n['kb_used'] * 1024:>16} {n['utilization']:>6.2f} {n['pgs']:>4}" for n in nodes]
+    for node in nodes:
+        size, used = node["kb"] * 1024, node["kb_used"] * 1024
+        name = f"{node['id']:>4} {node['device_class']:<6}"
+        lines.append(f"{name} {size:>16} {used:>16} {node['utilization']:>6.2f} {node['pgs']:>4}")
     return 0, "\n".join(lines), ""
 
 

@@ -19,14 +19,16 @@ from ..mgr.handlers import find_handler
 #: print.
 _COLORS = (("#08519c", "#7ab8f5"), ("#e08214", "#fdae61"), ("#1b7837", "#7fd98c"),
            ("#762a83", "#c9a0dc"))
-_STYLE = (
+_STROKES = "".join(f".c{n}{{stroke:{light}}}" for n, (light, _) in enumerate(_COLORS))
+_DARK_STROKES = "".join(f".c{n}{{stroke:{dark}}}" for n, (_, dark) in enumerate(_COLORS))
+_STYLE = "".join((
     "text{fill:#1a1a1a}.b{fill:#fff}.a{fill:none;stroke:#999}.g{stroke:#e2e2e2}"
     ".m{stroke:#1a1a1a}path,line{fill:none}.d{stroke-dasharray:5 3;stroke-width:1.5}"
-    ".o{stroke-width:.8}text.h{paint-order:stroke;stroke:#fff;stroke-width:3px}"
-    + "".join(f".c{n}{{stroke:{light}}}" for n, (light, _) in enumerate(_COLORS))
-    + "@media screen and (prefers-color-scheme:dark){text{fill:#e6e6e6}.b{fill:#16181d}"
-    ".a{stroke:#777}.g{stroke:#33363d}.m{stroke:#e6e6e6}text.h{stroke:#16181d}"
-    + "".join(f".c{n}{{stroke:{dark}}}" for n, (_, dark) in enumerate(_COLORS)) + "}")
+    ".o{stroke-width:.8}text.h{paint-order:stroke;stroke:#fff;stroke-width:3px}",
+    _STROKES,
+    "@media screen and (prefers-color-scheme:dark){text{fill:#e6e6e6}.b{fill:#16181d}"
+    ".a{stroke:#777}.g{stroke:#33363d}.m{stroke:#e6e6e6}text.h{stroke:#16181d}",
+    _DARK_STROKES, "}"))
 
 #: Of the picture, whose units are pixels where it is as wide as a telephone.
 _WIDTH, _LEFT, _RIGHT, _HEIGHT, _LOW_HEIGHT = 420, 40.0, 404.0, 220.0, 56.0
@@ -81,11 +83,20 @@ def picture(host: ModuleHost) -> str:
     y += _LOW_HEIGHT + 34.0
     shapes.append(_text((_LEFT + _RIGHT) / 2.0, y - 4.0, f"{unit[0]} of virtual time",
                         ' text-anchor="middle"'))
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-6 -4 {_WIDTH + 6} {y + 8:g}"'
+    width, height, drawn = _WIDTH + 6, f"{y + 8:g}", "\n".join(shapes)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-6 -4 {width} {height}"'
             ' role="img" aria-label="Utilization of each OSD and misplaced object copies over time"'
             ' font-size="12" font-family="system-ui, -apple-system, Roboto, sans-serif">'
-            f'<style>{_STYLE}</style><rect class="b" x="-6" y="-4" width="{_WIDTH + 6}"'
-            f' height="{y + 8:g}"/>\n' + "\n".join(shapes) + "</svg>\n")
+            f'<style>{_STYLE}</style><rect class="b" x="-6" y="-4" width="{width}"'
+            f' height="{height}"/>\n{drawn}</svg>\n')
+
+
+def _step(span: float) -> float:
+    """Returns the smallest round step that divides a span into few enough parts."""
+    steps = [0.5]
+    for power in range(9):
+        steps += [digit * 10.0 ** power for digit in (1, 2, 5)]
+    return next(step for step in steps if span / step <= _MOST_PARTS)
 
 
 class _Panel:
@@ -103,13 +114,12 @@ class _Panel:
 
     def frame(self, seconds: float, values: Sequence[float]) -> List[str]:
         """Axes with ticks at these values, and at round times in a unit of so many seconds."""
-        shapes = [shape for value in values for shape in (
-            self.level("g", value),
-            _text(_LEFT - 5.0, self._y(value) + 4.0, f"{100.0 * value:.3g}%",
-                  ' text-anchor="end"'))]
-        part = next(part for part in (0.5, *[
-            digit * 10.0 ** power for power in range(9) for digit in (1, 2, 5)])
-            if self._span / seconds / part <= _MOST_PARTS)
+        shapes: List[str] = []
+        for value in values:
+            text = _text(_LEFT - 5.0, self._y(value) + 4.0, f"{100.0 * value:.3g}%",
+                         ' text-anchor="end"')
+            shapes += [self.level("g", value), text]
+        part = _step(self._span / seconds)
         for number in range(int(self._span / seconds / part) + 1):
             x = self._x(number * part * seconds)
             shapes += [_line("g", x, self._top, x, self._top + self._height),
@@ -120,8 +130,11 @@ class _Panel:
 
     def level(self, kind: str, value: float, text: str = "") -> str:
         """A line over the whole time, with its name above its end."""
-        return _line(kind, _LEFT, self._y(value), _RIGHT, self._y(value)) + (_text(
-            _RIGHT - 4.0, self._y(value) - 4.0, text, ' class="h" text-anchor="end"') if text else "")
+        y = self._y(value)
+        line = _line(kind, _LEFT, y, _RIGHT, y)
+        if not text:
+            return line
+        return line + _text(_RIGHT - 4.0, y - 4.0, text, ' class="h" text-anchor="end"')
 
     def curve(self, kind: str, times: Sequence[float], values: Sequence[float]) -> str:
         """A line through the values; NaN is where there are none."""

@@ -129,8 +129,8 @@ def run_idle(host: ModuleHost, report: Optional[Callable[[], None]] = None,
         host.run_next_round()
         if report is not None:
             report()
-        still = epoch == host.cluster.map.epoch
-        quiet = quiet + 1 if still and not was_busy and not host.busy() else 0
+        is_quiet = not was_busy and not host.busy() and epoch == host.cluster.map.epoch
+        quiet = quiet + 1 if is_quiet else 0
 
 
 def _into_file(name: str, write: Callable[[ModuleHost, str], None]

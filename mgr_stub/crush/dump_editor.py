@@ -27,9 +27,10 @@ class DumpEditor:
         self.devices: Dict[int, Dict[str, Any]] = {d["id"]: d for d in self._dump["devices"]}
         self.rules: List[Dict[str, Any]] = self._dump["rules"]
         #: choose_args by set and bucket id
+        sets = self._dump.get("choose_args") or {}
         self.choose_args: Dict[str, Dict[int, Arguments]] = {
             key: {entry["bucket_id"]: entry for entry in entries}
-            for key, entries in (self._dump.get("choose_args") or {}).items()}
+            for key, entries in sets.items()}
 
     def dump(self) -> Dict[str, Any]:
         """The changed dump, in the order in which Ceph writes it."""

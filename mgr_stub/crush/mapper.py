@@ -167,7 +167,8 @@ class Chooser:
                 if chosen[position] == _UNDEFINED:
                     self._try_position(bucket, position, position + count * attempt, count,
                                        type_id, to_leaf, chosen, leaves)
-        return [NONE if item == _UNDEFINED else item for item in (leaves if to_leaf else chosen)]
+        found = leaves if to_leaf else chosen
+        return [NONE if item == _UNDEFINED else item for item in found]
 
     def _try_position(self, bucket: Bucket, position: int, trial: int, count: int, type_id: int,
                       to_leaf: bool, chosen: List[int], leaves: List[int]) -> None:
@@ -366,6 +367,8 @@ def raw_pg_to_osds(mapper: Mapper, pool: Mapping[str, Any], seed: int, reweights
     pgp_num = int(pool.get("pg_placement_num") or pool["pg_num"])
     x = placement_seed(pool_id, seed, pgp_num, has_hashpspool(pool))
     mapped = mapper.map(rule_id, x, int(pool["size"]), reweights, pool_id)
+    there = {osd for osd in mapped if osd != NONE and exists(osd)}
+    found = tuple(osd if osd in there else NONE for osd in mapped)
     if int(pool["type"]) == _REPLICATED:
-        return tuple(osd for osd in mapped if osd != NONE and exists(osd))
-    return tuple(osd if osd != NONE and exists(osd) else NONE for osd in mapped)
+        return tuple(osd for osd in found if osd != NONE)
+    return found

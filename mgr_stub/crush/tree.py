@@ -192,10 +192,12 @@ class _Cloner:
             weight_set = entries.get(number, {}).get("weight_set")
             if not weight_set:
                 continue
-            entries[shadow] = {"bucket_id": shadow, "weight_set": [
-                [weights[place] if item["id"] >= 0 else _total(entries, item["id"], position)
-                 for place, item in zip(places, items)]
-                for position, weights in enumerate(weight_set)]}
+            sets: List[List[float]] = []
+            for position, weights in enumerate(weight_set):
+                sets.append([
+                    weights[place] if item["id"] >= 0 else _total(entries, item["id"], position)
+                    for place, item in zip(places, items)])
+            entries[shadow] = {"bucket_id": shadow, "weight_set": sets}
 
 
 def _total(entries: Dict[int, Dict[str, List[List[float]]]], shadow: int, position: int) -> float:

@@ -82,7 +82,8 @@ def lose(simulation: Simulation, osd: int) -> None:
     _change(simulation, [osd], lambda entry: {**marked_out(marked_down(entry)), "uuid": uuid})
     cluster = simulation.cluster
     for pg in list(cluster.pgs.values()):
-        if pg.movable and (osd in pg.held or any(place[1] == osd for place in pg.strays)):
+        has_data = osd in pg.held or any(place[1] == osd for place in pg.strays)
+        if pg.movable and has_data:
             lose_osd_data(cluster, pg, osd)
             simulation.backfill.retarget(pg)
     cluster.usage[osd] = OsdUsage(empty_record(osd, cluster.usage[osd].total))
@@ -119,11 +120,18 @@ def add_host(simulation: Simulation, name: str, count: int, size: int, device_cl
     except ValueError as error:
         raise invalid(str(error)) from None
     pattern: Dict[str, Any] = next(iter(cluster.map.osds.values()), {})
-    entries = {osd: {**pattern, "osd": osd, "uuid": f"00000000-0000-4000-8000-{osd:012x}",
-                     "up": 1, "in": 1, "weight": 1.0, "old_weight": 0.0,
-                     "up_from": cluster.map.epoch + 1,
-                     "state": ["exists", "up"]} for osd in osds}
+    entries: Dict[int, Dict[str, Any]] = {}
     for osd in osds:
+        entries[osd] = {
+            **pattern,
+            "osd": osd,
+            "uuid": f"00000000-0000-4000-8000-{osd:012x}",
+            "up": 1,
+            "in": 1,
+            "weight": 1.0,
+            "old_weight": 0.0,
+            "up_from": cluster.map.epoch + 1,
+            "state": ["exists", "up"]}
         cluster.usage[osd] = OsdUsage(empty_record(osd, size))
     try:
         simulation.apply_change(MapChange(crush=crush, osds=entries))

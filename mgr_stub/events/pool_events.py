@@ -194,7 +194,8 @@ def optimize_pool(simulation: Simulation, pool_id: int, chunk: int) -> None:
     data_chunks, size = cluster.map.data_chunks(pool_id), int(pool["size"])
     pgs = cluster.pgs_of(pool_id)
     objects = sum(pg.num_objects for pg in pgs)
-    if data_chunks < 2 or not objects or chunk <= 0 or chunk % 4096:
+    is_of_pages = chunk > 0 and chunk % 4096 == 0
+    if data_chunks < 2 or not objects or not is_of_pages:
         raise invalid("an erasure-coded pool with objects can be optimized, with chunks of whole"
                       " pages of 4096 bytes")
     mean = max(1, sum(pg.num_bytes for pg in pgs) // objects)

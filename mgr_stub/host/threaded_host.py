@@ -97,7 +97,9 @@ class ServeWait:
     @property
     def is_idle(self) -> bool:
         """True if the thread does nothing until time passes; to be read with the condition held."""
-        return self.ended or self._held or (self._waits and not self._wakeup.is_set())
+        if self.ended or self._held:
+            return True
+        return self._waits and not self._wakeup.is_set()
 
     def release(self) -> None:
         """Starts the next round."""
@@ -261,11 +263,13 @@ class ThreadedHost(ModuleHost):
         """Replaces `wait` of the module's jobs: it ends when virtual time has passed."""
         def wait(seconds: float) -> bool:
             until = self.clock.now + seconds
+
+            def is_over() -> bool:
+                return count.is_over or mgr.process.is_dead or self.clock.now >= until
             with self._condition:
                 count.waits_until.append(until)
                 self._condition.notify_all()
-                self._condition.wait_for(lambda: (
-                    count.is_over or mgr.process.is_dead or self.clock.now >= until))
+                self._condition.wait_for(is_over)
                 count.waits_until.remove(until)
             if mgr.process.is_dead:
                 raise MgrDied("wait")

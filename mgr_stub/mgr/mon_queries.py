@@ -122,11 +122,16 @@ def fullness(osdmap: OsdMap, usage: Mapping[int, OsdUsage]) -> Dict[str, Dict[st
     return found
 
 
+def _shown_check(check: Mapping[str, Any]) -> Dict[str, Any]:
+    is_error = check.get("severity") == "error"
+    return {
+        "severity": "HEALTH_ERR" if is_error else "HEALTH_WARN",
+        "summary": {"message": check.get("summary", ""), "count": check.get("count", 0)},
+        "detail": [{"message": line} for line in check.get("detail", [])],
+        "muted": False}
+
+
 def health(checks: Mapping[str, Mapping[str, Any]]) -> Dict[str, str]:
     """get('health'): contains JSON as of `ceph health detail --format json`."""
-    shown = {code: {"severity": f"HEALTH_{'ERR' if check.get('severity') == 'error' else 'WARN'}",
-                    "summary": {"message": check.get("summary", ""),
-                                "count": check.get("count", 0)},
-                    "detail": [{"message": line} for line in check.get("detail", [])],
-                    "muted": False} for code, check in checks.items()}
+    shown = {code: _shown_check(check) for code, check in checks.items()}
     return {"json": json.dumps({"status": health_status(checks), "checks": shown, "mutes": []})}

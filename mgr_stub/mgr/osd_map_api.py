@@ -101,8 +101,9 @@ class OSDMap:
             ps = stable_mod(ps, pg_num)
         pgid = f"{pool_id}.{ps:x}"
         up = osdmap.up.get(pgid, ())
-        primary = up[0] if up and up[0] != NONE and not osdmap.has_affinities else (
-            osdmap.up_primary(pgid) if up else -1)
+        primary = up[0] if up else -1
+        if up and (primary == NONE or osdmap.has_affinities):
+            primary = osdmap.up_primary(pgid)
         if pgid not in osdmap.pg_temp:  # most PGs; the hot path
             return {"up": list(up), "acting": list(up), "up_primary": primary,
                     "acting_primary": primary}

@@ -102,10 +102,10 @@ def _is_kept(cluster: Cluster, change: MapChange, key: str, entry: Dict[str, Any
         return cluster.release < 20 or entry["primary_osd"] in pg.raw[1:]
     pool, osds = cluster.map.pools[pg.pool_id], tuple(entry["osds"])
     rule = int(pool["crush_rule"])
+    if osds == pg.raw or upmap.verify(cluster.crush, rule, int(pool["size"]), osds) is not None:
+        return False
     weights = cluster.crush.rule_weights(rule)
-    return (osds != pg.raw
-            and upmap.verify(cluster.crush, rule, int(pool["size"]), osds) is None
-            and all(weights.get(osd, 0.0) * cluster.map.reweight(osd) > 0.0 for osd in osds))
+    return all(weights.get(osd, 0.0) * cluster.map.reweight(osd) > 0.0 for osd in osds)
 
 
 def _must_exist(cluster: Cluster, osd: int) -> None:

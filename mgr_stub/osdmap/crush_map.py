@@ -41,13 +41,14 @@ class CrushMap:
         """The inputs of a rule's mappings: its steps, and items and weights of its buckets."""
         shape: Dict[int, Any] = {0: self.rules.get(rule_id, {}).get("steps")}
         waiting = self.takes(rule_id)
+        all_entries = (self._dump.get("choose_args") or {}).values()
         while waiting:
             number = waiting.pop()
             if number >= 0 or number in shape or number not in self.buckets:
                 continue
             items = self.buckets[number]["items"]
             sets = [[entry for entry in entries if entry["bucket_id"] == number]
-                    for entries in (self._dump.get("choose_args") or {}).values()]
+                    for entries in all_entries]
             shape[number] = ([(item["id"], item["weight"]) for item in items], sets)
             waiting += [item["id"] for item in items]
         return shape

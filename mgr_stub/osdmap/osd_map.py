@@ -344,15 +344,16 @@ class MapChange:
     force_epoch: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.upmap_items or self.pg_temp or self.removed_pools or self.force_epoch
-                    or self.flags is not None or self.min_compat_client is not None
-                    or self.rest or self.moves_data)
+        return bool(self.pg_temp or self.force_epoch or not self.is_pg_temp_only)
 
     @property
     def is_pg_temp_only(self) -> bool:
         """True if nothing changes but pg_temp, the OSDs that serve PGs while data moves."""
-        return not (self.upmap_items or self.removed_pools or self.flags is not None
-                    or self.min_compat_client is not None or self.rest or self.moves_data)
+        if self.flags is not None or self.min_compat_client is not None:
+            return False
+        if self.upmap_items or self.removed_pools:
+            return False
+        return not self.rest and not self.moves_data
 
     @property
     def moves_data(self) -> bool:

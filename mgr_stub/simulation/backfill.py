@@ -320,10 +320,8 @@ class Backfill:
 
     def _finish_complete(self) -> bool:
         """Ends the backfill of every PG whose shards are complete; True if there was one."""
-        complete = [pg for pg in self._granted if pg.backfilling and pg.pgid in self._moving
-                    and pg.pgid not in self._stopped
-                    and all(transfer.total - transfer.copied <= DONE_BYTES
-                            for transfer in pg.transfers.values())]
+        copying = [pg for pg in self._granted if pg.backfilling and pg.pgid in self._moving]
+        complete = [pg for pg in copying if pg.pgid not in self._stopped and _is_complete(pg)]
         for pg in complete:
             last = pg_reports.compute_report(self.cluster, pg)[0]
             finish(self.cluster, pg)
@@ -397,8 +395,9 @@ class Backfill:
             request = self._requests.get(pg.pgid)
             if request is None:
                 request = self._requests[pg.pgid] = self._request(pg)
-            stopped = "nobackfill" in flags and request.priority != 180 or (
-                "norebalance" in flags and request.priority == 100)
+            stopped = "norebalance" in flags and request.priority == 100
+            if "nobackfill" in flags and request.priority != 180:
+                stopped = True
             if stopped and self.cluster.log_recovery:
                 self._stopped.add(pg.pgid)  # real PGs take their slots and then do not copy
             if stopped and not self.cluster.log_recovery:
@@ -415,3 +414,7 @@ class Backfill:
                                counts.degraded)
         primary = next((osd for osd in acting if osd in pg.held), pg.holders()[0])
         return Request(pg, priority, primary, tuple(sorted(pg.targets())), (pg.queued_at, pg.order))
+
+
+def _is_complete(pg: Pg) -> bool:
+    return all(transfer.total - transfer.copied <= DONE_BYTES for transfer in pg.transfers.values())

@@ -22,6 +22,8 @@ from .deletion import Timer
 
 SENDER = "mgr.x balancer"
 _ROUND_SECONDS = 60.0
+#: Figures of pg_status that are there only while PGs lack copies or a report.
+_NOT_HEALTHY = frozenset(("inactive_pgs_ratio", "degraded_ratio", "unknown_pgs_ratio"))
 
 
 class ReadBalancer(Timer):
@@ -36,8 +38,9 @@ class ReadBalancer(Timer):
         self._next = 0.0
 
     def next_moment(self) -> Optional[float]:
-        if self._config.module_option("balancer", "mode") != "read" or not (
-                self._config.module_option("balancer", "active")):
+        if self._config.module_option("balancer", "mode") != "read":
+            return None
+        if not self._config.module_option("balancer", "active"):
             return None
         self._next = max(self._next, self._cluster.clock.now - _ROUND_SECONDS)
         return self._next
@@ -46,8 +49,9 @@ class ReadBalancer(Timer):
         self._next = self._cluster.clock.now + _ROUND_SECONDS
         status = statistics.pg_status(self._cluster)
         limit = float(self._config.core("mgr", "target_max_misplaced_ratio"))
-        if not self._is_loaded() or status.get("misplaced_ratio", 0.0) > limit or any(
-                f"{name}_ratio" in status for name in ("inactive_pgs", "degraded", "unknown_pgs")):
+        if not self._is_loaded() or status.get("misplaced_ratio", 0.0) > limit:
+            return
+        if not status.keys().isdisjoint(_NOT_HEALTHY):
             return
         for pool_id in self._cluster.map.pools:
             self._even_out([pg for pg in self._cluster.pgs.values()
@@ -60,8 +64,8 @@ class ReadBalancer(Timer):
         leads = Counter(osdmap.acting_primary(pg.pgid) for pg in pgs)
         for pg in pgs:
             primary = osdmap.acting_primary(pg.pgid)
-            least = min((osd for osd in osdmap.acting(pg.pgid) if osd in (pg.raw or ())),
-                        key=lambda osd: (leads[osd], osd), default=primary)
+            chosen = set(pg.raw or ()).intersection(osdmap.acting(pg.pgid))
+            least = min(chosen, key=lambda osd: (leads[osd], osd), default=primary)
             if leads[primary] - leads[least] > 1:
                 leads.update({primary: -1, least: 1})
                 self._monitor.submit_from(SENDER, json.dumps(
@@ -96,9 +100,9 @@ class OsdAutoOut(Timer):
         known, now = self._down_since, self._cluster.clock.now
         self._known_osds = osds
         self._down_at_first &= {osd for osd, entry in osds.items() if not entry["up"]}
-        self._down_since = {
-            osd: known.get(osd, now) for osd, entry in osds.items()
-            if not entry["up"] and float(entry["weight"]) > 0 and osd not in self._down_at_first}
+        down = {osd for osd, entry in osds.items()
+                if not entry["up"] and float(entry["weight"]) > 0}
+        self._down_since = {osd: known.get(osd, now) for osd in down - self._down_at_first}
 
     def _interval(self) -> float:
         return float(self._config.core("mon", "mon_osd_down_out_interval"))

@@ -27,24 +27,35 @@ def without_reports(name: str, value: Any, cluster: Cluster, silent: FrozenSet[i
                     unknown: Mapping[str, Pg]) -> Any:
     """A structure of get() without the reports of the `silent` OSDs, and of the `unknown` PGs."""
     if name == "pg_progress":
-        return {**value, "pgs": {pgid: record if pgid not in unknown else {
-            **record, "num_bytes": 0, "num_bytes_recovered": 0, "reported_epoch": 0,
-            "state": _UNKNOWN} for pgid, record in value["pgs"].items()}}
+        records = dict(value["pgs"])
+        for pgid in records.keys() & unknown.keys():
+            records[pgid] = {**records[pgid], "num_bytes": 0, "num_bytes_recovered": 0,
+                             "reported_epoch": 0, "state": _UNKNOWN}
+        return {**value, "pgs": records}
     if name == "pg_stats":
-        return {"pg_stats": [
-            record if record["pgid"] not in unknown else {
-                **record, "state": _UNKNOWN, "reported_epoch": 0, "up": [], "acting": [],
-                "up_primary": -1, "acting_primary": -1,
-                "stat_sum": dict.fromkeys(record["stat_sum"], 0)}
-            for record in value["pg_stats"]]}
+        return {"pg_stats": [record if record["pgid"] not in unknown else _unreported(record)
+                             for record in value["pg_stats"]]}
     if name == "osd_stats":
         return {**value, "osd_stats": _of_osds(value["osd_stats"], silent),
                 "pool_statfs": _of_osds(value["pool_statfs"], silent)}
     if name == "pool_stats":
         return {**value, "pool_stats": [_pool(record, unknown.values())
                                         for record in value["pool_stats"]]}
-    return _status(value, cluster, list(unknown.values())) if name == "pg_status" and unknown else (
-        value)
+    if name == "pg_status" and unknown:
+        return _status(value, cluster, list(unknown.values()))
+    return value
+
+
+def _unreported(record: Mapping[str, Any]) -> Dict[str, Any]:
+    return {
+        **record,
+        "state": _UNKNOWN,
+        "reported_epoch": 0,
+        "up": [],
+        "acting": [],
+        "up_primary": -1,
+        "acting_primary": -1,
+        "stat_sum": dict.fromkeys(record["stat_sum"], 0)}
 
 
 def _of_osds(records: List[Dict[str, Any]], silent: FrozenSet[int]) -> List[Dict[str, Any]]:
@@ -188,9 +199,13 @@ class Reports(Timer):
     def _unknown(self) -> Dict[str, Pg]:
         """PGs that nobody has reported to this mgr."""
         cluster, silent = self._cluster, self.unreported
-        return {pgid: cluster.pgs[pgid] for pgid in (cluster.pgs if silent else cluster.peering)
-                if cluster.map.acting_primary(pgid) in silent
-                or statistics.reported_epoch(cluster, cluster.pgs[pgid]) < 0}
+        found: Dict[str, Pg] = {}
+        for pgid in cluster.pgs if silent else cluster.peering:
+            pg = cluster.pgs[pgid]
+            is_silent = cluster.map.acting_primary(pgid) in silent
+            if is_silent or statistics.reported_epoch(cluster, pg) < 0:
+                found[pgid] = pg
+        return found
 
     @property
     def hanging_since(self) -> Dict[int, float]:
@@ -203,8 +218,9 @@ class Reports(Timer):
     @property
     def is_fresh(self) -> bool:
         """True if the reports show the cluster as it is."""
-        return not (self._is_frozen or self._lag or self.noise or self.hanging_since
-                    or self._cluster.clock.now < self._silent_until)
+        if self._is_frozen or self._lag or self.noise:
+            return False
+        return not self.hanging_since and self._cluster.clock.now >= self._silent_until
 
     @property
     def frozen_seconds(self) -> float:

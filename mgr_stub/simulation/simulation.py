@@ -164,5 +164,6 @@ class Simulation:
 
     def idle(self) -> bool:
         """True if no data moves and nothing waits for an epoch."""
-        return (not self.monitor.busy and self.backfill.idle()
-                and all(timer.idle() for timer in self.timers))
+        if self.monitor.busy or not self.backfill.idle():
+            return False
+        return all(timer.idle() for timer in self.timers)

@@ -262,14 +262,16 @@ def _space(cluster: Cluster) -> Dict[str, int]:
 def max_avail(cluster: Cluster, pool_id: int) -> int:
     """Ceph's MAX AVAIL of a pool in user bytes: until the first OSD is full, by CRUSH weights."""
     pool = cluster.map.pools[pool_id]
-    weights = {osd: weight * cluster.map.reweight(osd) for osd, weight
-               in cluster.crush.rule_weights(int(pool["crush_rule"])).items()}
+    of_rule = cluster.crush.rule_weights(int(pool["crush_rule"]))
+    weights = {osd: weight * cluster.map.reweight(osd) for osd, weight in of_rule.items()}
     total = sum(weights.values())
     rate = float(pool["size"]) / cluster.map.data_chunks(pool_id)
     full = cluster.map.ratio("full_ratio")
-    free = [max(0.0, usage.total * full - usage.used) * total / weights[osd]
-            for osd, usage in cluster.usage.items()
-            if weights.get(osd, 0.0) > 0 and usage.total]
+    free: List[float] = []
+    for osd, usage in cluster.usage.items():
+        if weights.get(osd, 0.0) > 0 and usage.total:
+            until_full = max(0.0, usage.total * full - usage.used)
+            free.append(until_full * total / weights[osd])
     return int(min(free) / rate) if free else 0
 
 

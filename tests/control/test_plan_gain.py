@@ -8,7 +8,8 @@ from tests.support.clusters.unit_cluster import single_copies
 from tests.support.plan_legality import ended_plan
 from tests.support.units import GIB, MIB
 
-from equilibrium_mgr.control.auto_planner import _with_changes, gain_reason
+from equilibrium_mgr.control.auto_planner import _with_changes
+from equilibrium_mgr.control.plan_gain import gain_reason
 from equilibrium_mgr.plan.model import PoolSpace, Usage
 from equilibrium_mgr.plan.options import PlanOptions
 

@@ -7,8 +7,8 @@ import pytest
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.control.auto_planner import (
-    ClusterMark, data_change, drift, mark_of, topology_change, unplanned_change)
+from equilibrium_mgr.control.plan_basis import (
+    PlanBasis, Progress, basis_of, data_change, drift, topology_change)
 from equilibrium_mgr.execution.throttle import osd_traffic
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.snapshot.model import Snapshot
@@ -16,8 +16,8 @@ from equilibrium_mgr.snapshot.model import Snapshot
 MIN_GAIN = 0.002
 
 
-def mark(snapshot: Snapshot, noise: float = 0.0) -> ClusterMark:
-    return mark_of(snapshot, PlanOptions(), MIN_GAIN, noise=noise)
+def basis(snapshot: Snapshot, noise: float = 0.0) -> PlanBasis:
+    return basis_of(snapshot, PlanOptions(), MIN_GAIN, noise=noise)
 
 
 def quiet() -> Cluster:
@@ -30,7 +30,7 @@ def quiet() -> Cluster:
 def change(edit: Callable[[Cluster], Any]) -> Optional[str]:
     after = quiet()
     edit(after)
-    return topology_change(mark(quiet().snapshot()), mark(after.snapshot()))
+    return topology_change(basis(quiet().snapshot()), basis(after.snapshot()))
 
 
 @pytest.mark.parametrize("edit, said", [
@@ -48,8 +48,8 @@ def test_topology(edit: Callable[[Cluster], Any], said: Optional[str]) -> None:
 
 def test_osd_that_comes_back_in() -> None:
     out = quiet().mark_out(2)
-    assert topology_change(mark(out.snapshot()),
-                           mark(quiet().snapshot())) == "osd.2 is in again"
+    assert topology_change(basis(out.snapshot()),
+                           basis(quiet().snapshot())) == "osd.2 is in again"
 
 
 def flapped(cluster: Cluster) -> None:
@@ -68,30 +68,30 @@ def test_no_change_of_the_topology(edit: Callable[[Cluster], Any]) -> None:
 def test_pg_num_that_changes_step_by_step_is_one_change() -> None:
     first = quiet().pool(1, size=2, pg_num=10, pg_num_target=16)
     second = quiet().pool(1, size=2, pg_num=12, pg_num_target=16)
-    assert topology_change(mark(first.snapshot()),
-                           mark(second.snapshot())) is None
+    assert topology_change(basis(first.snapshot()),
+                           basis(second.snapshot())) is None
 
 
 def test_osd_that_was_down_when_the_plan_was_made() -> None:
     down = quiet()
     flapped(down)
-    assert data_change(mark(down.snapshot()),
-                       mark(quiet().snapshot())) == "osd.2 is up again"
-    assert data_change(mark(quiet().snapshot()), mark(down.snapshot())) is None
+    assert data_change(basis(down.snapshot()),
+                       basis(quiet().snapshot())) == "osd.2 is up again"
+    assert data_change(basis(quiet().snapshot()), basis(down.snapshot())) is None
 
 
 @pytest.mark.parametrize("used, noise, said", [
     (54, 0.0, "osd.1 is at 54.0 % instead of 50.0 %"), (50.04, 0.0, None), (52, 0.011, None),
     (54, 0.5, "osd.1 is at 54.0 % instead of 50.0 %")])   # more than any noise
 def test_drift(used: float, noise: float, said: Optional[str]) -> None:
-    then, now = (mark(quiet().osd(1, used=int(gib * GIB)).snapshot(), noise) for gib in (50, used))
+    then, now = (basis(quiet().osd(1, used=int(gib * GIB)).snapshot(), noise) for gib in (50, used))
     assert drift(then, now) == said
 
 
 def test_pgs_that_somebody_has_let_go_are_worth_a_plan() -> None:
     held = quiet()
     held.extra["pg_upmap"] = [{"pgid": pgid, "osds": up} for pgid, up in list(held.up.items())[:2]]
-    then, now = mark(held.snapshot()), mark(quiet().snapshot())
+    then, now = basis(held.snapshot()), basis(quiet().snapshot())
     assert data_change(then, now) == "2 PGs may be moved again"
     assert data_change(now, then) is None   # nothing is gained by another plan
 
@@ -102,5 +102,5 @@ def test_omap_that_has_left_and_is_not_free_yet_ends_no_plan() -> None:
     osd = snapshot.osds[0]
     snapshot = snapshot._replace(osds={**snapshot.osds, 0: osd._replace(
         used_bytes=osd.size_bytes // 2, uncompacted_bytes=osd.size_bytes // 5)})
-    assert unplanned_change(mark(snapshot), snapshot, osd_traffic(snapshot, {}), (),
-                            {}) is None
+    then, progress = basis(snapshot), Progress(snapshot, osd_traffic(snapshot, {}), (), {})
+    assert progress.unplanned_change(then, then) is None

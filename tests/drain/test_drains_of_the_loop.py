@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from equilibrium_mgr.control.balancing_scope import automatic_options
-from equilibrium_mgr.control.auto_planner import mark_of, topology_change
+from equilibrium_mgr.control.plan_basis import basis_of, topology_change
 from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.drain.drain_list import DrainList
 from equilibrium_mgr.drain.status import DrainStatus, Remaining
@@ -24,7 +24,7 @@ def settings(**given: Any) -> Any:
 
 def test_another_list_makes_a_plan_out_of_date_and_needs_no_settling() -> None:
     cluster = single_copies([10], [10], [])
-    before, after = (mark_of(snapshot, PlanOptions(), 0.0)
+    before, after = (basis_of(snapshot, PlanOptions(), 0.0)
                      for snapshot in (cluster.snapshot(), cluster.drain(1).snapshot()))
     assert topology_change(before, after) == "osd.1 is being drained"
     assert topology_change(after, before) == "osd.1 is no longer being drained"

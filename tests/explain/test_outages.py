@@ -11,7 +11,7 @@ from equilibrium_mgr.control.status import BalancerStatus
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import ClusterView, make_view
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
-from equilibrium_mgr.report.explain.advice import find_outage
+from equilibrium_mgr.report.explain.outage import find_outage
 
 _SINCE = ", seen since 1970-01-01 00:16 UTC"
 _NOOUT, _NOUP = "keeps Ceph from rebuilding their data elsewhere", "keeps OSDs down"

@@ -33,31 +33,32 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "idle-for-good",
         "a rest ends where a plan could gain by what has drifted since", (
             Edit(AUTO_PLANNER,
-                 "        self._is_doubtful = bool(change or"
-                 " drift(idle.mark, now._replace(noise=0.0)))\n"
-                 "        return not (change or drift(idle.mark, now)) or self._is_paced(\n",
-                 "        self._is_doubtful = bool(change)\n"
-                 "        return not change or self._is_paced(\n"),),
+                 "        reason = why_new(idle.basis, now, IDLE_CHECKS)\n",
+                 "        reason = why_new(idle.basis, now, LARGE_CHECKS)\n"),
+            Edit(AUTO_PLANNER,
+                 "        doubt = reason or why_new(idle.basis, now._replace(noise=0.0),"
+                 " IDLE_CHECKS)\n",
+                 "        doubt = reason\n"),),
         ("scenarios/awake/test_drift.py --drift-streams 4",)),
     Mutation(
         "drift-is-followed-by-whole-plans",
         "drift moves little more bytes than a plan a day", (
             Edit(AUTO_PLANNER,
-                 "_DRIFT_GAIN if self._is_drift(mark) else 0.0\n", "0.0\n"),),
+                 "_DRIFT_GAIN if self._follows_drift(basis) else 0.0\n", "0.0\n"),),
         ("scenarios/awake/test_drift.py --full -k little",)),
     Mutation(
         "what-others-move-is-drift",
         "a rest after which others have moved shards is planned for as a whole", (
             Edit(AUTO_PLANNER,
-                 "        if _is_displaced(idle.mark, now):\n"
+                 "        if have_others_moved(idle.basis, now):\n"
                  "            self._balanced = None\n", ""),),
         ("scenarios/awake/test_drift.py -k others",)),
     Mutation(
         "what-others-move-meanwhile-is-drift",
         "a plan during which others have moved shards is followed by a whole one", (
             Edit(AUTO_PLANNER,
-                 "                executed.mark, now, executed.plan.changes):\n",
-                 "                executed.mark, now, executed.plan.changes) and False:\n"),),
+                 "        if executed is not None and have_others_moved(",
+                 "        if False and have_others_moved("),),
         ("scenarios/awake/test_drift.py -k others",)),
     Mutation(
         "drift-leaves-too-much",
@@ -68,21 +69,22 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rests-until-all-have-cooled",
         "a rest is questioned when the first PG may move again", (
             Edit(AUTO_PLANNER,
-                 "_MadePlan(plan, mark, min(", "_MadePlan(plan, mark, max("),),
+                 "cooling_seconds = min(", "cooling_seconds = max("),),
         ("scenario:guard_cooldown",)),
     Mutation(
         "pause-without-looks",
         "figures are of this round while data moves, also in a pause of the monitor", (
             Edit(BALANCER,
-                 "            if is_asked or execution is not None and "
-                 "self.observer.is_behind(summary) or (\n"
-                 "                    is_watched and not self._is_early()):\n",
-                 "            if is_asked:\n"),),
+                 "        if not is_needed and self.execution is not None:\n",
+                 "        if False:\n"),
+            Edit(BALANCER,
+                 "        if not is_needed and self.dispatcher.is_watched:\n",
+                 "        if False:\n"),),
         ("scenario:guard_monitor",)),
     Mutation(
         "settles-without-end",
         "relief and drains wait five minutes at most for a map that does not settle", (
-            Edit(AUTO_PLANNER,
+            Edit("equilibrium_mgr/control/settling.py",
                  "_LONGEST_SETTLE_SECONDS = 60.0, 300.0\n",
                  "_LONGEST_SETTLE_SECONDS = 60.0, 86400.0\n"),),
         ("scenarios/awake/test_waiting.py",)),

@@ -116,9 +116,9 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "classes-of-others",
         "only device classes in device_classes are planned for", (
             Edit(PLACEMENT_STATE,
-                 "            (options.device_classes is None or o.device_class in "
-                 "options.device_classes)\n",
-                 "            True\n"),),
+                 "    if options.device_classes is not None and osd.device_class not in "
+                 "options.device_classes:\n",
+                 "    if False:\n"),),
         ("scenario:scope",)),
     Mutation(
         "msr-groups-share",
@@ -150,12 +150,11 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "osds-spared",
         "no shard leaves an OSD that filters leave out, nor comes to it", (
             Edit(PLACEMENT_STATE,
-                 "            and (options.sources is None or o.id in options.sources) for o in"
-                 " osds]\n",
-                 "            for o in osds]\n"),
+                 "    return options.sources is None or osd.id in options.sources\n",
+                 "    return True\n"),
             Edit(PLACEMENT_STATE,
-                 "            usable and (options.targets is None or o.id in options.targets)\n",
-                 "            usable\n")),
+                 "    return options.targets is None or osd.id in options.targets\n",
+                 "    return True\n")),
         ("scenario:filters",)),
     Mutation(
         "immovable-anywhere",
@@ -209,7 +208,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "held-pgs-stay-for-ever",
         "a rest ends when PGs may be moved again that somebody had held back", (
-            Edit("equilibrium_mgr/control/auto_planner.py",
+            Edit("equilibrium_mgr/control/plan_basis.py",
                  "    if now.held_pgs * 2 <= then.held_pgs and then.held_pgs:\n",
                  "    if False:\n"),),
         ("scenario:omap_freed",)),
@@ -217,8 +216,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SIZE_MODEL,
-                 "                is_untold and is_unmeasured(record, self._omap_is_late)) "
-                 "else None\n",
-                 "                False) else None\n"),),
+                 "        if is_untold and is_unmeasured(record, self._omap_is_late):\n",
+                 "        if False:\n"),),
         ("scenario:omap_16",)),
 )

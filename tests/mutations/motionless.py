@@ -28,9 +28,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-moves-is-not-pending",
         "what an undo sends on its way counts as misplaced", (
             Edit(DISPATCHER,
-                 "            if not moves_nothing(pg, change.up_after,"
-                 " before.is_positional(pg))]\n",
-                 "            if False]\n"),),
+                 "        if not moves_nothing(pg, change.up_after, before.is_positional(pg)):\n",
+                 "        if False:\n"),),
         ("scenario:undo", "execution")),
     Mutation(
         "cancel-takes-what-is-being-copied",

@@ -13,7 +13,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "undeleted-data-counts-as-used",
         "data that has left an OSD is gone while the OSD still deletes it", (
             Edit(SIZE_MODEL,
-                 "                sums.undeleted[pool] = sums.undeleted.get(pool, 0.0) + part\n",
+                 "                sums.undeleted[pool] += part\n",
                  "                pass\n"),),
         ("snapshot/test_undeleted.py",)),
     Mutation(
@@ -108,7 +108,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing goes while an OSD seems to have taken too much", (
             Edit(BALANCER,
                  "        if self.dispatcher.corrections.has_unconfirmed_excess and not"
-                 " execution.is_motionless:\n"
+                 " is_motionless:\n"
                  "            return Verdict(codes.MISPREDICTED",
                  "        if False:\n"
                  "            return Verdict(codes.MISPREDICTED"),),
@@ -138,8 +138,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-comes-is-there-at-once",
         "a shard that came within a minute may not be in its OSD's report yet", (
             Edit(SIZE_MODEL,
-                 "                self._came[pgid, osd] = now, 0 if is_told else epoch\n",
-                 "                pass\n"),),
+                 "            self._came[pgid, osd] = look.reading.taken_at, epoch\n",
+                 "            pass\n"),),
         ("snapshot/test_undeleted.py",
          "scenarios/test_event_streams.py -k 12 --event-streams 13",)),
 )

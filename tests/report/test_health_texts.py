@@ -10,6 +10,7 @@ from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
 from equilibrium_mgr.control.status import BalancerStatus
+from equilibrium_mgr.execution.execution import ExecutionProgress
 from equilibrium_mgr.execution.outcomes import Rejection
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.execution.size_check import Misprediction
@@ -33,6 +34,15 @@ def view(used: int = 50, state: str = "active+remapped+backfill_wait") -> Cluste
     return make_view(cluster.snapshot(), None, PendingMoves(), 0.05, False)
 
 
+def waiting_for_two_osds() -> ClusterView:
+    """A PG of two shards comes to osd.2 and osd.3, which are both full."""
+    cluster = Cluster(hosts(4)).pool(1, size=2)
+    cluster.pg("1.0", [2, 3], 10 * GIB, objects=10, acting=[0, 1],
+               state="active+remapped+backfill_toofull")
+    cluster.pg("1.1", [2, 3], 93 * GIB, objects=10)
+    return make_view(cluster.snapshot(), None, PendingMoves(), 0.05, False)
+
+
 def status(**known: Any) -> BalancerStatus:
     return BalancerStatus(**known)
 
@@ -47,6 +57,11 @@ TABLE: List[Tuple[str, BalancerStatus, Mapping[str, Any], int, str, List[str]]] 
     ("ERROR", status(), {"failure": "the round failed: KeyError('osd.7')"}, 1,
      "equilibrium failed and will try again", [
          "the round failed: KeyError('osd.7')",
+         "nothing, unless it lasts: the mgr log has more, 'ceph mgr fail' starts afresh"]),
+    ("ERROR", status(rejected={"1.0": Rejection("refused", "m", NOW)}, builtin_active=True),
+     {"failure": "the round failed", "active": False}, 1,   # the others are for balancing
+     "equilibrium failed and will try again", [
+         "the round failed",
          "nothing, unless it lasts: the mgr log has more, 'ceph mgr fail' starts afresh"]),
     ("BAD_OPTION", status(), {"bad": [BadOption("fill_limit", "2", "at most 1; 0.98 holds")]}, 1,
      "1 value of equilibrium's options cannot be used", [
@@ -67,6 +82,10 @@ TABLE: List[Tuple[str, BalancerStatus, Mapping[str, Any], int, str, List[str]]] 
         "1.0": Rejection("refused", "m", NOW), "1.1": Rejection("refused", "m", NOW)}), {}, 2,
      "2 upmaps not kept by the monitor", [
          "2 upmaps: refused (pg 1.0, 1.1)", "'ceph equilibrium on' tries them again at once"]),
+    ("APPLY_FAILED", status(rejected={
+        "1.0": Rejection("refused", "m", NOW), "1.1": Rejection("refused", "m", NOW - 3600.0)}), {},
+     1, "1 upmap not kept by the monitor", [   # the other is an hour old
+         "1 upmap: refused (pg 1.0)", "'ceph equilibrium on' tries them again at once"]),
     ("WITHHELD", status(rejected=back(2)), {}, 2,
      "2 upmaps withheld by OSDs that have too many PGs, and taken back", [
          "2 upmaps: osd.3 has too many PGs (pg 1.0, 1.1)", RAISE]),
@@ -79,9 +98,17 @@ TABLE: List[Tuple[str, BalancerStatus, Mapping[str, Any], int, str, List[str]]] 
     ("CONFLICT", status(builtin_active=True), {}, 1,
      "the built-in balancer and equilibrium are both active", [
          "equilibrium sends nothing meanwhile", "run 'ceph balancer off'"]),
+    ("CONFLICT", status(builtin_active=True, progress=ExecutionProgress("p", {})),
+     {"active": False}, 1, "the built-in balancer and equilibrium are both active", [
+         "equilibrium sends nothing meanwhile", "run 'ceph balancer off'"]),
     ("TOOFULL", status(view=view(93, "active+remapped+backfill_toofull")), {}, 1,
      "1 PG cannot move because an OSD is too full", [
          "pg 1.0 in backfill_toofull: osd.2 is too full, at 93.00% with backfillfull_ratio 90.00%",
+         "'ceph equilibrium status' shows which moves wait, and what helps"]),
+    ("TOOFULL", status(view=waiting_for_two_osds()), {}, 1,
+     "1 PG cannot move because an OSD is too full", [
+         "pg 1.0 in backfill_toofull: osd.2 is too full, at 93.00% with backfillfull_ratio 90.00%",
+         "pg 1.0 in backfill_toofull: osd.3 is too full, at 93.00% with backfillfull_ratio 90.00%",
          "'ceph equilibrium status' shows which moves wait, and what helps"]),
     ("WILL_NOT_FIT", status(view=view(86)), {}, 1, "1 OSD will be too full with what comes", [
         "what comes will not fit: osd.2 (96.00%) will be above full_ratio 95.00%",
@@ -93,6 +120,14 @@ TABLE: List[Tuple[str, BalancerStatus, Mapping[str, Any], int, str, List[str]]] 
      "statistics of 1 OSD are older than 5m00s", [
          "up and in, but silent: osd.2",
          "restart osd.2, or 'ceph mgr fail' where many OSDs do not report"]),
+    ("STALE_STATS", status(view=view()), {"silent_osds": frozenset([2, 7])}, 1,   # no osd.7 is up
+     "statistics of 1 OSD are older than 5m00s", [
+         "up and in, but silent: osd.2",
+         "restart osd.2, or 'ceph mgr fail' where many OSDs do not report"]),
+    ("STALE_STATS", status(view=view()), {"silent_osds": frozenset([2, 3])}, 2,
+     "statistics of 2 OSDs are older than 5m00s", [
+         "up and in, but silent: osd.2, osd.3",
+         "'ceph mgr fail' where OSDs do not report again by themselves"]),
     ("STALE_STATS", status(view=view()), {"silent_osds": frozenset(range(4))}, 4,
      "statistics of 4 OSDs are older than 5m00s", [
          "up and in, but silent: osd.0, osd.1, osd.2, osd.3",

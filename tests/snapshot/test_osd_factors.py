@@ -36,10 +36,9 @@ def odd_cluster(seed: int = 1) -> Cluster:
             cluster.pg(f"{pool}.{ps:x}", rng.sample(range(OSDS), 3),
                        num_bytes=rng.randint(900, 1100) * GIB // 1000, objects=1000)
         cluster.taken_ratios.update({(pool, osd): 4.0 if pool == 1 else 1.5 for osd in range(3)})
-        stored: Dict[int, int] = {}
-        for row in cluster.pool_statfs():
-            stored[row["poolid"]] = stored.get(row["poolid"], 0) + row["allocated"]
-        cluster.store_stats[pool] = {"allocated": stored[pool]}
+        rows = [row for row in cluster.pool_statfs() if row["poolid"] == pool]
+        cluster.store_stats[pool] = {
+            key: sum(row[key] for row in rows) for key in ("allocated", "data_stored")}
     return cluster
 
 
@@ -57,6 +56,14 @@ def devices_hold(cluster: Cluster, snapshot: Snapshot) -> None:
 def test_shards_are_as_large_as_devices_have_them(seed: int) -> None:
     cluster = odd_cluster(seed)
     devices_hold(cluster, cluster.snapshot())
+
+
+def test_an_osd_that_has_stopped_reporting_makes_no_shard_larger() -> None:
+    cluster = odd_cluster()
+    expected = cluster.snapshot().pgs
+    reading = cluster.reading()._replace(stale_osds=frozenset([OSDS - 1]))
+    for pgid, pg in SnapshotBuilder().build(reading).pgs.items():
+        assert pg.shard_bytes == pytest.approx(expected[pgid].shard_bytes, rel=0.01)
 
 
 def small_objects(per_object: int, omap: int, odd: Sequence[int] = (0, 1, 2)) -> Cluster:

@@ -185,3 +185,98 @@ def test_what_an_osd_told_of_a_pool_that_has_left_it_makes_no_shard_larger() -> 
     cluster.store_stats[1] = dict.fromkeys(("allocated", "data_stored"), 72 * DATA)
     pgs = look(builder, cluster).pgs
     assert pgs["2.1"].shard_bytes == pytest.approx(2 * pgs["1.1"].shard_bytes, rel=0.01)
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+def test_old_figures_of_an_osd_make_no_shard_larger(is_up: bool) -> None:
+    """The last figures of osd.0 are from when it deleted as many shards of pool 1 as it has."""
+    cluster = with_larger_shards()
+    builder = by_pool(cluster, SHARDS[0] * DATA)
+    if not is_up:
+        cluster.osd(0, up=0, state=["exists"])
+    stale = frozenset([0] if is_up else [])
+    pgs = builder.build(cluster.reading()._replace(stale_osds=stale)).pgs
+    assert pgs["2.1"].shard_bytes == pytest.approx(2 * pgs["1.1"].shard_bytes, rel=0.01)
+
+
+def test_the_size_of_shards_stays_between_its_bounds_while_copies_are_missing() -> None:
+    """Half of the PGs recover: so much of them is there as there may be."""
+    cluster, builder = data_cluster(), SnapshotBuilder()
+    for allocated, expected in ((1.5, 1.5), (1.3, 1.5), (0.6, 1.2)):
+        for osd, shards in enumerate(SHARDS):
+            told(cluster, osd, allocated * shards, shards)
+        assert look(builder, cluster).pgs["1.1"].shard_bytes == pytest.approx(
+            expected * DATA, rel=0.01)
+        cluster.records = {pgid: record._replace(state="active+recovering+degraded")
+                           if int(pgid[2:], 16) % 2 else record
+                           for pgid, record in cluster.records.items()}
+
+
+def stored_thrice(cluster: Cluster, pool: int, factor: int = 3) -> None:
+    """OSDs store so many bytes for each byte that `by_pool` has of a pool."""
+    cluster.stored = [{**row, **dict.fromkeys(("allocated", "data_stored"),
+                                              factor * row["data_stored"])}
+                      if row["poolid"] == pool else row for row in cluster.stored]
+    cluster.store_stats[pool] = dict.fromkeys(("allocated", "data_stored"), sum(
+        row["data_stored"] for row in cluster.stored if row["poolid"] == pool))
+
+
+@pytest.mark.parametrize(("deleted", "expected"), [(1, 2 / 3), (2, 6.0)])
+def test_what_every_osd_deletes_may_be_of_any_pool(deleted: int, expected: float) -> None:
+    """A mgr takes over while each OSD deletes a shard of a pool that takes thrice its bytes."""
+    cluster = with_larger_shards()
+    builder = by_pool(cluster)
+    cluster.stored = [{**row, "data_stored": row["data_stored"] + deleted * DATA}
+                      if row["poolid"] == deleted else row for row in cluster.stored]
+    stored_thrice(cluster, deleted)
+    for osd, shards in enumerate(SHARDS):
+        told(cluster, osd, 3 * (shards + 3), shards + 2)
+    stored_thrice(cluster, 3 - deleted, 1)   # as `told` has set another
+    stored_thrice(cluster, deleted, 1)
+    pgs = look(builder, cluster).pgs
+    assert pgs["2.1"].shard_bytes / pgs["1.1"].shard_bytes == pytest.approx(expected, rel=0.01)
+
+
+def test_a_pool_is_as_large_as_told_although_no_copy_is_certainly_whole() -> None:
+    cluster = with_larger_shards()
+    builder = by_pool(cluster)
+    stored_thrice(cluster, 2)
+    for osd in range(len(SHARDS)):
+        cluster.pg(f"2.{osd}", [osd], num_bytes=2 * DATA, objects=1000,
+                   state="active+recovering+degraded")
+    pgs = look(builder, cluster).pgs
+    assert pgs["2.1"].shard_bytes / pgs["1.1"].shard_bytes == pytest.approx(6.0, rel=0.01)
+
+
+def test_what_has_left_an_osd_is_as_large_as_that_osd_tells() -> None:
+    """The only shard of pool 2 on osd.0 has gone to osd.1 and is not deleted yet. Since then OSDs
+    store four bytes for each."""
+    cluster = with_larger_shards()
+    builder = by_pool(cluster)
+    stored_thrice(cluster, 2)
+    look(builder, cluster)
+    cluster.up = {**cluster.up, "2.0": [1]}
+    told(cluster, 0, SHARDS[0] + 2, SHARDS[0] + 1)
+    told(cluster, 1, SHARDS[1] + 4, SHARDS[1] + 2)
+    cluster.epoch = 101
+    by_pool(cluster)
+    cluster.stored.append({"poolid": 2, "osd": 0, "allocated": 0, "data_stored": 2 * DATA})
+    cluster.stored = [row for row in cluster.stored
+                      if (row["poolid"], row["osd"]) != (2, 0) or row["data_stored"]]
+    stored_thrice(cluster, 2, 4)
+    pgs = look(builder, cluster).pgs
+    assert pgs["2.1"].shard_bytes / pgs["1.1"].shard_bytes == pytest.approx(8.0, rel=0.01)
+
+
+def test_shards_of_a_pool_that_is_gone_are_as_large_as_they_were() -> None:
+    cluster = with_larger_shards()
+    builder = by_pool(cluster)
+    stored_thrice(cluster, 2)
+    for osd, shards in enumerate(SHARDS):
+        cluster.osd(osd, used=GIB + (shards + 6) * DATA)
+    look(builder, cluster)
+    cluster.pools, cluster.up = {1: cluster.pools[1]}, {
+        pgid: up for pgid, up in cluster.up.items() if pgid[0] == "1"}
+    cluster.epoch = 101
+    osds = look(builder, cluster).osds
+    assert osds[1].undeleted_bytes == pytest.approx(6 * DATA, rel=0.05)

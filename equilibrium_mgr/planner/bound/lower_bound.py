@@ -1,13 +1,13 @@
-"""The lower bound of the highest utilization of OSDs and what sets it.
+"""The lower bound of the highest utilization of OSDs, and the constraint that sets it.
 
-Shards are treated as if they could be split at will (see `demand`), which no placement of whole
-shards can beat. Which bytes can be on which OSDs is a flow network (`build_network` of
+The bound treats shards as if they could be split at will (see `demand`); no placement of whole
+shards can be better. A flow network says which bytes can be on which OSDs (`build_network` of
 `max_min_levels.py`).
 """
 from __future__ import annotations
 
 from typing import (
-    Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
+    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple)
 
 from ...plan.fixed_bytes import without_fixed_bytes
 from ...plan.usage import share_utilizations
@@ -31,57 +31,62 @@ _SAME = 1e-9
 class BindingConstraint(NamedTuple):
     """The constraint that keeps the fullest OSDs of a set from being emptier.
 
-    CAPACITY: bytes simply fill them. FAILURE_DOMAIN: buckets with free space may not take more
-    shards. FIXED: what is on these OSDs cannot be on any other.
+    CAPACITY: the bytes fill the OSDs. FAILURE_DOMAIN: buckets with free space may not take more
+    shards. FIXED: the bytes on these OSDs cannot be on others.
     """
 
     kind: str
-    osds: Tuple[int, ...]     # all OSDs that are at the bound
+    osds: Tuple[int, ...]     # all OSDs at the bound
     buckets: Tuple[str, ...]  # buckets (or OSDs) that can take no more shards of these pools
-    pools: Tuple[int, ...]    # pools whose rules keep their bytes here; none if all OSDs are full
+    pools: Tuple[int, ...]    # pools whose rules keep their bytes here; empty if all OSDs are full
 
 
 class OsdSet(NamedTuple):
-    """OSDs connected by pools that may use them: what leaves one can end on another."""
+    """OSDs connected by pools that may use them: data can go from one to another."""
 
     name: str                 # unique
-    takes: Tuple[str, ...]    # names of what the rules take, with "~class"
+    takes: Tuple[str, ...]    # names of the buckets that rules take, with "~class"
     osds: Tuple[int, ...]
     bound: float              # lowest possible highest utilization, a ratio
     binding: BindingConstraint
 
 
 class UtilizationBounds(NamedTuple):
-    """Utilizations are ratios of a device's size. That of an OSD which an operator's weights hold
-    to a share is this share of what OSDs of the same takes have.
+    """Utilizations are ratios of a device's size.
 
-    `highest` and `at_bound` have all sets, those on which no pool places data too, by name.
+    An OSD with a lowered weight has its share of the utilization of other OSDs under the same
+    takes. `highest` and `at_bound` also have sets on which no pool places data.
     """
 
     sets: Tuple[OsdSet, ...]
     utilizations: Dict[int, float]   # OSD → utilization in the fairest placement of split shards
-    highest: Dict[str, float]        # OSD set → its bound; of OSDs that are up and in
+    highest: Dict[str, float]        # OSD set → its bound, of OSDs that are up and in
     at_bound: Mapping[str, FrozenSet[int]]        # OSD set → its OSDs at that bound
     members: Mapping[str, Sequence[int]]          # OSD set → its OSDs that are up and in
-    # by cluster_bounds alone
+    # only `cluster_bounds` fills these
     epoch: int = 0                                  # of the osdmap
     pool_space: Mapping[int, PoolSpaceBound] = {}   # pool id → its bound
-    cuts: Mapping[FrozenSet[int], Cut] = {}         # what proves the bounds of sets and pools
+    cuts: Mapping[FrozenSet[int], Cut] = {}         # prove the bounds of sets and pools
 
 
 def utilization_bounds(snapshot: Snapshot, fixed_pools: FrozenSet[int] = frozenset(),
                        movable: Optional[MovableBytes] = None) -> UtilizationBounds:
-    """The bounds for every set of OSDs; pools in `fixed_pools` stay where they are. `movable`:
-    what then can be moved, where that is known."""
+    """Returns the bounds of every set of OSDs.
+
+    Pools in `fixed_pools` stay where they are. `movable`: the movable bytes, if already computed.
+    """
+    if movable is None:
+        movable = movable_bytes(snapshot, fixed_pools)
     leveled = without_fixed_bytes(snapshot)
-    return of_sizes(leveled_bounds(leveled, movable or movable_bytes(snapshot, fixed_pools)),
-                    leveled, snapshot)
+    return of_sizes(leveled_bounds(leveled, movable), leveled, snapshot)
 
 
 def of_sizes(bounds: UtilizationBounds, leveled: Snapshot, snapshot: Snapshot
              ) -> UtilizationBounds:
-    """Bounds of the cluster without fixed bytes, as ratios of the sizes with them. None is above
-    what is, but where OSDs are emptied: what operators' weights ask for can be more."""
+    """Converts bounds of the cluster without fixed bytes to ratios of the sizes with them.
+
+    Without drained OSDs no bound is above the present maximum: lowered weights can ask for more.
+    """
     found = dict(bounds.utilizations)
     for number, osd in leveled.osds.items():
         if osd.fixed_bytes and number in found:
@@ -93,16 +98,15 @@ def of_sizes(bounds: UtilizationBounds, leveled: Snapshot, snapshot: Snapshot
         if not snapshot.drained_osds:
             now = [snapshot.osds[osd].target_utilization or 0.0 for osd in members]
             highest[name] = min(highest[name], max(now))
-    return bounds._replace(utilizations=found, highest=highest, sets=tuple([
-        one._replace(bound=max([found[osd] for osd in one.osds])) for one in bounds.sets]))
+    sets = [one._replace(bound=max([found[osd] for osd in one.osds])) for one in bounds.sets]
+    return bounds._replace(utilizations=found, highest=highest, sets=tuple(sets))
 
 
 def cluster_bounds(snapshot: Snapshot,
                    fixed_pools: FrozenSet[int] = frozenset()) -> UtilizationBounds:
-    """As utilization_bounds, with those of the pools' free space, and what proves them all.
+    """Returns the bounds of utilization and of the pools' free space, with their proofs.
 
-    That OSDs are held to a share is an operator's wish, which proves nothing: `at_bound` is by the
-    sizes alone.
+    Lowered weights are an operator's wish and prove nothing, so `at_bound` uses full sizes.
     """
     movable = movable_bytes(snapshot, fixed_pools)
     bounds = utilization_bounds(snapshot, movable=movable)
@@ -110,72 +114,108 @@ def cluster_bounds(snapshot: Snapshot,
     by_size = without_shares(snapshot)
     at_bound = leveled_bounds(by_size, movable).at_bound
     pool_space = pool_space_bounds(snapshot, movable)
+    proofs = [*at_bound.values(), *[bound.osds for bound in pool_space.values()]]
     return bounds._replace(
-        epoch=snapshot.epoch, at_bound=at_bound, pool_space=pool_space, cuts=cuts_of(
-            snapshot, movable,
-            [*at_bound.values(), *[bound.osds for bound in pool_space.values()]]))
+        epoch=snapshot.epoch,
+        at_bound=at_bound,
+        pool_space=pool_space,
+        cuts=cuts_of(snapshot, movable, proofs))
 
 
 def leveled_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBounds:
-    """The bounds by the sizes and used bytes that the snapshot has."""
+    """Returns the bounds of a snapshot by its sizes and used bytes."""
     parts: Dict[int, SinkPart] = {}   # OSD → its part of a sink, by its capacity
     for number, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
         entry = snapshot.osds[number]
-        parts[number] = SinkPart(entry.target_bytes - moved - entry.spared_bytes,
-                                 entry.capacity_bytes)
-    utilizations = {
-        number: osd.target_utilization or 0.0 for number, osd in piecewise(
-            sorted(snapshot.osds.items()), OSDS_AT_ONCE)
-        if osd.has_statistics and osd.size_bytes > 0}
+        fixed = entry.target_bytes - moved - entry.spared_bytes
+        parts[number] = SinkPart(fixed, entry.capacity_bytes)
+    utilizations: Dict[int, float] = {}
+    for number, osd in piecewise(sorted(snapshot.osds.items()), OSDS_AT_ONCE):
+        if osd.has_statistics and osd.size_bytes > 0:
+            utilizations[number] = osd.target_utilization or 0.0
     give_way()
     shares = share_utilizations(snapshot)
     sets: List[OsdSet] = []
     demands = grouped((demand.reach.set_name or "", demand) for demand in movable.demands)
     for name, tied in demands.items():
         component = Component(tied, set().union(*[demand.reach.osds for demand in tied]))
-        network, tiers, fair = _solved(snapshot, component, parts)
-        above = {osd: shares[osd] / fair[osd] for osd in component.osds
-                 if osd in shares and fair[osd] > shares[osd] > parts[osd].fixed_utilization}
-        if above:   # their buckets would have them hold more of their capacity than others
-            for osd, factor in above.items():
-                parts[osd] = parts[osd]._replace(
-                    size_bytes=max(1, int(parts[osd].size_bytes * factor)))
-            network, tiers, fair = _solved(snapshot, component, parts)
-        for osd, utilization in piecewise(fair.items(), OSDS_AT_ONCE):
-            utilizations[osd] = _of_size(snapshot.osds[osd], parts[osd], utilization)
-        give_way()
-        bound = max(utilizations[osd] for osd in component.osds)
-        at_bound = {osd for osd in component.osds if utilizations[osd] >= bound * (1.0 - _SAME)}
-        sets.append(OsdSet(
-            name,
-            tuple(sorted({snapshot.crush.name_of(demand.reach.block.take)
-                          for demand in component.demands})),
-            tuple(sorted(component.osds)), bound,
-            _binding(snapshot, component, network, tiers, at_bound, bound)))
+        sets.append(_level(snapshot, name, component, parts, shares, utilizations))
     give_way()
-    known = [osd for osd in piecewise(utilizations, OSDS_AT_ONCE)
-             if snapshot.osds[osd].is_for_data and snapshot.osds[osd].up]
-    members: Dict[str, Sequence[int]] = {
-        name: [osd for osd in known if snapshot.set_of(osd) == name]
-        for name in sorted(set(map(snapshot.set_of, known)))}
+    members: Dict[str, Sequence[int]] = _members(snapshot, utilizations)
     members.update({osd_set.name: osd_set.osds for osd_set in sets})
-    highest = {name: max([utilizations[osd] for osd in members[name]]) for name in sorted(members)}
-    return UtilizationBounds(
-        tuple(sorted(sets, key=lambda s: s.osds)), utilizations, highest,
-        {name: frozenset([osd for osd in members[name]
-                          if utilizations[osd] >= bound * (1.0 - _SAME)])
-         for name, bound in highest.items()}, members)
+    highest: Dict[str, float] = {}
+    at_bound: Dict[str, FrozenSet[int]] = {}
+    for name in sorted(members):
+        highest[name], at_bound[name] = _highest(members[name], utilizations)
+    sets.sort(key=lambda osd_set: osd_set.osds)
+    return UtilizationBounds(tuple(sets), utilizations, highest, at_bound, members)
 
 
-def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPart]
-            ) -> Tuple[CapacityNetwork, List[UtilizationTier], Dict[int, float]]:
-    """The network, its tiers, and OSD → its utilization in the fairest placement, a ratio of its
-    capacity."""
-    osds = [snapshot.osds[osd] for osd in component.osds]
-    ceiling = max((osd.target_bytes - osd.spared_bytes) / parts[osd.id].size_bytes for osd in osds)
-    drained_bytes = sum(osd.target_bytes for osd in snapshot.osds.values() if osd.drained)
-    if drained_bytes:   # all of it may have to go to one OSD
-        ceiling += drained_bytes / min(parts[osd.id].size_bytes for osd in osds)
+def _members(snapshot: Snapshot, osds: Iterable[int]) -> Dict[str, Sequence[int]]:
+    """Returns OSD set → those of the OSDs that are up and in, by name."""
+    members: Dict[str, List[int]] = {}
+    for osd in piecewise(osds, OSDS_AT_ONCE):
+        entry = snapshot.osds[osd]
+        if entry.is_for_data and entry.up:
+            members.setdefault(snapshot.set_of(osd), []).append(osd)
+    return dict(sorted(members.items()))
+
+
+def _highest(osds: Iterable[int], utilizations: Mapping[int, float]
+             ) -> Tuple[float, FrozenSet[int]]:
+    """Returns the highest utilization of the OSDs, and the OSDs that have it."""
+    highest = max([utilizations[osd] for osd in osds])
+    least = highest * (1.0 - _SAME)
+    return highest, frozenset([osd for osd in osds if utilizations[osd] >= least])
+
+
+def _level(snapshot: Snapshot, name: str, component: Component, parts: Dict[int, SinkPart],
+           shares: Mapping[int, float], utilizations: Dict[int, float]) -> OsdSet:
+    """Solves one set of OSDs, and puts their lowest utilizations into `utilizations`.
+
+    `shares`: OSD with a lowered weight → the utilization that its weight asks for.
+    """
+    solution = _solved(snapshot, component, parts)
+    raised = False
+    for osd in component.osds & shares.keys():
+        part, share, fair = parts[osd], shares[osd], solution.fair[osd]
+        # its bucket would have it hold more of its capacity than other OSDs
+        if fair > share > part.fixed_utilization:
+            size = int(part.size_bytes * (share / fair))
+            parts[osd] = part._replace(size_bytes=max(1, size))
+            raised = True
+    if raised:
+        solution = _solved(snapshot, component, parts)
+    for osd, utilization in piecewise(solution.fair.items(), OSDS_AT_ONCE):
+        utilizations[osd] = _of_size(snapshot.osds[osd], parts[osd], utilization)
+    give_way()
+    bound, at_bound = _highest(component.osds, utilizations)
+    takes = {demand.reach.block.take for demand in component.demands}
+    return OsdSet(
+        name=name,
+        takes=tuple(sorted(map(snapshot.crush.name_of, takes))),
+        osds=tuple(sorted(component.osds)),
+        bound=bound,
+        binding=_binding(snapshot, component, solution, at_bound, bound))
+
+
+class _Solution(NamedTuple):
+    """The fairest placement of split shards on the OSDs of a component."""
+
+    network: CapacityNetwork
+    tiers: Sequence[UtilizationTier]   # from the highest to the lowest
+    fair: Dict[int, float]             # OSD → utilization, a ratio of its capacity
+
+
+def _solved(snapshot: Snapshot, component: Component,
+            parts: Mapping[int, SinkPart]) -> _Solution:
+    """Returns the fairest placement of a component."""
+    sizes = {osd: parts[osd].size_bytes for osd in component.osds}
+    osds = [snapshot.osds[osd] for osd in sizes]
+    ceiling = max([(osd.target_bytes - osd.spared_bytes) / sizes[osd.id] for osd in osds])
+    drained_bytes = sum([osd.target_bytes for osd in snapshot.osds.values() if osd.drained])
+    # all of it may have to go to one OSD
+    ceiling += drained_bytes / min(sizes.values())
     give_way()
     network = build_network(component, parts, ceiling)
     tiers = max_min_levels(network)
@@ -184,37 +224,48 @@ def _solved(snapshot: Snapshot, component: Component, parts: Mapping[int, SinkPa
         for node in tier.nodes:
             for osd in network.osds_of.get(node, ()):
                 fair[osd] = max(tier.utilization, parts[osd].fixed_utilization)
-    return network, tiers, fair
+    return _Solution(network, tiers, fair)
 
 
 def _of_size(osd: Osd, part: SinkPart, utilization: float) -> float:
-    """A utilization of the part as a ratio of the OSD's size."""
-    return utilization if osd.share >= 1.0 else (
-        utilization * part.size_bytes + osd.spared_bytes) / osd.size_bytes
+    """Returns a utilization of the part as a ratio of the OSD's size."""
+    if osd.share >= 1.0:
+        return utilization
+    return (utilization * part.size_bytes + osd.spared_bytes) / osd.size_bytes
 
 
-def _binding(snapshot: Snapshot, component: Component, network: CapacityNetwork,
-             tiers: Sequence[UtilizationTier], at_bound: Set[int],
-             bound: float) -> BindingConstraint:
-    """The constraint that keeps the highest tier at the bound."""
+def _binding(snapshot: Snapshot, component: Component, solution: _Solution,
+             at_bound: FrozenSet[int], bound: float) -> BindingConstraint:
+    """Returns the constraint that keeps the OSDs `at_bound` at the bound."""
+    network, tiers = solution.network, solution.tiers
     osds = tuple(sorted(at_bound))
-    # the highest tier with one of the OSDs; OSDs that are held to a share may be above it
-    number = next((number for number, tier in enumerate(tiers) if any(
-        not at_bound.isdisjoint(network.osds_of.get(node, ())) for node in tier.nodes)), 0)
+    number = _first_tier_with(solution, at_bound)
     tier = tiers[number]
     if bound * (1.0 - _SAME) > tier.utilization:
         return BindingConstraint(FIXED, osds, (), ())
-    lower = {node for below in tiers[number + 1:] for node in below.nodes}
-    # where edges lead to lower tiers: these carry all they can, those to higher tiers nothing
-    saturated = [(network.demand_of[tail], network.item_of[head]) for tail in tier.nodes
-                 for head, _ in network.edges[tail] if head in lower]
-    if saturated:
+    lower: Set[int] = set().union(*[below.nodes for below in tiers[number + 1:]])
+    # edges to lower tiers carry all they can, those to higher tiers nothing
+    buckets: Set[str] = set()
+    pools: Set[int] = set()
+    for tail in tier.nodes:
+        for head, _ in network.edges[tail]:
+            if head in lower:
+                buckets.add(snapshot.crush.name_of(network.item_of[head]).split("~")[0])
+                pools.update(network.demand_of[tail].pools)
+    if buckets:
         return BindingConstraint(
-            FAILURE_DOMAIN, osds,
-            tuple(sorted({snapshot.crush.name_of(item).split("~")[0] for _, item in saturated})),
-            tuple(sorted({pool for demand, _ in saturated for pool in demand.pools})))
-    if all(osd in at_bound or snapshot.osds[osd].share < 1.0 for osd in component.osds):
-        return BindingConstraint(CAPACITY, osds, (), ())
-    confined = [network.demand_of[node] for node in tier.nodes if node in network.demand_of]
-    return BindingConstraint(CAPACITY, osds, (), tuple(sorted(
-        {pool for demand in confined for pool in demand.pools})))
+            FAILURE_DOMAIN, osds, tuple(sorted(buckets)), tuple(sorted(pools)))
+    below_bound = [snapshot.osds[osd] for osd in component.osds - at_bound]
+    if any([osd.share >= 1.0 for osd in below_bound]):
+        confined = [network.demand_of[node] for node in tier.nodes if node in network.demand_of]
+        pools = set().union(*[demand.pools for demand in confined])
+    return BindingConstraint(CAPACITY, osds, (), tuple(sorted(pools)))
+
+
+def _first_tier_with(solution: _Solution, osds: FrozenSet[int]) -> int:
+    """Returns the number of the highest tier with one of the OSDs; others may be above it."""
+    for number, tier in enumerate(solution.tiers):
+        for node in tier.nodes:
+            if not osds.isdisjoint(solution.network.osds_of.get(node, ())):
+                return number
+    return 0

@@ -4,25 +4,23 @@ The fairest (lexicographically optimal) filling makes the fullest sinks as empty
 then the next fullest, and so on. It is found by division (S. Fujishige, "Lexicographically optimal
 base of a polymatroid with respect to a weight vector", Math. of OR 5, 1980; H. Groenevelt, "Two
 algorithms for maximizing a separable concave function over a polymatroid feasible region", EJOR 54,
-1991): give all sinks of a piece the one utilization at which they hold exactly what flows in. If
-the edges can carry that, this is their utilization. If not, a minimum cut separates the nodes that
-cannot pass on all their inflow, with the sinks that they fill, from the rest: the former end above
-that utilization, the latter at or below it. All edges from the upper part to the lower are
-saturated and none leads back, so that each part can be solved by itself.
+1991). All sinks of a piece get the one utilization at which they hold exactly the inflow of the
+piece. If the edges can carry that, this is their utilization. If not, a minimum cut separates the
+nodes that cannot pass on all their inflow, with the sinks that they fill, from the rest. The former
+end above that utilization, the latter at or below it. All edges from the upper part to the lower
+are saturated and none goes back, so each part can be solved separately.
 
-The highest utilization follows from one explicit cut, hence is a lower bound whatever a flow's
-rounding.
+The highest utilization follows from one explicit cut, so it is a lower bound even if a flow is
+rounded.
 
-Maximum flow and minimum cut by Dinic's algorithm, on integers so that nothing is rounded.
+Dinic's algorithm finds the maximum flow and minimum cut, on integers so that nothing is rounded
+(E. A. Dinic, "Algorithm for solution of a problem of maximum flow in networks with power
+estimation", Soviet Math. Doklady 11, 1970). It is iterative: paths may be longer than Python's
+stack.
 
-Source: E. A. Dinic, "Algorithm for solution of a problem of maximum flow in networks with power
-estimation", Soviet Math. Doklady 11 (1970). Iterative: paths may be longer than Python's stack.
-
-Demands that share OSDs, and the flow network of which of their bytes can be on which OSDs: from
-a demand through the buckets that its rule keeps apart, each with its limit, to the OSDs.
-
-OSDs that no demand can tell apart share a sink, and pools of the same rule and size a demand, so
-that the network has a node per bucket instead of one per OSD or PG.
+The network goes from each demand through the buckets that its rule keeps apart, each with its
+limit, to the OSDs. OSDs that no demand can tell apart share a sink, and pools of the same rule and
+size share a demand. So the network has a node per bucket instead of one per OSD or PG.
 """
 from __future__ import annotations
 
@@ -45,9 +43,9 @@ class FlowNetwork:
     def __init__(self, nodes: int) -> None:
         self._edges_of: List[List[int]] = [[] for _ in range(nodes)]
         self._head: List[int] = []
-        self._residual: List[int] = []   # what an edge can still carry; edge e is e ^ 1 reversed
-        #: per node edges from the source, -1 where it does not reach: after `max_flow` on the other
-        #: side of the minimum cut, of several of that with the smallest source side
+        self._residual: List[int] = []   # free capacity of an edge; edge e is e ^ 1 reversed
+        #: per node: edges from the source, or -1 if out of its reach. After `max_flow` -1 means the
+        #: far side of the minimum cut; of several cuts, the one with the smallest source side
         self.depth: List[int] = []
 
     def add_edge(self, tail: int, head: int, capacity: int) -> None:
@@ -65,8 +63,10 @@ class FlowNetwork:
         return flow
 
     def _measure_depths(self, source: int, sink: int) -> bool:
-        """Measures distances from the source; False if the sink is out of reach, and then every
-        node within reach has its depth."""
+        """Measures the nodes' distances from the source until it finds the sink.
+
+        Returns False if the sink is out of reach; then every node within reach has its depth.
+        """
         edges_of, head, residual = self._edges_of, self._head, self._residual
         depth = self.depth = [-1] * len(edges_of)
         depth[source] = 0
@@ -87,7 +87,7 @@ class FlowNetwork:
         return False
 
     def _saturate_shortest_paths(self, source: int, sink: int) -> int:
-        """Sends a blocking flow over the edges that lead one step farther from the source."""
+        """Sends a blocking flow over the edges that go one step farther from the source."""
         edges_of, head, residual, depth = self._edges_of, self._head, self._residual, self.depth
         current = [0] * len(edges_of)   # per node the index of its first edge that is not exhausted
         path: List[int] = []   # edges from the source to `node`
@@ -102,7 +102,7 @@ class FlowNetwork:
                     residual[edge] -= amount
                     residual[edge ^ 1] += amount
                 flow += amount
-                # on from where the first edge is saturated now
+                # go on from the tail of the first edge that is saturated now
                 first = next(index for index, edge in enumerate(path) if not residual[edge])
                 node = head[path[first] ^ 1]
                 del path[first:]
@@ -123,20 +123,20 @@ class FlowNetwork:
                 return flow
 
 
-#: Part of the demand (2^-40) that may go unserved, as utilizations are floats.
+#: A part of the demand (2^-40) that may remain unserved because utilizations are floats.
 _TOLERANCE_SHIFT = 40
 _LEVEL_NODES_AT_ONCE = 200   # before it gives way again
 
 
 class SinkPart(NamedTuple):
-    """An OSD in a sink: at utilization t it holds t · size_bytes, fixed_bytes of them already."""
+    """An OSD in a sink: at utilization t it holds t · size_bytes, including its fixed_bytes."""
 
     fixed_bytes: int
     size_bytes: int
 
     @property
     def fixed_utilization(self) -> float:
-        """The utilization from which on it takes anything."""
+        """Returns the utilization above which the OSD takes bytes."""
         return self.fixed_bytes / self.size_bytes
 
 
@@ -152,14 +152,13 @@ class Sink:
             self._sums.append((fixed + part.fixed_bytes, sizes + part.size_bytes))
 
     def capacity_at(self, utilization: float) -> int:
-        """Bytes that it takes until all parts are at the utilization or above."""
+        """Returns the bytes that bring all parts to the utilization or above."""
         fixed, sizes = self._sums[bisect_left(self._utilizations, utilization)]
         return max(0, int(utilization * sizes) - fixed)
 
 
 class CapacityNetwork:
-    """Nodes with a demand that flows in there, directed edges, and sinks at the ends; and what the
-    nodes stand for."""
+    """Nodes with their inflow, directed edges, and sinks; and the meaning of the nodes."""
 
     def __init__(self) -> None:
         self.demands: List[int] = []                   # bytes, per node
@@ -177,7 +176,10 @@ class CapacityNetwork:
         return len(self.demands) - 1
 
     def bucket(self, root: int, path: Tuple[int, ...]) -> int:
-        """The node for the last bucket of a path from a demand's node; made where needed."""
+        """Returns the node of the last bucket of a path from a demand's node.
+
+        Adds it, and the nodes above it, if they are not there yet.
+        """
         if not path:
             return root
         if (root, path) not in self._bucket_nodes:
@@ -191,22 +193,22 @@ class CapacityNetwork:
 
 
 class UtilizationTier(NamedTuple):
-    """Nodes whose sinks all have one utilization, or what is fixed there if that is higher."""
+    """Nodes whose sinks all have one utilization, or their fixed one if that is higher."""
 
     utilization: float
     nodes: Sequence[int]
 
 
 class Piece(NamedTuple):
-    """A part of the network that is still to be solved."""
+    """A part of the network that is not solved yet."""
 
     nodes: List[int]
-    inflow: Dict[int, int]    # node → demand there, and what edges bring from higher parts
-    outflow: Dict[int, int]   # node → what saturated edges take to lower parts
+    inflow: Dict[int, int]    # node → its demand plus the bytes that come from higher parts
+    outflow: Dict[int, int]   # node → bytes that saturated edges carry to lower parts
 
 
 def whole(network: CapacityNetwork) -> Piece:
-    """All of a network as one piece."""
+    """Returns a network as one piece."""
     nodes = list(range(len(network.demands)))
     return Piece(nodes, {n: network.demands[n] for n in nodes if network.demands[n]}, {})
 
@@ -219,41 +221,54 @@ def max_min_levels(network: CapacityNetwork) -> List[UtilizationTier]:
         piece = unsolved.pop()
         sinks = [network.sinks[node] for node in piece.nodes if node in network.sinks]
         if not sinks:
-            continue  # what flows in there has nowhere to go at any utilization
-        # at which the sinks have taken all of it
-        need = sum(piece.inflow.values()) - sum(piece.outflow.values())
-        parts = sorted((part for sink in sinks for part in sink.parts),
-                       key=lambda part: part.fixed_utilization)
-        fixed = sizes = 0
-        utilization = parts[0].fixed_utilization
-        for part in parts:
-            if sizes and part.fixed_utilization >= utilization:
-                break
-            fixed += part.fixed_bytes
-            sizes += part.size_bytes
-            utilization = (need + fixed) / sizes
+            continue  # no sink is within reach of its inflow, at any utilization
+        utilization = _common_utilization(piece, sinks)
         upper = upper_nodes(network, piece, utilization)
         if not upper or len(upper) == len(piece.nodes):
             tiers.append(UtilizationTier(utilization, piece.nodes))
-            continue
-        # the edges between the upper part and the lower are saturated, downwards only
-        halves = [Piece([n for n in piece.nodes if (n in upper) == above],
-                        {n: flow for n, flow in piece.inflow.items() if (n in upper) == above},
-                        {n: flow for n, flow in piece.outflow.items() if (n in upper) == above})
-                  for above in (True, False)]
-        outflow, inflow = halves[0].outflow, halves[1].inflow
-        lower = set(halves[1].nodes)
-        for node in halves[0].nodes:
-            for head, capacity in network.edges[node]:
-                if head in lower:
-                    outflow[node] = outflow.get(node, 0) + capacity
-                    inflow[head] = inflow.get(head, 0) + capacity
-        unsolved += reversed(halves)
+        else:
+            unsolved += reversed(_halves(network, piece, upper))
     return tiers
 
 
+def _common_utilization(piece: Piece, sinks: Iterable[Sink]) -> float:
+    """Returns the utilization at which the sinks hold the inflow of the piece."""
+    need = sum(piece.inflow.values()) - sum(piece.outflow.values())
+    parts = [part for sink in sinks for part in sink.parts]
+    parts.sort(key=lambda part: part.fixed_utilization)
+    fixed = sizes = 0
+    utilization = parts[0].fixed_utilization
+    for part in parts:
+        if sizes and part.fixed_utilization >= utilization:
+            break
+        fixed += part.fixed_bytes
+        sizes += part.size_bytes
+        utilization = (need + fixed) / sizes
+    return utilization
+
+
+def _halves(network: CapacityNetwork, piece: Piece, upper: Set[int]) -> Tuple[Piece, Piece]:
+    """Splits a piece into the `upper` nodes and the lower ones."""
+    above, below = Piece([], {}, {}), Piece([], {}, {})
+    for node in piece.nodes:
+        half = above if node in upper else below
+        half.nodes.append(node)
+        if node in piece.inflow:
+            half.inflow[node] = piece.inflow[node]
+        if node in piece.outflow:
+            half.outflow[node] = piece.outflow[node]
+    # the edges between the halves are saturated, downwards only
+    lower = set(below.nodes)
+    for node in above.nodes:
+        for head, capacity in network.edges[node]:
+            if head in lower:
+                above.outflow[node] = above.outflow.get(node, 0) + capacity
+                below.inflow[head] = below.inflow.get(head, 0) + capacity
+    return above, below
+
+
 def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> Set[int]:
-    """Nodes that cannot pass on their inflow if no sink is fuller; empty if all can."""
+    """Returns the nodes that cannot pass on their inflow if no sink is fuller."""
     place = {node: index for index, node in enumerate(piece.nodes)}
     source, target = len(place), len(place) + 1
     flows = FlowNetwork(len(place) + 2)
@@ -277,8 +292,8 @@ def upper_nodes(network: CapacityNetwork, piece: Piece, utilization: float) -> S
     return {node for node in piece.nodes if flows.depth[place[node]] >= 0}
 
 
-#: A demand with a smaller ratio of all bytes may exceed its limit per OSD: that does not show in
-#: utilizations, and OSDs need no sinks of their own for it.
+#: A demand with a smaller ratio of all bytes may exceed its limit per OSD. Utilizations do not show
+#: that, and OSDs need no separate sinks for it.
 _NEGLIGIBLE = 1e-7
 _SINKS_AT_ONCE = 100   # before it gives way again
 
@@ -291,7 +306,7 @@ class Component(NamedTuple):
 
 
 def components(demands: Iterable[Demand]) -> List[Component]:
-    """The demands, those together that share OSDs, however indirectly."""
+    """Groups demands that share OSDs, directly or through others."""
     found: List[Component] = []
     for demand in piecewise(demands, 1):
         joined = Component([demand], set(demand.reach.osds))
@@ -306,34 +321,49 @@ def components(demands: Iterable[Demand]) -> List[Component]:
     return found
 
 
+#: per demand of a component the buckets from its take to an OSD; None if it cannot use the OSD
+_Paths = Tuple[Optional[Tuple[int, ...]], ...]
+
+
 def build_network(component: Component, parts: Mapping[int, SinkPart],
                   ceiling: float) -> CapacityNetwork:
-    """The component's network; no OSD can end above the ceiling (a ratio of capacity). OSDs that
-    no demand can tell apart share a sink, but for those that hold all of one that they may."""
+    """Returns the component's network. No OSD can end above the ceiling (a ratio of capacity).
+
+    OSDs that no demand can tell apart share a sink, except OSDs that may reach the most that a
+    demand allows one OSD.
+    """
     built = CapacityNetwork()
     roots = [(built.add_node(demand.all_bytes), demand) for demand in component.demands]
     built.demand_of.update(roots)
-    negligible = _NEGLIGIBLE * sum(demand.all_bytes for demand in component.demands)
-    tight = [demand for demand in component.demands
-             if demand.osd_limit_counts() and demand.all_bytes > negligible]
-    #: for each demand the buckets from its take to the OSD, None if it cannot use it; and the OSD
-    #: where it needs a sink alone
-    alike: Dict[Tuple[Tuple[Optional[Tuple[int, ...]], ...], Optional[int]], List[int]] = {}
-    at_once = OSDS_AT_ONCE // len(component.demands) + 1
-    for osd in piecewise(sorted(component.osds), at_once):
-        paths = tuple([demand.reach.paths.get(osd) for demand in component.demands])
-        most = ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes
-        alone = any(demand.single_bytes < most for demand in tight if osd in demand.reach.osds)
-        alike.setdefault((paths, osd if alone else None), []).append(osd)
-    for (paths, single), osds in piecewise(alike.items(), _SINKS_AT_ONCE):
+    for (paths, single), osds in piecewise(_alike(component, parts, ceiling), _SINKS_AT_ONCE):
         sink = built.add_node()
         built.sinks[sink] = Sink([parts[osd] for osd in osds])
         built.osds_of[sink] = tuple(osds)
         if single is not None:
             built.item_of[sink] = single
         for (root, demand), path in zip(roots, paths):
-            if path is not None:
-                limited = single is not None and demand.osd_limit_counts()
-                built.edges[built.bucket(root, path)].append((sink, min(
-                    demand.all_bytes, demand.single_bytes) if limited else demand.all_bytes))
+            if path is None:
+                continue
+            capacity = demand.all_bytes
+            if single is not None and demand.osd_limit_counts():
+                capacity = min(capacity, demand.single_bytes)
+            built.edges[built.bucket(root, path)].append((sink, capacity))
     return built
+
+
+def _alike(component: Component, parts: Mapping[int, SinkPart], ceiling: float
+           ) -> Iterable[Tuple[Tuple[_Paths, Optional[int]], List[int]]]:
+    """Returns ((paths, OSD if it needs a separate sink), OSDs of the sink)."""
+    negligible = _NEGLIGIBLE * sum([demand.all_bytes for demand in component.demands])
+    tight = [demand for demand in component.demands
+             if demand.osd_limit_counts() and demand.all_bytes > negligible]
+    alike: Dict[Tuple[_Paths, Optional[int]], List[int]] = {}
+    at_once = OSDS_AT_ONCE // len(component.demands) + 1
+    for osd in piecewise(sorted(component.osds), at_once):
+        paths = tuple([demand.reach.paths.get(osd) for demand in component.demands])
+        most = ceiling * parts[osd].size_bytes - parts[osd].fixed_bytes
+        single = None
+        if any(one.single_bytes < most for one in tight if osd in one.reach.osds):
+            single = osd
+        alike.setdefault((paths, single), []).append(osd)
+    return alike.items()

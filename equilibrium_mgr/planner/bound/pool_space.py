@@ -1,17 +1,18 @@
-"""An upper bound of each pool's free space, whatever the placement, and what proves it.
+"""An upper bound of each pool's free space in any placement, and its proof.
 
-A pool's free space ends when its first OSD is at full_ratio. When clients have written to it until
-then, each of its shards has grown alike, and all shards of the cluster still fit on the OSDs: so it
-is at most the growth with which shards that can be split at will fit (see `demand`). This is a
-maximum flow with a parameter. Newton's method finds it on the minimum cuts, each of which is a
-bound by itself (T. Radzik, "Parametric flows, weighted means of cuts, and fractional combinatorial
+A pool's free space ends when its first OSD is at full_ratio. Until then clients have made each of
+its shards grow alike, and all shards of the cluster still fit on the OSDs. So the free space is at
+most the growth with which shards that can be split at will fit (see `demand`). This is a maximum
+flow with a parameter. Newton's method finds it on the minimum cuts, each of which is a bound by
+itself (T. Radzik, "Parametric flows, weighted means of cuts, and fractional combinatorial
 optimization", 1993).
 
-A placement here is a legal one in which no OSD is above full_ratio that is not there now.
+A placement here is legal, and no OSD is above full_ratio that is not there now.
 """
 from __future__ import annotations
 
 from math import ceil, floor
+from operator import attrgetter
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
@@ -21,8 +22,8 @@ from .demand import (
 from .max_min_levels import Component, SinkPart, build_network, components, upper_nodes, whole
 
 # Values of PoolSpaceBound.kind.
-CAPACITY = "capacity"              # all OSDs are full then that its bytes can reach
-FAILURE_DOMAIN = "failure domain"  # some are, which have to hold what others must not
+CAPACITY = "capacity"              # all OSDs that its bytes can reach are full then
+FAILURE_DOMAIN = "failure domain"  # some are full then; the rule keeps bytes off the others
 
 #: Growths that differ by a smaller ratio are equal.
 _SAME = 1e-12
@@ -31,128 +32,160 @@ _MOST_CUTS = 50   # a handful is needed
 
 
 class PoolSpaceBound(NamedTuple):
-    """No placement leaves a pool more free space; client bytes."""
+    """The most free space that a placement can leave a pool."""
 
-    free_bytes: int
+    free_bytes: int           # client bytes
     kind: str
-    osds: FrozenSet[int]      # full then, and cannot hold less: the cut
-    kept_shards: float        # of a PG that are always on them
+    osds: FrozenSet[int]      # the cut: OSDs that are full then and cannot hold less
+    kept_shards: float        # shards of a PG that are always on them
     shards: int               # of the pool
     shard_bytes: int          # mean
-    reached_osds: int         # that may hold any
 
 
 class _Growth(NamedTuple):
-    """Bytes that come to a demand for each that comes to one shard of each PG."""
+    """The growth of a part of a pool, as a ratio of the growth that is searched for."""
 
     part: PoolDemand
-    all: float
-    single: float   # to one shard of each PG
+    all: float      # bytes of all shards
+    single: float   # bytes of one shard of each PG
 
 
 class _Cut(NamedTuple):
-    growth: float   # bytes that come to one shard of each PG at most
+    growth: float   # the most that the cut allows
     osds: FrozenSet[int]
     kept_shards: float
 
 
 def alike_growth(snapshot: Snapshot, movable: MovableBytes) -> List[Tuple[float, float]]:
-    """For each set of OSDs whose pools have data: the most by which all these can grow, each by the
-    same ratio, and the raw bytes that come to the set where they double."""
-    growths = [_Growth(part, rate * part.all_weight, rate * part.single_weight)
-               for _, parts in sorted(movable.pools.items()) for part in parts
-               if part.all_shards and part.reach.set_name is not None
-               for pool in (snapshot.pools[part.pool],)
-               for rate in (pool.stored_bytes / (pool.pg_num * pool.data_shards),)]
-    return [(cut.growth, raw) for cut, raw in _cuts(movable, growths, _room(snapshot, movable))]
+    """Returns for each set of OSDs with data (the ratio by which its pools can grow, raw bytes).
+
+    All pools of a set grow by the same ratio. The raw bytes are those that come if they double.
+    """
+    growths: List[_Growth] = []
+    for part in movable.parts():
+        if part.all_shards and part.reach.set_name is not None:
+            pool = snapshot.pools[part.pool]
+            rate = pool.stored_bytes / (pool.pg_num * pool.data_shards)
+            growths.append(_Growth(part, rate * part.all_weight, rate * part.single_weight))
+    cuts = _cuts(movable, growths, _room(snapshot, movable))
+    return [(cut.growth, raw) for cut, raw in cuts]
 
 
 def _room(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, int]:
-    """Usable OSD → bytes of demands that it can hold; shards outside their rule leave it."""
-    return {osd: full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes + moved
-            + movable.outside.get(osd, 0)
-            for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE)}
+    """Returns usable OSD → bytes of demands that it can hold; shards outside their rule leave it."""
+    room: Dict[int, int] = {}
+    for osd, moved in piecewise(movable.on_osd.items(), OSDS_AT_ONCE):
+        free = full_bytes(snapshot, osd) - snapshot.osds[osd].target_bytes
+        room[osd] = free + moved + movable.outside.get(osd, 0)
+    return room
 
 
 def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, PoolSpaceBound]:
-    """Pool id → its bound; without pools whose rule is not understood, and those without shards
-    where it places any."""
+    """Returns pool id → its bound.
+
+    Pools have none if their rule is not understood or they have no shards where it places any.
+    """
     room = _room(snapshot, movable)
     cuts: Dict[Tuple[object, ...], Optional[_Cut]] = {}
     bounds: Dict[int, PoolSpaceBound] = {}
-    for number, parts in piecewise(sorted(movable.pools.items()), 1):
-        pool = snapshot.pools[number]
-        # in proportion to the first part; rounded so that pools share a cut, towards more room
-        placed = [part for part in parts if part.all_shards]
-        growths = [_Growth(
-            part, floor(_STEPS * part.all_weight / placed[0].single_weight) / _STEPS,
-            ceil(_STEPS * part.single_weight / placed[0].single_weight) / _STEPS)
-            for part in placed]
+    for number, parts in piecewise(movable.pools.items(), 1):
+        growths = _growths_of_pool(parts)
         key = tuple([(*growth.part.growth_shape(), growth.all, growth.single)
                      for growth in growths])
         if key not in cuts:
-            cuts[key] = min([cut for cut, _ in _cuts(movable, growths, room)],
-                            key=lambda cut: cut.growth, default=None)
+            found = [cut for cut, _ in _cuts(movable, growths, room)]
+            cuts[key] = min(found, key=attrgetter("growth"), default=None)
         cut = cuts[key]
         give_way()
         if cut is not None:
-            bounds[number] = _bound(pool, growths, cut)
+            bounds[number] = _bound(snapshot.pools[number], growths, cut)
     return bounds
 
 
+def _growths_of_pool(parts: Sequence[PoolDemand]) -> List[_Growth]:
+    """Returns the growth of a pool's parts, as ratios of one shard of each PG of the first part.
+
+    Rounds so that pools of one shape share a cut, towards more free space.
+    """
+    placed = [part for part in parts if part.all_shards]
+    growths: List[_Growth] = []
+    for part in placed:
+        unit = placed[0].single_weight
+        all_steps = floor(_STEPS * part.all_weight / unit)
+        single_steps = ceil(_STEPS * part.single_weight / unit)
+        growths.append(_Growth(part, all_steps / _STEPS, single_steps / _STEPS))
+    return growths
+
+
 def _bound(pool: Pool, growths: Sequence[_Growth], cut: _Cut) -> PoolSpaceBound:
-    positions = growths[0].part.single_weight / pool.pg_num   # 1 where each PG of the map is known
-    # what clients write while so much comes to each position; rounded up
-    free = ceil(max(0.0, cut.growth / positions) * pool.data_shards * (1.0 + _SAME))
-    kind = CAPACITY if all(entry.part.reach.osds <= cut.osds for entry in growths) else (
-        FAILURE_DOMAIN)
-    shards = sum([entry.part.all_shards for entry in growths])
+    """Returns the bound that the cut proves for a pool."""
+    parts = [growth.part for growth in growths]
+    positions = parts[0].single_weight / pool.pg_num   # 1 if each PG of the map is known
+    growth = max(0.0, cut.growth / positions)
+    reached = frozenset().union(*[part.reach.osds for part in parts])
+    shards = sum([part.all_shards for part in parts])
     return PoolSpaceBound(
-        free, kind, cut.osds, cut.kept_shards * positions, shards,
-        sum([entry.part.all_bytes for entry in growths]) // shards,
-        len(frozenset().union(*[entry.part.reach.osds for entry in growths])))
+        free_bytes=ceil(growth * pool.data_shards * (1.0 + _SAME)),
+        kind=CAPACITY if reached <= cut.osds else FAILURE_DOMAIN,
+        osds=cut.osds,
+        kept_shards=cut.kept_shards * positions,
+        shards=shards,
+        shard_bytes=sum([part.all_bytes for part in parts]) // shards)
 
 
 def _cuts(movable: MovableBytes, growths: Sequence[_Growth],
           room: Mapping[int, int]) -> List[Tuple[_Cut, float]]:
-    """For each component that grows and that something limits: the cut that allows the least
-    growth, and the bytes that come to its demands for each of that."""
+    """Returns (the cut that allows the least growth, raw bytes) for each component that grows.
+
+    The raw bytes are those that come to the component per unit of growth. A component without a
+    limit is left out.
+    """
     by_shape = {demand.shape: demand for demand in movable.demands}
     grown: Dict[Tuple[object, ...], Tuple[float, float]] = {}
     for growth in growths:
         shape = growth.part.growth_shape()
-        by_shape.setdefault(shape, Demand(growth.part.reach, shape))
-        before = grown.get(shape, (0.0, 0.0))
-        grown[shape] = before[0] + growth.all, before[1] + growth.single
-    found = [(_cut_of_component(component, grown, room), sum([more[0] for more in growing]))
-             for component in components(by_shape.values())
-             for growing in ([grown[demand.shape] for demand in component.demands
-                              if demand.shape in grown],) if growing]
-    return [(cut, raw) for cut, raw in found if cut is not None]
+        if shape not in by_shape:
+            by_shape[shape] = Demand(growth.part.reach, shape)
+        of_all, of_single = grown.get(shape, (0.0, 0.0))
+        grown[shape] = of_all + growth.all, of_single + growth.single
+    found: List[Tuple[_Cut, float]] = []
+    for component in components(by_shape.values()):
+        raw = [grown[one.shape][0] for one in component.demands if one.shape in grown]
+        if raw:
+            cut = _cut_of_component(component, grown, room)
+            if cut is not None:
+                found.append((cut, sum(raw)))
+    return found
 
 
 def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, float]],
                       room: Mapping[int, int]) -> Optional[_Cut]:
-    """Newton's method: the growth that a cut allows is tried, until it fits."""
+    """Returns the cut that allows the least growth; None if nothing limits it.
+
+    Newton's method: tries the growth that a cut allows, until all bytes find a place.
+    """
     best: Optional[_Cut] = None
     osds = frozenset(component.osds)
+    parts = {osd: SinkPart(0, max(1, room[osd])) for osd in component.osds}
     for _ in range(_MOST_CUTS):
         cut = _cut(component, grown, room, osds)
         give_way()
-        if cut is None or (best is not None and cut.growth >= best.growth * (1.0 - _SAME)):
+        if cut is None:
+            return best
+        if best is not None and cut.growth >= best.growth * (1.0 - _SAME):
             return best
         best = cut
+        growth = max(0.0, cut.growth)
         demands = []
         for demand in component.demands:
-            more = grown.get(demand.shape, (0.0, 0.0))
+            of_all, of_single = grown.get(demand.shape, (0.0, 0.0))
             demands.append(demand.with_bytes(
-                demand.all_bytes + int(max(0.0, cut.growth) * more[0]),
-                demand.single_bytes + int(max(0.0, cut.growth) * more[1]) + 1))
-        # the OSDs that cannot hold what has to be on them; none if all bytes find a place
-        built = build_network(Component(demands, component.osds), {
-            osd: SinkPart(0, max(1, room[osd])) for osd in component.osds}, 1.0)
-        osds = frozenset(osd for node in upper_nodes(built, whole(built), 1.0)
-                         for osd in built.osds_of.get(node, ()))
+                demand.all_bytes + int(growth * of_all),
+                demand.single_bytes + int(growth * of_single) + 1))
+        network = build_network(Component(demands, component.osds), parts, 1.0)
+        # the OSDs that cannot hold all bytes that have to be on them
+        nodes = upper_nodes(network, whole(network), 1.0)
+        osds = frozenset().union(*[network.osds_of.get(node, ()) for node in nodes])
         give_way()
         if not osds:
             return best
@@ -161,14 +194,18 @@ def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], T
 
 def _cut(component: Component, grown: Mapping[Tuple[object, ...], Tuple[float, float]],
          room: Mapping[int, int], osds: FrozenSet[int]) -> Optional[_Cut]:
-    """The growth at which the OSDs are full with what cannot be elsewhere; None where growth can
-    always be elsewhere."""
+    """Returns the cut of these OSDs; None if all growth can be on other OSDs.
+
+    It allows the growth at which the OSDs are full with bytes that cannot be elsewhere.
+    """
     left = sum([room[osd] for osd in osds])
     confined_growth = 0.0
     for demand in component.demands:
         outside = demand.reach.most_shards(demand.reach.osds - osds)
         left -= max(0, demand.all_bytes - outside * demand.single_bytes)
-        more = grown.get(demand.shape)
-        if more is not None:
-            confined_growth += max(0.0, more[0] - outside * more[1])
-    return _Cut(left / confined_growth, osds, confined_growth) if confined_growth > 0.0 else None
+        if demand.shape in grown:
+            of_all, of_single = grown[demand.shape]
+            confined_growth += max(0.0, of_all - outside * of_single)
+    if confined_growth <= 0.0:
+        return None
+    return _Cut(left / confined_growth, osds, confined_growth)

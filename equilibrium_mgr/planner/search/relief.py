@@ -8,14 +8,15 @@ structures and alternating path methods", Discrete Applied Mathematics 65, 1996.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from math import inf
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
 from ..state.target_index import ShardIndex, SortedOsds, TargetIndex
-from .joint_moves import JointMoves, Offer, pairs_of_shards
+from .joint_moves import ANY_GROUP, JointMoves
 
 #: Targets, swap partners and shards near the wanted size that are examined before the best of them
 #: is taken. More cost time and gained nothing, as measured on the sample clusters.
@@ -25,16 +26,13 @@ _NEAR = 4
 
 _TARGETS_A_PIECE = 16   # asked before it gives way again: a millisecond
 
-_ANY_GROUP = -1
-
-
 class OverfullOsd(NamedTuple):
     """Bytes are to leave the OSD."""
 
     helpers: Tuple[int, ...]    # OSDs that may take shards
     utilization: float          # wanted in the end, a ratio
     fixed_cost: float           # of an operation beside its bytes (bytes × utilization)
-    group: int = _ANY_GROUP     # shards of any group may leave
+    group: int = ANY_GROUP     # shards of any group may leave
 
 
 class TooManyShards(NamedTuple):
@@ -47,6 +45,8 @@ class TooManyShards(NamedTuple):
 
 
 ReliefGoal = Union[OverfullOsd, TooManyShards]
+
+Offer = Tuple[int, int, int]      # (bytes, PG, group)
 
 
 class ReliefMove(NamedTuple):
@@ -75,7 +75,7 @@ class Relief:
     def find(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         """Returns the cheapest operation of the simplest kind that relieves the OSD, or None."""
         return (self._move(source, goal) or self._swap(source, goal, True)
-                or self._joint(source, goal) or self._swap(source, goal, False)
+                or self.joint(source, goal) or self._swap(source, goal, False)
                 or self.ejection_chain(source, goal))
 
     # -- relief and cost -----------------------------------------------------------------------
@@ -144,7 +144,7 @@ class Relief:
         """(group, count gain of a shard's leaving, (bytes, PG) of shards of a suitable size)."""
         placement = self._placement
         for group, lists in self._shard_index.by_group(source).items():
-            if goal.group not in (_ANY_GROUP, group):
+            if goal.group not in (ANY_GROUP, group):
                 continue
             count_gain = self._costs.count_gain_on_leave(group, source)
             for shards in lists:
@@ -193,25 +193,17 @@ class Relief:
 
     # -- joint moves ---------------------------------------------------------------------------
 
-    def _joint(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
-        placement, limits = self._placement, self._limits
-        best: Optional[ReliefMove] = None
-        for steps in self._joint_moves.candidates(source):
-            placement.candidates_examined += 1
-            size = placement.size_on(steps[0][0], source)
-            group = placement.group_of(steps[0][0], source)
-            if goal.group not in (_ANY_GROUP, group):
-                continue
-            relief = self._relief(source, goal, size, group, -1)
-            if relief <= 0:
-                continue
-            gain = self._joint_moves.gain(steps, self._price)
-            score = (gain - goal.fixed_cost) / relief
-            if ((best is None or score > best.score)
-                    and all(limits.fits(target, size, group, -1) for _, _, target in steps)
-                    and placement.is_legal_joint(steps)):
-                best = ReliefMove(score, gain, steps)
-        return best
+    def joint(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
+        """Returns the best joint move off the OSD, or None."""
+        found = self._joint_moves.best(source, self._price, self._limits, -inf, goal.group)
+        if found is None:
+            return None
+        placement, pg = self._placement, found.steps[0][0]
+        relief = self._relief(source, goal, placement.size_on(pg, source),
+                              placement.group_of(pg, source), -1)
+        if relief <= 0:
+            return None
+        return ReliefMove((found.gain - goal.fixed_cost) / relief, found.gain, found.steps)
 
     # -- swaps ---------------------------------------------------------------------------------
 
@@ -220,7 +212,7 @@ class Relief:
         move costs nothing."""
         best: Optional[ReliefMove] = None
         offers = self._shard_index.by_size(source)
-        if goal.group != _ANY_GROUP:
+        if goal.group != ANY_GROUP:
             offers = [offer for offer in offers if offer[2] == goal.group]
         sizes = [offer[0] for offer in offers]
         tried = 0
@@ -310,7 +302,7 @@ class Relief:
         placement = self._placement
         best: Optional[ReliefMove] = None
         for group, lists in self._shard_index.by_group(source).items():
-            if goal.group not in (_ANY_GROUP, group):
+            if goal.group not in (ANY_GROUP, group):
                 continue
             count_gain = self._costs.count_gain_on_leave(group, source)
             seen = 0
@@ -373,3 +365,28 @@ class Relief:
                                 and placement.is_legal(pg, middle, target)):
                             best = (gain, (pg, middle, target))
         return best
+
+
+def pairs_of_shards(mine: List[Offer], sizes: List[int], theirs: List[Offer], want: float,
+                    least: float, most: float) -> Iterator[Tuple[Offer, Offer]]:
+    """Yields pairs whose difference in bytes is about `want` and between `least` and `most`.
+
+    Both lists are sorted; `sizes` are the bytes of the first one, the same for all partners of an
+    OSD. Iterates over the shorter list and finds partners in the other one by bisection.
+    """
+    is_theirs = len(theirs) <= len(mine)   # the shorter list
+    shorter, longer, before, after = (theirs, mine, 1, 2) if is_theirs else (mine, theirs, 2, 1)
+    if not is_theirs:
+        sizes = [offer[0] for offer in theirs]
+        want, least, most = -want, -most, -least
+    for offer in shorter:
+        size = offer[0]
+        if int(size + most) < sizes[0]:
+            continue
+        if int(size + least) > sizes[-1]:
+            break
+        low = bisect_left(sizes, int(size + least))
+        high = bisect_left(sizes, int(size + most) + 1, low)
+        at = bisect_left(sizes, int(size + want))
+        for k in range(max(low, min(at, high) - before), min(high, max(at, low) + after)):
+            yield (longer[k], offer) if is_theirs else (offer, longer[k])

@@ -119,7 +119,7 @@ class Descent:
         """Makes the move that gains most per shard; returns the OSDs it touched, none if none."""
         budget = self._budget_of[source]
         single = self._best(source, price, self._budgets[budget] <= 0.0)
-        joint = self._joint_moves.best(source, price, self._limits)
+        joint = self._joint_moves.best(source, price, self._limits, NOISE)
         if joint is not None and (single is None
                                   or joint.gain > len(joint.steps) * single.gain):
             for step in joint.steps:

@@ -1,50 +1,64 @@
-"""The size model: an OSD holds its shards, each with what its pool takes there, and a residual.
+"""The size model: an OSD stores its shards, each of the size of its pool there, and a residual.
 
-Shard: data (num_bytes ÷ k, by position in EC-optimized pools) × padding (stored ÷ logical bytes of
-the pool) × ratio (allocated ÷ stored), its omap, and metadata by a cost per object of the class.
+The size of a shard is data × padding × ratio, plus omap, plus metadata:
+- data: num_bytes ÷ k, by position in EC-optimized pools;
+- padding: stored ÷ logical bytes of the pool;
+- ratio: allocated ÷ stored;
+- metadata: a cost per object of the device class.
 
-What is not known at a look lies between two bounds: what is certainly on the OSD (`whole` shards),
-and what may be there in part: shards that are copied to it or recovered, that came within a minute,
-and that it still deletes. It counts these in `num_pgs` beyond those of the map. What was known
-before is kept as far as it lies between the bounds; where nothing moves they coincide, and it is
-measured. So there is nothing to wait for, and nothing to store.
+While data moves, the data on an OSD lies between two bounds. `whole` shards are certainly there.
+Other shards may be there in part: shards that are copied or recovered, shards that came within the
+last minute, and shards that the OSD still deletes. The OSD counts the last kind in `num_pgs`, in
+addition to the PGs of the osdmap. The model keeps the residual and the padding of the last reading
+if they lie between the bounds. If nothing moves the bounds are equal, and the model measures. So
+there is nothing to wait for, and nothing to store.
 """
 from __future__ import annotations
 
-from math import inf, sqrt
-from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from collections import defaultdict
+from math import sqrt
+from typing import (
+    AbstractSet, Any, Collection, DefaultDict, Dict, Iterable, List, Mapping, NamedTuple, Optional,
+    Sequence, Set, Tuple)
 
 from ...crush.placement import NO_OSD
 from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
-from ..model import Look, Osd, Pg, PgRecord, Pool, pool_of, transfers
+from ..model import Look, Osd, Pg, PgRecord, Pool, PoolStatfs, pool_of, transfers
+from ..pg_states import ACTIVATING, CLEAN
 from .omap import REPORTED_LATE, OmapEstimate, OmapSums, is_unmeasured
 from .osd_factors import (
     Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)
 
-#: Before it gives way again: about a millisecond.
+#: Items between two calls of `give_way`: about a millisecond.
 _PGS_A_PIECE, _OSDS_A_PIECE, _ROWS_A_PIECE = 150, 30, 1000
-#: Seconds after which an OSD has reported what has come to it, and the mgr has its figures; and
-#: after which a shard is taken for whole although its PG has not reported since.
-_REPORTED_SECONDS, _LATEST_SECONDS = 60.0, 43200.0
-#: Shards that left an OSD and may still be there: no more than these are remembered.
+#: Seconds until an OSD has reported a shard that has come, and the mgr has that report.
+_REPORTED_SECONDS = 60.0
+#: Seconds until a shard counts as whole although its PG has not reported since.
+_LATEST_SECONDS = 43200.0
+#: The model remembers at most this many shards that left an OSD.
 _MOST_LEFT = 2000
-#: The report of an OSD may fall by no more than this ratio of omap that has left it: deletions are
-#: written as well, and RocksDB only estimates the sizes of ranges (16.2.15: of 52 MiB 41 showed).
+#: The report of an OSD falls by at least this ratio of the omap that it has freed. It may fall by
+#: less than all: deletions are written as well, and RocksDB estimates the sizes of ranges
+#: (16.2.15: of 52 MiB 41 showed).
 _FREED_RATIO = 0.7
-#: RocksDB's files come and go by so many bytes on any OSD. A cost of objects that explains smaller
-#: differences only is believed where it is clear: in full from so many times its standard error on,
-#: and not at all below half of that. Of 7 OSDs of 20.2.4, with 20 MB beside 4,700 objects and 15
-#: beside 3,800, it was 3.6 times, and there were 20 MB still once 3,400 of these had left.
+#: RocksDB's files come and go by this many bytes on any OSD. A cost per object that explains a
+#: smaller difference counts only if it is clear: in full from _CLEAR_ERRORS times its standard
+#: error on, and not at all below half of that. Of 7 OSDs of 20.2.4, with 20 MB overhead at 4,700
+#: objects and 15 MB at 3,800, it was 3.6 times. 20 MB stayed after 3,400 of these objects had left.
 _NOISE_BYTES = 64 << 20
 _CLEAR_ERRORS = 8.0
 #: Metadata is at most this ratio of a pool's bytes: data is what differs among OSDs.
 _MOST_METADATA = 0.99
 
+#: (bytes of metadata per object, used ÷ expected bytes) of a class without a measurement.
+_NO_COST = (0.0, 1.0)
+_NO_POOLS: AbstractSet[int] = frozenset()
+
 
 class ShardInput(NamedTuple):
-    """One PG as the size model sees it: figures of its mean shard."""
+    """The figures of a PG's mean shard."""
 
     pool: int
     acting: Sequence[int]
@@ -54,59 +68,104 @@ class ShardInput(NamedTuple):
 
 
 class _OsdSums:
-    """What is on one OSD. Data is as stored without padding, by pool id."""
+    """The shards of one OSD. Data is stored bytes without padding, by pool id."""
 
     def __init__(self) -> None:
-        self.whole: Dict[int, float] = {}     # shards that are certainly there
-        self.may: Dict[int, float] = {}       # shards that may be there, in part
-        self.change: Dict[int, float] = {}    # shards that are to be there, less the whole ones
-        self.undeleted: Dict[int, float] = {}   # what has left it and may be there
-        self.largest = (0.0, 0)   # (its largest shard, pool id)
-        self.objects = 0                      # of the whole shards
-        self.omap = 0                         # of all that it serves, but for what has just come
-        self.pgs = 0                          # that the map gives it
-        self.spare = 0                        # that it counts beyond those
-        self.unseen = 0                       # of these, what nobody saw leave: of any pool
+        self.whole: Dict[int, float] = defaultdict(int)    # shards that are certainly there
+        self.may: Dict[int, float] = defaultdict(int)      # shards that may be there in part
+        self.change: Dict[int, float] = defaultdict(int)   # shards of its future, less the whole
+        self.undeleted: Dict[int, float] = defaultdict(int)   # shards that it may still delete
+        self.largest = (0.0, 0)   # (data of its largest shard, pool id)
+        self.objects = 0          # of the whole shards
+        self.omap = 0             # of the shards that it serves, except those that have just come
+        self.pgs = 0              # that the osdmap gives it
+        self.spare = 0            # that it reports in addition
+        self.unseen = 0           # of these, PGs that nobody saw leave: of any pool
 
     @property
     def is_at_rest(self) -> bool:
-        return not self.may and not any(map(round, self.change.values())) and self.spare <= 0
+        """Returns True if no data moves to or from the OSD and it deletes none."""
+        if self.may or self.spare > 0:
+            return False
+        return not any(map(round, self.change.values()))
+
+    def has_data_of(self, pool: int) -> bool:
+        """Returns True if the OSD may store data of the pool."""
+        return pool in self.whole or pool in self.may or pool in self.undeleted
+
+
+class _PoolData:
+    """The data of one pool: its shards on OSDs that report all of it, and reports of the others."""
+
+    whole = may = 0.0         # stored bytes without padding that shards have, or may have
+    allocated = stored = 0    # bytes that other OSDs report
+
+
+class _Traffic:
+    """The shards that move to or from one OSD. Inbound and outbound bytes are comparable among
+    OSDs."""
+
+    def __init__(self) -> None:
+        self.inbound = self.outbound = 0
+        self.to_come = 0.0   # bytes of data on its device: still to come, less those to leave
+        #: pgid → bytes of omap that the OSD is about to give away, but does not serve any more
+        self.leaving: Dict[str, int] = {}
+
+
+_NO_TRAFFIC = _Traffic()   # nothing may be added to it
+
+
+class _Beside(NamedTuple):
+    """Bytes on one device in addition to its shards; zeros if they are not known."""
+
+    undeleted: int = 0
+    beyond: int = 0         # reported or to come, and neither of shards nor residual
+    uncompacted: int = 0
+    residual: float = 0.0
+    least_residual: float = 0.0
+    padding: float = 0.0
+
+
+_UNKNOWN = _Beside()
 
 
 class SizeModel:
-    """For each look: `fit`, then `input_of` and `shard_bytes` of its PGs, then
-    `osds_with_traffic`."""
+    """Finds the sizes of shards and the traffic of OSDs.
+
+    For each reading call `fit`, then `input_of` and `shard_bytes` for its PGs, then
+    `osds_with_traffic`.
+    """
 
     def __init__(self) -> None:
-        self.pools: Mapping[int, Pool] = {}   # of the look, with the ratios of their shards' sizes
-        self.size_factors: Mapping[int, float] = {}    # OSD id → its size_factor, of odd ones
+        self.pools: Mapping[int, Pool] = {}   # of the reading, with the size ratios of their shards
+        self.size_factors: Mapping[int, float] = {}    # OSD id → its size_factor, if not 1
         self._factors: Factors = {}
         self._padding: Dict[int, float] = {}           # pool id → stored ÷ logical bytes
         self._allocation: Dict[int, float] = {}        # pool id → allocated ÷ logical bytes
-        self._omap: Dict[int, OmapEstimate] = {}       # pool id → where its statistics have omap
+        self._omap: Dict[int, OmapEstimate] = {}       # of pools whose statistics have omap
         self._omap_is_late = False
         self._means: Dict[int, ShardInput] = {}        # pool id → its mean PG
-        #: device class → (bytes of metadata per object, used ÷ believed bytes, at most 1)
+        #: device class → (bytes of metadata per object, used ÷ expected bytes, at most 1)
         self._classes: Dict[str, Tuple[float, float]] = {}
         self._class_of: Mapping[int, str] = {}         # OSD with statistics → device class
-        self._mixed: Dict[Tuple[str, ...], Tuple[float, float]] = {}   # the same of several classes
+        self._mixed: Dict[Tuple[str, ...], Tuple[float, float]] = {}   # classes → their mean
         self._positions: Dict[int, Tuple[float, ...]] = {}   # pool id → see position_ratios
         self._measured: Mapping[int, float] = {}
         self._osds: Dict[int, _OsdSums] = {}
         self._residual: Dict[int, float] = {}          # OSD id → bytes of data
         self._last: Optional[Look] = None
-        #: (pgid, OSD) → seconds since the epoch, and the osdmap that the PG has to know
+        #: (pgid, OSD) → (seconds since the epoch, osdmap epoch that the PG has to know)
         self._came: Dict[Tuple[str, int], Tuple[float, int]] = {}
         #: OSD → (when, pool id, bytes of data) of shards that have left it since it last deleted
         #: nothing
         self._left: Dict[int, List[Tuple[float, int, float]]] = {}
-        self._renumbered_at = -inf   # when PGs were split, merged, made or deleted
-        self._assigned: Dict[int, List[float]] = {}    # OSD → when the map gave it PGs lately
+        self._renumbered_at = float("-inf")   # when PGs were split, merged, made or deleted
+        self._assigned: Dict[int, List[float]] = {}    # OSD → when the osdmap gave it PGs lately
         self._omap_left: Dict[int, List[str]] = {}     # OSD → pgids whose omap it may still have
-        self._known: Set[int] = set()   # OSDs that were once seen when they deleted nothing
+        self._known: Set[int] = set()   # OSDs that the model has seen delete nothing
 
     def fit(self, look: Look) -> None:
-        """Fits all factors to a look."""
+        """Fits all factors to a reading."""
         reading = look.reading
         self._measured = reading.measured
         self._omap_is_late = reading.osd_map.get("require_osd_release", "") in REPORTED_LATE
@@ -114,15 +173,9 @@ class SizeModel:
         self._factors = fit_osd_factors(reading.pool_statfs, reading.osd_stats, self._factors)
         self._note_changes(look)
         self._fit_omap(look)
-        self._positions = {}
-        for dump in reading.osd_map["pools"]:
-            pool, mean = look.pools[dump["pool"]], self._means.get(dump["pool"])
-            ratios = position_ratios(dump, pool.data_shards, mean.data_bytes * pool.data_shards
-                                     / mean.objects) if (
-                pool.is_optimized and mean is not None and mean.objects) else ()
-            if ratios:
-                self._positions[pool.id] = ratios
+        self._fit_positions(look)
         self._add_shards(look)
+        self._add_undeleted(look)
         self._fit_allocation(look)
         self._fit_classes(look)
         self._fit_pools(look)
@@ -131,262 +184,347 @@ class SizeModel:
 
     def input_of(self, pool: Pool, record: PgRecord,
                  acting: Sequence[int]) -> Tuple[ShardInput, Optional[Immovable]]:
-        """(input of a PG, why its size is not known; None where it is). An OSD that has not
-        reported makes its PGs unknown, not empty: they count as the mean of their pool."""
+        """Returns (input of a PG, why its size is not known or None).
+
+        An OSD that has not reported makes its PGs unknown, not empty: they count as the mean of
+        their pool.
+        """
         if record.is_unknown:
             mean = self._means.get(pool.id) or ShardInput(pool.id, (), 0, 0, 0)
             return mean._replace(acting=acting), reasons.NO_STATISTICS
         estimate = self._omap.get(pool.id)
-        is_untold = not pool.erasure if estimate is None else self._omap_is_late
-        return ShardInput(
-            pool.id, acting, -(-record.num_bytes // pool.data_shards),
-            record.omap_bytes if estimate is None else estimate.bytes_of(record),
-            record.num_objects), reasons.OMAP_UNMEASURED if (
-                is_untold and is_unmeasured(record, self._omap_is_late)) else None
+        if estimate is None:
+            omap, is_untold = record.omap_bytes, not pool.erasure
+        else:
+            omap, is_untold = estimate.bytes_of(record), self._omap_is_late
+        data = -(-record.num_bytes // pool.data_shards)
+        shard = ShardInput(pool.id, acting, data, omap, record.num_objects)
+        if is_untold and is_unmeasured(record, self._omap_is_late):
+            return shard, reasons.OMAP_UNMEASURED
+        return shard, None
 
     def shard_bytes(self, shard: ShardInput) -> int:
-        """Bytes that the mean shard of a PG occupies on usual OSDs; never negative. Adds what OSDs
-        used beyond all that when shards arrived (execution/size_check)."""
+        """Returns the bytes of a PG's mean shard on usual OSDs; never negative.
+
+        Adds the bytes by which OSDs exceeded the prediction when shards arrived
+        (execution/size_check).
+        """
         cost, ratio = self._class_factors(shard.acting)
         raw = (shard.data_bytes * self._allocation.get(shard.pool, 1.0) + shard.omap_bytes
                + shard.objects * cost)
-        measured = self._measured.get(shard.pool, 0.0) if self._measured else 0.0
+        measured = self._measured.get(shard.pool, 0.0)
         return max(0, int(raw * ratio + shard.objects * measured))
 
     def _class_factors(self, osds: Sequence[int]) -> Tuple[float, float]:
-        """Their mean over the OSDs of a PG; PGs share few combinations of classes."""
+        """Returns the mean class factors over the OSDs of a PG. PGs share few combinations of
+        classes."""
         classes = self._class_of
         members = tuple([classes[osd] for osd in osds if osd in classes])
         found = self._mixed.get(members)
         if found is None:
-            rows = [self._classes.get(name, (0.0, 1.0)) for name in members] or [(0.0, 1.0)]
-            found = self._mixed[members] = (sum(row[0] for row in rows) / len(rows),
-                                            sum(row[1] for row in rows) / len(rows))
+            rows = [self._classes.get(name, _NO_COST) for name in members] or [_NO_COST]
+            costs, ratios = zip(*rows)
+            found = self._mixed[members] = sum(costs) / len(rows), sum(ratios) / len(rows)
         return found
 
     def _data(self, look: Look, pgid: str, position: int) -> float:
-        """Bytes of data of the shard at a position, as stored without padding."""
+        """Returns the data of the shard at a position: stored bytes without padding."""
         pool = look.pools[pool_of(pgid)]
         shard, _ = self.input_of(pool, look.record(pgid), ())
         ratios = self._positions.get(pool.id, ())
-        return max(0, shard.data_bytes) * (ratios[position] if position < len(ratios) else 1.0)
+        data = max(0, shard.data_bytes)
+        return data * ratios[position] if position < len(ratios) else data
 
-    # -- what is where -------------------------------------------------------------------------
+    # -- which OSD has which data --------------------------------------------------------------
 
     def _note_changes(self, look: Look) -> None:
-        """Notes what has come to OSDs and left them since the last look."""
-        now, last, epoch = look.reading.taken_at, self._last, int(look.reading.osd_map["epoch"])
-        # until it is in the OSD's report, and the PG has told since whether it is whole there; an
-        # idle one may have nothing to tell
-        self._came = {key: came for key, came in self._came.items() if 0.0 <= now - came[0] < (
-            _LATEST_SECONDS if 0 < look.record(key[0]).reported_epoch < came[1]
-            else _REPORTED_SECONDS)}
+        """Notes the shards that have come to OSDs, or left them, since the last reading."""
+        now, last = look.reading.taken_at, self._last
+        up_sets, acting_sets = look.reading.up, look.reading.acting
+        self._came = {key: came for key, came in self._came.items()
+                      if _may_be_partial(look, key[0], came)}
         self._last = look
-        if last is None:   # what the last mgr had moved may not be reported yet
-            self._came = {(pgid, osd): (now, 0) for pgid in look.reading.sent
-                          if pgid in look.reading.up for osd in look.acting_set(pgid)}
+        if last is None:   # moves of the last mgr may not be reported yet
+            for pgid in look.reading.sent:
+                if pgid in up_sets:
+                    self._came.update({(pgid, osd): (now, 0) for osd in look.acting_set(pgid)})
             return
-        if last.reading.up is look.reading.up and last.reading.acting == look.reading.acting:
+        old_up_sets, old_acting_sets = last.reading.up, last.reading.acting
+        if old_up_sets is up_sets and old_acting_sets == acting_sets:
             return
         for pgid in piecewise(last.pgids, _PGS_A_PIECE):
-            up, old_up = look.reading.up.get(pgid, ()), last.reading.up[pgid]
-            acting, old_acting = look.reading.acting.get(pgid), last.reading.acting.get(pgid)
-            if up == old_up and acting == old_acting or (
-                    not up and pgid not in look.reading.up and pool_of(pgid) in look.pools):
-                continue   # merged PGs stay where they are, in another
+            up, old_up = up_sets.get(pgid, ()), old_up_sets[pgid]
+            acting, old_acting = acting_sets.get(pgid), old_acting_sets.get(pgid)
+            if up == old_up and acting == old_acting:
+                continue
+            if pgid not in up_sets and pool_of(pgid) in look.pools:
+                continue   # merged PGs stay on their OSDs, in another PG
             acting, old_acting = acting or up, old_acting or old_up
-            # one that has become clean since tells that it is whole, whatever epoch has followed
-            is_told = "clean" in look.record(pgid).state and (
-                "clean" not in last.record(pgid).state)
-            for osd in set(acting).difference(old_acting):
-                self._came[pgid, osd] = now, 0 if is_told else epoch
-                if pgid in self._omap_left.get(osd, ()):   # it is there again
-                    self._omap_left[osd].remove(pgid)
-            for osd in {*acting, *up}.difference(old_acting, old_up, (NO_OSD,)):
-                self._assigned.setdefault(osd, []).append(now)
-            for osd in {*old_acting, *old_up}.difference(acting, up, (NO_OSD,)):
-                held = old_acting if osd in old_acting else old_up
-                self._left.setdefault(osd, []).append((now, pool_of(pgid), self._data(
-                    last, pgid, tuple(held).index(osd))))
-                if look.record(pgid).omap_bytes or pool_of(pgid) in self._omap:
-                    self._omap_left.setdefault(osd, []).append(pgid)
+            self._note_arrivals(look, last, pgid, set(acting).difference(old_acting))
+            self._note_places(look, last, pgid, {*acting, *up}, old_acting)
         if len(look.pgids) != len(last.pgids):
             self._renumbered_at = now
 
+    def _note_arrivals(self, look: Look, last: Look, pgid: str, osds: Iterable[int]) -> None:
+        """Notes that OSDs serve a shard of a PG from now on."""
+        # a PG that has become clean since is whole, whatever epoch has followed
+        was_clean = CLEAN in last.record(pgid).state
+        is_told = CLEAN in look.record(pgid).state and not was_clean
+        epoch = 0 if is_told else int(look.reading.osd_map["epoch"])
+        for osd in osds:
+            self._came[pgid, osd] = look.reading.taken_at, epoch
+            if pgid in self._omap_left.get(osd, ()):   # it is there again
+                self._omap_left[osd].remove(pgid)
+
+    def _note_places(self, look: Look, last: Look, pgid: str, places: Set[int],
+                     old_acting: Sequence[int]) -> None:
+        """Notes the OSDs that get a PG or lose it by the osdmap. `places`: its OSDs now."""
+        now, pool, old_up = look.reading.taken_at, pool_of(pgid), last.reading.up[pgid]
+        old_places = {*old_acting, *old_up}
+        for osd in places.difference(old_places, (NO_OSD,)):
+            self._assigned.setdefault(osd, []).append(now)
+        has_omap = pool in self._omap or look.record(pgid).omap_bytes
+        for osd in old_places.difference(places, (NO_OSD,)):
+            held = old_acting if osd in old_acting else old_up
+            data = self._data(last, pgid, tuple(held).index(osd))
+            self._left.setdefault(osd, []).append((now, pool, data))
+            if has_omap:
+                self._omap_left.setdefault(osd, []).append(pgid)
+
     def _fit_omap(self, look: Look) -> None:
-        """Fits what depends on records alone: omap that PGs do not tell, and the pools' means."""
+        """Fits the factors that depend on records alone: omap that PGs do not report, and the mean
+        PG of each pool."""
         sums: Dict[int, OmapSums] = {pool: OmapSums() for pool in look.pools}
         totals: Dict[int, List[int]] = {pool: [0, 0, 0, 0] for pool in look.pools}
         acting_of: Dict[int, Sequence[int]] = {}   # pool id → acting set of one of its PGs
-        reported = look.with_statistics
+        reported, up_sets = look.with_statistics, look.reading.up
+        acting_sets = look.reading.acting
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-            record, pool, up = look.record(pgid), pool_of(pgid), look.reading.up[pgid]
-            acting = look.reading.acting.get(pgid) or up
+            record, pool, up = look.record(pgid), pool_of(pgid), up_sets[pgid]
+            acting = acting_sets.get(pgid) or up
             copies = sum([osd in reported for osd in acting])
-            sums[pool].add(record, copies, 0 if acting is up else len(set(up).difference(acting)))
+            moved = 0 if acting is up else len(set(up).difference(acting))
+            sums[pool].add(record, copies, moved)
             if not record.is_unknown:
                 acting_of[pool], row = acting, totals[pool]
                 for number, count in enumerate((1, record.num_bytes, record.omap_bytes,
                                                 record.num_objects)):
                     row[number] += max(0, count)
-        self._means = {
-            pool: ShardInput(pool, acting_of[pool],
-                             -(-data // (pgs * look.pools[pool].data_shards)),
-                             omap // pgs, objects // pgs)
-            for pool, (pgs, data, omap, objects) in totals.items() if pgs}
+        self._means = {}
+        for pool, (pgs, data, omap, objects) in totals.items():
+            if pgs:
+                shard_data = -(-data // (pgs * look.pools[pool].data_shards))
+                self._means[pool] = ShardInput(
+                    pool, acting_of[pool], shard_data, omap // pgs, objects // pgs)
         for pgids in piecewise(self._omap_left.values(), _OSDS_A_PIECE):
             for pgid in pgids:
-                if pgid in look.reading.up and pool_of(pgid) in sums:
+                if pgid in up_sets and pool_of(pgid) in sums:
                     sums[pool_of(pgid)].add(look.record(pgid), 0, 1)
         found: Dict[int, OmapEstimate] = {}
         for stats in look.reading.pool_stats:
             pool, allocated = stats["poolid"], stats.get("store_stats", {}).get("omap_allocated", 0)
             if allocated > 0:
-                found[pool] = sums[pool].estimate(
-                    allocated, self._omap.get(pool), self._omap_is_late) if (
-                        pool in sums) else OmapEstimate()
+                found[pool] = sums.get(pool, OmapSums()).estimate(
+                    allocated, self._omap.get(pool), self._omap_is_late)
         self._omap = found
 
+    def _fit_positions(self, look: Look) -> None:
+        """Finds the size ratios by position of each EC-optimized pool whose mean PG is known."""
+        self._positions = {}
+        for dump in look.reading.osd_map["pools"]:
+            pool, mean = look.pools[dump["pool"]], self._means.get(dump["pool"])
+            if pool.is_optimized and mean is not None and mean.objects:
+                object_bytes = mean.data_bytes * pool.data_shards / mean.objects
+                ratios = position_ratios(dump, pool.data_shards, object_bytes)
+                if ratios:
+                    self._positions[pool.id] = ratios
+
     def _add_shards(self, look: Look) -> None:
+        """Adds each shard to the sums of its OSDs."""
         self._osds = {osd: _OsdSums() for osd in look.with_statistics}
-        came = {pgid for pgid, _ in self._came}
+        came, came_pgids = self._came, {pgid for pgid, _ in self._came}
+        up_sets, acting_sets, pools = look.reading.up, look.reading.acting, look.pools
         for pgid in piecewise(look.pgids, _PGS_A_PIECE):
-            record, up = look.record(pgid), look.reading.up[pgid]
-            pool, acting = look.pools[pool_of(pgid)], look.reading.acting.get(pgid) or up
-            shard, _ = self.input_of(pool, record, acting)
-            data, ratios = max(0, shard.data_bytes), self._positions.get(pool.id, ())
-            # some of its OSDs may not have all of it; what nobody reports is not known to move
-            lacks = "clean" not in record.state and not record.is_unknown
-            is_activating = "activating" in record.state   # an OSD may withhold it
-            is_plain = acting is up and not lacks and pgid not in came
+            record, up, pool = look.record(pgid), up_sets[pgid], pool_of(pgid)
+            acting, state = acting_sets.get(pgid) or up, record.state
+            shard, _ = self.input_of(pools[pool], record, acting)
+            ratios = self._positions.get(pool, ())
+            # some of its OSDs may not have all of it; nobody reports that an unknown PG moves
+            lacks = CLEAN not in state and not record.is_unknown
+            count = 0 if ACTIVATING in state else 1   # an OSD may withhold the PG
+            is_plain = acting is up and not lacks and pgid not in came_pgids
             for position, osd in enumerate(acting):
                 sums = self._osds.get(osd)
                 if sums is None:
                     continue
-                part = data * ratios[position] if position < len(ratios) else data
-                sums.pgs += not is_activating
-                has_come = not is_plain and (pgid, osd) in self._came
-                if not has_come:   # whoever else lacks it
+                part: float = max(0, shard.data_bytes)
+                if position < len(ratios):
+                    part *= ratios[position]
+                sums.pgs += count
+                has_come = not is_plain and (pgid, osd) in came
+                if not has_come:   # even if another OSD lacks its shard
                     sums.omap += shard.omap_bytes
-                if is_plain or not (lacks or has_come):
-                    sums.whole[pool.id] = sums.whole.get(pool.id, 0) + part
+                if lacks or has_come:
+                    sums.may[pool] += part
+                else:
+                    sums.whole[pool] += part
                     sums.objects += shard.objects
                     if not is_plain:
-                        sums.change[pool.id] = sums.change.get(pool.id, 0) - part
-                else:
-                    sums.may[pool.id] = sums.may.get(pool.id, 0) + part
+                        sums.change[pool] -= part
                 if part > sums.largest[0]:
-                    sums.largest = part, pool.id
-            for position, osd in enumerate(() if is_plain else up):
-                sums = self._osds.get(osd)
-                if sums is None:
-                    continue
-                part = data * ratios[position] if position < len(ratios) else data
-                sums.change[pool.id] = sums.change.get(pool.id, 0) + part
-                if osd not in acting:
-                    sums.pgs += not is_activating
-                    sums.may[pool.id] = sums.may.get(pool.id, 0) + part
-        self._add_undeleted(look)
+                    sums.largest = part, pool
+            if not is_plain:
+                self._add_wanted(up, acting, shard, count)
+
+    def _add_wanted(self, up: Sequence[int], acting: Sequence[int], shard: ShardInput,
+                    count: int) -> None:
+        """Adds the shards of a PG that moves, or has just moved, to the OSDs of its up set."""
+        pool = shard.pool
+        ratios = self._positions.get(pool, ())
+        for position, osd in enumerate(up):
+            sums = self._osds.get(osd)
+            if sums is None:
+                continue
+            part: float = max(0, shard.data_bytes)
+            if position < len(ratios):
+                part *= ratios[position]
+            sums.change[pool] += part
+            if osd not in acting:
+                sums.pgs += count
+                sums.may[pool] += part
 
     def _add_undeleted(self, look: Look) -> None:
-        """Adds the largest of what has left OSDs, as many as each counts PGs beyond the map: all of
-        it where PGs were split or merged, which OSDs count later."""
+        """Adds the shards that an OSD has not deleted yet: the largest that left it, as many as it
+        reports PGs in addition to the osdmap.
+
+        After a split or merge adds all of them, because OSDs report the new PGs late.
+        """
         now = look.reading.taken_at
-        is_renumbered = 0.0 <= now - self._renumbered_at < _REPORTED_SECONDS
+        is_renumbered = _is_recent(now, self._renumbered_at)
         # an OSD may be purged, or count a stray PG for ever
         self._left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._left.items()
                       if osd in self._osds}
         self._omap_left = {osd: rows[-_MOST_LEFT:] for osd, rows in self._omap_left.items()
                            if osd in self._osds}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
-            sums = self._osds.get(stats["osd"])
+            osd = stats["osd"]
+            sums = self._osds.get(osd)
             if sums is None:
                 continue
-            osd, rows = stats["osd"], self._left.get(stats["osd"], [])
-            # its report may be from before what it was given and what left it within a minute
-            given = self._assigned[osd] = [at for at in self._assigned.get(osd, ())
-                                           if 0.0 <= now - at < _REPORTED_SECONDS]
-            beyond = int(stats.get("num_pgs", 0)) - sums.pgs
-            sums.spare = max(beyond + len(given), sum(
-                [is_renumbered or 0.0 <= now - at < _REPORTED_SECONDS for at, _, _ in rows]))
+            rows = self._left.get(osd, [])
+            # its report may predate the PGs that it got or lost within the last minute
+            given = self._assigned[osd] = [
+                at for at in self._assigned.get(osd, ()) if _is_recent(now, at)]
+            lost = [at for at, _, _ in rows if is_renumbered or _is_recent(now, at)]
+            more = int(stats.get("num_pgs", 0)) - sums.pgs
+            sums.spare = max(more + len(given), len(lost))
             if sums.spare <= 0:
                 self._left.pop(osd, None)
                 self._known.add(osd)
                 continue
             parts = sorted([(part, pool) for _, pool, part in rows], reverse=True)[:sums.spare]
-            # from before this mgr, or missed as its reports were late: each as large as the largest
-            unseen = beyond - len(parts)
+            # they left before this mgr was active, or late reports hid them: each counts as the
+            # largest shard of the OSD
+            unseen = more - len(parts)
             if osd not in self._known:
                 parts, unseen = [], sums.spare
             sums.unseen = max(0, unseen)
             parts += [sums.largest] * unseen
             for part, pool in parts:
-                sums.undeleted[pool] = sums.undeleted.get(pool, 0.0) + part
+                sums.undeleted[pool] += part
 
     # -- factors -------------------------------------------------------------------------------
 
     def _fit_allocation(self, look: Look) -> None:
-        """Allocated ÷ stored is told at any time, since what left counts in both; stored ÷ logical
-        where nothing moves, and kept between bounds elsewhere: by those OSDs of which it is known
-        what they hold. Others may have what is of any pool, or in no acting set: of a pool that is
-        on none of those, the shards that nobody saw leave may be of it."""
-        reading, has_rows = look.reading, bool(look.reading.pool_statfs)
-        telling = {osd: sums for osd, sums in self._osds.items() if not has_rows or (
-            look.osds[osd].up and osd not in reading.stale_osds)}
-        known: Set[int] = {pool for sums in piecewise(telling.values(), _OSDS_A_PIECE)
-                           if has_rows and not sums.unseen
-                           for pool, part in sums.whole.items() if part}
-        whole: Dict[int, float] = {}
-        may: Dict[int, float] = {}
-        for osd, sums in piecewise(telling.items(), _OSDS_A_PIECE):
-            others = {pool: float(sums.unseen * self._means[pool].data_bytes)
-                      for pool in sums.whole if pool in self._means and has_rows
-                      and pool != sums.largest[1]}
-            for into, parts in ((whole, sums.whole), (may, sums.may), (may, sums.undeleted),
-                                (may, others)):
-                for pool, part in parts.items():
-                    if not sums.unseen or pool not in known:
-                        into[pool] = into.get(pool, 0.0) + part * factor_of(
-                            self._factors, pool, osd)
-        untold: Dict[int, Tuple[int, int]] = {}   # pool id → allocated, stored on the others
-        for pool, osd, more, held in piecewise(reading.pool_statfs, _ROWS_A_PIECE):
-            sums_of = telling.get(osd)
-            # the mgr keeps the row of a pool of which an OSD has nothing any more
-            if sums_of is None or sums_of.unseen and pool in known or not (
-                    pool in sums_of.whole or pool in sums_of.may or pool in sums_of.undeleted):
-                before = untold.get(pool, (0, 0))
-                untold[pool] = before[0] + more, before[1] + held
-        found = {pool: self._allocation[pool] for sums in self._osds.values()
-                 for pool in sums.undeleted if pool in self._allocation}   # of deleted pools
-        for stats in reading.pool_stats:
+        """Fits the allocated bytes of each pool, as a ratio of its logical bytes.
+
+        Allocated ÷ stored is known at any time, because both include shards that an OSD still
+        deletes. Stored ÷ logical is the padding. It is measured if nothing moves, and else kept
+        between bounds, by the OSDs whose data is known.
+        """
+        telling = self._telling_osds(look)
+        has_rows = bool(look.reading.pool_statfs)
+        known = _known_pools(telling.values()) if has_rows else _NO_POOLS
+        pools = self._data_by_pool(telling, known, has_rows)
+        _add_untold(pools, look.reading.pool_statfs, telling, known)
+        deleted: Set[int] = set()   # pools may be gone, and OSDs still delete their shards
+        for sums in self._osds.values():
+            deleted.update(sums.undeleted)
+        found = {pool: ratio for pool, ratio in self._allocation.items() if pool in deleted}
+        for stats in look.reading.pool_stats:
             pool, figures = stats["poolid"], stats.get("store_stats", {})
-            allocated, stored = figures.get("allocated", 0), figures.get("data_stored", 0)
-            if allocated <= 0:
-                continue
-            told, there = stored - untold.get(pool, (0, 0))[1], whole.get(pool, 0.0) + may.get(
-                pool, 0.0)
-            if stored <= 0 or pool in self._factors:
-                # OSDs differ: only what they have allocated is comparable
-                stored, told = allocated, allocated - untold.get(pool, (0, 0))[0]
-            if there > 0.0 and told > 0:
-                high = told / whole[pool] if whole.get(pool) else inf
-                self._padding[pool] = min(max(self._padding.get(pool, 1.0), told / there), high)
-            found[pool] = self._padding.get(pool, 1.0) * allocated / stored
+            allocated = figures.get("allocated", 0)
+            if allocated > 0:
+                stored = figures.get("data_stored", 0)
+                found[pool] = self._pool_allocation(pool, allocated, stored, pools[pool])
         self._allocation = found
 
+    def _telling_osds(self, look: Look) -> Mapping[int, _OsdSums]:
+        """Returns the OSDs whose own figures of pools are up to date. All OSDs count if none has
+        such figures."""
+        reading = look.reading
+        if not reading.pool_statfs:
+            return self._osds
+        return {osd: sums for osd, sums in self._osds.items()
+                if look.osds[osd].up and osd not in reading.stale_osds}
+
+    def _data_by_pool(self, telling: Mapping[int, _OsdSums], known: AbstractSet[int],
+                      has_rows: bool) -> DefaultDict[int, _PoolData]:
+        """Returns pool id → its data on the OSDs that report what they store of it.
+
+        An OSD with `unseen` PGs may store any pool. It counts only for pools that are not `known`
+        from other OSDs, and its unseen PGs may be of each of these.
+        """
+        pools: DefaultDict[int, _PoolData] = defaultdict(_PoolData)
+        for osd, sums in piecewise(telling.items(), _OSDS_A_PIECE):
+            left_out = known if sums.unseen else _NO_POOLS
+            for pool, part in sums.whole.items():
+                if pool not in left_out:
+                    pools[pool].whole += part * factor_of(self._factors, pool, osd)
+            others = self._unseen_data(sums) if has_rows and sums.unseen else {}
+            for parts in (sums.may, sums.undeleted, others):
+                for pool, part in parts.items():
+                    if pool not in left_out:
+                        pools[pool].may += part * factor_of(self._factors, pool, osd)
+        return pools
+
+    def _unseen_data(self, sums: _OsdSums) -> Mapping[int, float]:
+        """Returns pool id → data of the unseen PGs of an OSD if all of them are of that pool.
+
+        `undeleted` has them as PGs of the pool of its largest shard already.
+        """
+        return {pool: float(sums.unseen * self._means[pool].data_bytes) for pool in sums.whole
+                if pool in self._means and pool != sums.largest[1]}
+
+    def _pool_allocation(self, pool: int, allocated: int, stored: int, data: _PoolData) -> float:
+        """Measures the padding of a pool if that is possible, and returns the pool's allocated
+        bytes as a ratio of its logical ones. `allocated`, `stored`: bytes on all OSDs."""
+        told = stored - data.stored
+        if stored <= 0 or pool in self._factors:
+            # OSDs differ: only allocated bytes are comparable among them
+            stored, told = allocated, allocated - data.allocated
+        there = data.whole + data.may
+        if there > 0.0 and told > 0:
+            padding = max(self._padding.get(pool, 1.0), told / there)
+            if data.whole:
+                padding = min(padding, told / data.whole)
+            self._padding[pool] = padding
+        return self._padding.get(pool, 1.0) * allocated / stored
+
     def _fit_classes(self, look: Look) -> None:
-        """Fits the factors of each class to its OSDs at which nothing moves, where these are half
-        of them, or where nothing is known."""
+        """Fits the factors of each class to its OSDs without traffic, if these are at least half of
+        them or the class has no factors yet."""
         rows: Dict[str, List[Tuple[bool, int, int, int, int]]] = {}
         for stats in piecewise(look.reading.osd_stats, _OSDS_A_PIECE):
-            osd, sums = stats["osd"], self._osds.get(stats["osd"])
+            osd = stats["osd"]
+            sums = self._osds.get(osd)
             if sums is not None:
                 used = look.osds[osd].used_bytes
                 own = int(self._allocated(osd, sums.whole)) + sums.omap
                 data, omap = _data_and_omap(stats, used)
-                beside = used - (own if data + omap == used else data + max(omap, sums.omap))
+                known = own if data + omap == used else data + max(omap, sums.omap)
                 rows.setdefault(self._class_of[osd], []).append(
-                    (sums.is_at_rest, sums.objects, beside, used, own))
+                    (sums.is_at_rest, sums.objects, used - known, used, own))
         self._mixed = {}
         for name, members in piecewise(rows.items(), 1):
             quiet = [row for row in members if row[0]]
@@ -394,125 +532,158 @@ class SizeModel:
                 if name in self._classes:
                     continue
                 quiet = members
-            _, objects, beside_all, used_all, own_all = zip(*quiet)
-            self._classes[name] = cost_per_object(objects, beside_all), min(
-                1.0, sum(used_all) / sum(own_all)) if sum(own_all) else 1.0
+            _, objects, overheads, all_used, all_own = zip(*quiet)
+            own, ratio = sum(all_own), 1.0
+            if own:
+                ratio = min(1.0, sum(all_used) / own)
+            self._classes[name] = cost_per_object(objects, overheads), ratio
 
     def _fit_pools(self, look: Look) -> None:
-        """The pools with the ratios of their shards' sizes. Metadata and omap of a shard take the
-        same on OSDs and at positions where its data takes more or less."""
-        metadata: Dict[int, float] = {}
-        uneven = {*self._factors, *self._positions}
-        for pool in uneven.intersection(self._means):
-            mean = self._means[pool]
-            whole = self.shard_bytes(mean)
-            metadata[pool] = min(_MOST_METADATA, self.shard_bytes(
-                mean._replace(data_bytes=0)) / whole) if whole else 0.0
-        found: Dict[int, float] = {}
-        odd = {osd for factors in self._factors.values() for osd in factors}
-        for osd in odd & self._osds.keys():   # the factor of its mean pool
-            parts = {pool: part / (1.0 - metadata.get(pool, 0.0))
-                     for pool, part in self._osds[osd].whole.items()}
-            total, before = sum(parts.values()), self.size_factors.get(osd)
-            ratio = sum([part * factor_of(self._factors, pool, osd, metadata.get(pool, 0.0))
-                         for pool, part in parts.items()]) / total if total else 1.0
-            found[osd] = before if before and is_same(ratio, before) else round(ratio, 3)
-        self.size_factors = found
-        pools = dict(look.pools)
-        for pool in pools if self.size_factors or self._positions else ():
+        """Finds the pools with the size ratios of their shards.
+
+        Metadata and omap of a shard take the same space on OSDs and at positions where its data
+        takes more or less.
+        """
+        metadata = self._metadata_ratios()
+        self.size_factors = self._fit_size_factors(metadata)
+        self.pools = pools = dict(look.pools)
+        if not self.size_factors and not self._positions:
+            return
+        for pool in pools:
             beside = metadata.get(pool, 0.0)
             ratios = {osd: exact_ratio(factor_of(self._factors, pool, osd, beside) / factor)
                       for osd, factor in self.size_factors.items()}
+            positions = [exact_ratio(of_whole(ratio, beside))
+                         for ratio in self._positions.get(pool, ())]
             pools[pool] = pools[pool]._replace(
                 osd_ratios={osd: ratio for osd, ratio in ratios.items() if ratio != 1.0},
-                position_ratios=tuple([exact_ratio(of_whole(ratio, beside))
-                                       for ratio in self._positions.get(pool, ())]))
-        self.pools = pools
+                position_ratios=tuple(positions))
+
+    def _metadata_ratios(self) -> Mapping[int, float]:
+        """Returns pool id → metadata and omap of a mean shard ÷ all its bytes.
+
+        Only pools whose shards differ in size have such a ratio.
+        """
+        found: Dict[int, float] = {}
+        for pool in {*self._factors, *self._positions}.intersection(self._means):
+            mean = self._means[pool]
+            whole, beside = self.shard_bytes(mean), self.shard_bytes(mean._replace(data_bytes=0))
+            found[pool] = min(_MOST_METADATA, beside / whole) if whole else 0.0
+        return found
+
+    def _fit_size_factors(self, metadata: Mapping[int, float]) -> Mapping[int, float]:
+        """Returns OSD id → the factor of its mean pool, for OSDs with a factor in any pool."""
+        found: Dict[int, float] = {}
+        for osd in set().union(*self._factors.values()).intersection(self._osds):
+            total = taken = 0.0
+            for pool, data in self._osds[osd].whole.items():
+                beside = metadata.get(pool, 0.0)
+                part = data / (1.0 - beside)
+                total += part
+                taken += part * factor_of(self._factors, pool, osd, beside)
+            ratio, before = taken / total if total else 1.0, self.size_factors.get(osd)
+            found[osd] = before if before and is_same(ratio, before) else round(ratio, 3)
+        return found
 
     def _allocated(self, osd: int, parts: Mapping[int, float]) -> float:
-        """Bytes on an OSD of data by pool, but for what all drives of its class compress."""
+        """Returns the allocated bytes of data by pool on an OSD, before its drive compresses."""
         return sum([part * self._allocation.get(pool, 1.0) * factor_of(self._factors, pool, osd)
                     for pool, part in parts.items()])
 
     def _taken(self, osd: int, parts: Mapping[int, float]) -> float:
-        """Bytes on an OSD's device of data by pool."""
-        return self._classes.get(self._class_of[osd], (0.0, 1.0))[1] * self._allocated(osd, parts)
+        """Returns the bytes that data by pool takes on an OSD's device."""
+        return self._classes.get(self._class_of[osd], _NO_COST)[1] * self._allocated(osd, parts)
 
-    # -- what OSDs report, and what they will have ---------------------------------------------
+    # -- reports and traffic of OSDs -----------------------------------------------------------
 
     def osds_with_traffic(self, look: Look, moving: Collection[Pg]) -> Dict[int, Osd]:
-        """The OSDs with bytes that are comparable among them, with what moves to and from them and
-        has left them, and their residuals. `moving`: the PGs that move."""
-        all_sums, self._osds = self._osds, {}   # of this look alone: megabytes while plans are made
-        inbound: Dict[int, int] = {}    # comparable bytes still to come
-        outbound: Dict[int, int] = {}
-        to_come: Dict[int, float] = {}   # bytes on the device of data to come, less that to leave
-        #: OSD → omap bytes of PGs that it is about to give away and still holds, though the map
-        #: has it serve them no more
-        leaving: Dict[int, Dict[str, int]] = {}
+        """Returns the OSDs with their traffic, undeleted data and residuals, in bytes that are
+        comparable among OSDs. `moving`: the PGs that move."""
+        traffic = self._traffic(look, moving)
+        reports = {stats["osd"]: stats for stats in look.reading.osd_stats}
+        found: Dict[int, Osd] = {}
+        stale = look.reading.stale_osds
+        for osd, one in piecewise(look.osds.items(), _OSDS_A_PIECE):
+            own, beside = traffic.get(osd, _NO_TRAFFIC), _UNKNOWN
+            # an OSD that is down deletes nothing, and comes back with all its data
+            if one.up and osd in self._osds and osd not in stale:
+                beside = self._beside(look, one, reports[osd], own)
+            found[osd] = self._with_traffic(one, own, beside)
+        self._osds = {}   # megabytes that nobody needs while plans are made
+        return found
+
+    def _traffic(self, look: Look, moving: Collection[Pg]) -> Mapping[int, _Traffic]:
+        """Returns OSD id → the shards that move to or from it."""
+        traffic: DefaultDict[int, _Traffic] = defaultdict(_Traffic)
         for pg in piecewise(moving, _PGS_A_PIECE):
             pool = look.pools[pg.pool]
             gains, losses = transfers(pg, pool.erasure)
             for osd in gains:
-                inbound[osd] = inbound.get(osd, 0) + int(
-                    pool.bytes_on(pg.shard_bytes, osd, pg.up)
-                    * pg.uncopied.get(osd, pg.uncopied_ratio))
+                one, uncopied = traffic[osd], pg.uncopied.get(osd, pg.uncopied_ratio)
+                one.inbound += int(pool.bytes_on(pg.shard_bytes, osd, pg.up) * uncopied)
+                one.to_come += uncopied * self._taken_by_shard(look, pg, osd, pg.up)
             for osd in losses:
-                outbound[osd] = outbound.get(osd, 0) + pool.bytes_on(
-                    pg.shard_bytes, osd, pg.holders)
+                one = traffic[osd]
+                one.outbound += pool.bytes_on(pg.shard_bytes, osd, pg.holders)
+                one.to_come -= self._taken_by_shard(look, pg, osd, pg.holders)
                 if osd not in pg.acting:
-                    leaving.setdefault(osd, {})[pg.pgid] = self._omap_bytes(look, pg.pgid)
-            for osds, up in ((gains, pg.up), (losses, pg.holders)):
-                for osd in osds:
-                    if osd in all_sums:
-                        to_come[osd] = to_come.get(osd, 0.0) + (
-                            pg.uncopied.get(osd, pg.uncopied_ratio) if osds is gains else -1.0
-                        ) * self._taken(osd, {pg.pool: self._data(look, pg.pgid, up.index(osd))})
-        reports = {stats["osd"]: stats for stats in look.reading.osd_stats}
-        found: Dict[int, Osd] = {}
-        for number, one in piecewise(look.osds.items(), _OSDS_A_PIECE):
-            undeleted = uncompacted = beyond = 0
-            residual = low = padding = 0.0
-            # one that is down deletes nothing, and comes back with what it has
-            if number in all_sums and number not in look.reading.stale_osds and one.up:
-                sums = all_sums[number]
-                left = self._taken(number, sums.undeleted)   # if all of it is there
-                data, omap = _data_and_omap(reports[number], one.used_bytes)
-                whole = self._taken(number, sums.whole)
-                high = data - whole
-                low = high - self._taken(number, sums.may) - left
-                residual = self._residual[number] = min(
-                    max(self._residual.get(number, 0.0), low), high)
-                stored = (reports[number].get("statfs") or {}).get("data_stored", 0) or data
-                padding = min(residual, max(0, data - stored))
-                if number in to_come or not sums.is_at_rest:
-                    # reported and to come, less what will be there
-                    beyond = int(data + to_come.get(number, 0.0)
-                                 - whole - self._taken(number, sums.change) - residual)
-                    undeleted = max(0, min(beyond, int(left)))
-                uncompacted = self._uncompacted(
-                    look, number, omap - sums.omap, leaving.get(number, {}))
-            factor = self.size_factors.get(number, 1.0)
-            come = inbound.get(number, 0) + int((undeleted - beyond) / factor)
-            found[number] = one._replace(
-                inbound_bytes=max(0, come), outbound_bytes=outbound.get(number, 0),
-                undeleted_bytes=int(undeleted / factor) + max(0, -come),
-                uncompacted_bytes=int(uncompacted / factor),
-                residual_bytes=int(residual / factor), least_residual_bytes=int(low / factor),
-                padding_bytes=int(padding / factor))
-            if number in self.size_factors:
-                found[number] = found[number]._replace(
-                    size_factor=factor, device=(one.size_bytes, one.used_bytes),
-                    size_bytes=int(one.size_bytes / factor),
-                    used_bytes=int(one.used_bytes / factor))
-        return found
+                    one.leaving[pg.pgid] = self._omap_bytes(look, pg.pgid)
+        return traffic
+
+    def _taken_by_shard(self, look: Look, pg: Pg, osd: int, osds: Sequence[int]) -> float:
+        """Returns the bytes that the data of a shard takes on the device of an OSD; 0 without
+        statistics. `osds`: those of the PG by position."""
+        if osd not in self._osds:
+            return 0.0
+        return self._taken(osd, {pg.pool: self._data(look, pg.pgid, osds.index(osd))})
+
+    def _beside(self, look: Look, one: Osd, report: Mapping[str, Any],
+                traffic: _Traffic) -> _Beside:
+        """Returns what an OSD stores in addition to its shards, by its last report."""
+        osd, sums = one.id, self._osds[one.id]
+        left = self._taken(osd, sums.undeleted)   # if all of it is there
+        data, omap = _data_and_omap(report, one.used_bytes)
+        whole = self._taken(osd, sums.whole)
+        high = data - whole
+        low = high - self._taken(osd, sums.may) - left
+        residual = min(max(self._residual.get(osd, 0.0), low), high)
+        self._residual[osd] = residual
+        stored = (report.get("statfs") or {}).get("data_stored", 0) or data
+        undeleted = beyond = 0
+        if traffic is not _NO_TRAFFIC or not sums.is_at_rest:
+            # reported and to come, less its future shards
+            beyond = int(data + traffic.to_come
+                         - whole - self._taken(osd, sums.change) - residual)
+            undeleted = max(0, min(beyond, int(left)))
+        uncompacted = self._uncompacted(look, osd, omap - sums.omap, traffic.leaving)
+        return _Beside(undeleted, beyond, uncompacted, residual, low,
+                       min(residual, max(0, data - stored)))
+
+    def _with_traffic(self, one: Osd, traffic: _Traffic, beside: _Beside) -> Osd:
+        """Returns an OSD with its traffic, in bytes that are comparable among OSDs."""
+        factor = self.size_factors.get(one.id, 1.0)
+        come = traffic.inbound + int((beside.undeleted - beside.beyond) / factor)
+        found = one._replace(
+            inbound_bytes=max(0, come), outbound_bytes=traffic.outbound,
+            undeleted_bytes=int(beside.undeleted / factor) + max(0, -come),
+            uncompacted_bytes=int(beside.uncompacted / factor),
+            residual_bytes=int(beside.residual / factor),
+            least_residual_bytes=int(beside.least_residual / factor),
+            padding_bytes=int(beside.padding / factor))
+        if one.id not in self.size_factors:
+            return found
+        return found._replace(
+            size_factor=factor, device=(one.size_bytes, one.used_bytes),
+            size_bytes=int(one.size_bytes / factor), used_bytes=int(one.used_bytes / factor))
 
     def _uncompacted(self, look: Look, osd: int, excess: int, leaving: Mapping[str, int]) -> int:
-        """Bytes of omap that has left an OSD. `excess`: what it reports beyond its shards, those of
-        `leaving` PGs among it.
+        """Returns the bytes of omap that has left an OSD and is not freed yet.
 
-        RocksDB frees it when it has compacted: after minutes on a busy OSD, and never by itself on
-        an idle one (16.2.15 and 20.2.4)."""
+        `excess`: bytes that it reports in addition to its shards, those of `leaving` PGs included.
+
+        RocksDB frees them when it has compacted: after minutes on a busy OSD, and never on an idle
+        one (16.2.15 and 20.2.4).
+        """
         held = self._omap_left.pop(osd, [])
         rows = [pgid for pgid in held if pgid not in leaving]
         sizes = [self._omap_bytes(look, pgid) for pgid in rows]
@@ -526,13 +697,53 @@ class SizeModel:
         return max(0, min(left, excess))
 
     def _omap_bytes(self, look: Look, pgid: str) -> int:
-        """Bytes of omap of a PG, the mean of its pool where it tells none; 0 of one that is gone.
-        What clients have written since its deep scrub came to where it is now."""
+        """Returns the bytes of omap of a PG, the mean of its pool if it reports none, 0 if the PG
+        is gone.
+
+        Clients have written omap since its deep scrub only to its present OSDs.
+        """
         if pgid not in look.reading.up or pool_of(pgid) not in look.pools:
             return 0
         record = look.record(pgid)
         omap = self.input_of(look.pools[pool_of(pgid)], record, ())[0].omap_bytes
         return min(record.omap_bytes or omap, omap)
+
+
+def _is_recent(now: float, then: float, seconds: float = _REPORTED_SECONDS) -> bool:
+    """Returns True within so many seconds, unless the clock was set back."""
+    return 0.0 <= now - then < seconds
+
+
+def _may_be_partial(look: Look, pgid: str, came: Tuple[float, int]) -> bool:
+    """Returns True while an OSD may not have reported a shard that has come, or while the PG has
+    not reported since. An idle PG may have nothing to report."""
+    then, epoch = came
+    has_reported = not 0 < look.record(pgid).reported_epoch < epoch
+    seconds = _REPORTED_SECONDS if has_reported else _LATEST_SECONDS
+    return _is_recent(look.reading.taken_at, then, seconds)
+
+
+def _known_pools(telling: Iterable[_OsdSums]) -> Set[int]:
+    """Returns the pools with data on an OSD all of whose PGs are known."""
+    known: Set[int] = set()
+    for sums in piecewise(telling, _OSDS_A_PIECE):
+        if not sums.unseen:
+            known.update([pool for pool, part in sums.whole.items() if part])
+    return known
+
+
+def _add_untold(pools: DefaultDict[int, _PoolData], rows: Iterable[PoolStatfs],
+                telling: Mapping[int, _OsdSums], known: AbstractSet[int]) -> None:
+    """Adds what OSDs report of pools whose data `_data_by_pool` has not counted there."""
+    for pool, osd, allocated, stored in piecewise(rows, _ROWS_A_PIECE):
+        sums = telling.get(osd)
+        if sums is not None and not (sums.unseen and pool in known):
+            # the mgr keeps the row after the last shard of the pool has left the OSD
+            if sums.has_data_of(pool):
+                continue
+        untold = pools[pool]
+        untold.allocated += allocated
+        untold.stored += stored
 
 
 def _data_and_omap(stats: Mapping[str, Any], used: int) -> Tuple[int, int]:

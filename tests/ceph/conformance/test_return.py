@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 import pytest
 
@@ -45,6 +45,7 @@ ABSENCES = (
     Absence("within the logs", 0, {"trimmed": 100, "ec": 40}),
     Absence("beyond the logs", 5, {"trimmed": 1000, "ec_trimmed": 600}),
     Absence("five minutes", 3, {"whole": 200, "trimmed": 600, "ec_trimmed": 300}, 300.0))
+AN_HOUR = Absence("an hour", 3, {"whole": 400, "trimmed": 800, "ec_trimmed": 400}, 3600.0)
 
 
 class Copied(NamedTuple):
@@ -68,7 +69,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 # ten minutes a release: what was recorded is replayed in every run of tests/mgr_stub
 @pytest.mark.long
 def test_a_returned_osd_gets_what_it_lacks(major: int, request: pytest.FixtureRequest) -> None:
-    copied, differences, _ = play(major, request.config.getoption("--ceph-keep"))
+    _judge(request, major, ABSENCES)
+
+
+@pytest.mark.long
+def test_an_osd_returns_after_an_hour(major: int, request: pytest.FixtureRequest) -> None:
+    _judge(request, major, (AN_HOUR,))
+
+
+def _judge(request: pytest.FixtureRequest, major: int, absences: Sequence[Absence]) -> None:
+    copied, differences, _ = play(major, absences, request.config.getoption("--ceph-keep"))
     request.config.stash[FIGURES].extend(
         f"Ceph {RELEASES[major].version}: {line}" for line in copied)
     assert not differences, "\n".join(map(str, differences[:50]))
@@ -77,8 +87,9 @@ def test_a_returned_osd_gets_what_it_lacks(major: int, request: pytest.FixtureRe
     assert copied[-1].real > 100
 
 
-def play(major: int, keep: bool = False) -> Tuple[List[Copied], List[Difference], Recording]:
-    """All absences on both sides of one cluster."""
+def play(major: int, absences: Sequence[Absence],
+         keep: bool = False) -> Tuple[List[Copied], List[Difference], Recording]:
+    """All these absences on both sides of one cluster."""
     with RealCluster(RELEASES[major], PACKAGE, keep, shape.OSD_GIB) as real:
         real.prepare()
         recording = Recording(major, real.state())
@@ -87,7 +98,7 @@ def play(major: int, keep: bool = False) -> Tuple[List[Copied], List[Difference]
         try:
             stub.settle()
             game.do(Event("set_out_interval", (OUT_SECONDS,)))
-            return [game.play(absence) for absence in ABSENCES], game.differences, recording
+            return [game.play(absence) for absence in absences], game.differences, recording
         finally:
             stub.close()
 
@@ -144,6 +155,6 @@ class _Game:
 
 
 if __name__ == "__main__":
-    found = play(int(sys.argv[1]))
+    found = play(int(sys.argv[1]), ABSENCES)
     print("\n".join(map(str, [*found[0], *found[1]])))
     found[2].save(Path(sys.argv[2]))

@@ -1,0 +1,51 @@
+"""How long plans wait until the topology has settled, because OSDs flap."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..runtime.waiting import WaitTimer
+
+#: Seconds for which a topology must stay the same before it is planned for. At most so many seconds
+#: pass after the first change of a series, whose changes are no further apart.
+SETTLE_SECONDS, _LONGEST_SETTLE_SECONDS = 60.0, 300.0
+#: At most, while an OSD needs space.
+_URGENT_SECONDS = 45.0
+
+
+class Settling:
+    """Compares the topology from snapshot to snapshot. Times are seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._topology: Any = None
+        self._last_change = WaitTimer()
+        self._series = WaitTimer()   # since its first change
+        self._is_urgent = False
+
+    def observe(self, topology: Any, is_urgent: bool, now: float) -> bool:
+        """Returns True if the topology differs from the last one. `is_urgent`: an OSD needs
+        space."""
+        self._is_urgent = is_urgent
+        if topology == self._topology:
+            return False
+        is_first, self._topology = self._topology is None, topology
+        if is_first:
+            return False
+        if self._last_change.seconds_left(now) <= 0.0:
+            self._series.begin(now, _LONGEST_SETTLE_SECONDS)
+        self._last_change.begin(now, _LONGEST_SETTLE_SECONDS)
+        return True
+
+    def is_restless(self, now: float) -> bool:
+        """Returns True if the topology keeps changing for longer than plans wait."""
+        return self._last_change.seconds_left(now) > 0.0 and self._series_left(now) <= 0.0
+
+    def seconds_left(self, now: float) -> float:
+        """Returns the seconds until a plan may be made, 0 or less if it may be made now."""
+        since_last = _LONGEST_SETTLE_SECONDS - self._last_change.seconds_left(now)
+        return min(self._series_left(now), SETTLE_SECONDS - since_last)
+
+    def _series_left(self, now: float) -> float:
+        left = self._series.seconds_left(now)
+        if self._is_urgent:
+            left -= _LONGEST_SETTLE_SECONDS - _URGENT_SECONDS
+        return left

@@ -1,0 +1,60 @@
+"""No figure of how plain the project is gets worse. Whoever betters one lowers it here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from .code import measure
+from .prose import odd_per_thousand
+
+ROOT = Path(__file__).resolve().parents[2]
+_SHOWN = 20   # places, where a limit is exceeded
+
+
+class CodeLimit(NamedTuple):
+    """The most that a folder may have."""
+
+    folder: str
+    operations: int
+    dense: int            # expressions above the limits of code.py
+    long_functions: int
+    inside_percent: float
+
+
+class ProseLimit(NamedTuple):
+    """The most odd constructions per 1,000 words that a folder's texts may have."""
+
+    folder: str
+    suffix: str
+    odd: float
+
+
+#: To reach: (56,000, 0, 0, 45), (25,000, 0, 0, 45), (110,000, 0, 0, 55).
+CODE = (
+    CodeLimit("equilibrium_mgr", 59_000, 421, 12, 66.6),
+    CodeLimit("mgr_stub", 24_300, 0, 0, 53.0),
+    CodeLimit("tests", 135_500, 287, 0, 66.6))
+#: To reach: 3.0 each.
+PROSE = (
+    ProseLimit("equilibrium_mgr", ".py", 18.9),
+    ProseLimit("equilibrium_mgr/doc", ".md", 12.4),
+    ProseLimit("mgr_stub", ".py", 5.1),
+    ProseLimit("tests", ".py", 14.1))
+
+
+@pytest.mark.parametrize("limit", CODE, ids=lambda limit: limit.folder)
+def test_code_does_not_get_denser(limit: CodeLimit) -> None:
+    found = measure(ROOT / limit.folder)
+    assert found.operations <= limit.operations
+    assert len(found.dense) <= limit.dense, "\n".join(found.dense[:_SHOWN])
+    assert len(found.long_functions) <= limit.long_functions, "\n".join(found.long_functions)
+    assert found.inside_percent <= limit.inside_percent
+
+
+@pytest.mark.parametrize("limit", PROSE, ids=lambda limit: f"{limit.folder}-{limit.suffix[1:]}")
+def test_prose_does_not_get_odder(limit: ProseLimit) -> None:
+    odd, places = odd_per_thousand(ROOT / limit.folder, limit.suffix)
+    assert odd <= limit.odd, "\n".join(places[:_SHOWN])
