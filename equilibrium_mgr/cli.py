@@ -62,8 +62,8 @@ class Commands:
     def _cmd_osds(self, what: Optional[List[str]] = None, format: str = "plain",
                   sort: Optional[str] = None, limit: Optional[int] = None) -> CommandResult:
         """Show how full OSDs are, will be and could be, and how many shards move, the fullest
-        first: all, or those of OSDs, hosts and device classes. Options: --sort use|soon|plan|id|host|pgs
-        (--sort=-KEY: descending), --limit N"""
+        first: all, or those of OSDs, hosts and device classes. Options:
+        --sort use|soon|plan|id|host|pgs (--sort=-KEY: descending), --limit N"""
         return self._answer(format, show_osds, what, sort, limit)
 
     @read_command("equilibrium moves")

@@ -205,10 +205,11 @@ def _plan_text(data: Row, purpose: str, epoch: int, is_executing: bool) -> str:
     made, age = f"osdmap e{data['osdmap_epoch']}", f"{format_duration(data['age_seconds'])} old"
     pgs = plural(data["changes"], "PG")
     if data["is_outdated"]:
-        gone = data["changes"] - applicable
+        gone, are = data["changes"] - applicable, "are"
         text = f"{name} is outdated ({made}, now e{epoch}, {age}): {purpose}, {content}"
+        if gone == 1:
+            are = "is"
         if gone:
-            are = "is" if gone == 1 else "are"
             text += f"; {gone} of its {pgs} {are} elsewhere by now, and left out below"
     elif is_executing:
         text = (f"{name} is being executed ({purpose}, {made}, {age}): {content}; {applicable} of"

@@ -195,7 +195,10 @@ def _worst(answer: FailureAnswer, types: Mapping[str, TypeFailures],
             lines.append(f"... {plural(left, 'other')} with less data, not computed")
         tables.append(lines)
         rows.append({"type": name, "failures": found.failures, "worst": worst})
-    return {"worst": None if first is None else first.failure.name, "types": rows}, tables
+    worst_name = None
+    if first is not None:
+        worst_name = first.failure.name
+    return {"worst": worst_name, "types": rows}, tables
 
 
 def _worst_row(answer: FailureAnswer, recovery: Recovery) -> Row:
