@@ -89,7 +89,6 @@ class AutoPlanner:
         self._retry = WaitTimer()   # of the idle state; infinite if only a change ends it
         self._settling = Settling()
         self._planned_at: Optional[float] = None
-        self._needs_space = False   # whether an OSD of the last snapshot does (full_osds)
         self._fruitless = 0         # plans since the last one of which something was sent
         self._is_doubtful = False   # whether the idle state's cluster has changed
         self._backoff = Backoff()
@@ -190,13 +189,13 @@ class AutoPlanner:
 
     def _end_pace(self) -> None:
         """Allows the next plan at once after one became void, if an OSD needs space."""
-        if self._needs_space:
+        if self._settling.is_urgent:
             self._planned_at = None
 
     @property
     def _pace_seconds(self) -> float:
         """Seconds between two plans for the same reason; fewer while an OSD needs space."""
-        if not self._needs_space:
+        if not self._settling.is_urgent:
             return PACE_SECONDS
         return doubled(SETTLE_SECONDS, FULL_PACE_SECONDS, self._fruitless)
 
@@ -298,10 +297,10 @@ class AutoPlanner:
         options = automatic_options(
             settings, snapshot, excluded.rejected, self._max_pg_shards(), drain_only)
         basis = basis_of(snapshot, options, settings.min_gain, noise)
-        self._needs_space = bool(full_osds(snapshot))
-        if not self._needs_space:
+        needs_space = bool(full_osds(snapshot))
+        if not needs_space:
             self._fruitless = 0   # it counts plans that were to make space
-        if self._settling.observe(basis.unsettled, self._needs_space, self._clock()):
+        if self._settling.observe(basis.unsettled, needs_space, self._clock()):
             self.stuck = StuckDrains()   # there may be a place now
         return basis
 

@@ -126,27 +126,28 @@ class Balancer:
 
     def changes(self) -> ChangeLog:
         """Returns the log of changed upmap items, once a new mgr has read it."""
-        self._recover(self._settings())
+        self._recover()
         return self._journal.changes
 
     # -- the status ----------------------------------------------------------------------------
 
-    def _enter(self, outcome: Verdict, stop_count: int,
-               decided_on: Optional[ClusterSummary] = None) -> None:
-        """Enters a state, which the next status shows, unless a command has stopped everything
-        since `stop_count` was read."""
+    def _enter(self, outcome: Verdict, decided_on: Optional[ClusterSummary] = None) -> None:
+        """Enters a state, unless a command has stopped everything since the round began."""
         with self._status_lock:
-            if stop_count != self._slot.stop_count:
-                return
-            now = self._clock()
-            if outcome.state != self._current.state or self._since_at is None:
-                self._since_at = now
-                self._log.info("%s: %s", outcome.state, outcome.reason)
-            self._current = outcome
-            self._until_at = None
-            if outcome.state == WAITING and outcome.seconds is not None:
-                self._until_at = now + outcome.seconds
-            self._decided_on = decided_on or self._decided_on
+            if self._stop_count == self._slot.stop_count:
+                self._change_state(outcome, decided_on)
+
+    def _change_state(self, outcome: Verdict, decided_on: Optional[ClusterSummary] = None) -> None:
+        """Has the next status show a state."""
+        now = self._clock()
+        if outcome.state != self._current.state or self._since_at is None:
+            self._since_at = now
+            self._log.info("%s: %s", outcome.state, outcome.reason)
+        self._current = outcome
+        self._until_at = None
+        if outcome.state == WAITING and outcome.seconds is not None:
+            self._until_at = now + outcome.seconds
+        self._decided_on = decided_on or self._decided_on
 
     def publish(self) -> None:
         """Replaces the status by one of now."""
@@ -193,7 +194,7 @@ class Balancer:
 
         Waits for the key-value store, as `off` does: the next mgr goes on with the plan.
         """
-        self._recover(self._settings())
+        self._recover()
         if self._slot.plan_name() is not None:
             return False
         # before a round can see the plan: it would drop changes of a stopped pool
@@ -229,7 +230,7 @@ class Balancer:
         Waits for the key-value store, which is a commit of the monitors, and for nothing else: a
         failover could undo an `off` that is not on disk.
         """
-        self._recover(self._settings())
+        self._recover()
         self._automatic.reset()
         self.dispatcher.lift_rejections()
         # first: no round that begins from here on takes a drain up
@@ -243,7 +244,7 @@ class Balancer:
 
     def stop_plan(self, name: str, outcome: str = STOPPED_BY_RM) -> Optional[Execution]:
         """Stops sending of one kept plan, as `switch_off`. Returns None if it is not executed."""
-        self._recover(self._settings())
+        self._recover()
         execution = self._slot.stop(outcome, name)
         if execution is not None:
             self._stopped(_PLAN_STOPPED if self._settings().active else IS_OFF, outcome)
@@ -252,19 +253,20 @@ class Balancer:
 
     def _stopped(self, state: Verdict, outcome: str) -> None:
         """Enters the state after a command has stopped an execution, and stores that."""
-        self._enter(state, self._slot.stop_count)
+        with self._status_lock:
+            self._change_state(state)
         self.publish()   # the store may take its time
         self._journal.stop(outcome, self._clock(), self.observer.view)
         self.publish()
 
     def drain_status(self) -> DrainStatus:
         """Returns how far drains are, once a new mgr has read the list of the last one."""
-        self._recover(self._settings())
+        self._recover()
         return self.drains.status
 
     def change_drains(self, change: Callable[[DrainList], DrainList]) -> None:
         """Changes the list for a command. On return it is stored."""
-        self._recover(self._settings())
+        self._recover()
         self.drains.replace(change, at_once=True)
         self._drain_ending = SWITCHED_OFF
         if not (self.drains.status.drains.names or self._settings().active):
@@ -298,7 +300,7 @@ class Balancer:
     def round(self) -> float:
         """Runs one round. Returns the seconds until the next is due."""
         settings = self._settings()
-        self._recover(settings)
+        self._recover()
         self._stop_count = self._slot.stop_count
         self._record_name()
         try:
@@ -315,13 +317,13 @@ class Balancer:
         """Records which named plan the next mgr goes on with, if any."""
         self._journal.record_execution(self._slot.plan_name, self._clock())
 
-    def _recover(self, settings: Settings) -> None:
+    def _recover(self) -> None:
         """Takes over from the last mgr at the first call, and goes on with the named plan that it
         was executing. Other threads wait for that."""
         with self._recovery_lock:
             if self._is_recovered:
                 return
-            now = self._clock()
+            now, settings = self._clock(), self._settings()
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
@@ -371,7 +373,7 @@ class Balancer:
                                    execution, self.drains.drains_only(settings))
         if guard is not None:
             self._stop_for(guard, execution)
-            self._enter(guard, self._stop_count)
+            self._enter(guard)
             if is_asked or self.dispatcher.is_watched or self.observer.is_behind(summary):
                 self._update_view(summary, settings)
             return self._next_round(settings, guard.seconds)
@@ -382,10 +384,10 @@ class Balancer:
     def _round_while_off(self, settings: Settings) -> float:
         """Refreshes the view, and sends nothing."""
         is_watched = self.dispatcher.is_watched
-        self._journal.end(self._drain_ending, self._clock(), self.observer.view)
+        self._end_episode(self._drain_ending)
         self._drain_ending = SWITCHED_OFF
         is_needed = self.observer.begin_round(settings)
-        self._enter(IS_OFF, self._stop_count)
+        self._enter(IS_OFF)
         self._guards.observe_builtin(self._gateway.builtin_balancer_active())
         if not is_needed and not self._is_early():
             is_needed = is_watched or self.observer.is_behind(None)
@@ -418,7 +420,7 @@ class Balancer:
         except NotReady as not_ready:
             self.observer.is_required = True
             return self._not_ready(not_ready, settings)
-        self._enter(outcome, self._stop_count, decided_on=summary)
+        self._enter(outcome, summary)
         seconds = outcome.seconds
         if self._current.state == PLANNING and self._automatic.is_ready:
             seconds = 1.0  # made while this round ended: it can be taken up now
@@ -461,7 +463,7 @@ class Balancer:
         self._was_guarded, self._waits_for_time = True, guard.seconds is not None
 
     def _not_ready(self, not_ready: NotReady, settings: Settings) -> float:
-        self._enter(Verdict(codes.NOT_READY, str(not_ready), state=WAITING), self._stop_count)
+        self._enter(Verdict(codes.NOT_READY, str(not_ready), state=WAITING))
         return self._next_round(settings, _NOT_READY_SECONDS)
 
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
@@ -633,7 +635,7 @@ class Balancer:
         """Returns the execution of an automatic plan that was made, else the state."""
         limit = nothing_to_balance(settings, snapshot)
         if limit is not None and not drains_only:
-            self._journal.end(STUCK, self._clock(), self.observer.view)
+            self._end_episode(STUCK)
             return limit
         if self.dispatcher.pending.awaits_reports:   # no plan from figures in motion
             return AWAITS_REPORTS
@@ -658,6 +660,9 @@ class Balancer:
                                      lambda: self._slot.execution is execution)
             execution.is_recorded = True
 
+    def _end_episode(self, outcome: str) -> None:
+        self._journal.end(outcome, self._clock(), self.observer.view)
+
     def _finish(self, execution: Execution, snapshot: Snapshot,
                 settings: Settings) -> Optional[Verdict]:
         """Ends an execution that waits for nothing more. None: the loop goes on."""
@@ -665,7 +670,7 @@ class Balancer:
         if not self._slot.end(execution, ending):
             return _COME_IN_BETWEEN
         if execution.name:
-            self._journal.end(ending, self._clock(), self.observer.view)
+            self._end_episode(ending)
         elif execution.has_sent_nothing:
             self._automatic.idle_after_refusal(
                 snapshot, settings, self.dispatcher.excluded(snapshot, settings),
@@ -871,5 +876,5 @@ class Balancer:
                 refusals=None)
         outcome = self.drains.at_rest(outcome, settings)
         if outcome.state != WAITING:   # reports of OSDs end a wait
-            self._journal.end(self.drains.ending_of(outcome), self._clock(), view)
+            self._end_episode(self.drains.ending_of(outcome))
         return outcome

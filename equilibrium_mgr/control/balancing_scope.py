@@ -1,7 +1,7 @@
 """The scope of balancing by the options, and values of options that match nothing."""
 from __future__ import annotations
 
-from typing import FrozenSet, List, Optional, Sequence, Set
+from typing import FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..execution.outcomes import Verdict
@@ -12,23 +12,24 @@ from ..settings import BadOption, Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 
-#: Names that a sentence shows before it only counts the rest.
+#: So many names a sentence shows; it only counts the others.
 _SHOWN = 10
 
 
-#: Field of OsdFilter → the option that has its names, and what holds where a name is unknown.
+#: Field of OsdFilter → the option with its names, and the effect of an unknown name.
 _FILTERS = {"sources": ("from_buckets", "nothing is moved off it"),
             "targets": ("to_buckets", "nothing is moved to it"),
             "spared": ("not_buckets", "nothing is moved while that is so")}
+_OPTIONS = ("from_buckets", "to_buckets", "not_buckets")
 
 
 def osd_filter(settings: Settings) -> OsdFilter:
-    """The filter of automatic plans."""
+    """Returns the filter of automatic plans."""
     return OsdFilter(settings.from_buckets, settings.to_buckets, settings.not_buckets)
 
 
 def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOption]:
-    """Values that cannot be read, and names that match nothing where the cluster is known."""
+    """Returns the values that cannot be read, and the names that match nothing in the cluster."""
     found = list(settings.replaced)
     if snapshot is None:
         return found
@@ -36,12 +37,11 @@ def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOpt
     for pool_id in sorted(chosen - set(snapshot.pools)):
         found.append(BadOption("pool_ids", str(pool_id), "no pool has this id",
                                chosen.isdisjoint(snapshot.pools)))
-    if settings.device_classes is not None:
-        classes = _classes(snapshot)
-        known = named(sorted(classes), _SHOWN) or "none"
-        found += [BadOption("device_classes", name,
-                            f"no OSD has this device class; there are: {known}")
-                  for name in sorted(settings.device_classes - classes)]
+    classes = _classes(snapshot)
+    known = named(sorted(classes), _SHOWN) or "none"
+    for name in sorted((settings.device_classes or frozenset()) - classes):
+        found.append(BadOption("device_classes", name,
+                               f"no OSD has this device class; there are: {known}"))
     for field, name in osd_filter(settings).scope(snapshot.crush).unknown:
         option, instead = _FILTERS[field]
         found.append(BadOption(
@@ -50,7 +50,7 @@ def bad_options(settings: Settings, snapshot: Optional[Snapshot]) -> List[BadOpt
 
 
 def cures(bad: Sequence[BadOption]) -> str:
-    """The command that helps, in one line; none has more balanced than before unasked."""
+    """Returns the command that helps, in one line. No command widens the scope unasked."""
     gone = [one.value for one in bad if one.option == "pool_ids" and one.value.isdigit()]
     if gone and len(gone) == len(bad):
         if not bad[0].is_all:
@@ -71,9 +71,8 @@ def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[Verdi
         if not pools:
             return _stuck(codes.BAD_OPTION, "the option pool_ids names no pool that there is",
                           "pool_ids")
-        if all(pool.immovable for pool in pools):
-            stay = named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools],
-                         _SHOWN)
+        if all([pool.immovable for pool in pools]):
+            stay = named([f"'{pool.name}' stays ({pool.immovable})" for pool in pools], _SHOWN)
             return _stuck(codes.IMMOVABLE, f"of the pools in pool_ids, {stay}", "pool_ids")
     if settings.device_classes is not None and not settings.device_classes & _classes(snapshot):
         return _stuck(codes.BAD_OPTION, "the option device_classes names no class that an OSD has",
@@ -81,15 +80,17 @@ def nothing_to_balance(settings: Settings, snapshot: Snapshot) -> Optional[Verdi
     scope = osd_filter(settings).scope(snapshot.crush)
     if scope.sources != frozenset() and scope.targets != frozenset():
         return None
-    for field, name in scope.unknown:
+    if scope.unknown:
+        field, name = scope.unknown[0]
         option = _FILTERS[field][0]
         return _stuck(codes.BAD_OPTION, f"the option {option} names '{name}', which is no OSD and"
                       " no CRUSH bucket", option)
-    name = ("not_buckets" if settings.not_buckets is not None
-            else "from_buckets" if scope.sources == frozenset() else "to_buckets")
-    given = _given(settings, "from_buckets, to_buckets, not_buckets")
-    return _stuck(codes.OSD_EXCLUDED, f"{' and '.join(given)}"
-                  f" {'leaves' if len(given) == 1 else 'leave'} no OSD", name)
+    given = _given(settings, _OPTIONS)
+    leave = "leaves" if len(given) == 1 else "leave"
+    option = "from_buckets" if scope.sources == frozenset() else "to_buckets"
+    if settings.not_buckets is not None:
+        option = "not_buckets"
+    return _stuck(codes.OSD_EXCLUDED, f"{' and '.join(given)} {leave} no OSD", option)
 
 
 def _stuck(code: str, why: str, option: str) -> Verdict:
@@ -97,7 +98,7 @@ def _stuck(code: str, why: str, option: str) -> Verdict:
 
 
 def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
-    """Pools and OSDs that the options leave out, one sentence for each option."""
+    """Returns which pools and OSDs the options leave out, one sentence for each option."""
     found: List[str] = []
     if settings.pool_ids is not None:
         others = set(snapshot.pools) - settings.pool_ids
@@ -109,21 +110,25 @@ def left_out(settings: Settings, snapshot: Snapshot) -> List[str]:
             found.append("device_classes leaves out the OSDs of class"
                          f" {named(sorted(classes), _SHOWN)}")
     scope, osds = osd_filter(settings).scope(snapshot.crush), set(snapshot.osds)
-    stay, refuse = (osds - chosen if chosen is not None else set()
-                    for chosen in (scope.sources, scope.targets))
-    drains = any(snapshot.osds[osd].drained for osd in stay)   # shards leave these all the same
-    rows = [("nothing but drains leaves" if drains else "nothing leaves", stay, "from_buckets"),
-            ("nothing goes to", refuse, "to_buckets")]
-    if stay == refuse and not drains and settings.from_buckets == settings.to_buckets:
-        rows = [("nothing leaves or goes to", stay, "from_buckets, to_buckets")]
-    return found + [f"{what} {len(spared)} of {len(osds)} OSDs"
-                    f" ({', '.join(_given(settings, f'{own}, not_buckets'))})"
-                    for what, spared, own in rows if spared]
+    stay = osds - (osds if scope.sources is None else scope.sources)
+    refuse = osds - (osds if scope.targets is None else scope.targets)
+    is_drained = not snapshot.drained_osds.isdisjoint(stay)   # shards leave these all the same
+    leaves = "nothing but drains leaves" if is_drained else "nothing leaves"
+    rows: List[Tuple[str, Set[int], Sequence[str]]] = [
+        (leaves, stay, ("from_buckets", "not_buckets")),
+        ("nothing goes to", refuse, ("to_buckets", "not_buckets"))]
+    if stay == refuse and not is_drained and settings.from_buckets == settings.to_buckets:
+        rows = [("nothing leaves or goes to", stay, _OPTIONS)]
+    for what, spared, options in rows:
+        if spared:
+            given = ", ".join(_given(settings, options))
+            found.append(f"{what} {len(spared)} of {len(osds)} OSDs ({given})")
+    return found
 
 
-def _given(settings: Settings, options: str) -> List[str]:
-    """Those of some filters that name anything."""
-    return [option for option in options.split(", ") if getattr(settings, option) is not None]
+def _given(settings: Settings, options: Sequence[str]) -> List[str]:
+    """Returns the options that name anything."""
+    return [option for option in options if getattr(settings, option) is not None]
 
 
 def _classes(snapshot: Snapshot) -> Set[str]:
@@ -131,7 +136,7 @@ def _classes(snapshot: Snapshot) -> Set[str]:
 
 
 def plan_options(settings: Settings, crush: CrushHierarchy) -> PlanOptions:
-    """The limits of any plan by the options, without an aim."""
+    """Returns the limits of any plan by the options, without an aim."""
     scope = osd_filter(settings).scope(crush)
     return PlanOptions(
         pool_ids=settings.pool_ids, device_classes=settings.device_classes,
@@ -142,10 +147,14 @@ def plan_options(settings: Settings, crush: CrushHierarchy) -> PlanOptions:
 def automatic_options(settings: Settings, snapshot: Snapshot, rejected: FrozenSet[str],
                       max_pg_shards: PgShardLimits = PgShardLimits(),
                       drain_only: bool = False) -> PlanOptions:
-    """The options of automatic plans. `drain_only`: of a plan that only drains, which pool_ids and
-    device_classes do not limit."""
+    """Returns the options of automatic plans. `drain_only`: of a plan that only drains, which
+    pool_ids and device_classes do not limit."""
     options = plan_options(settings, snapshot.crush)._replace(
         aim=settings.aim, rejected_pgs=rejected, max_pg_shards_per_osd=max_pg_shards.most)
-    return options if not drain_only else options._replace(
-        drain_only=True, pool_ids=None, device_classes=None,
-        sources=None if options.sources is None else options.sources | snapshot.drained_osds)
+    if not drain_only:
+        return options
+    sources = options.sources
+    if sources is not None:
+        sources |= snapshot.drained_osds
+    return options._replace(
+        drain_only=True, pool_ids=None, device_classes=None, sources=sources)

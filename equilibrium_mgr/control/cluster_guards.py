@@ -1,13 +1,15 @@
-"""Whether anything may go now: the time window, `start_delay` and the wait for the built-in
-balancer, around the guards of `execution/guards.py` (flags, old clients, no monitor), in the
-order in which `status` names them.
+"""Guards of the whole cluster, in the order in which `status` names them.
 
-The window binds automatic balancing alone; the rest binds whatever wants to move data. A plan
-that moves none needs no more than a monitor that keeps it. The window is in hours and weekdays of
-the mgr's local time. One that crosses midnight belongs to the day on which it begins: with 2200
-to 0600 and the weekdays Monday to Friday it is open on Saturday until six and closed on Monday
-before ten at night. Begins are inclusive and ends exclusive; where both are equal there is no
-limit. A time that nobody can read is below 0: such a window never opens.
+These are the time window, `start_delay` and the wait for the built-in balancer, around the guards
+of `execution/guards.py` (flags, old clients, no monitor). The window limits only automatic
+balancing; the other guards limit all that moves data. A plan that moves no data only needs a
+monitor that keeps it.
+
+The window is in hours and weekdays of the mgr's local time. A window that crosses midnight belongs
+to the day on which it begins. With 2200 to 0600 and the weekdays Monday to Friday it is open on
+Saturday until six, and closed on Monday before ten at night. Begins are inclusive and ends
+exclusive. If both are equal there is no limit. A time that nobody can read is below 0: such a
+window never opens.
 """
 from __future__ import annotations
 
@@ -31,14 +33,16 @@ DAY_MINUTES = 24 * 60
 
 
 def is_limited(window: Settings) -> bool:
-    """True where there are times at which the window is closed."""
-    return (window.begin_time % DAY_MINUTES != window.end_time % DAY_MINUTES
-            or window.begin_weekday % 7 != window.end_weekday % 7
-            or min(window.begin_time, window.end_time) < 0)
+    """Returns True if there are times at which the window is closed."""
+    if min(window.begin_time, window.end_time) < 0:
+        return True
+    if window.begin_time % DAY_MINUTES != window.end_time % DAY_MINUTES:
+        return True
+    return window.begin_weekday % 7 != window.end_weekday % 7
 
 
 def is_open(window: Settings, now: float) -> bool:
-    """True where moves may be sent at `now`, in seconds since the epoch."""
+    """Returns True if moves may be sent at `now`, in seconds since the epoch."""
     if min(window.begin_time, window.end_time) < 0:
         return False
     local = time.localtime(now)
@@ -54,8 +58,10 @@ def is_open(window: Settings, now: float) -> bool:
 
 
 def next_opening(window: Settings, now: float) -> Optional[float]:
-    """Returns the time at which a closed window opens, in seconds since the epoch; None if
-    never. A minute that summer time skips becomes the first one after it."""
+    """Returns the time at which a closed window opens, in seconds since the epoch, or None.
+
+    A minute that summer time skips becomes the first one after it.
+    """
     today = time.localtime(now)
     for day in range(9):
         for minute in sorted({0, window.begin_time % DAY_MINUTES}):
@@ -76,18 +82,20 @@ def _on_day(window: Settings, weekday: int) -> bool:
 
 
 def wait_until(code: str, why: str, now: float, left: float) -> Optional[Verdict]:
-    """A wait of `left` seconds from now on; None where it is over. `why` ends before the time."""
+    """Returns a wait of `left` seconds from now on, None if it is over. `why`: the sentence
+    without the time at its end."""
+    if left <= 0.0:
+        return None
     # rounded down: it may end within that minute
-    return None if left <= 0.0 else Verdict(
-        code, f"{why} {format_time(now + left)} UTC", {"until": format_deadline(now + left)},
-        WAITING, left)
+    text = f"{why} {format_time(now + left)} UTC"
+    return Verdict(code, text, {"until": format_deadline(now + left)}, WAITING, left)
 
 
 class ClusterGuards:
-    """Made when the mgr becomes active, which is when `start_delay` begins.
+    """The guards since the mgr became active, which is when `start_delay` begins.
 
-    After the built-in balancer was switched off nothing is sent for one round of its own, as it
-    reads its option once a round and may send one more batch.
+    After the built-in balancer was switched off, nothing is sent for one round of its own. It reads
+    its option once a round, and may send one more batch.
     """
 
     def __init__(self, gateway: Gateway, clock: Callable[[], float]) -> None:
@@ -99,30 +107,37 @@ class ClusterGuards:
     def check(self, osd_map: Union[Snapshot, ClusterSummary], mon_connected: bool,
               builtin_active: bool, settings: Settings, execution: Optional[Execution],
               drains_only: bool) -> Optional[Verdict]:
-        """Returns the first guard that holds by what has just been read, or None. `drains_only`:
-        what is to be planned drains OSDs, at any time."""
+        """Returns the first guard that holds, by the newest readings, or None. `drains_only`: the
+        next plan only drains OSDs, at any time."""
         self.observe_builtin(builtin_active)
         is_motionless = execution is not None and execution.is_motionless
         if not is_motionless:
             is_named = execution is not None and bool(execution.name)
-            guard = (None if drains_only or is_named else self._closed(settings)) or (
-                self._start_delay(settings))
+            guard = None
+            if not drains_only and not is_named:
+                guard = self._closed(settings)
+            guard = guard or self._start_delay(settings)
             if guard is not None:
                 return guard
         guard = cluster_guard(osd_map, mon_connected, builtin_active, is_motionless)
         if guard is not None:
             return guard._replace(state=BLOCKED)
+        if is_motionless:
+            return None
         now = self._clock()
-        return None if is_motionless else wait_until(
+        return wait_until(
             codes.CONFLICT, "the built-in balancer may be finishing; nothing is sent before",
             now, self._builtin_grace.seconds_left(now))
 
     def observe_builtin(self, is_active: bool) -> None:
-        """Begins the grace where the built-in balancer is seen off for the first time, also in
-        rounds that check no guard: an operator may switch it off by hand, and equilibrium on a
-        moment later."""
-        if not is_active and self._gateway.pop_builtin_was_active() and not (
-                self._builtin_grace.seconds_left(self._clock())):
+        """Begins the grace when the built-in balancer is off for the first time.
+
+        Rounds that check no guard call this as well: an operator may switch it off by hand, and
+        equilibrium on a moment later.
+        """
+        if is_active or not self._gateway.pop_builtin_was_active():
+            return
+        if not self._builtin_grace.seconds_left(self._clock()):
             self.begin_builtin_grace()
 
     def begin_builtin_grace(self) -> None:
@@ -141,12 +156,12 @@ class ClusterGuards:
         if is_open(settings, now):
             return None
         outside, opening = "outside the window of automatic balancing", next_opening(settings, now)
-        if opening is None:
-            unreadable = min(settings.begin_time, settings.end_time) < 0
-            why = "; begin_time or end_time cannot be read" if unreadable else ""
-            return Verdict(codes.WINDOW, f"{outside}, which never opens{why}", {
-                "option": "end_time" if settings.begin_time >= 0 > settings.end_time
-                          else "begin_time"}, WAITING)
-        at = format_local(opening)
-        return Verdict(codes.WINDOW, f"{outside}, which opens at {at}", {"until": at}, WAITING,
-                       opening - now)
+        if opening is not None:
+            at = format_local(opening)
+            return Verdict(codes.WINDOW, f"{outside}, which opens at {at}", {"until": at}, WAITING,
+                           opening - now)
+        text = f"{outside}, which never opens"
+        if min(settings.begin_time, settings.end_time) < 0:
+            text += "; begin_time or end_time cannot be read"
+        option = "end_time" if settings.begin_time >= 0 > settings.end_time else "begin_time"
+        return Verdict(codes.WINDOW, text, {"option": option}, WAITING)

@@ -19,8 +19,8 @@ from .cluster_guards import is_open
 from .journal import COMPLETED, DROPPED, Journal
 
 
-#: Seconds after which what had no other place is tried again where it takes a plan of its own, for
-#: which balancing within its limits is interrupted.
+#: Seconds after which stuck shards are tried again if they need a plan of their own, which
+#: interrupts balancing within its limits.
 _RETRY_SECONDS = 21600.0
 
 
@@ -37,12 +37,12 @@ class DrainControl:
 
     @property
     def is_running(self) -> bool:
-        """True where shards are to leave OSDs now."""
+        """True if shards have to leave OSDs now."""
         return self.status.drains.is_running
 
     @property
     def has_work(self) -> bool:
-        """True where shards may have to be sent on their way now."""
+        """True if a plan may find shards to send."""
         if not self.is_running:
             return False
         if self.status.has_work:
@@ -52,8 +52,8 @@ class DrainControl:
 
     def replace(self, change: Callable[[DrainList], DrainList], store: bool = True,
                 at_once: bool = False) -> None:
-        """Replaces the list, and has the journal store it; `store`: False for what it has found.
-        `at_once`: for a command; what cannot be stored changes nothing."""
+        """Replaces the list, and has the journal store it. `store`: False for the stored list.
+        `at_once`: for a command; a list that cannot be stored changes nothing."""
         with self._lock:
             before = self.status.drains
             drains = change(before)
@@ -71,9 +71,12 @@ class DrainControl:
                 stop_check=self.status.stop_check if is_same else None)
 
     def observe(self, snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> bool:
-        """Takes in a newer snapshot: what is left, which OSDs no longer exist or have another disk,
-        and whether those that are empty may be stopped. Waits for the mgr's answer, some seconds at
-        most. Returns whether an OSD has left the list."""
+        """Updates the status by a newer snapshot. Returns True if an OSD has left the list.
+
+        The snapshot shows the shards that are left, and the OSDs that no longer exist or have
+        another disk. Asks the mgr whether empty OSDs may be stopped, which takes some seconds at
+        most.
+        """
         if not self.status.drains.names:
             return False
         before, now = self.status.drains.osds, self._clock()
@@ -81,10 +84,10 @@ class DrainControl:
         osds = self.status.drains.osds
         remaining = remaining_shards(snapshot, osds, [
             (pgid, entry.sources) for pgid, entry in list(pending.items())])
-        down = frozenset(osd for osd in osds if osd in snapshot.osds and not snapshot.osds[osd].up)
+        down = frozenset([osd for osd in osds & snapshot.osds.keys() if not snapshot.osds[osd].up])
         lacking = not down or may_lack_copies(snapshot)
         with self._lock:
-            if self.status.drains.osds == osds:   # else a command has just changed it
+            if self.status.drains.osds == osds:   # else a command has just changed the list
                 self.status = self.status._replace(remaining=remaining, down=down,
                                                    is_lacking=lacking, epoch=snapshot.epoch)
         empty = self.status.empty_osds
@@ -95,26 +98,28 @@ class DrainControl:
         return bool(before - osds)
 
     def observe_plan(self, stuck: StuckDrains) -> None:
-        """Takes in what the last plan has found no other place for."""
+        """Notes the shards for which the last plan has found no other place."""
         self._planned_at = stuck.planned_at
         with self._lock:
             drained = self.status.drains.osds
             self.status = self.status._replace(
-                stuck=tuple(one for one in stuck.shards if one.osd in drained))
+                stuck=tuple([one for one in stuck.shards if one.osd in drained]))
 
     def drains_only(self, settings: Settings) -> bool:
-        """True where nothing but drains may be planned: automatic balancing is off or outside its
-        window, or it is limited to some of the data, and drains are not."""
+        """Returns True if only drains may be planned: automatic balancing is off, outside its
+        window or limited to some of the data, and drains are not."""
         if not self.is_running:
             return False
         if not settings.active:
             return True
-        limited = (settings.pool_ids is not None or settings.device_classes is not None
-                   or osd_filter(settings) != OsdFilter())
-        return self.has_work and (limited or not is_open(settings, self._clock()))
+        if not self.has_work:
+            return False
+        if settings.pool_ids is not None or settings.device_classes is not None:
+            return True
+        return osd_filter(settings) != OsdFilter() or not is_open(settings, self._clock())
 
     def at_rest(self, found: Verdict, settings: Settings) -> Verdict:
-        """The state at rest, given that of automatic balancing."""
+        """Returns the idle state, given that of automatic balancing."""
         stuck = self.status.stuck_sentence
         if not self.is_running or settings.active and not stuck:
             return found
@@ -125,7 +130,7 @@ class DrainControl:
                        f"automatic balancing is off; {self.status.result_sentence}", state=OFF)
 
     def ending_of(self, found: Verdict) -> str:
-        """How the episode ends that leads to a state at rest."""
+        """Returns how the episode ends before an idle state."""
         if found.state != OFF:
             return found.state
         is_done = self.status.empty_osds == self.status.drains.osds != frozenset()

@@ -1,10 +1,10 @@
-"""The journal: what must outlive the process, in the key-value store, and the history.
+"""The journal: the state that must outlive the process, in the key-value store, and the history.
 
-Stored are: which named plan is being executed, the episode, the log of what was sent, what moves
-have shown of sizes, which OSDs are drained, and the history.
+It stores which named plan is being executed, the episode, the log of changes, measured sizes, the
+drained OSDs, and the history.
 
 An episode of balancing is stored while it lasts, so that the next mgr goes on counting. An outcome
-is a word; where there is more to say it follows, as in 'dropped: its pool is gone'. Automatic
+is a word, with a reason after it if there is one, as in 'dropped: its pool is gone'. Automatic
 balancing ends in an idle state, 'balanced' or 'stuck'. The history is bounded, the newest entry
 last.
 """
@@ -28,10 +28,11 @@ from ..undo.change_log import ChangeLog, ChangeRow
 
 
 AUTOMATIC = "automatic"   # instead of a plan's name
-#: How an entry of the history has what OSDs reported after it: when all that it had moved had
-#: arrived; while data of it was still moving or being deleted; or not at all.
+#: When OSDs reported the utilization that an entry of the history shows: after all of its data had
+#: arrived; while data was still moving or being deleted; or not at all.
 ARRIVED, INTERRUPTED, UNKNOWN = "arrived", "interrupted", "unknown"
-#: Of an OSD's size: what OSDs report differs by less once all has arrived and been deleted.
+#: Ratio of an OSD's size: its report differs by less from the prediction once all data has arrived
+#: and been deleted.
 _SETTLED_RATIO = 0.001
 _LONGEST_TEXT = 300
 
@@ -49,22 +50,24 @@ class Episode(NamedTuple):
     progress: float = 0.0           # the highest that was shown, a ratio in whole per cent
 
     def entry(self, outcome: str, now: float, view: Optional[ClusterView]) -> Dict[str, Any]:
-        """The history's entry when it ends; JSON-ready. `view`: of the end, which predicts what
-        will be when all has arrived."""
-        predicted = {} if view is None else {
-            name: round(usage.max, 6)
-            for name, usage in class_usage(view.snapshot, view.used_soon).items()}
+        """Returns the history's entry when the episode ends; JSON-ready. `view`: of that moment."""
         after = _reported_maxima(view)
-        is_settled = all(abs(after.get(name, ratio) - ratio) < _SETTLED_RATIO
-                         for name, ratio in predicted.items())
-        measured = (UNKNOWN if view is None else ARRIVED if is_settled and not view.moving.shards
-                    else INTERRUPTED)
-        return {"plan": self.plan or AUTOMATIC, "automatic": not self.plan, "why": self.why,
-                "started_at": self.started_at, "ended_at": now, "outcome": outcome[:_LONGEST_TEXT],
-                "plans": self.plans, "moves": self.moves, "bytes": self.bytes,
-                "max_before": self.max_before,
-                "max_predicted": predicted, "max_after": after, "measured": measured,
-                "measured_at": None if view is None else view.snapshot.taken_at}
+        predicted = _predicted_maxima(view)
+        return {
+            "plan": self.plan or AUTOMATIC,
+            "automatic": not self.plan,
+            "why": self.why,
+            "started_at": self.started_at,
+            "ended_at": now,
+            "outcome": outcome[:_LONGEST_TEXT],
+            "plans": self.plans,
+            "moves": self.moves,
+            "bytes": self.bytes,
+            "max_before": self.max_before,
+            "max_predicted": predicted,
+            "max_after": after,
+            "measured": _measured(view, predicted, after),
+            "measured_at": view.snapshot.taken_at if view is not None else None}
 
 
 def _name(plan: str) -> str:
@@ -72,23 +75,49 @@ def _name(plan: str) -> str:
 
 
 def _reported_maxima(view: Optional[ClusterView]) -> Dict[str, float]:
-    """Device class → highest utilization as OSDs report it."""
-    return {} if view is None else {
-        name: round(figures.max, 6) for name, figures in view.classes_now.items()}
+    """Returns device class → highest utilization as OSDs report it."""
+    if view is None:
+        return {}
+    return {name: round(figures.max, 6) for name, figures in view.classes_now.items()}
+
+
+def _predicted_maxima(view: Optional[ClusterView]) -> Dict[str, float]:
+    """Returns device class → highest utilization once all data has arrived."""
+    if view is None:
+        return {}
+    usage = class_usage(view.snapshot, view.used_soon)
+    return {name: round(figures.max, 6) for name, figures in usage.items()}
+
+
+def _measured(view: Optional[ClusterView], predicted: Mapping[str, float],
+              after: Mapping[str, float]) -> str:
+    if view is None:
+        return UNKNOWN
+    if view.moving.shards:
+        return INTERRUPTED
+    for name, ratio in predicted.items():
+        if abs(after.get(name, ratio) - ratio) >= _SETTLED_RATIO:
+            return INTERRUPTED
+    return ARRIVED
 
 
 def episode_from_dict(dump: Mapping[str, Any]) -> Optional[Episode]:
-    """The episode that another mgr has stored, or None where it cannot be understood."""
+    """Returns the episode that another mgr has stored, or None if it is garbled."""
     try:
-        before = {str(name): float(ratio) for name, ratio in dump["max_before"].items()}
-        return Episode(str(dump["plan"]), str(dump["why"])[:_LONGEST_TEXT],
-                       float(dump["started_at"]), before, int(dump["plans"]), int(dump["moves"]),
-                       int(dump["bytes"]), min(1.0, max(0.0, float(dump["progress"]))))
+        return Episode(
+            plan=str(dump["plan"]),
+            why=str(dump["why"])[:_LONGEST_TEXT],
+            started_at=float(dump["started_at"]),
+            max_before={str(name): float(ratio) for name, ratio in dump["max_before"].items()},
+            plans=int(dump["plans"]),
+            moves=int(dump["moves"]),
+            bytes=int(dump["bytes"]),
+            progress=min(1.0, max(0.0, float(dump["progress"]))))
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
-COMPLETED = "completed"     # all that could be sent of the plan was sent, and has arrived
+COMPLETED = "completed"     # all of the plan that could be sent was sent, and has arrived
 STOPPED = "stopped"         # by a command or an option
 SUPERSEDED = "superseded"   # another plan takes its place
 DROPPED = "dropped"         # nothing of it could be sent, or nothing arrived
@@ -104,13 +133,15 @@ OUTCOMES = (COMPLETED, STUCK, STOPPED, SUPERSEDED, DROPPED)
 
 
 def outcome_code(outcome: str) -> str:
-    """One of OUTCOMES for an outcome in words; DROPPED for one that is garbled."""
+    """Returns one of OUTCOMES for an outcome in words, DROPPED for a garbled one."""
     word = outcome.partition(": ")[0]
-    return COMPLETED if word == BALANCED else word if word in OUTCOMES else DROPPED
+    if word == BALANCED:
+        return COMPLETED
+    return word if word in OUTCOMES else DROPPED
 
 
 def outcome_reason(outcome: str) -> str:
-    """What an outcome in words says beyond its code; '' where that is nothing."""
+    """Returns the reason that an outcome in words has after its code, '' if it has none."""
     word, _, reason = outcome.partition(": ")
     return reason if word in OUTCOMES else outcome
 
@@ -119,7 +150,7 @@ MOST_ENTRIES = 100
 
 
 def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """The entries with one more; the oldest go where there are too many."""
+    """Returns the entries with one more. Drops the oldest if there are too many."""
     grown = (entries + [entry])[-MOST_ENTRIES:]
     while len(grown) > 1 and len(json.dumps(grown)) > MAX_LIST_BYTES:
         grown = grown[1:]
@@ -127,7 +158,7 @@ def with_entry(entries: List[Dict[str, Any]], entry: Dict[str, Any]) -> List[Dic
 
 
 class Totals(NamedTuple):
-    """Since the mgr became active: what the monitors have accepted."""
+    """What the monitors have accepted since the mgr became active."""
 
     moves: int = 0   # of shards
     bytes: int = 0   # of those shards
@@ -136,14 +167,14 @@ class Totals(NamedTuple):
 #: Seconds after which a running execution is stored again, with the time.
 _STORED_SECONDS = 3600.0
 #: Seconds after which a stored execution is void: a module that is enabled weeks later must not go
-#: on with it by itself.
+#: on with it.
 _VOID_SECONDS = 86400.0
 #: Seconds for which a PG that was sent may be on its way: a shard may wait for hours for others.
 _IN_FLIGHT_SECONDS = 86400.0
 
 
 def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
-    """Returns what rows of the log tell of the last mgr. `rows`: the oldest first."""
+    """Returns what the last mgr has sent, by rows of the log, the oldest first."""
     sent = SentBefore({}, {}, {}, {})
     last = {}
     for row in rows:
@@ -166,8 +197,11 @@ def _execution(plan: str, now: float) -> Dict[str, Any]:
 
 
 class Journal:
-    """State for a successor. The serve thread ends each round with `write`; `off`, `execute` and
-    `drain` store before they answer. Every call takes one lock."""
+    """The state for the next mgr. Every call takes one lock.
+
+    The serve thread ends each round with `write`. `off`, `execute` and `drain` store before they
+    answer.
+    """
 
     def __init__(self, kv: KeyValueStore, log: logging.Logger,
                  write_to_cluster_log: Callable[[str], None] = lambda line: None) -> None:
@@ -182,32 +216,25 @@ class Journal:
 
     def recover(self, now: float, sleep_interval: float = 0.0, cooldown: float = 0.0) -> Tuple[
             Optional[str], Sequence[ChangeRow], Mapping[str, Any], Mapping[str, Any]]:
-        """Reads everything, once; what cannot be read counts as absent. The last mgr stored its
-        state no more often than every `sleep_interval` seconds, and left PGs where they were for
-        `cooldown` seconds.
+        """Reads everything, once. A garbled value counts as absent.
 
-        Returns the name of a plan whose execution was under way, or None; the rows of the log that
-        were sent lately, or may have been, the oldest first; what moves had shown of sizes, and
-        rejections; and the drains, as DrainList.to_dict.
+        The last mgr stored its state no more often than every `sleep_interval` seconds, and moved
+        no PG again for `cooldown` seconds.
+
+        Returns the name of the plan whose execution was under way, or None; the recent rows of the
+        log, the oldest first, which may not have been sent; measured sizes and rejections; and the
+        drains, as DrainList.to_dict.
         """
         with self._lock:
-            # first: where a read raises, nothing has begun
+            # first: if a read raises, nothing has begun
             stored, measured, drains = [
                 self._store.read(key) or {} for key in (EXECUTION, MEASURED, DRAINS)]
+            self._recover_history()
+            self.changes.restore()
             plan, at = stored.get("plan"), stored.get("at")
             plan = plan if isinstance(plan, str) else None
-            was_long_ago = plan is not None and isinstance(at, (int, float)) and now - at > max(
-                _VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS)
-            entries = (self._store.read(HISTORY) or {}).get("entries")
-            if isinstance(entries, list):
-                self.history = [one for one in entries if isinstance(one, dict)][-MOST_ENTRIES:]
-            self.changes.restore()
-            episode = self._store.read(EPISODE)
-            self.episode = episode_from_dict(episode) if episode is not None else None
-            if self.episode is not None and self.history and (
-                    self.history[-1].get("started_at") == self.episode.started_at):
-                self.episode = None   # the last mgr died between these two writes
-                self._store.put(EPISODE, None)
+            void = max(_VOID_SECONDS, 2.0 * sleep_interval + _STORED_SECONDS)
+            was_long_ago = plan is not None and isinstance(at, (int, float)) and now - at > void
             if was_long_ago:
                 plan = None
                 self.end(f"{DROPPED}: equilibrium has not run for more than a day", now, None)
@@ -219,11 +246,23 @@ class Journal:
                     if row.at >= lately or row.takes_back]
             return plan, sent, measured, drains
 
+    def _recover_history(self) -> None:
+        """Reads the history and the episode that lasts."""
+        entries = (self._store.read(HISTORY) or {}).get("entries")
+        if isinstance(entries, list):
+            self.history = [one for one in entries if isinstance(one, dict)][-MOST_ENTRIES:]
+        stored = self._store.read(EPISODE)
+        self.episode = episode_from_dict(stored) if stored is not None else None
+        if self.episode is not None and self.history:
+            if self.history[-1].get("started_at") == self.episode.started_at:
+                self.episode = None   # the last mgr died between these two writes
+                self._store.put(EPISODE, None)
+
     # -- the episode ---------------------------------------------------------------------------
 
     def begin_plan(self, plan: str, why: str, now: float, view: Optional[ClusterView],
                    is_wanted: Callable[[], bool] = lambda: True) -> None:
-        """Records that a plan begins, if `is_wanted` still; automatic plans share one episode."""
+        """Records that a plan begins, if it is still wanted. Automatic plans share one episode."""
         with self._lock:
             if not is_wanted():
                 return
@@ -238,18 +277,19 @@ class Journal:
     def end(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
         """Ends the episode and adds it to the history."""
         with self._lock:
-            if self.episode is not None:
-                entry, plan = self.episode.entry(outcome, now, view), self.episode.plan
-                code, reason = outcome_code(outcome), outcome_reason(entry["outcome"])
-                self.history = with_entry(self.history, entry)
-                self._write_line(
-                    f"{_name(plan)} {code} after"
-                    f" {format_duration(max(0.0, now - self.episode.started_at))}:"
-                    f" {plural(entry['moves'], 'shard')}, {format_bytes(entry['bytes'])} sent"
-                    + (f" ({reason})" if reason else ""))
-                self._store.put(HISTORY, {"entries": self.history})
-                self._store.put(EPISODE, None)
-                self.episode = None
+            episode = self.episode
+            if episode is None:
+                return
+            entry = episode.entry(outcome, now, view)
+            self.history = with_entry(self.history, entry)
+            lasted = format_duration(max(0.0, now - episode.started_at))
+            line = (f"{_name(episode.plan)} {outcome_code(outcome)} after {lasted}:"
+                    f" {plural(episode.moves, 'shard')}, {format_bytes(episode.bytes)} sent")
+            reason = outcome_reason(entry["outcome"])
+            self._write_line(f"{line} ({reason})" if reason else line)
+            self._store.put(HISTORY, {"entries": self.history})
+            self._store.put(EPISODE, None)
+            self.episode = None
 
     def _write_line(self, line: str) -> None:
         try:
@@ -258,14 +298,14 @@ class Journal:
             self._log.exception("the cluster log does not take: %r", line)
 
     def stop(self, outcome: str, now: float, view: Optional[ClusterView]) -> None:
-        """Ends the episode and deletes the execution, for `off`; on return both are stored."""
+        """Ends the episode and deletes the execution, for `off`. On return both are stored."""
         with self._lock:
             self.end(outcome, now, view)
             self._store.put(EXECUTION, None)
             self._store.flush()
 
     def observe_progress(self, ratio: Optional[float]) -> None:
-        """Keeps the highest progress of the episode, so that no successor shows a lower one."""
+        """Keeps the highest progress of the episode, so that the next mgr shows no lower one."""
         with self._lock:
             if self.episode is not None and ratio is not None and ratio > self.episode.progress:
                 self.episode = self.episode._replace(progress=ratio)
@@ -273,15 +313,15 @@ class Journal:
     # -- state of the loop ---------------------------------------------------------------------
 
     def record_execution(self, plan: Callable[[], Optional[str]], now: float) -> None:
-        """Records the name of the plan that a successor continues, or None. `plan` is called under
-        the lock: a name read before `off` must not be stored after it."""
+        """Records the name of the plan that the next mgr goes on with, or None. `plan` is called
+        under the lock: a name read before `off` must not be stored after it."""
         with self._lock:
             name = plan()
             self._store.put(EXECUTION, None if name is None else _execution(name, now))
 
     def begin_execution(self, plan: str, now: float, begin: Callable[[], bool]) -> bool:
-        """Stores that a plan is executed, and calls `begin` once that is so: what cannot be stored
-        does not begin. Returns the answer of `begin`; after a refusal what was stored is again."""
+        """Stores that a plan is executed, then calls `begin`: a plan that cannot be stored does not
+        begin. Returns the answer of `begin`. If that is False, stores the former value again."""
         with self._lock:
             before = self._store.read(EXECUTION)
             self._store.write(EXECUTION, _execution(plan, now))
@@ -292,54 +332,64 @@ class Journal:
 
     def log_changes(self, plan: str, kind: str, batch: Sequence[PgChange], before: Snapshot,
                     now: float) -> None:
-        """Records a batch in the log of changes before it is sent, and the episode that it belongs
-        to: a successor's rows must be of the same one. On return both are stored."""
+        """Records a batch in the log of changes before it is sent, and its episode: rows of the
+        next mgr must be of the same one. On return both are stored."""
         with self._lock:
             begun_at = now
             if self.episode is not None:
                 begun_at = self.episode.started_at
                 if not self.episode.moves:   # else it is stored already
                     self._store.put(EPISODE, self.episode._asdict())
-            moved = {change.pgid for change in moving(batch, before)}
-            self.changes.append([ChangeRow(
-                now, plan, kind, begun_at, before.epoch, change.pgid, change.raw,
-                before.items_of(change.pgid), change.items,
-                change.shards if change.pgid in moved else 0) for change in batch], now)
+            shards = {change.pgid: change.shards for change in moving(batch, before)}
+            rows = []
+            for change in batch:
+                rows.append(ChangeRow(
+                    at=now,
+                    plan=plan,
+                    kind=kind,
+                    begun_at=begun_at,
+                    epoch=before.epoch,
+                    pgid=change.pgid,
+                    raw=change.raw,
+                    before=before.items_of(change.pgid),
+                    after=change.items,
+                    shards=shards.get(change.pgid, 0)))
+            self.changes.append(rows, now)
             self._store.flush()
 
     def settle_changes(self, sent: Optional[SentBatch]) -> None:
-        """Ends that batch in the log, by the snapshot that followed; None: nothing was sent."""
+        """Ends that batch in the log, by the snapshot after it. None: nothing was sent."""
         with self._lock:
             if sent is None:
                 self.changes.settle((), {})
-            else:
-                self.changes.settle({change.pgid for change in sent.handed_over},
-                                    sent.snapshot.upmap_items, sent.snapshot.epoch)
+                return
+            pgids = {change.pgid for change in sent.handed_over}
+            self.changes.settle(pgids, sent.snapshot.upmap_items, sent.snapshot.epoch)
 
     def record_sent(self, moves: int, bytes_moved: int) -> None:
-        """Counts the shard moves and bytes of a batch; below 0 what makes way and stays wanted,
-        which the monitors have accepted all the same."""
+        """Counts the shard moves and bytes of a batch. Below 0: they were cancelled and stay
+        wanted. The monitors had accepted these, so that the totals keep them."""
         with self._lock:
-            self.totals = self.totals._replace(moves=self.totals.moves + max(0, moves),
-                                               bytes=self.totals.bytes + max(0, bytes_moved))
-            if self.episode is not None:   # else a command has ended it meanwhile
-                self.episode = self.episode._replace(moves=self.episode.moves + moves,
-                                                     bytes=self.episode.bytes + bytes_moved)
+            totals, episode = self.totals, self.episode
+            self.totals = Totals(totals.moves + max(0, moves), totals.bytes + max(0, bytes_moved))
+            if episode is not None:   # else a command has just ended it
+                self.episode = episode._replace(
+                    moves=episode.moves + moves, bytes=episode.bytes + bytes_moved)
 
     def record_learnt(self, dump: Mapping[str, Any]) -> None:
-        """Corrections of sizes, and rejections; nothing is stored where there are none."""
+        """Records corrections of sizes, and rejections. Stores nothing if there are none."""
         with self._lock:
-            told = any(map(dump.get, ("stopped", "bytes_per_object", "rejected")))
-            self._store.put(MEASURED, dump if told else None)
+            is_known = any(map(dump.get, ("stopped", "bytes_per_object", "rejected")))
+            self._store.put(MEASURED, dump if is_known else None)
 
     def record_drains(self, drains: Mapping[str, Any], at_once: bool) -> None:
-        """Records which OSDs are drained; stores it at once, or with the next write."""
+        """Records which OSDs are drained. Stores it at once, or with the next write."""
         with self._lock:
             record = self._store.write if at_once else self._store.put
             record(DRAINS, drains)
 
     def write(self) -> None:
-        """Stores the state, once at the end of a round; what has not changed is not written."""
+        """Stores the state at the end of a round, as far as it has changed."""
         with self._lock:
             if self.episode is not None:
                 self._store.put(EPISODE, self.episode._asdict())

@@ -19,12 +19,12 @@ class Settling:
         self._topology: Any = None
         self._last_change = WaitTimer()
         self._series = WaitTimer()   # since its first change
-        self._is_urgent = False
+        self.is_urgent = False   # whether an OSD of the last snapshot needs space
 
     def observe(self, topology: Any, is_urgent: bool, now: float) -> bool:
         """Returns True if the topology differs from the last one. `is_urgent`: an OSD needs
         space."""
-        self._is_urgent = is_urgent
+        self.is_urgent = is_urgent
         if topology == self._topology:
             return False
         is_first, self._topology = self._topology is None, topology
@@ -46,6 +46,6 @@ class Settling:
 
     def _series_left(self, now: float) -> float:
         left = self._series.seconds_left(now)
-        if self._is_urgent:
+        if self.is_urgent:
             left -= _LONGEST_SETTLE_SECONDS - _URGENT_SECONDS
         return left

@@ -1,6 +1,7 @@
-"""The execution of one plan: what is wanted, was sent, is done or was dropped; what the map says of
-a batch; for how long nothing could be sent; and the slot that holds the execution under way,
-which the loop and the commands replace under one lock.
+"""The execution of one plan: its changes that are wanted, sent, done or dropped.
+
+Also compares a batch with the osdmap, measures for how long nothing could be sent, and has the slot
+for the execution under way, which the loop and the commands replace under one lock.
 """
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ import logging
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from itertools import chain
 from typing import (
     Any, Callable, Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional,
     Sequence, Tuple)
@@ -20,14 +20,16 @@ from ..snapshot.model import Snapshot, UpmapItems
 from .outcomes import DroppedChange
 from .pending_moves import PendingMove
 
-#: Two observations are no further apart during an execution, unless rounds are; where they seem
-#: to be, the clock has jumped.
+#: Two observations are no further apart during an execution, unless rounds are. If they seem to be,
+#: the clock has jumped.
 _LONGEST_SECONDS = 600.0
 
 
 class Stall:
-    """A stopwatch over observations; times are seconds since the epoch. A new one takes its place
-    where something was sent, or nothing at all was allowed to be sent."""
+    """A stopwatch over observations. Times are seconds since the epoch.
+
+    A new one takes its place when something was sent, or when a guard forbade all sending.
+    """
 
     def __init__(self) -> None:
         self._last: Optional[float] = None   # when the last observation was
@@ -35,11 +37,11 @@ class Stall:
         self._to_come = 0     # at the last observation
 
     def seconds(self, now: float, to_come: int, throttled: bool, sleep_interval: float) -> float:
-        """Records an observation at which nothing could be sent; returns the seconds for which that
+        """Notes an observation at which nothing could be sent. Returns for how many seconds that
         has been so.
 
-        Where arrivals free what the plan waits for (`throttled`), the stall begins anew as
-        `to_come` falls, which is object copies or bytes. Rounds are `sleep_interval` seconds apart.
+        `throttled`: the plan waits for arrivals. Then the stall begins again when `to_come` falls,
+        which is object copies or bytes. `sleep_interval`: seconds between rounds.
         """
         if self._last is None or (throttled and to_come < self._to_come):
             self._waited = 0.0
@@ -55,28 +57,28 @@ _MAX_ATTEMPTS = 3
 
 
 class ExecutionUpdate(NamedTuple):
-    """The fate of some of an execution's changes; changes that are not named stay wanted."""
+    """The fate of some changes of an execution. The others stay wanted."""
 
     sent: Sequence[PgChange] = ()          # the monitor has kept their upmap items
     done: Sequence[PgChange] = ()          # found in place without being sent
     rejected: Sequence[DroppedChange] = ()   # the monitor has not kept their upmap items
     dropped: Sequence[DroppedChange] = ()    # for other reasons
     unanswered: Sequence[PgChange] = ()    # sent, without an answer; dropped after some attempts
-    taken_back: Sequence[PgChange] = ()    # sent, and taken back before anything was copied
+    taken_back: Sequence[PgChange] = ()    # sent, and cancelled before anything was copied
 
     @property
     def sent_moves(self) -> int:
-        """Shards that were sent on their way."""
-        return sum(change.shards for change in self.sent)
+        """Shards that were sent."""
+        return sum([change.shards for change in self.sent])
 
     @property
     def sent_bytes(self) -> int:
         """Bytes of these shards."""
-        return sum(change.shards * change.shard_bytes for change in self.sent)
+        return sum([change.shards * change.shard_bytes for change in self.sent])
 
 
 def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> ExecutionUpdate:
-    """Compares the monitor's answers with the map: only what stands there was accepted."""
+    """Compares the monitor's answers with the osdmap, which alone shows what it has kept."""
     kept: List[PgChange] = []
     rejected: List[DroppedChange] = []
     unanswered: List[PgChange] = []
@@ -90,13 +92,12 @@ def verify_batch(answers: Sequence[UpmapReply], snapshot: Snapshot) -> Execution
         elif code != 0:
             rejected.append(DroppedChange(change, f"the monitor refused it: {message}",
                                           is_refused=True))
-        elif not set(present) <= set(change.items):
-            # the monitor only ever shortens what it is sent
+        elif not set(present) <= set(change.items):   # the monitor itself drops some pairs at most
             superseded.append(DroppedChange(change, "somebody else has set other upmap items"))
+        elif present:
+            rejected.append(DroppedChange(change, "the monitor kept its upmap items only in part"))
         else:
-            rejected.append(DroppedChange(
-                change, "the monitor kept its upmap items only in part" if present
-                else "the monitor dropped its upmap items"))
+            rejected.append(DroppedChange(change, "the monitor dropped its upmap items"))
     return ExecutionUpdate(sent=kept, rejected=rejected, dropped=superseded, unanswered=unanswered)
 
 
@@ -104,23 +105,23 @@ class ExecutionProgress(NamedTuple):
     """An execution's figures at one moment, for threads other than the loop's."""
 
     name: str                # of its plan; empty for automatic balancing
-    summary: Dict[str, Any]  # JSON-ready, see Execution.summary; not to be changed
+    summary: Dict[str, Any]  # JSON-ready, see Execution.summary; nobody edits it
     eta_at: Optional[float] = None   # seconds since the epoch when it is complete; None: unknown
-    eta_osd: Optional[int] = None    # the OSD that takes longest; None where all together do
+    eta_osd: Optional[int] = None    # the OSD that takes longest; None if all together do
     still_reason: str = ""           # why no time is known, as a clause
     bytes_total: Optional[int] = None   # of its episode, as far as it is planned; None: unknown
     bytes_done: Optional[int] = None    # of these, have arrived
     bytes_per_second: Optional[float] = None   # that arrived in the last minutes; None: unknown
 
     def eta_seconds(self, now: float) -> Optional[float]:
-        """Seconds from `now` until it is complete, at the rates so far; None where unknown."""
+        """Returns the seconds from `now` until it is complete, at the rates so far, or None."""
         return None if self.eta_at is None else max(0.0, self.eta_at - now)
 
 
 class Execution:
-    """The carrying out of one plan. An empty name stands for automatic balancing.
+    """The execution of one plan. An empty name stands for automatic balancing.
 
-    `apply` is the only way to change its figures; `wanted` is replaced whole, as commands read it.
+    Only `apply` changes its figures. `wanted` is replaced whole, because commands read it.
     """
 
     def __init__(self, name: str, changes: Sequence[PgChange], started_at: float,
@@ -135,7 +136,7 @@ class Execution:
         self.sent_moves = 0
         self.sent_bytes = 0
         self.done_moves = 0       # found in place without sending
-        self.changed_pgs = 0      # that have their upmap items, sent or found so
+        self.changed_pgs = 0      # PGs that have their upmap items, sent or found so
         self.dropped_moves = 0
         self.dropped: List[Tuple[str, str]] = []   # (pgid, reason), the first of them
         self.unanswered: Dict[str, int] = {}       # pgid → attempts without an answer
@@ -149,29 +150,34 @@ class Execution:
     def apply(self, update: ExecutionUpdate) -> None:
         """Applies the outcomes of changes, all of a round at once: one pass over a plan of 66,000
         changes is cheap, one pass per change is not."""
+        dropped = [*update.rejected, *update.dropped]
         for change in update.unanswered:
-            self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
-        dropped = [*update.rejected, *update.dropped, *(
-            DroppedChange(change, f"no answer from the monitor in {_MAX_ATTEMPTS} attempts")
-            for change in update.unanswered if self.unanswered[change.pgid] >= _MAX_ATTEMPTS)]
-        gone = {change.pgid: change.shards for change in chain(
-            update.sent, update.done, (given_up.change for given_up in dropped))}
+            attempts = self.unanswered[change.pgid] = self.unanswered.get(change.pgid, 0) + 1
+            if attempts >= _MAX_ATTEMPTS:
+                reason = f"no answer from the monitor in {_MAX_ATTEMPTS} attempts"
+                dropped.append(DroppedChange(change, reason))
+        kept, back = [*update.sent, *update.done], ExecutionUpdate(update.taken_back)
+        gone = {change.pgid: change.shards for change in kept}
+        for given_up in dropped:
+            gone[given_up.change.pgid] = given_up.change.shards
+            self.dropped_moves += given_up.change.shards
         if gone:
             self._remove(gone)
-        back = ExecutionUpdate(update.taken_back)
         self.wanted = [*back.sent, *self.wanted]
         self.wanted_bytes = dict(Counter(self.wanted_bytes) + bytes_by_target(back.sent))
-        self.changed_pgs += len(update.sent) + len(update.done) - len(back.sent)
+        self.changed_pgs += len(kept) - len(back.sent)
         self.sent_moves += update.sent_moves - back.sent_moves
         self.sent_bytes += update.sent_bytes - back.sent_bytes
-        self.done_moves += sum(change.shards for change in update.done)
-        for change, sign in chain(((one, 1) for one in chain(update.sent, update.done)),
-                                  ((one, -1) for one in back.sent)):
-            for osd in change.gained_by | change.lost_by:
-                self.moved[osd] = self.moved.get(osd, 0) + sign * change.bytes_on(osd)
-        self.dropped_moves += sum(given_up.change.shards for given_up in dropped)
+        self.done_moves += sum([change.shards for change in update.done])
+        self._count_bytes(kept, 1)
+        self._count_bytes(back.sent, -1)
         left = max(0, _KEPT_DROPS - len(self.dropped))
         self.dropped += [(given_up.change.pgid, given_up.reason) for given_up in dropped[:left]]
+
+    def _count_bytes(self, changes: Sequence[PgChange], sign: int) -> None:
+        for change in changes:
+            for osd in change.gained_by | change.lost_by:
+                self.moved[osd] = self.moved.get(osd, 0) + sign * change.bytes_on(osd)
 
     def note_cancelling(self, batch: Sequence[PgChange], snapshot: Snapshot,
                         pending: Mapping[str, PendingMove]) -> None:
@@ -200,7 +206,7 @@ class Execution:
         return cancelled
 
     def _remove(self, shards: Mapping[str, int]) -> None:
-        """Removes changes; `shards` of each by pgid, which may be more than were planned."""
+        """Removes changes. `shards`: of each by pgid, which may be more than were planned."""
         removed = [change for change in self.wanted if change.pgid in shards]
         self.wanted = [change for change in self.wanted if change.pgid not in shards]
         for change in removed:
@@ -211,7 +217,7 @@ class Execution:
 
     @property
     def is_motionless(self) -> bool:
-        """True where nothing of it moves data (plan/model.py)."""
+        """True if no change of it moves data (plan/model.py)."""
         return self.kind in MOTIONLESS
 
     @property
@@ -224,58 +230,65 @@ class Execution:
     @property
     def remaining_moves(self) -> int:
         """Shards that are still to be sent."""
-        return sum(change.shards for change in self.wanted)
+        return sum([change.shards for change in self.wanted])
 
     def progress(self) -> str:
-        """One sentence for after a batch."""
+        """Returns one sentence for after a batch."""
+        if not self.is_motionless:
+            return f"{self.sent_moves} of {self.planned_moves} shards sent"
         return (f"the upmap items of {self.planned_pgs - len(self.wanted)} of"
-                f" {plural(self.planned_pgs, 'PG')} are changed; no data moves"
-                if self.is_motionless
-                else f"{self.sent_moves} of {self.planned_moves} shards sent")
+                f" {plural(self.planned_pgs, 'PG')} are changed; no data moves")
 
     def summary(self) -> Dict[str, Any]:
-        """JSON-ready figures for `status`."""
+        """Returns JSON-ready figures for `status`."""
         return {
-            "plan": self.name or "automatic", "kind": self.kind, "started_at": self.started_at,
-            "planned_pgs": self.planned_pgs, "remaining_pgs": len(self.wanted),
+            "plan": self.name or "automatic",
+            "kind": self.kind,
+            "started_at": self.started_at,
+            "planned_pgs": self.planned_pgs,
+            "remaining_pgs": len(self.wanted),
             "planned_moves": self.planned_moves,
-            "sent_moves": self.sent_moves, "sent_bytes": self.sent_bytes,
-            "done_moves": self.done_moves, "dropped_moves": self.dropped_moves,
+            "sent_moves": self.sent_moves,
+            "sent_bytes": self.sent_bytes,
+            "done_moves": self.done_moves,
+            "dropped_moves": self.dropped_moves,
             "remaining_moves": self.remaining_moves,
             "dropped": [{"pgid": pgid, "reason": reason} for pgid, reason in self.dropped]}
 
 
 def bytes_by_target(changes: Iterable[PgChange]) -> Counter[int]:
-    """OSD → bytes of the shards that it gets by the changes."""
+    """Returns OSD → bytes of the shards that it gets by the changes."""
     found: Counter[int] = Counter()
     for change in changes:
-        for osd in change.up_after if change.shards else ():
+        if not change.shards:
+            continue
+        for osd in change.up_after:
             if osd not in change.up_before:
                 found[osd] += change.bytes_on(osd)
     return found
 
 
 class ExecutionSlot:
-    """Holds at most one execution; a named one takes the place of an automatic one.
+    """Holds at most one execution. A named one takes the place of an automatic one.
 
-    A batch is handed to the mgr under the same lock that `stop` takes, so that nothing is sent
-    once `stop` has returned. Nobody waits for a monitor with the lock held.
+    The loop hands a batch to the mgr under the lock that `stop` takes, so that nothing is sent once
+    `stop` has returned. Nobody waits for a monitor with the lock held.
     """
 
     def __init__(self, clock: Callable[[], float], log: logging.Logger) -> None:
         self._clock = clock
         self._log = log
         self._lock = threading.Lock()
-        #: how often a command has stopped everything, or all that is automatic; a round that began
-        #: before one is void
+        #: how often a command has stopped everything, or the automatic plan. A round that began
+        #: before that is void
         self.stop_count = 0
         self.execution: Optional[Execution] = None
         self.last: Optional[Dict[str, Any]] = None   # the last one's figures, JSON-ready
 
     def start(self, execution: Execution, stop_count: Optional[int] = None) -> bool:
-        """Starts an execution. False where there is one, unless a named one takes the place of an
-        automatic one; for the loop also where a command has stopped everything since `stop_count`
-        was read."""
+        """Starts an execution. Returns False if there is one, unless a named one takes the place of
+        an automatic one. Returns False as well if a command has stopped everything since the loop
+        has read `stop_count`."""
         with self._lock:
             present = self.execution
             if present is not None and (present.name or not execution.name):
@@ -286,7 +299,7 @@ class ExecutionSlot:
             return True
 
     def end(self, execution: Execution, outcome: str) -> bool:
-        """Ends the execution for the loop; False where a command has ended or replaced it."""
+        """Ends the execution for the loop. Returns False if a command has ended or replaced it."""
         with self._lock:
             if self.execution is not execution:
                 return False
@@ -295,8 +308,11 @@ class ExecutionSlot:
         return True
 
     def stop(self, outcome: str, name: Optional[str] = None) -> Optional[Execution]:
-        """Ends the execution for a command and returns it, or None. `name`: only that plan's; ''
-        only automatic ones. Waits while a batch is being handed over, which takes milliseconds."""
+        """Ends the execution for a command and returns it, or None.
+
+        `name`: of the only plan to end; '' for automatic ones. Waits while a batch is being handed
+        over, which takes milliseconds.
+        """
         with self._lock:
             execution = self.execution
             if execution is not None and name not in (None, execution.name):
@@ -312,14 +328,16 @@ class ExecutionSlot:
     @contextmanager
     def permit_sending(self, execution: Optional[Execution]) -> Iterator[bool]:
         """Context in which no command can end the execution, for handing a batch over. Yields False
-        where it has been ended or replaced already."""
+        if a command has ended or replaced it already."""
         with self._lock:
             yield self.execution is execution
 
     def plan_name(self) -> Optional[str]:
-        """The name of the plan that is being executed, or None."""
+        """Returns the name of the plan that is being executed, or None."""
         execution = self.execution
-        return execution.name if execution is not None and execution.name else None
+        if execution is None:
+            return None
+        return execution.name or None
 
     def _remember(self, execution: Execution, outcome: str) -> None:
         self._log.info("plan %s %s: %d of %d shards sent, %d dropped",

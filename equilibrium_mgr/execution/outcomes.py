@@ -24,7 +24,7 @@ from ..snapshot.reason_codes import FULL, LIMIT, NEXT_BATCH, REASONS
 
 
 class Refusals(NamedTuple):
-    """Why nothing lowers the fullest OSD, as counted when the loop came to rest."""
+    """Why no move lowers the fullest OSD, as counted when the loop became idle."""
 
     code: str           # the one reason
     rest_code: str      # that of the state before it was counted
@@ -33,8 +33,8 @@ class Refusals(NamedTuple):
     excluded_seconds: float   # until PGs that are left alone for that reason may be moved
 
     def sentence(self) -> str:
-        """The counts of the reason, for people; empty where nothing refuses the moves, or the
-        state's own sentence tells."""
+        """Returns the counts of the reason, for people. It is empty if no check rejects the moves,
+        or if the state's own sentence says it."""
         found, census = self.census.of(self.code), self.census
         if found is None or self.code in (codes.MIN_GAIN, codes.IMMOVABLE):
             return ""
@@ -49,13 +49,13 @@ class Verdict(NamedTuple):
     """Why something is as it is."""
 
     code: str                        # of snapshot/reason_codes.py
-    text: str = ""                   # one sentence; empty where the code's own says it
+    text: str = ""                   # one sentence; empty if that of the code is enough
     numbers: Mapping[str, Any] = {}  # figures with their units, and names, for sentence and action
-    state: str = ""                  # of observation/cluster_view.py; empty for what is no state
-    seconds: Optional[float] = None  # until there will be more to say, where that is known
-    #: Of a state: what single changes wait for, by the decision that led to it.
+    state: str = ""                  # of observation/cluster_view.py; empty for a mere reason
+    seconds: Optional[float] = None  # until there will be more to say, if that is known
+    #: Of a state: why single changes wait, by the decision before it.
     waiting: Sequence[WaitingChange] = ()
-    refusals: Optional[Refusals] = None   # of a state at rest, where they were counted
+    refusals: Optional[Refusals] = None   # of an idle state, if they were counted
 
     @property
     def reason(self) -> str:
@@ -64,12 +64,12 @@ class Verdict(NamedTuple):
 
     @property
     def option(self) -> str:
-        """Of equilibrium or Ceph, which sets the limit; empty for none."""
+        """The option of equilibrium or Ceph that sets the limit; empty for none."""
         return self.numbers.get("option") or REASONS[self.code].option
 
     @property
     def is_throttle(self) -> bool:
-        """True where a change waits for movement or time, and not for trouble to end."""
+        """True if a change waits for movement or time, and not for trouble to end."""
         return REASONS[self.code].kind in (LIMIT, FULL)
 
 
@@ -80,7 +80,7 @@ _LIMITS = ("max_shards", "max_moves", "max_ratio", "limit_ratio", "fill_limit_ra
 
 
 class DroppedChange(NamedTuple):
-    """A change that is given up."""
+    """A change that was given up."""
 
     change: PgChange
     reason: str
@@ -92,46 +92,60 @@ class WaitingGroup(NamedTuple):
 
     code: str                 # of snapshot/reason_codes.py
     shards: int
-    option: Optional[str] = None    # which sets the limit; None where no option does
+    option: Optional[str] = None    # that sets the limit; None if no option does
     limit: Optional[float] = None   # in the unit of the option
-    osd: Optional[int] = None   # for which most of these shards wait; None where none is meant
+    osd: Optional[int] = None   # most of these shards wait for it; None if they wait for no OSD
     osds: int = 0             # for how many OSDs they wait
     numbers: Mapping[str, Any] = {}   # figures of one of them, see Verdict.numbers
     reason: str = ""          # the sentence of that one
 
     @property
     def waits_for(self) -> str:
-        """What the shards wait for, with the OSD at which most of them do."""
-        phrase, numbers = REASONS[self.code].waits_for, self.numbers
-        if not phrase or not numbers and self.code != NEXT_BATCH:
+        """What the shards wait for, with the OSD for which most of them wait."""
+        phrase = REASONS[self.code].waits_for
+        if not phrase or not self.numbers and self.code != NEXT_BATCH:
             return f"because {self.reason}"
-        limit = self.limit or 0.0
-        osds = "" if self.osd is None else f" (osd.{self.osd}" + (
-            f" and {self.osds - 1} more)" if self.osds > 1 else ")")
-        return phrase.format(**{
-            "own": "", **numbers, "limit": f"{limit:g}", "percent": f"{100.0 * limit:.2f}%",
-            "end": "target" if numbers.get("direction") == "coming" else "source",
-            "misplaced_limit": "urgent misplaced limit"
-                               if self.option == "urgent_misplaced_ratio"
-                               else "misplaced limit"}) + osds
+        text = phrase.format(**self._words())
+        if self.osd is None:
+            return text
+        more = f" and {self.osds - 1} more" if self.osds > 1 else ""
+        return f"{text} (osd.{self.osd}{more})"
+
+    def _words(self) -> Dict[str, Any]:
+        """Returns the values of the names in a phrase."""
+        limit, is_urgent = self.limit or 0.0, self.option == "urgent_misplaced_ratio"
+        return {
+            "own": "",
+            **self.numbers,
+            "limit": f"{limit:g}",
+            "percent": f"{100.0 * limit:.2f}%",
+            "end": "target" if self.numbers.get("direction") == "coming" else "source",
+            "misplaced_limit": "urgent misplaced limit" if is_urgent else "misplaced limit"}
 
     def figures(self) -> Dict[str, Any]:
-        """For its action."""
-        return {**self.numbers, "osd": self.osd, "option": self.option,
-                "limit": None if self.limit is None else f"{self.limit:g}"}
+        """Returns the figures for its action."""
+        return {
+            **self.numbers,
+            "osd": self.osd,
+            "option": self.option,
+            "limit": None if self.limit is None else f"{self.limit:g}"}
 
     def to_json(self) -> Dict[str, Any]:
-        """All keys always."""
-        return {"code": self.code, "shards": self.shards, "option": self.option,
-                "limit": self.limit, "osd": self.osd}
+        """Returns a JSON-ready object with all keys."""
+        return {
+            "code": self.code,
+            "shards": self.shards,
+            "option": self.option,
+            "limit": self.limit,
+            "osd": self.osd}
 
 
 def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange], code: str,
                    reason: str) -> Tuple[WaitingGroup, ...]:
-    """The groups of everything in `wanted`, the largest first; their shards add up to its shards.
+    """Returns the groups of all changes in `wanted`, the largest first.
 
-    `waiting`: changes with the reasons of the last decision. `code` and `reason` are those of what
-    has none there, as where the next batch is not due.
+    `waiting`: changes with the reasons of the last decision. `code` and `reason`: of the others, as
+    when the next batch is not due.
     """
     deferrals = {change.pgid: deferral for change, deferral in waiting}
     shards: Dict[Tuple[str, ...], int] = {}
@@ -157,30 +171,35 @@ def waiting_groups(wanted: Sequence[PgChange], waiting: Iterable[WaitingChange],
 def _group(deferral: Verdict, shards: int, osds: Counter[int]) -> WaitingGroup:
     limits: List[float] = [deferral.numbers[name] for name in _LIMITS if name in deferral.numbers]
     most = min(osds, key=lambda osd: (-osds[osd], osd)) if osds else None
-    return WaitingGroup(deferral.code, shards, deferral.option or None,
-                        limits[0] if limits else None, most, len(osds), deferral.numbers,
-                        deferral.reason)
+    return WaitingGroup(
+        code=deferral.code,
+        shards=shards,
+        option=deferral.option or None,
+        limit=limits[0] if limits else None,
+        osd=most,
+        osds=len(osds),
+        numbers=deferral.numbers,
+        reason=deferral.reason)
 
 
-#: A rejection older than this is no longer reported; it holds all the same.
+#: A rejection older than this is not reported any more, but still holds.
 RECENT_SECONDS = 3600.0
-#: Seconds after which a refused change is tried again; below RECENT_SECONDS: what is refused again
-#: and again is reported without a gap.
+#: Seconds after which a refused change is tried again. Below RECENT_SECONDS, so that a change that
+#: is refused again and again is reported without a gap.
 RETRY_SECONDS = 600.0
-#: The same for what the monitor dropped, and for pools that were stopped: the first time, and at
-#: most.
+#: The same for changes that the monitor dropped, and for pools that were stopped: the first time,
+#: and at most.
 _FIRST_SECONDS, _LONGEST_SECONDS = 3600.0, 86_400.0
-#: A PG on an OSD that needs room waits for so much less: an hour is five minutes then.
+#: A PG on an OSD that needs space waits for an hour divided by this: five minutes.
 _URGENT_DIVISOR = 12.0
-#: For so long a PG that was withheld stays, and an OSD that did so gets no more than a part of
-#: what it had then.
+#: How long a withheld PG is not moved again, and how long its OSD has a lower PG limit.
 WITHHELD_SECONDS = 86_400.0
 _LONGEST_REASON = 200
 _MOST_STORED = 200   # rejections, the last ones
 
 
 def retry_seconds(tries: int) -> float:
-    """Returns the seconds after which something is tried again that has failed so many times."""
+    """Returns the seconds until the next attempt after so many failures."""
     return doubled(_FIRST_SECONDS, _LONGEST_SECONDS, tries - 1)
 
 
@@ -188,16 +207,17 @@ class Rejection(NamedTuple):
     """Why the monitor did not keep a PG's upmap items."""
 
     reason: str
-    mark: str        # of the map that it holds for, by `topology_of`; of options, where withheld
+    #: fingerprint of the osdmap for which it holds (`topology_of`); of options if it was withheld
+    mark: str
     at: float        # seconds since the epoch
-    is_refused: bool = False   # by an error; else the monitor dropped what it had taken
-    #: (OSD, PG shards that it may have by that) of those of which one has withheld it
+    is_refused: bool = False   # by an error; else the monitor dropped items that it had taken
+    #: (OSD, PG shards that it may have now) of the OSDs that may have withheld the PG
     withheld_by: Tuple[Tuple[int, int], ...] = ()
-    tries: int = 1   # after which the monitor dropped it, one after the other
+    tries: int = 1   # that the monitor dropped, one after the other
 
     @property
     def seconds(self) -> float:
-        """For so long the PG is left alone while the map stays the same."""
+        """Seconds for which the PG is left alone while the topology stays the same."""
         if self.withheld_by:
             return WITHHELD_SECONDS
         if self.is_refused:
@@ -210,7 +230,7 @@ class Rejection(NamedTuple):
         return self.at + self.seconds
 
     def is_remembered(self, now: float) -> bool:
-        """Returns True if it still counts for what comes: twice as long as it holds."""
+        """Returns True if it still counts for later rejections: twice as long as it holds."""
         if self.withheld_by:
             return now < self.until
         return now - self.at < max(RECENT_SECONDS, 2.0 * self.seconds)
@@ -235,10 +255,15 @@ def with_rejected(items: Items, rejected: Iterable[DroppedChange], mark: str,
 
 def still_rejected(items: Items, marks: Container[str], pgids: Container[str],
                    now: float) -> Items:
-    """Returns the rejections that hold for this map, of PGs that still exist; without those that
-    could long have been tried again: no plan wants them."""
-    return {pgid: item for pgid, item in items.items() if item.mark in marks and pgid in pgids
-            and item.is_remembered(now)}
+    """Returns the rejections that hold for these fingerprints, of PGs that still exist.
+
+    Leaves out those that could long have been tried again: no plan wants them.
+    """
+    found = {}
+    for pgid, item in items.items():
+        if item.mark in marks and pgid in pgids and item.is_remembered(now):
+            found[pgid] = item
+    return found
 
 
 def held(items: Items, now: float) -> Items:
@@ -252,14 +277,14 @@ def recent(items: Items, now: float) -> Items:
 
 
 def stored(items: Items) -> List[List[Any]]:
-    """Returns the rejections for the key-value store; those that an OSD withheld are told by the
-    log of changes."""
-    told = [[pgid, *item] for pgid, item in items.items() if not item.withheld_by]
-    return told[-_MOST_STORED:]
+    """Returns the rejections for the key-value store. The log of changes has those of withheld
+    PGs."""
+    rows = [[pgid, *item] for pgid, item in items.items() if not item.withheld_by]
+    return rows[-_MOST_STORED:]
 
 
 def restored(rows: Iterable[Any], now: float) -> Items:
-    """Returns what another mgr has stored; what cannot be understood counts as absent."""
+    """Returns the rejections that another mgr has stored, none if they are garbled."""
     found: Items = {}
     try:
         for pgid, reason, mark, at, is_refused, _, tries in rows:
@@ -282,15 +307,15 @@ class Cooldown:
         self.moved = {**self.moved, **dict.fromkeys(pgids, now)}
 
     def restore(self, moved: Mapping[str, float]) -> None:
-        """Takes over what the last mgr has sent: pgid → when."""
+        """Takes over the moves of the last mgr: pgid → when."""
         self.moved = dict(moved)
 
     def observe(self, now: float, pgids: Container[str]) -> None:
-        """Forgets PGs that are gone. Has no wait last longer because the clock was set back."""
+        """Forgets PGs that are gone, and shortens waits if the clock was set back."""
         self.moved = {pgid: min(at, now) for pgid, at in self.moved.items() if pgid in pgids}
 
     def seconds_left(self, now: float, seconds: float) -> Dict[str, float]:
-        """pgid → seconds left, never more than `seconds`, of PGs whose cooldown is not over."""
+        """Returns pgid → seconds left, at most `seconds`, of PGs whose cooldown is not over."""
         return {pgid: seconds - max(0.0, now - at) for pgid, at in self.moved.items()
                 if now - at < seconds}
 
@@ -312,8 +337,8 @@ class ExcludedPgs(NamedTuple):
 
     @property
     def rejected(self) -> FrozenSet[str]:
-        """Those whose upmap items the monitor did not keep, or that an OSD withheld."""
-        return frozenset(pgid for pgid, code in self.codes.items() if code in _OF_MONITOR)
+        """The PGs whose upmap items the monitor did not keep, or that an OSD withheld."""
+        return frozenset([pgid for pgid, code in self.codes.items() if code in _OF_MONITOR])
 
     @property
     def cooling(self) -> FrozenSet[str]:
@@ -321,8 +346,8 @@ class ExcludedPgs(NamedTuple):
         return frozenset(self.codes) - self.rejected
 
     def seconds_of(self, code: str) -> float:
-        """Seconds until no PG is left alone for this reason any more."""
-        return max((left for pgid, left in self.seconds_left.items() if self.codes[pgid] == code),
+        """Returns the seconds until no PG is left alone for this reason any more."""
+        return max([left for pgid, left in self.seconds_left.items() if self.codes[pgid] == code],
                    default=0.0)
 
 
@@ -330,7 +355,7 @@ _OF_MONITOR = (codes.REJECTED, codes.PG_COUNT)
 
 
 def exclusions_of(rejected: Items) -> Iterator[Exclusion]:
-    """Yields what the monitor did not keep, and what OSDs withheld."""
+    """Yields the PGs whose upmap items the monitor did not keep, and those that OSDs withheld."""
     for pgid, item in rejected.items():
         code = codes.PG_COUNT if item.withheld_by else codes.REJECTED
         yield Exclusion(code, pgid, item.at, item.seconds)
@@ -340,12 +365,13 @@ def excluded_pgs(snapshot: Snapshot, full: FrozenSet[int], found: Iterable[Exclu
                  now: float) -> ExcludedPgs:
     """Returns the PGs that are left alone now, each with the last reason of several.
 
-    `full`: OSDs that need room. Their PGs wait for a fraction of the time, and not at all for
-    pg_cooldown or because of their pool; nor do PGs on OSDs above nearfull or on drained ones wait
-    for pg_cooldown. What an OSD withheld it would withhold again.
+    `full`: OSDs that need space. Their PGs wait for a fraction of the time, and not at all for
+    pg_cooldown or because of their pool. PGs on OSDs above nearfull or on drained OSDs do not wait
+    for pg_cooldown either. An OSD that withheld a PG would withhold it again.
     """
-    urgent = full | snapshot.drained_osds | {
+    nearfull = {
         osd.id for osd in snapshot.osds.values() if osd.exceeds(snapshot.nearfull_ratio)}
+    urgent = full | snapshot.drained_osds | nearfull
     code_of: Dict[str, str] = {}
     left_of: Dict[str, float] = {}
     for code, pgid, since, seconds in found:

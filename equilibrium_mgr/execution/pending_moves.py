@@ -1,7 +1,8 @@
-"""Pending moves: sent by us and not yet seen to arrive.
+"""Pending moves: moves that we have sent and that are not seen to have arrived.
 
-Right after an upmap is sent the acting set still equals the up set and `pg_status` reads low, so
-the misplaced budget cannot rest on Ceph's count alone: what it cannot show yet is added to it.
+Right after an upmap item is sent, the acting set still equals the up set, and `pg_status` is too
+low. So the misplaced budget cannot rest on Ceph's count alone: the copies that Ceph does not count
+yet are added to it.
 """
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ from ..snapshot.osds import SILENT_SECONDS
 #: Seconds after which a PG that looks settled counts as arrived although it has not reported at a
 #: newer epoch.
 _BELIEVE_AFTER_SECONDS = 600.0
-#: The same of what the last mgr has sent, from the first look on.
+#: The same for PGs that the last mgr has sent, from the first snapshot on.
 _HEARD_SECONDS = 50.0
-#: Seconds after which a PG has peered, and Ceph shows what is misplaced.
+#: Seconds after which a PG has peered, and Ceph counts its misplaced copies.
 _RESTORE_SECONDS = 120.0
 
 
 class PendingMove(NamedTuple):
-    """One PG that is in flight by our doing."""
+    """One PG that is in flight because of our change."""
 
     copies: int     # object copies that the change misplaces
     shards: int
@@ -32,8 +33,8 @@ class PendingMove(NamedTuple):
     sent_at: float  # seconds since the epoch
     gains: SizedShards   # OSDs that gain a shard, each with its bytes
     losses: SizedShards  # OSDs that lose one, the same
-    before: Optional[int] = None    # osdmap epoch at which it was sent; None where not known
-    #: until when reports of what the last mgr has sent are waited for; infinite for our own
+    before: Optional[int] = None    # osdmap epoch at which it was sent; None if unknown
+    #: until when reports of a PG that the last mgr has sent are awaited; infinite for our own
     heard_by: float = math.inf
 
     @property
@@ -51,9 +52,9 @@ class PendingMoves:
     """Our moves by pgid until they are seen to arrive, and the last arrivals."""
 
     def __init__(self) -> None:
-        self.entries: Dict[str, PendingMove] = {}
-        #: (when it was seen, seconds since the epoch; what its OSDs gained): they may not have
-        #: reported how full they are now
+        self.entries: Dict[str, PendingMove] = {}   # commands copy it
+        #: (when it was seen, seconds since the epoch; the shards that its OSDs gained): the OSDs
+        #: may not have reported their new utilization
         self.arrivals: List[Tuple[float, SizedShards]] = []
         #: PGs that the last mgr had sent a while ago, or had in flight for longer
         self.sent_before: FrozenSet[str] = frozenset()
@@ -62,132 +63,152 @@ class PendingMoves:
         """Adds a change about to be sent, with the PG's size as of now, not as of the plan."""
         pg = before.pgs[change.pgid]
         gains, losses = before.changed_shards(pg, change.up_after)
-        self.entries[change.pgid] = PendingMove(
-            pg.objects * change.shards, change.shards, pg.shard_bytes * change.shards,
-            before.epoch + 1, now,
-            tuple([(osd, before.shard_bytes(pg, osd, change.up_after)) for osd in gains]),
-            tuple([(osd, before.shard_bytes(pg, osd, pg.up)) for osd in losses]), before.epoch)
+        coming = tuple([(osd, before.shard_bytes(pg, osd, change.up_after)) for osd in gains])
+        leaving = tuple([(osd, before.shard_bytes(pg, osd, pg.up)) for osd in losses])
+        self.entries[change.pgid] = _pending(
+            pg, change.shards, coming, leaving, before.epoch + 1, now)._replace(before=before.epoch)
 
     def restore_sending(self, moved: Mapping[str, Tuple[float, int]], snapshot: Snapshot,
                         now: float) -> None:
-        """Adds what another mgr has sent a moment ago (pgid → when, and the osdmap's epoch before
-        that) and does not show yet: of which there is no report later than that osdmap.
+        """Adds the moves of the last mgr that no report shows yet. `moved`: pgid → when it was
+        sent, and the osdmap's epoch before.
 
-        The upmap items of a PG tell from where to where it goes; how many of them are new is not
-        known, so all are counted.
+        The upmap items of a PG show where it goes. It is not known how many of them are new, so all
+        are counted.
         """
         for pgid, (sent_at, before) in moved.items():
             pg = snapshot.pgs.get(pgid)
-            recent = 0.0 <= now - sent_at <= _RESTORE_SECONDS
-            # reports may be older than the map that shows it moving, and Ceph's count with them
-            is_told = pg is not None and pg.is_moving and pg_states.REMAPPED in pg.state
-            if pg is None or is_told or not recent or pgid in self.entries:
+            if pg is None or pgid in self.entries or not 0.0 <= now - sent_at <= _RESTORE_SECONDS:
                 continue
-            pairs = [p for p in snapshot.items_of(pgid) if p[1] in pg.up] or [(-1, -1)]
-            self.entries[pgid] = PendingMove(
-                pg.objects * len(pairs), len(pairs), pg.shard_bytes * len(pairs),
-                before + 1, sent_at,
-                tuple((target, pg.shard_bytes) for _, target in pairs if target >= 0),
-                tuple((source, pg.shard_bytes) for source, _ in pairs if source >= 0),
-                heard_by=now + _HEARD_SECONDS)
+            # reports may be older than the osdmap that shows it moving, and Ceph's count with them
+            if pg.is_moving and pg_states.REMAPPED in pg.state:
+                continue
+            pairs = [pair for pair in snapshot.items_of(pgid) if pair[1] in pg.up]
+            coming = tuple([(target, pg.shard_bytes) for _, target in pairs])
+            leaving = tuple([(source, pg.shard_bytes) for source, _ in pairs])
+            move = _pending(pg, len(pairs) or 1, coming, leaving, before + 1, sent_at)
+            self.entries[pgid] = move._replace(heard_by=now + _HEARD_SECONDS)
 
     @property
     def awaits_reports(self) -> bool:
-        """True while it is not known of what the last mgr has sent whether it has arrived."""
-        return any(entry.heard_by < math.inf for entry in list(self.entries.values()))
+        """True while it is not known whether all moves of the last mgr have arrived."""
+        for entry in list(self.entries.values()):
+            if entry.heard_by < math.inf:
+                return True
+        return False
 
     def restore_log_recovery(self, snapshot: Snapshot) -> None:
-        """Adds PGs that an upmap item has moved, whenever that was, and that wait for recovery by
-        their log: Ceph counts such copies as degraded, and none of them as misplaced. Where the
-        OSD that they leave is not known, those that the last mgr has sent."""
+        """Adds PGs that an upmap item has moved at any time, and that wait for recovery by their
+        log: Ceph counts such copies as degraded, and none of them as misplaced.
+
+        If the OSD that a PG leaves is not known, the last mgr must have sent the PG.
+        """
         for pgid, pg in snapshot.in_flight().items():
             if pgid in self.entries or pg_states.DEGRADED not in pg.state:
                 continue
             gains, losses = snapshot.transfers(pg)
             moved = {target for _, target in snapshot.items_of(pgid)}
-            if gains and moved.issuperset(gains) and (
-                    len(losses) == len(gains) or pgid in self.sent_before):
-                self.entries[pgid] = PendingMove(
-                    pg.objects * len(gains), len(gains), pg.shard_bytes * len(gains),
-                    snapshot.epoch, snapshot.taken_at,
-                    tuple((osd, pg.shard_bytes) for osd in gains),
-                    tuple((osd, pg.shard_bytes) for osd in losses))
+            if not gains or not moved.issuperset(gains):
+                continue
+            if len(losses) == len(gains) or pgid in self.sent_before:
+                coming = tuple([(osd, pg.shard_bytes) for osd in gains])
+                leaving = tuple([(osd, pg.shard_bytes) for osd in losses])
+                self.entries[pgid] = _pending(
+                    pg, len(gains), coming, leaving, snapshot.epoch, snapshot.taken_at)
 
     def confirm(self, batch: Sequence[PgChange], epoch: int) -> None:
-        """Records that the osdmap of this epoch has the batch: older reports do not count it."""
+        """Notes that the osdmap of this epoch has the batch. Older reports do not count it."""
         for change in batch:
             self.entries[change.pgid] = self.entries[change.pgid]._replace(epoch=epoch)
 
     def remove_arrived(self, snapshot: Snapshot) -> None:
-        """Removes what has arrived or is gone."""
-        for pgid, entry in list(self.entries.items()):
-            if entry.sent_at > snapshot.taken_at:  # the clock was set back
-                self.entries[pgid] = entry = entry._replace(
-                    sent_at=snapshot.taken_at, heard_by=snapshot.taken_at + _HEARD_SECONDS
-                    if entry.heard_by < math.inf else math.inf)
-        arrived = [pgid for pgid, entry in list(self.entries.items())
-                   if _has_arrived(snapshot, pgid, entry)]
-        now = snapshot.taken_at
-        # later an OSD has reported what has come to it, or is known to be silent and gets nothing
+        """Removes moves that have arrived, and those of PGs that are gone."""
+        now, left = snapshot.taken_at, self.entries
+        # later an OSD has reported the shards that came to it, or is silent and gets none
         self.arrivals = [one for one in self.arrivals if 0.0 <= now - one[0] < SILENT_SECONDS]
-        for pgid in arrived:
-            entry = self.entries.pop(pgid)
-            self.arrivals.append((now, entry.gains))
-        for pgid, entry in list(self.entries.items()):
-            if entry.heard_by < now:   # it is seen to move, like our own
-                self.entries[pgid] = entry._replace(heard_by=math.inf)
+        for pgid, entry in list(left.items()):
+            if entry.sent_at > now:   # the clock was set back
+                entry = entry._replace(sent_at=now)
+                if entry.heard_by < math.inf:
+                    entry = entry._replace(heard_by=now + _HEARD_SECONDS)
+                left[pgid] = entry
+            if _has_arrived(snapshot, pgid, entry):
+                del left[pgid]
+                self.arrivals.append((now, entry.gains))
+            elif entry.heard_by < now:   # it is seen to move, like our own
+                left[pgid] = entry._replace(heard_by=math.inf)
 
     def uncounted_copies(self, snapshot: Snapshot, as_degraded: bool = True) -> int:
-        """Object copies that we have misplaced and Ceph's own count does not contain, `as_degraded`
-        also those of PGs that it calls degraded instead: they are held against the limit, too.
+        """Returns the object copies that we have misplaced and that Ceph does not count.
 
-        They are to be added to that count, which contains what others misplace, except the copies
-        of PGs that peer: these count here, whoever moves them.
+        `as_degraded`: include those of PGs that Ceph calls degraded instead. The caller adds the
+        result to Ceph's count. That contains the copies that others misplace, except those of PGs
+        that peer: these count here, whoever moves them.
         """
-        entries = dict(self.entries)
-        peering = [pg for pgid, pg in snapshot.in_flight().items()
-                   if pgid not in entries and pg_states.PEERING in pg.state]
-        return sum([misplaced_copies(snapshot, pg) for pg in peering]) + sum(
-            entry.copies for pgid, entry in entries.items()
-            if not _is_counted(snapshot, pgid, entry, as_degraded))
+        entries, copies = dict(self.entries), 0
+        for pgid, pg in snapshot.in_flight().items():
+            if pgid not in entries and pg_states.PEERING in pg.state:
+                copies += misplaced_copies(snapshot, pg)
+        for pgid, entry in entries.items():
+            if not _is_counted(snapshot, pgid, entry, as_degraded):
+                copies += entry.copies
+        return copies
 
     def is_unreported(self, pg: Pg, newest: int) -> bool:
-        """True of a PG whose last report is from before it was to move, where reports have come of
-        what was then (`newest`: epoch of the last of them): its new primary does not know of it, or
-        withholds it."""
+        """Returns True if the last report of the PG predates its move although other PGs have
+        reported since. `newest`: the newest reported epoch.
+
+        Its new primary has not seen the osdmap yet, or withholds the PG.
+        """
         entry = self.entries.get(pg.pgid)
-        return entry is not None and pg.reported_epoch < entry.epoch <= newest and (
-            pg_states.CLEAN in pg.state and pg.up[0] in entry.targets)
+        if entry is None or pg_states.CLEAN not in pg.state:
+            return False
+        return pg.reported_epoch < entry.epoch <= newest and pg.up[0] in entry.targets
 
     def bytes_to_come(self, snapshot: Snapshot) -> int:
-        """Bytes of what we have sent that are still to be copied."""
-        moving = snapshot.in_flight()
-        return int(sum(entry.bytes * (moving[pgid].uncopied_ratio if pgid in moving else 1.0)
-                       for pgid, entry in list(self.entries.items())))
+        """Returns the bytes of our moves that are still to be copied."""
+        moving, left = snapshot.in_flight(), 0.0
+        for pgid, entry in list(self.entries.items()):
+            left += entry.bytes * (moving[pgid].uncopied_ratio if pgid in moving else 1.0)
+        return int(left)
+
+
+def _pending(pg: Pg, shards: int, gains: SizedShards, losses: SizedShards, epoch: int,
+             sent_at: float) -> PendingMove:
+    return PendingMove(
+        copies=pg.objects * shards,
+        shards=shards,
+        bytes=pg.shard_bytes * shards,
+        epoch=epoch,
+        sent_at=sent_at,
+        gains=gains,
+        losses=losses)
 
 
 def misplaced_copies(snapshot: Snapshot, pg: Pg) -> int:
-    """Object copies of a moving PG that are misplaced, at the least."""
+    """Returns the least number of misplaced object copies of a moving PG."""
     gains, losses = snapshot.transfers(pg)
     return int(pg.objects * pg.uncopied_ratio * min(len(gains), len(losses)))
 
 
 def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: bool) -> bool:
-    """True where the PG has reported what our change misplaces: once it has peered at the map that
-    has the change (PeeringState::update_calc_stats counts nothing while it peers)."""
+    """Returns True if the PG has reported the copies that our change misplaces. It does once it has
+    peered by the osdmap with the change (PeeringState::update_calc_stats counts nothing while it
+    peers)."""
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
     if not pg.state or pg_states.has_any(pg.state, pg_states.UNREPORTED):
         return False
-    if as_degraded and pg_states.DEGRADED in pg.state:   # as while it waits for recovery by its log
+    if as_degraded and pg_states.DEGRADED in pg.state:   # it may wait for recovery by its log
         return False
     if pg.reported_epoch >= entry.epoch:
         return True
-    # the map that we saw the change in may be newer than the one that brought it; no PG was
+    # the osdmap in which we saw the change may be newer than the first one with it; no PG was
     # remapped when we sent it
-    return (entry.before is not None and pg.reported_epoch > entry.before
-            and pg_states.REMAPPED in pg.state)
+    if entry.before is None or pg.reported_epoch <= entry.before:
+        return False
+    return pg_states.REMAPPED in pg.state
 
 
 def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
@@ -196,9 +217,11 @@ def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
         return True
     if pg.is_moving or pg_states.has_any(pg.state, pg_states.MOVING):
         return False
-    # a new primary has reported since it was sent, unless it withholds the PG
-    is_withheld = (entry.before is not None and pg.up[0] in entry.targets
-                   and pg.reported_epoch <= entry.before)
-    return pg.reported_epoch >= entry.epoch or not is_withheld and (
-        snapshot.taken_at > entry.heard_by
-        or snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS)
+    if pg.reported_epoch >= entry.epoch:
+        return True
+    if entry.before is not None and pg.reported_epoch <= entry.before:
+        if pg.up[0] in entry.targets:   # its new primary has not reported, and may withhold it
+            return False
+    if snapshot.taken_at > entry.heard_by:
+        return True
+    return snapshot.taken_at - entry.sent_at > _BELIEVE_AFTER_SECONDS

@@ -1,4 +1,4 @@
-"""`history`: what was moved, why, the predicted maxima, and those that OSDs reported afterwards.
+"""`history`: the balancing runs, why they began, and the maxima before and after them.
 
 Entries come from the store, where they may be damaged: a value that cannot be read is unknown.
 
@@ -72,13 +72,19 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Row
     Times are epoch seconds, and maxima are ratios. `shards` and `bytes` were sent; they may not
     have arrived. `outcome`: of a balancing run that lasts.
     """
-    started, ended = _number(entry, "started_at"), _number(entry, "ended_at")
-    until, reason, measured, took = now, None, None, None
+    started = _number(entry, "started_at")
+    ended = _number(entry, "ended_at")
+    until = now
+    reason = None
+    measured = None
+    took = None
     if not outcome:
         stored = entry.get("outcome")
         if not isinstance(stored, str):
             stored = ""
-        until, outcome, reason = ended, outcome_code(stored), outcome_reason(stored) or None
+        until = ended
+        outcome = outcome_code(stored)
+        reason = outcome_reason(stored) or None
         measured = entry.get("measured")
         if measured not in (ARRIVED, INTERRUPTED):
             measured = UNKNOWN
@@ -103,7 +109,8 @@ def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Row
 
 def _classes_json(entry: Mapping[str, Any]) -> List[Row]:
     """Returns the highest utilization of each device class: before, as predicted, and after."""
-    before, predicted = _ratios(entry, "max_before"), _ratios(entry, "max_predicted")
+    before = _ratios(entry, "max_before")
+    predicted = _ratios(entry, "max_predicted")
     after = _ratios(entry, "max_after")
     return [{"device_class": name,
              "max_before": before.get(name),
@@ -129,26 +136,31 @@ def _rows(entry: Row) -> List[List[str]]:
             maxima += f" -> {format_percent(figures['max_after']) or '?'}"
         rows.append([*_UNKNOWN, figures["device_class"], maxima, ""])
     if not rows:
-        rows = [[*_UNKNOWN, "", "", ""]]
-    started, shards, size = entry["started_at"], entry["shards"], entry["bytes"]
-    first = rows[0]
-    if started is not None:
-        first[0] = format_time(started)
-    first[1] = format_duration(entry["took_seconds"])
-    if shards is not None:
-        first[2] = str(shards)
-    if size is not None:
-        first[3] = format_bytes(size)
-    first[-1] = entry["outcome"]
+        rows.append([*_UNKNOWN, "", "", ""])
+    rows[0][:4] = [
+        _shown(entry["started_at"], format_time),
+        format_duration(entry["took_seconds"]),
+        _shown(entry["shards"], str),
+        _shown(entry["bytes"], format_bytes)]
+    rows[0][-1] = entry["outcome"]
     return rows
 
 
 _UNKNOWN = ("", "", "", "")
 
 
+def _shown(value: Any, form: Callable[[Any], str]) -> str:
+    """Returns the value as text; empty if it is unknown."""
+    if value is None:
+        return ""
+    return form(value)
+
+
 def _number(entry: Mapping[str, Any], key: str) -> Any:
     value = entry.get(key)
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value
 
 
 #: The event of a balancing run that lasts is not complete: another plan may follow.
@@ -173,7 +185,9 @@ class ProgressEvents:
 
     def report(self, status: BalancerStatus, failure: str = "") -> None:
         """Updates, begins or ends the event. `failure`: why the round failed, or empty."""
-        episode, shown, ratio = status.episode, self._shown_of, status.progress_ratio()
+        episode = status.episode
+        shown = self._shown_of
+        ratio = status.progress_ratio()
         started_at = None if episode is None else episode["started_at"]
         if shown is not None and (failure or started_at != shown):
             self._shown_of = None
@@ -195,4 +209,6 @@ def _why_failed(status: BalancerStatus, started_at: float) -> Optional[str]:
     for entry in status.history:
         if entry.get("started_at") == started_at:
             outcome = str(entry.get("outcome", ""))
-    return None if outcome_code(outcome) in (COMPLETED, STUCK) else outcome
+    if outcome_code(outcome) in (COMPLETED, STUCK):
+        return None
+    return outcome

@@ -113,7 +113,9 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 def _number(value: float) -> str:
     """Returns whole numbers without a fraction, others with all their digits."""
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
+    if float(value).is_integer():
+        return str(int(value))
+    return repr(float(value))
 
 
 def _escaped(text: str) -> str:
@@ -223,7 +225,8 @@ def _drain_shards(moment: _Moment) -> Optional[float]:
 
 
 def _drain_stuck_shards(moment: _Moment) -> Optional[float]:
-    drains, shards = moment.known_drains, _drain_shards(moment)
+    drains = moment.known_drains
+    shards = _drain_shards(moment)
     if drains is None or shards is None:
         return None
     return min(shards, sum(stuck.shards for stuck in drains.stuck))
@@ -234,7 +237,9 @@ def _drain_safe(moment: _Moment) -> Optional[float]:
     safe = [drains.is_safe(osd) for osd in drains.drains.names]
     if False in safe:
         return 0
-    return 1 if safe and None not in safe else None
+    if None in safe or not safe:
+        return None
+    return 1
 
 
 def _room_bytes(moment: _Moment) -> Optional[float]:

@@ -1,8 +1,8 @@
 """What `drain ls`, `freeze`, `undo` and `cancel` answer.
 
 `drain ls`: the OSDs that are being drained, how far they are, and the shards that cannot leave.
-`freeze`: how much can be pinned, and what cannot and why. `undo` and `cancel`: what it costs, and
-what is not restored.
+`freeze`: how much it can pin, and why it cannot pin the rest. `undo` and `cancel`: the costs, and
+the PGs that they do not restore.
 """
 from __future__ import annotations
 
@@ -36,12 +36,17 @@ def drain_list(loop: BalancerStatus, settings: Settings, now: float,
 
     `now`: seconds since the epoch. `weighted`: OSDs with a CRUSH weight.
     """
-    status, view, drains, progress = loop.drains, loop.view, loop.drains.drains, loop.progress
+    status = loop.drains
+    view = loop.view
+    drains = loop.drains.drains
+    progress = loop.progress
     rows = [_drain_row(osd, status, settings, weighted) for osd in sorted(drains.names)]
-    left, blocked = sum(row["bytes"] or 0 for row in rows), is_blocked(loop)
+    left = sum(row["bytes"] or 0 for row in rows)
+    blocked = is_blocked(loop)
     epoch = age = seconds = plan = None
     if view is not None:
-        epoch, age = view.snapshot.epoch, max(0.0, now - view.snapshot.taken_at)
+        epoch = view.snapshot.epoch
+        age = max(0.0, now - view.snapshot.taken_at)
     if progress is not None and left and not drains.is_paused:
         if progress.name:
             plan = progress.name
@@ -149,7 +154,8 @@ def _sentence(text: str) -> List[str]:
 
 def _drain_cells(row: Row) -> Sequence[str]:
     stuck = sum(one["shards"] for one in row["stuck"])
-    cells, stuck_cell = ["", "", ""], str(stuck or "")
+    cells = ["", "", ""]
+    stuck_cell = str(stuck or "")
     if row["shards"] is not None:
         cells = [str(row["shards"]), format_bytes(row["bytes"]), str(row["leaving_shards"])]
         stuck_cell = str(stuck)
@@ -171,7 +177,8 @@ def _stuck_lines(rows: Sequence[Row]) -> List[str]:
     lines: List[str] = []
     by_code = grouped((one["code"], one) for row in rows for one in row["stuck"])
     for _, found in sorted(by_code.items()):
-        shards, size = sum(one["shards"] for one in found), sum(one["bytes"] for one in found)
+        shards = sum(one["shards"] for one in found)
+        size = sum(one["bytes"] for one in found)
         first = found[0]
         lines += _sentence(f"{plural(shards, 'shard')} ({format_bytes(size)}) cannot leave:"
                            f" {first['reason']}, such as pg {first['example_pg']};"
@@ -181,7 +188,9 @@ def _stuck_lines(rows: Sequence[Row]) -> List[str]:
 
 def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> str:
     """Returns how far the drains are, as a clause for `status` and `drain ls`."""
-    name, left, check = status.named, status.known_left, status.stop_check
+    name = status.named
+    left = status.known_left
+    check = status.stop_check
     if not status.is_known:
         return f"{name}: not looked at yet"
     shards = sum(one.shards for one in left)
@@ -192,7 +201,9 @@ def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> 
             text += f", of which {stuck} cannot leave"
         if eta_seconds:
             text += f", about {format_duration(eta_seconds)}"
-        return f"{text}; {status.down_sentence}" if status.down else text
+        if status.down:
+            text += f"; {status.down_sentence}"
+        return text
     if status.down:
         return status.down_sentence
     if check is None or status.is_old:
@@ -204,7 +215,8 @@ def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> 
 
 def drains_json(status: DrainStatus) -> Row:
     """Returns the drains in the JSON of `status`."""
-    drains, sentence = status.drains, ""
+    drains = status.drains
+    sentence = ""
     if drains.is_paused:
         sentence = f"{status.named}: paused by 'ceph equilibrium off'"
     elif drains.names:
@@ -229,8 +241,8 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
                   goes_on: bool, draining: FrozenSet[int]) -> CommandAnswer:
     """Returns the answer; in JSON ratios run from 0 to 1.
 
-    `name`: the plan that pins; None if none is executed. `snapshot`: the cluster for which the
-    pins were found. `goes_on`: automatic balancing is on, which moves data again. `draining`: the
+    `name`: the plan that pins; None if none is executed. `snapshot`: the cluster whose PGs
+    are pinned. `goes_on`: automatic balancing is on, which moves data again. `draining`: the
     OSDs of drains that are not paused.
     """
     changes = found.plan.changes
@@ -252,7 +264,7 @@ def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: S
         "upmap_items": pairs,
         "planned_upmap_items": pairs + added,
         "unpinned": _unpinned_json(found)}
-    return CommandAnswer(data, _freeze_screen(data, goes_on))
+    return CommandAnswer(data, _freeze_screen(data, found, goes_on))
 
 
 def _unpinned_json(found: Freeze) -> List[Row]:
@@ -271,31 +283,39 @@ def _unpinned_json(found: Freeze) -> List[Row]:
     return sorted(groups.values(), key=lambda group: (-group["shards"], group["reason"]))
 
 
-def _freeze_screen(data: Row, goes_on: bool) -> str:
-    name, remapped, again = data["plan"], data["remapped_pgs"], data["drained_again_osds"]
-    pinned = plural(data["pinned_pgs"], "PG")
+def _freeze_screen(data: Row, found: Freeze, goes_on: bool) -> str:
+    name = data["plan"]
+    again = data["drained_again_osds"]
+    remapped = found.remapped_pgs
     if not remapped:
         return "nothing to freeze: no PG is remapped"
-    first = "would pin" if name is None else f"{name}: pins"
-    first += (f" {plural(data['shards'], 'shard')} of {pinned}, {format_bytes(data['bytes'])}, to"
-              " where they are")
-    if not data["pinned_pgs"]:
+    pinned = len(found.plan.changes)
+    what = (f"{plural(found.shards, 'shard')} of {plural(pinned, 'PG')},"
+            f" {format_bytes(found.bytes)}, to where they are")
+    first = f"{name}: pins {what}"
+    if name is None:
+        first = f"would pin {what}"
+    if not pinned:
         first = (f"nothing of {plural(remapped, 'remapped PG')} can be pinned, so no plan is made:"
                  " they move on, but for what 'ceph osd set norebalance' holds up")
     lines = _sentence(first)
-    misplaced, after = data["misplaced_ratio"], data["planned_misplaced_ratio"]
+    misplaced = data["misplaced_ratio"]
+    after = data["planned_misplaced_ratio"]
     lines += wrap("misplaced:", f"{format_percent(misplaced)}% -> {format_percent(after)}%")
     lines += wrap("upmap items:", f"{data['upmap_items']} -> {data['planned_upmap_items']}")
     for group in data["unpinned"]:
-        shards, pgs = plural(group["shards"], "shard"), plural(len(group["pgids"]), "PG")
+        shards = plural(group["shards"], "shard")
+        pgs = plural(len(group["pgids"]), "PG")
         lines += wrap("go on:", f"{shards} of {pgs}, {format_bytes(group['bytes'])}:"
                       f" {group['reason']}")
-    if goes_on and data["pinned_pgs"]:
+    if goes_on and pinned:
         lines += wrap("then:", "automatic balancing is on: it goes on from there, and moves what it"
                       " has to step by step, within its limits ('ceph equilibrium off' before"
                       " 'freeze' keeps everything where it is)")
     if again:
-        osds = f"osd.{again[0]} is" if len(again) == 1 else f"{len(again)} OSDs are"
+        osds = f"{len(again)} OSDs are"
+        if len(again) == 1:
+            osds = f"osd.{again[0]} is"
         lines += wrap("then:", f"{osds} being drained: what is pinned there leaves again, and is"
                       " copied from the beginning ('ceph equilibrium off' before 'freeze' pauses"
                       " drains)")
@@ -366,7 +386,9 @@ def _undo_text(data: Row, result: UndoResult) -> str:
     text = f"takes back {title}: {_parts(data['kind'], result)}"
     if data["plan"]:
         return f"{data['plan']}: {text}"
-    return f"would do this: {text}" if data["state"] == "dry-run" else text
+    if data["state"] == "dry-run":
+        return f"would do this: {text}"
+    return text
 
 
 def _undo_classes(result: UndoResult) -> List[Row]:
@@ -385,7 +407,8 @@ def _undo_classes(result: UndoResult) -> List[Row]:
 
 def _highest_text(row: Row, nearfull: float) -> str:
     """Returns how full a class gets by the data that moves back."""
-    before, after = row["max_utilization"], row["planned_max_utilization"]
+    before = row["max_utilization"]
+    after = row["planned_max_utilization"]
     osd = f"(osd.{row['planned_fullest_osd']}, class {row['device_class']})"
     if after <= max(before, nearfull):
         return f"{format_percent(before)}% -> {format_percent(after)}% {osd}"
@@ -395,8 +418,11 @@ def _highest_text(row: Row, nearfull: float) -> str:
 
 def _parts(kind: str, result: UndoResult) -> str:
     """Returns what becomes of the PGs that are taken back."""
-    moves, changes, size = result.plan.moves, result.plan.changes, result.plan.bytes
-    not_begun, under_way = result.not_begun, result.under_way
+    moves = result.plan.moves
+    changes = result.plan.changes
+    size = result.plan.bytes
+    not_begun = result.not_begun
+    under_way = result.under_way
     arrived = sum(change.shards > 0 for change in changes)
     items = len(changes) - not_begun - under_way - arrived
     clauses = []
@@ -452,7 +478,7 @@ def _not_restored_lines(result: UndoResult, drains: DrainList) -> List[str]:
 def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
     """Returns the whole command that lets PGs of one reason be restored; empty without one.
 
-    `names`: OSD that is being drained → the name by which the drain was started.
+    `names`: OSD that is being drained → the name that `drain add` got.
     """
     command = reasons[0].command
     if not command:

@@ -83,7 +83,7 @@ _MOST_CLASSES = 8
 #: Rows of a table: of a thousand OSDs with 100 pools and a larger plan the page has some 300 kB.
 _MOST_ROWS = 2000
 _CLASSES_NAMED = 3
-#: MiB/s of an OSD, for which the page says how long a plan takes.
+#: MiB/s of an OSD; the page says how long a plan takes at each of them.
 _RATES = (10, 50, 100)
 
 Data = Mapping[str, Any]
@@ -105,23 +105,28 @@ class _Left(NamedTuple):
 def report_page(evaluation: Data, status: Data, snapshot: Snapshot, plan: Optional[Plan], fsid: str,
                 ceph_version: str, epoch: int, now: float,
                 failures: Mapping[str, Optional[FailureAnswer]] = {"": None}) -> CommandAnswer:
-    """Returns the page, from the JSON of `eval` and `status`. JSON has it beside its verdict, the
+    """Returns the page, from the JSON of `eval` and `status`. Its JSON has also the verdict, the
     picture and all commands that take the plan back.
 
     `epoch`: of the newest osdmap. `now`: seconds since the epoch. `failures`: name of a plan, or
     nothing → the worst failures, or None if they are not known.
     """
-    left, classes = _left_of(plan, snapshot), evaluation["classes"]
+    left = _left_of(plan, snapshot)
+    classes = evaluation["classes"]
     prefix, when, room = _later(evaluation, status, plan)
-    name, title, drawn_for = "", "Equilibrium: the cluster's state", "once all has arrived"
+    name = ""
+    title = "Equilibrium: the cluster's state"
+    drawn_for = "once all has arrived"
     about = _about(evaluation, status, fsid, ceph_version, epoch, now)
     if plan is not None:
-        name, drawn_for = evaluation["plan"], when
+        name = evaluation["plan"]
+        drawn_for = when
         title = f"Equilibrium: plan {name}"
         about["plan"] = f"{name}, {plan.purpose}, made at osdmap epoch {plan.epoch}"
     verdict = _verdict(evaluation, status["active"], left, room, _maxima(classes, prefix))
     warnings = _warnings(evaluation, status, snapshot, plan, left, epoch)
-    rollback, drawn = _rollback(snapshot, plan), picture(classes, drawn_for)
+    rollback = _rollback(snapshot, plan)
+    drawn = picture(classes, drawn_for)
     rooms = [_room_text(evaluation["room"], "now"), _room_text(room, when)]
     parts = [
         definitions(about),
@@ -149,7 +154,8 @@ def report_page(evaluation: Data, status: Data, snapshot: Snapshot, plan: Option
 def _left_of(plan: Optional[Plan], snapshot: Snapshot) -> _Left:
     if plan is None:
         return _Left()
-    changes, in_place = [], 0
+    changes = []
+    in_place = 0
     for change in plan.changes:
         pg = snapshot.pgs.get(change.pgid)
         if pg is not None and pg.up == change.up_before:
@@ -203,7 +209,8 @@ def _verdict(evaluation: Data, active: bool, left: _Left, room: Optional[Data],
              highest: str) -> str:
     """Returns the first sentence of the page. `room`: at the later moment. `highest`: the highest
     utilization of each class, now and then, as a clause."""
-    now, name = evaluation["room"], evaluation.get("plan")
+    now = evaluation["room"]
+    name = evaluation.get("plan")
     if not _has_limit(now) or not evaluation["classes"]:
         return ("There is nothing to balance: no pool holds data, or no OSD has reported its"
                 " statistics.")
@@ -214,9 +221,11 @@ def _verdict(evaluation: Data, active: bool, left: _Left, room: Optional[Data],
                 f" osd.{now['limiting_osd']} is full; {highest}; automatic balancing is"
                 f" {balancing}.")
     if not left.moves or room is None:
-        moves = "has nothing left to be moved" if evaluation["moves"] else "moves no data"
-        return f"Plan {name} {moves}: {highest}."
-    time, expected = "", evaluation["expected_seconds"]
+        if evaluation["moves"]:
+            return f"Plan {name} has nothing left to be moved: {highest}."
+        return f"Plan {name} moves no data: {highest}."
+    time = ""
+    expected = evaluation["expected_seconds"]
     if expected is not None:
         time = f", in about {format_duration(expected)} ({evaluation['expected_from']})"
     return (f"Plan {name} moves {amount(len(left.moves), left.bytes)}{time}: then the pools have"
@@ -226,7 +235,8 @@ def _verdict(evaluation: Data, active: bool, left: _Left, room: Optional[Data],
 def _warnings(evaluation: Data, status: Data, snapshot: Snapshot, plan: Optional[Plan],
               left: _Left, epoch: int) -> List[str]:
     """Returns sentences without which a reader would misread the page; most pages have none."""
-    outage, warnings = status["outage"], []
+    outage = status["outage"]
+    warnings = []
     if outage is not None:
         warnings.append(f"{outage['sentence']}: {outage['action']}")
     if plan is not None:
@@ -235,7 +245,8 @@ def _warnings(evaluation: Data, status: Data, snapshot: Snapshot, plan: Optional
     stuck = [row for row in evaluation["classes"]
              if (row["bound_utilization"] or 0.0) >= nearfull > 0.0]
     for row in stuck[:_CLASSES_NAMED]:
-        name, bound = row["device_class"], row["bound_utilization"]
+        name = row["device_class"]
+        bound = row["bound_utilization"]
         action = codes.action(codes.BOUND_CAPACITY, {"full_class": name})
         warnings.append(
             f"Balancing cannot bring class {name} below {format_percent(bound)}%, and nearfull is"
@@ -245,7 +256,9 @@ def _warnings(evaluation: Data, status: Data, snapshot: Snapshot, plan: Optional
 
 def _plan_warnings(evaluation: Data, execution: Optional[Data], plan: Plan, left: _Left,
                    epoch: int) -> List[str]:
-    pgs, to_make, warnings = len(plan.changes), len(left.changes), []
+    pgs = len(plan.changes)
+    to_make = len(left.changes)
+    warnings = []
     progress = (f"of its {plural(pgs, 'PG')} {left.in_place} are in place or on their way,"
                 f" {to_make} are still to be moved, and {pgs - to_make - left.in_place} are"
                 " elsewhere by now; what follows is about those to be moved.")
@@ -294,7 +307,8 @@ def _above_bound(row: Data) -> float:
 
 
 def _maximum(row: Data, prefix: str) -> str:
-    now, bound = format_percent(row["max_utilization"]), format_percent(row["bound_utilization"])
+    now = format_percent(row["max_utilization"])
+    bound = format_percent(row["bound_utilization"])
     later = format_percent(row.get(f"{prefix}max_utilization")) or now
     text = f"of class {row['device_class']} goes from {now}% to {later}%"
     if later == now:
@@ -341,7 +355,9 @@ def _options(options: Sequence[Data]) -> Markup:
 
 
 def _costs(status: Data, evaluation: Data, left: _Left) -> Markup:
-    limits, room, rows = status["limits"], evaluation["room"], {}
+    limits = status["limits"]
+    room = evaluation["room"]
+    rows = {}
     if left.moves:
         shards = plural(len(left.moves), "shard")
         rows["data to move"] = f"{format_bytes(left.bytes)} in {shards}"
@@ -428,9 +444,11 @@ def _failure_rows(plan: str, answer: FailureAnswer) -> List[List[str]]:
 
 
 def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
-    of_plan, stopped = "", "all plans"
+    of_plan = ""
+    stopped = "all plans"
     if name:
-        of_plan, stopped = f" {name}", "the plan"
+        of_plan = f" {name}"
+        stopped = "the plan"
     rows = {
         "when": "clients' latency rises more than they can bear, or an OSD nears nearfull although"
         " the plan does not foresee it ('ceph equilibrium status')",
@@ -449,7 +467,10 @@ def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
 
 def _left_out(status: Data, plan: Optional[Plan], snapshot: Snapshot) -> Markup:
     """Returns the reasons with counts, and sentences about things that have no count."""
-    counts = skipped(snapshot) if plan is None else plan.skipped
+    if plan is None:
+        counts: Mapping[str, int] = skipped(snapshot)
+    else:
+        counts = plan.skipped
     rows = [[reason, str(count)]
             for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     for group in status["rejected"]:
@@ -467,7 +488,8 @@ def _moves(left: _Left, name: str) -> List[Markup]:
     """Returns the changes of the plan that are still to be made, folded; none without a plan."""
     if not left.changes:
         return []
-    moves, rows = grouped((move.pgid, move) for move in left.moves), []
+    moves = grouped((move.pgid, move) for move in left.moves)
+    rows = []
     for change in left.changes:
         own = moves.get(change.pgid, ())
         shards = [f"osd.{move.source} to osd.{move.target}" for move in own]
@@ -538,14 +560,16 @@ def escaped(text: str) -> Markup:
     """Returns the text as it stands in an element or an attribute. Names in a map may hold
     anything, and characters that are not printable would make the page invalid."""
     if not text.isprintable():
-        text = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
+        odd = {one for one in text if not one.isprintable() and one != "\n"}
+        text = text.translate(dict.fromkeys(map(ord, odd), "\ufffd"))
     return Markup(html.escape(text))
 
 
 def paragraph(text: str, kind: str = "") -> Markup:
     """Returns a paragraph. `kind`: verdict, warning, note or nothing."""
-    opening = f'<p class="{kind}">' if kind else "<p>"
-    return Markup(f"{opening}{escaped(text)}</p>")
+    if not kind:
+        return Markup(f"<p>{escaped(text)}</p>")
+    return Markup(f'<p class="{kind}">{escaped(text)}</p>')
 
 
 def section(title: str, *parts: Markup) -> Markup:
@@ -567,17 +591,25 @@ def table(head: str, rows: Sequence[Sequence[str]], elsewhere: str = "") -> Mark
     which are only counted.
     """
     titles = head.split("|")
-    kinds = ["" if title.endswith("<") else ' class="n"' for title in titles]
+    kinds = list(map(_cell_kind, titles))
     names = [escaped(title.rstrip("<")) for title in titles]
     top = [f'<th scope="col"{kind}>{name}</th>' for kind, name in zip(kinds, names)]
     body = [_table_row(row, kinds, names) for row in rows[:_MOST_ROWS]]
-    more, rest = len(rows) - len(body), ""
+    more = len(rows) - len(body)
+    rest = ""
     if more:
         rest = paragraph(f"{plural(more, 'more row')} left out; '{elsewhere}' has all of them.",
                          "note")
     return Markup('<div class="scroll" role="region" tabindex="0"><table><thead><tr>'
                   f"{''.join(top)}</tr></thead><tbody>\n" + "\n".join(body)
                   + f"</tbody></table></div>{rest}")
+
+
+def _cell_kind(title: str) -> str:
+    """Returns the attribute of the cells of a column: numbers are aligned to the right."""
+    if title.endswith("<"):
+        return ""
+    return ' class="n"'
 
 
 def _table_row(row: Sequence[str], kinds: Sequence[str], names: Sequence[str]) -> str:

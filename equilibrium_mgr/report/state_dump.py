@@ -30,7 +30,8 @@ def dump_state(reading: Optional[Reading], anonymous: bool) -> CommandAnswer:
     if reading is None:
         raise CommandError(errno.EAGAIN, "the cluster has not been looked at yet; a look has been"
                            " started, try again")
-    osd_map, crush = reading.osd_map, reading.crush
+    osd_map = reading.osd_map
+    crush = reading.crush
     if anonymous:
         osd_map, crush = _without_names(osd_map, crush)
     state = {
@@ -58,8 +59,10 @@ def _pg_map(reading: Reading) -> Json:
 
 def _pg(reading: Reading, pgid: str, size: int) -> Json:
     """Returns a PG of `ceph pg dump`. `size`: of its pool."""
-    record, up = reading.records[pgid], list(reading.up[pgid])
-    acting, objects = list(reading.acting.get(pgid, up)), record.num_objects
+    record = reading.records[pgid]
+    up = list(reading.up[pgid])
+    acting = list(reading.acting.get(pgid, up))
+    objects = record.num_objects
     moving = sum(1 for osd in up if osd not in acting)
     sums = {
         "num_bytes": record.num_bytes,
@@ -81,8 +84,9 @@ def _pg(reading: Reading, pgid: str, size: int) -> Json:
 
 def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tuple[Json, Json]:
     """Returns both maps with numbers for the names of pools, CRUSH buckets, types, rules, device
-    classes and profiles, without the names of snapshots, and without addresses."""
-    pools, found = osd_map["pools"], osd_map.get("erasure_code_profiles", {})
+    classes and profiles. Names of RBD or CephFS snapshots and addresses are left out."""
+    pools = osd_map["pools"]
+    found = osd_map.get("erasure_code_profiles", {})
     profiles = _numbered("profile", {*found, *[
         pool.get("erasure_code_profile", "") for pool in pools]})
     renamed = _rename(osd_map, {
@@ -99,7 +103,8 @@ def _without_names(osd_map: Mapping[str, Any], crush: Mapping[str, Any]) -> Tupl
     renamed.update(fsid="", cluster_snapshot="", erasure_code_profiles=kept)
     types = {one["name"]: f"type{one['type_id']}" for one in crush.get("types", [])
              if one["name"] not in _TYPES}
-    classes, rules = _class_names(crush), crush.get("rules", [])
+    classes = _class_names(crush)
+    rules = crush.get("rules", [])
     names = _bucket_names(crush, types, classes)
     new_names = {
         "name": {**types, **names},

@@ -47,7 +47,8 @@ Data = Mapping[str, Any]
 def status_screen(data: Data, settings: Settings, now: float) -> str:
     """Returns the whole screen from the JSON of `status`; `now` in seconds since the epoch."""
     trouble = _trouble_text(data)
-    first, later = "", _action_text(data)
+    first = ""
+    later = _action_text(data)
     if trouble:
         first, later = later, ""
     built_in = ""
@@ -88,7 +89,7 @@ def status_screen(data: Data, settings: Settings, now: float) -> str:
 
 
 def _trouble_text(data: Data) -> str:
-    """Returns what is wrong with the cluster, whatever the module does."""
+    """Returns the problems of the cluster; those of the module are in its reason."""
     clauses = [*room_clauses(data["will_not_fit"]),
                *[slow["sentence"] for slow in data["slow_osds"][:_NAMED]]]
     if data["outage"] is not None:
@@ -111,7 +112,8 @@ def _automatic_text(data: Data, settings: Settings) -> str:
         if plan == _AUTOMATIC:
             return "off; OSDs are being drained"
         return f"off; plan {plan} is executed"
-    pools, classes = "all pools", "all device classes"
+    pools = "all pools"
+    classes = "all device classes"
     if settings.pool_ids is not None:
         pools = plural(len(settings.pool_ids), "pool")
     if settings.device_classes is not None:
@@ -125,7 +127,9 @@ def _automatic_text(data: Data, settings: Settings) -> str:
 def _state_text(data: Data, now: float) -> str:
     """Returns the state, since when it lasts, and the age of the OSDs' statistics."""
     text: str = data["state"]
-    since, age, stale = data["since_at"], data["statistics_age_seconds"], data["stale_osds"]
+    since = data["since_at"]
+    age = data["statistics_age_seconds"]
+    stale = data["stale_osds"]
     if since is not None:
         text += f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})"
     if age is None:
@@ -142,7 +146,8 @@ def _why_text(data: Data) -> str:
     """Returns the reason, or nothing if the line of the state says it all."""
     is_plain = data["state"] in (OFF, MOVING) and data["reason_code"] in (
         codes.SWITCHED_OFF, codes.MOVING)
-    if is_plain and not (data["waiting"] or data["too_full"] or data["mispredicted"]):
+    has_more = data["waiting"] or data["too_full"] or data["mispredicted"]
+    if is_plain and not has_more:
         return ""
     return str(data["reason"])
 
@@ -150,8 +155,11 @@ def _why_text(data: Data) -> str:
 def _unused_text(hosts: Sequence[Data]) -> str:
     if not hosts:
         return ""
-    text, more = str(hosts[0]["sentence"]), len(hosts) - 1
-    return f"{text}; {plural(more, 'more host')} likewise" if more else text
+    text = str(hosts[0]["sentence"])
+    more = len(hosts) - 1
+    if more:
+        text += f"; {plural(more, 'more host')} likewise"
+    return text
 
 
 def _draining_text(drains: Data) -> str:
@@ -162,14 +170,16 @@ def _draining_text(drains: Data) -> str:
 
 
 def _progress_text(data: Data) -> str:
-    progress, execution = data["progress"], data["execution"]
+    progress = data["progress"]
+    execution = data["execution"]
     if progress is None:
         return ""
     if execution["kind"] in MOTIONLESS:
         planned = execution["planned_pgs"]
         return (f"{planned - execution['remaining_pgs']} of {plural(planned, 'PG')} changed; no"
                 " data moves")
-    total, rate = progress["bytes_total"], progress["bytes_per_second"]
+    total = progress["bytes_total"]
+    rate = progress["bytes_per_second"]
     dropped = execution["dropped_moves"]
     if total is None:
         return "not known before the plan has been compared with the cluster"
@@ -183,22 +193,28 @@ def _progress_text(data: Data) -> str:
     if rate:
         text += f", {format_bytes(rate)}/s"
     text += _time_left_text(progress)
-    return f"{text}; {plural(dropped, 'shard')} dropped" if dropped else text
+    if dropped:
+        text += f"; {plural(dropped, 'shard')} dropped"
+    return text
 
 
 def _time_left_text(progress: Data) -> str:
-    seconds, osd = progress["eta_seconds"], progress["eta_osd"]
+    seconds = progress["eta_seconds"]
+    osd = progress["eta_osd"]
     if seconds is None:
         if progress["bytes_done"] == progress["bytes_total"]:
             return ""
         return f"; no time left is known: {progress['eta_unknown_reason']}"
     text = f", about {format_duration(seconds)} left"
-    return text if osd is None else f"{text} (longest: osd.{osd})"
+    if osd is not None:
+        text += f" (longest: osd.{osd})"
+    return text
 
 
 def _moving_text(moving: Data) -> str:
     """Returns the shards in flight, ours and others'; empty if there are none."""
-    shards, others = moving["shards"], moving["other_shards"]
+    shards = moving["shards"]
+    others = moving["other_shards"]
     if not (shards or others):
         return ""
     text = f"{amount(shards, moving['bytes'])}{states_text(moving['states'])}"
@@ -229,7 +245,8 @@ def _backfills_text(stacked: Mapping[int, int]) -> str:
 
 def _misplaced_text(data: Data) -> str:
     """Returns the misplaced ratio and its limit, and why the limit differs from the option."""
-    ratio, limits = data["misplaced_ratio"], data["limits"]
+    ratio = data["misplaced_ratio"]
+    limits = data["limits"]
     if not (ratio or ratio is not None and data["execution"]):
         return ""
     text = f"{format_percent(ratio)}% (limit {format_percent(limits['max_misplaced_ratio'])}%"
@@ -248,8 +265,8 @@ def _planning_text(plan: Data) -> str:
 
 
 def _last_plan_text(data: Data, now: float) -> str:
-    """Returns how the last plan with a name ended; `history` has the automatic ones. The shards in
-    place may have been sent by the previous mgr."""
+    """Returns how the last plan with a name ended; `history` has the automatic ones. Shards that
+    the previous mgr sent count as in place."""
     last = data["last_execution"]
     if last is None or data["execution"] is not None or last["plan"] == _AUTOMATIC:
         return ""
@@ -283,24 +300,31 @@ def _rejected_text(group: Data) -> str:
 
 
 def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
-    """Returns one line for a list of many clusters, from the JSON of `status`: always the same
-    words in the same order, and - for an unknown figure.
+    """Returns one line for a list of many clusters, from the JSON of `status`.
 
-    `raised`: codes of the module's health checks; None before the first round.
+    It has always the same words in the same order, and - for an unknown figure. `raised`: codes of the module's health checks; None before the first round.
     """
-    moving, progress = data["moving"], data["progress"]
-    fullest, use, bound, shards, left = "-", "-", "-", "-", "-"
+    moving = data["moving"]
+    progress = data["progress"]
+    fullest = "-"
+    use = "-"
+    bound = "-"
+    shards = "-"
+    left = "-"
     if data["classes"]:
         urgency = partial(_urgency, nearfull=data["limits"]["nearfull_ratio"])
         first = max(data["classes"], key=urgency)
-        fullest, use = f"osd.{first['fullest_osd']}", format_percent(first["max_utilization"])
+        fullest = f"osd.{first['fullest_osd']}"
+        use = format_percent(first["max_utilization"])
         bound = format_percent(first["bound_utilization"]) or bound
     if moving["shards"] is not None:
         shards = moving["shards"] + moving["other_shards"]
     if progress is not None:
         left = format_duration(progress["eta_seconds"]) or left
     waiting = sum(group["shards"] for group in data["waiting"])
-    state, code, health = data["state"], data["reason_code"], _health_word(data, raised)
+    state = data["state"]
+    code = data["reason_code"]
+    health = _health_word(data, raised)
     return (f"{state} {code} {fullest} {use} bound {bound} moving {shards} waiting {waiting}"
             f" left {left} health {health}")
 
@@ -311,8 +335,9 @@ def _health_word(data: Data, raised: Optional[Iterable[str]]) -> str:
         found.insert(0, "outage")
     if not found:
         return "-" if raised is None else "ok"
-    more = len(found) - 1
-    return f"{found[0]}+{more}" if more else found[0]
+    if len(found) == 1:
+        return found[0]
+    return f"{found[0]}+{len(found) - 1}"
 
 
 def _urgency(row: Data, nearfull: float) -> Tuple[float, float]:
@@ -327,19 +352,24 @@ def _urgency(row: Data, nearfull: float) -> Tuple[float, float]:
 
 def _clock_time(at: float, now: float) -> str:
     """Returns the time in UTC, with the date if that is another day."""
-    text = format_time(at)
-    return text[11:] if text[:10] == format_time(now)[:10] else text
+    date, time_of_day = format_time(at).split(" ")
+    if format_time(now).startswith(date):
+        return time_of_day
+    return f"{date} {time_of_day}"
 
 
 def window_text(window: Optional[Data]) -> str:
     """Returns the window of automatic balancing, and whether it is open; empty without a window."""
     if window is None:
         return ""
-    begin, end = window["begin_minute"], window["end_minute"]
-    first, last = window["begin_weekday"] % 7, window["end_weekday"] % 7
+    begin = window["begin_minute"]
+    end = window["end_minute"]
+    first = window["begin_weekday"] % 7
+    last = window["end_weekday"] % 7
     if min(begin, end) < 0:
         return "never open: begin_time or end_time cannot be read"
-    text, opens = "", window["opens_at"]
+    text = ""
+    opens = window["opens_at"]
     if begin % 1440 != end % 1440:
         text = f"{_clock(begin)} to {_clock(end)} "
     if first != last:
@@ -347,7 +377,9 @@ def window_text(window: Optional[Data]) -> str:
     text += f"{time.strftime('%Z')}, "
     if window["is_open"]:
         return f"{text}open"
-    return f"{text}closed" if opens is None else f"{text}closed; opens at {format_local(opens)}"
+    if opens is None:
+        return f"{text}closed"
+    return f"{text}closed; opens at {format_local(opens)}"
 
 
 def _clock(minute: int) -> str:
@@ -371,15 +403,19 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     """
     if view is None:
         view = status.view
-    outage, execution, progress = find_outage(status, view), None, None
+    outage = find_outage(status, view)
+    execution = None
+    progress = None
     if outage is None:
         action = state_action(status, view, settings, now)
     else:
         action = outage["action"]
     if status.progress is not None:
-        execution, progress = status.progress.summary, _progress_json(status.progress, now)
+        execution = status.progress.summary
+        progress = _progress_json(status.progress, now)
     data: Dict[str, Any] = {
-        **_view_json(view, status, settings, now),
+        **_view_json(view, status, now),
+        "limits": _limits_json(view, settings),
         "active": settings.active,
         "state": status.state,
         "since_at": status.since_at,
@@ -404,19 +440,32 @@ def report_status(status: BalancerStatus, plan_service: PlanService, settings: S
     return CommandAnswer(data, status_screen(data, settings, now))
 
 
-def _view_json(view: Optional[ClusterView], status: BalancerStatus, settings: Settings,
-               now: float) -> Data:
-    """Returns what a status shows of the cluster; unknown before the first snapshot."""
-    limits: Dict[str, Any] = {
+def _limits_json(view: Optional[ClusterView], settings: Settings) -> Data:
+    """Returns the limits in force. The urgent limit is in effect for moves from `urgent_osds`."""
+    ratio = None
+    nearfull = None
+    urgent = []
+    changing = []
+    if view is not None:
+        ratio = view.max_misplaced_ratio
+        nearfull = view.snapshot.nearfull_ratio
+        # while a pg_num changes, half of target_max_misplaced_ratio is left to the mgr for that
+        changing = changing_pg_nums(view.snapshot)
+        if settings.urgent_misplaced_ratio > ratio:
+            urgent = sorted(full_osds(view.snapshot))
+    return {
         "urgent_misplaced_ratio": settings.urgent_misplaced_ratio,
         "max_backfills_per_osd": settings.max_backfills_per_osd,
-        "max_misplaced_ratio": None,
-        "urgent_osds": [],
-        "changing_pg_num_pools": [],
-        "nearfull_ratio": None}
+        "max_misplaced_ratio": ratio,
+        "urgent_osds": urgent,
+        "changing_pg_num_pools": changing,
+        "nearfull_ratio": nearfull}
+
+
+def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) -> Data:
+    """Returns what a status shows of the cluster; unknown before the first snapshot."""
     if view is None:
         return {
-            "limits": limits,
             "builtin_balancer_active": status.builtin_active,
             "classes": [],
             "osdmap_epoch": None,
@@ -433,19 +482,14 @@ def _view_json(view: Optional[ClusterView], status: BalancerStatus, settings: Se
             "slow_osds": [],
             "unused_hosts": [],
             "flags": []}
-    snapshot, planned, age = view.snapshot, None, None
+    snapshot = view.snapshot
+    planned = None
+    age = None
     if status.progress is not None:
         planned = view.planned(status.wanted).used
     if view.statistics_at is not None:
         age = max(0.0, now - view.statistics_at)
-    limits["max_misplaced_ratio"] = view.max_misplaced_ratio
-    limits["nearfull_ratio"] = snapshot.nearfull_ratio
-    # while a pg_num changes, half of target_max_misplaced_ratio is left to the mgr for that
-    limits["changing_pg_num_pools"] = changing_pg_nums(snapshot)
-    if settings.urgent_misplaced_ratio > view.max_misplaced_ratio:   # it is in effect
-        limits["urgent_osds"] = sorted(full_osds(snapshot))
     return {
-        "limits": limits,
         "builtin_balancer_active": view.builtin_active,
         "classes": class_rows(view, planned),
         "osdmap_epoch": snapshot.epoch,
@@ -499,7 +543,8 @@ def _window_json(settings: Settings, now: float) -> Optional[Data]:
     """Returns the window of automatic balancing; None if the options set none."""
     if not is_limited(settings):
         return None
-    open_now, opens_at = is_open(settings, now), None
+    open_now = is_open(settings, now)
+    opens_at = None
     if not open_now:
         opens_at = next_opening(settings, now)
     return {"begin_minute": settings.begin_time,
@@ -521,8 +566,10 @@ def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Data) -> 
     if status.state in (BALANCED, STUCK) and data["left_out"]:
         said.append(f"left out: {'; '.join(data['left_out'])}")
     said += [entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]]
-    too_full = () if view is None else view.too_full
-    return with_too_full(status.state, "; ".join(said), too_full)
+    reason = "; ".join(said)
+    if view is None:
+        return reason
+    return with_too_full(status.state, reason, view.too_full)
 
 
 def _waiting_text(status: BalancerStatus, planned: int) -> str:
@@ -537,9 +584,11 @@ def _waiting_text(status: BalancerStatus, planned: int) -> str:
 
 
 def stopped_pools(status: BalancerStatus, view: Optional[ClusterView]) -> Dict[int, str]:
-    """Returns id of each pool that is stopped because its shards took more than was predicted →
-    a sentence about it, in the order of the ids."""
-    names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
+    """Returns id of each stopped pool → a sentence about it, in the order of the ids. The module
+    stops a pool if its shards take more than it predicted."""
+    names = {}
+    if view is not None:
+        names = {pool.id: pool.name for pool in view.snapshot.pools.values()}
     return {pool: sentence(found, names.get(pool, str(pool)))
             for pool, found in sorted(status.mispredicted.items())}
 

@@ -55,9 +55,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-window",
         "nothing outside the window", (
             Edit(CLUSTER_GUARDS,
-                 "            guard = (None if drains_only or is_named else self._closed(settings))"
-                 " or (\n",
-                 "            guard = None or (\n"),),
+                 "            if not drains_only and not is_named:\n",
+                 "            if False:\n"),),
         ("scenario:guard_window",)),
     Mutation(
         "no-start-delay",
@@ -77,8 +76,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "hold-after-on-alone",
         "nothing while the built-in balancer may be finishing, whoever has switched it off", (
             Edit(CLUSTER_GUARDS,
-                 "        if not is_active and self._gateway.pop_builtin_was_active() and not (\n",
-                 "        if False and not (\n"),),
+                 "        if is_active or not self._gateway.pop_builtin_was_active():\n",
+                 "        if True:\n"),),
         ("scenario:guard_builtin",)),
     Mutation(
         "builtin-is-not-watched",

@@ -124,8 +124,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "msr-groups-share",
         "groups of shards of an MSR rule share no bucket; no monitor checks that", (
             Edit(MSR,
-                 "    return None if _fits(levels, found, len(members)) else (\n",
-                 "    return None if True else (\n"),),
+                 "    if _fits(levels, found, len(members)):\n",
+                 "    if True:\n"),),
         ("scenario:msr",)),
     Mutation(
         "nothing-is-mended",

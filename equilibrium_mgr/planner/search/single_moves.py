@@ -22,9 +22,6 @@ from .joint_moves import JointMoves
 #: Legal targets examined before the search for a still better one ends.
 _TARGETS = 6
 
-#: Of the gain of the best move: what one that drops upmap items has to gain to be made instead.
-_NEARLY = 0.95
-
 #: Pools examined closely before the rest of an OSD's pools is left for its next turn.
 _POOLS = 8
 
@@ -145,34 +142,8 @@ class Descent:
         if self._targets.has_own_lists:
             gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
             groups = sorted(grouped, key=lambda g: (-gains[g], g))
-            found = self._group_by_group(source, grouped, gains, groups, price, strict)
-        else:
-            found = self._list_by_list(source, grouped, price, strict)
-        pinned = self._placement.pinned.get(source)
-        return found if pinned is None or found is None else (
-            self._unpinning(source, pinned, price, found))
-
-    def _unpinning(self, source: int, pinned: List[Tuple[int, int]], price: float,
-                   best: Candidate) -> Candidate:
-        """The best move of a shard to where CRUSH wants it, which drops upmap items, where it gains
-        nearly as much as `best`; else that."""
-        placement, costs = self._placement, self._costs
-        found, floor = best, _NEARLY * best.gain
-        least = best.gain - best.utilization_gain   # of counts: fewer items are worth no space
-        for pg, target in pinned:
-            up, size = placement.up[pg], placement.pg_bytes[pg]
-            if source not in up or target in up or source not in placement.initial_up[pg]:
-                continue
-            group = placement.group_of(pg, source)
-            if not self._limits.fits(target, size, group, -1):
-                continue
-            gain = costs.utilization_gain(source, target, size) - price * size
-            counts = (costs.count_gain_on_leave(group, source)
-                      - costs.count_loss_on_enter(group, target))
-            whole = gain + counts - costs.move_cost[source]
-            if whole > floor and counts >= least and placement.is_legal(pg, source, target):
-                found, floor = Candidate(whole, gain - costs.move_cost[source], pg, target), whole
-        return found
+            return self._group_by_group(source, grouped, gains, groups, price, strict)
+        return self._list_by_list(source, grouped, price, strict)
 
     def _returns(self, source: int, group: int, displaced: Shards, price: float,
                  count_gain: float, best: Optional[Candidate]) -> Optional[Candidate]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 from array import array
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ...crush.placement import FailureDomain, PlacementBlock, PlacementRule
+from ...crush.placement import PlacementBlock, PlacementRule
+from ...crush.rule import FailureDomain
 from ...snapshot.model import Pool, Snapshot
 
 #: Failure domains per shard of a PG up to which a group records which of them it can reach.

@@ -19,7 +19,7 @@ from ...runtime.formatting import format_bytes, format_deadline, format_percent,
 from ...runtime.time_slice import grouped, piecewise
 from ...settings import Settings
 from ...snapshot import reason_codes as codes
-from ...snapshot.model import Pool, Snapshot
+from ...snapshot.model import Osd, Pool, Snapshot
 from ...snapshot.operator_weights import BY_REWEIGHT, full_weight
 from ..answer import Row
 from .context import ExplainContext
@@ -52,19 +52,12 @@ def state_action(status: BalancerStatus, view: Optional[ClusterView], settings: 
                  now: float) -> str:
     """Returns what helps against the reason for which most shards wait, or against the reason of
     the state, or if incoming data does not fit. `now`: seconds since the epoch."""
-    if view is None:
-        return _action_without_view(status)
-    context = ExplainContext(view, status, settings, now=now)
-    return with_room(_state_action(context), status, view)
-
-
-def _action_without_view(status: BalancerStatus) -> str:
-    code = status.reason_code
-    if status.progress is not None and code == codes.SWITCHED_OFF:
+    if view is not None:
+        context = ExplainContext(view, status, settings, now=now)
+        return with_room(_state_action(context), status, view)
+    if status.progress is not None and status.reason_code == codes.SWITCHED_OFF:
         return codes.NOTHING
-    if status.state == STUCK and code in _LONG:
-        return _EXPLAIN
-    return codes.action(code, {**status.reason_numbers, **_paused_drain(status)})
+    return codes.action(status.reason_code, {**status.reason_numbers, **_paused_drain(status)})
 
 
 def _state_action(context: ExplainContext) -> str:
@@ -175,10 +168,10 @@ def _paused_drain(status: BalancerStatus) -> Dict[str, Any]:
 
 # -- available space -------------------------------------------------------------------------------
 
-def with_room(action: str, status: BalancerStatus, view: Optional[ClusterView]) -> str:
+def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
     """Returns what makes available space if the action is to wait and waiting does not end it: an
     OSD passes backfillfull_ratio with what comes, or all of a class is above nearfull_ratio."""
-    if view is None or not action.startswith(codes.NOTHING):
+    if not action.startswith(codes.NOTHING):
         return action
     if are_most_silent(view):   # the figures are old
         return codes.action(codes.STALE_STATISTICS, {})
@@ -193,15 +186,13 @@ def with_room(action: str, status: BalancerStatus, view: Optional[ClusterView]) 
             return f"{_more_room(name, snapshot)}: no placement is below {format_percent(bound)}%"
     if fits:
         return action
-    worst = found[0].osd
-    device_class = found[0].device_class
+    worst, device_class = found[0].osd, found[0].device_class
     add = _more_room(device_class, snapshot)
     planned = view.planned(status.wanted).used[worst]
     if planned < snapshot.backfillfull_ratio * snapshot.osds[worst].size_bytes:
         return (f"nothing; the plan under way moves what is too much off osd.{worst}; {add} if"
                 " its %SOON does not fall")
-    out = [str(osd.id) for osd in snapshot.osds.values()
-           if osd.up and not osd.is_in and osd.device_class == device_class]
+    out = [str(osd.id) for osd in _out(device_class, snapshot) if osd.up]
     if out:
         return f"'ceph osd in {' '.join(out)}' brings back room that is out; or {add}"
     return f"{add}: osd.{worst} has no room for what comes"
@@ -209,10 +200,14 @@ def with_room(action: str, status: BalancerStatus, view: Optional[ClusterView]) 
 
 def _more_room(device_class: str, snapshot: Snapshot) -> str:
     """Returns what gives a class more space; OSDs that Ceph has marked out come first."""
-    lost = [osd for osd in snapshot.osds.values()
-            if not osd.up and not osd.is_in and osd.device_class == device_class]
+    lost = [osd for osd in _out(device_class, snapshot) if not osd.up]
     add = f"add capacity to class {device_class}, or delete data"
     return f"start {places(lost, snapshot)}, or {add}" if lost else add
+
+
+def _out(device_class: str, snapshot: Snapshot) -> List[Osd]:
+    return [osd for osd in snapshot.osds.values()
+            if osd.device_class == device_class and not osd.is_in]
 
 
 def _compare_disk(slow: SlowOsd) -> str:
@@ -241,9 +236,9 @@ def weights_advice(context: ExplainContext) -> List[Row]:
     found: List[Row] = []
     if bounds is None:
         return found
+    lowered = [osd for osd in snapshot.osds.values() if osd.share < 1.0 and osd.is_for_data]
     for name, cut in bounds.at_bound.items():
-        held = [osd for osd in snapshot.osds.values()
-                if osd.share < 1.0 and osd.is_for_data and snapshot.set_of(osd.id) == name]
+        held = [osd for osd in lowered if snapshot.set_of(osd.id) == name]
         bound, proof = bounds.highest[name], bounds.cuts.get(cut)
         if not held or proof is None or bound - proof.least_utilization < NEAR:
             continue
@@ -258,13 +253,10 @@ def weights_advice(context: ExplainContext) -> List[Row]:
             "proven_ratio": proven,
             "held_osds": [osd.id for osd in held],
             "reweights": reweights}
-        found.append({
-            "code": codes.REWEIGHT,
-            "sentence": f"the lowered weights of {plural(len(held), 'OSD')} lead to"
-                        f" {format_percent(bound)}% on the fullest of class {name}, its sizes alone"
-                        f" to {format_percent(proven)}%; if the weights are from another time,"
-                        f" {action}",
-            "figures": figures})
+        said = (f"the lowered weights of {plural(len(held), 'OSD')} lead to"
+                f" {format_percent(bound)}% on the fullest of class {name}, its sizes alone to"
+                f" {format_percent(proven)}%; if the weights are from another time, {action}")
+        found.append({"code": codes.REWEIGHT, "sentence": said, "figures": figures})
     return found
 
 
@@ -327,9 +319,10 @@ def _planned_advice(pool: Pool, pg_num: int, now: float, osd_set: OsdSet, contex
         "now_free_bytes": before,
         "then_free_bytes": None}
     said = f"pg_num {pg_num} of pool {pool.name}"
+    row = {"code": codes.GRANULARITY, "figures": figures,
+           "sentence": f"whether {said} helps is being planned; ask again"}
     if found is None:
-        return [{"code": codes.GRANULARITY, "figures": figures,
-                 "sentence": f"whether {said} helps is being planned; ask again"}]
+        return [row]
     then = found.classes[osd_set.name].max
     # the plan may know the pool by an earlier name
     free, = [space.free_bytes for space in found.pools.values() if space.pool_id == pool.id]
@@ -343,5 +336,5 @@ def _planned_advice(pool: Pool, pg_num: int, now: float, osd_set: OsdSet, contex
         return []
     else:
         said += f" would let it take {format_bytes(free)} more instead of {format_bytes(before)}"
-    return [{"code": codes.GRANULARITY, "sentence": f"{said}, as it was planned",
-             "figures": figures}]
+    row["sentence"] = f"{said}, as it was planned"
+    return [row]

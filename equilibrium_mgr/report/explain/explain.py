@@ -37,7 +37,7 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     `pool_name`: of the pool that it would name. A pool may have a number as its name; `osd.` in
     front names the OSD. `age_seconds`: of the view.
     """
-    explained = _cluster(context) if not what else _named(what, pool_name, context)
+    explained = _named(what, pool_name, context) if what else _cluster(context)
     if explained is None:
         return None
     reason, (data, sentences) = explained
@@ -53,18 +53,18 @@ def explain(what: Optional[str], pool_name: Optional[str], context: ExplainConte
     counted = None
     if census is not None:
         counted = {"shards": census.shards, "pairs": census.pairs}
-    data.update({
-        "osdmap_epoch": snapshot.epoch,
-        "snapshot_age_seconds": age_seconds,
-        "stale_osds": sorted(snapshot.stale_osds),
-        "what": reason.what,
-        "reason_code": reason.code,
-        "reason_text": reason.text,
-        "counts": list(reason.rows),
-        "action": reason.action,
-        "census": counted,
-        "advice": list(reason.advice),
-        "sentences": sentences})
+    data.update(
+        osdmap_epoch=snapshot.epoch,
+        snapshot_age_seconds=age_seconds,
+        stale_osds=sorted(snapshot.stale_osds),
+        what=reason.what,
+        reason_code=reason.code,
+        reason_text=reason.text,
+        counts=list(reason.rows),
+        action=reason.action,
+        census=counted,
+        advice=list(reason.advice),
+        sentences=sentences)
     lines = _reason_lines(reason, outage, advice_first)
     observed = f"observed {format_duration(age_seconds)} ago, osdmap e{snapshot.epoch}"
     if snapshot.stale_osds:
@@ -118,12 +118,9 @@ def _named(what: str, pool_name: Optional[str],
 def _pool(pool: Pool, context: ExplainContext) -> Tuple[Explanation, Facts]:
     view = context.view
     soon, now = view.usage.pools[pool.name], view.usage_now().pools[pool.name]
-    osd_set = None
-    if soon.limiting_osd is not None:
-        osd_set = set_of(soon.limiting_osd, view)
+    reason = pool_reason(pool, now, soon, set_of(soon.limiting_osd, view), context)
     stopped = _stopped(context).get(pool.id)
-    return (pool_reason(pool, now, soon, osd_set, context),
-            explain_pool(pool, view, now, context.settings.pool_ids, stopped))
+    return reason, explain_pool(pool, view, now, context.settings.pool_ids, stopped)
 
 
 def _stopped(context: ExplainContext) -> Dict[int, str]:

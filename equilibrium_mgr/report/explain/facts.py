@@ -142,7 +142,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
         "excluded": excluded,
         "stopped": stopped}
     sentences = []
-    osd_set = None if limiting is None else set_of(limiting, view)
+    osd_set = set_of(limiting, view)
     if osd_set is not None:
         sentences.append(describe_bound(osd_set, snapshot))
     if bound is not None:
@@ -228,7 +228,7 @@ def osds_text(numbers: Sequence[int]) -> str:
 
 # -- bounds ----------------------------------------------------------------------------------------
 
-def set_of(osd: int, view: ClusterView) -> Optional[OsdSet]:
+def set_of(osd: Optional[int], view: ClusterView) -> Optional[OsdSet]:
     """Returns the set of OSDs with which an OSD can exchange data, or None."""
     bounds = view.utilization_bounds
     for found in bounds.sets if bounds is not None else ():
@@ -252,8 +252,8 @@ def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     held = [osd for osd in osd_set.osds if snapshot.osds[osd].share < 1.0]
     kept = f" while the lowered weights of {plural(len(held), 'OSD')} are kept" if held else ""
     classes = osd_set.name.split(" (")[0].split(",")
-    return (f"{_listed('class', classes, 'classes')} under {named(osd_set.takes, _NAMES_SHOWN)}"
-            f" cannot be below {format_percent(osd_set.bound)}%{kept}:"
+    where = f"{_listed('class', classes, 'classes')} under {named(osd_set.takes, _NAMES_SHOWN)}"
+    return (f"{where} cannot be below {format_percent(osd_set.bound)}%{kept}:"
             f" {_cause(osd_set, bool(held), snapshot)}")
 
 

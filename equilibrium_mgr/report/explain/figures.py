@@ -26,26 +26,20 @@ Figures = Dict[str, Any]
 
 #: No misplaced limit above this is named: clients wait for backfills.
 _MOST_MISPLACED = 0.2
-#: Options of ours whose value an action may name.
-_NAMED_OPTIONS = ("fill_limit", "max_upmap_items", "min_gain", "pg_cooldown")
 
 
 def numbers_of(code: str, found: Optional[RefusalCount], context: ExplainContext) -> Figures:
     """Returns the figures of a reason that its action may name; `found`: its count if it has
     one."""
-    snapshot = context.snapshot
     numbers: Figures = {}
     if found is not None:
+        snapshot, counts = context.snapshot, found.pools
         pgid, source, _ = found.example
-        counts = found.pools
         pool = min(counts, key=lambda pool: (-counts[pool], pool))
         numbers.update(
             pgid=pgid,
             pool=snapshot.pools[pool].name,
             device_class=snapshot.osds[source].device_class)
-    option = codes.REASONS[code].option
-    if option in _NAMED_OPTIONS:
-        numbers.update(option=option, limit=getattr(context.settings, option))
     compute = _FIGURES.get(code)
     if compute is not None:
         numbers.update(compute(found, context))
@@ -59,8 +53,9 @@ def _fill_limit(found: Optional[RefusalCount], context: ExplainContext) -> Figur
     snapshot, bounds = context.snapshot, context.view.utilization_bounds
     most = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
     limit = effective_fill_limit(context.settings.fill_limit, snapshot.backfillfull_ratio)
-    numbers: Figures = {"most": f"backfillfull less {100.0 * FILL_MARGIN:.0f} points,"
-                                f" here {format_percent(most)}%"}
+    numbers: Figures = {
+        "fill": format_percent(limit),
+        "most": f"backfillfull less {100.0 * FILL_MARGIN:.0f} points, here {format_percent(most)}%"}
     if limit >= most:
         return numbers
     numbers["lower"] = limit
@@ -74,15 +69,14 @@ def _fill_limit(found: Optional[RefusalCount], context: ExplainContext) -> Figur
 
 
 def _max_upmap_items(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
-    if context.settings.max_upmap_items == 1.0:
-        return {"needed": 0}
-    return {"needed": 1}
+    limit = context.settings.max_upmap_items
+    return {"limit": limit, "needed": 0 if limit == 1.0 else 1}
 
 
 def _pg_count(found: Optional[RefusalCount], context: ExplainContext) -> Figures:
     """`needed`: a ratio that allows a tenth more PG shards than the fullest target has."""
     mean, allowed = context.max_pg_shards
-    numbers: Figures = {"limit": allowed or None}
+    numbers: Figures = {"limit": allowed}
     if found is None or not mean:
         return numbers
     most = allowed
@@ -134,25 +128,22 @@ def excluding_option(settings: Settings) -> str:
 
 
 def _nearfull(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
-    snapshot = context.snapshot
-    return {"needed": raised_nearfull_ratio(snapshot.backfillfull_ratio),
-            "limit": snapshot.nearfull_ratio}
+    return {"needed": raised_nearfull_ratio(context.snapshot.backfillfull_ratio)}
 
 
 def _bound(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
     """`full_class`: a class in which OSDs have to be nearfull."""
-    osd_set = fullest_osds(context.view, context.settings.device_classes)[0].osd_set
-    if osd_set.bound < context.snapshot.nearfull_ratio:
+    fullest = fullest_osds(context.view, context.settings.device_classes)
+    if not fullest or fullest[0].osd_set.bound < context.snapshot.nearfull_ratio:
         return {}
-    return {"full_class": osd_set.name}
+    return {"full_class": fullest[0].osd_set.name}
 
 
 def _until(code: str, context: ExplainContext) -> Figures:
-    numbers: Figures = {"option": "pg_cooldown", "limit": context.settings.pg_cooldown}
     left = context.excluded.seconds_of(code)
-    if left and context.now:
-        numbers["until"] = format_deadline(context.now + left)
-    return numbers
+    if not left:
+        return {}
+    return {"until": format_deadline(context.now + left)}
 
 
 def _stale_statistics(_: Optional[RefusalCount], context: ExplainContext) -> Figures:

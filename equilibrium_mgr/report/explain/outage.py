@@ -269,8 +269,8 @@ def _writes_stopped(full: Sequence[Osd], view: ClusterView) -> str:
     snapshot, fills = view.snapshot, {osd.id: view.utilization_now(osd.id) for osd in full}
     shown = [f"osd.{osd} ({format_percent(fills[osd])}%)"
              for osd in sorted(fills, key=lambda osd: -fills[osd])]
-    return (f"writes to {_pools_on(full, snapshot)} are stopped:"
-            f" {named(shown, MOST_NAMED)} {_verb(len(full), 'is', 'are')} above full_ratio"
+    osds = f"{named(shown, MOST_NAMED)} {_verb(len(full), 'is', 'are')}"
+    return (f"writes to {_pools_on(full, snapshot)} are stopped: {osds} above full_ratio"
             f" {format_percent(snapshot.full_ratio)}%{_seen(view, FULL)}")
 
 
@@ -303,14 +303,13 @@ def _pool_without_osds(snapshot: Snapshot) -> Optional[Pool]:
 
 def _no_osds(pool: Pool, snapshot: Snapshot) -> str:
     """Names the rule of the pool and the buckets that it takes."""
-    buckets = snapshot.crush.buckets
-    takes = {buckets[block.take].name for block in pool.blocks if block.take in buckets}
+    takes = {snapshot.crush.buckets[block.take].name for block in pool.blocks}
     return (f"rule {_rule_name(pool.rule_id, snapshot)} of pool {pool.name} takes"
             f" {named(sorted(takes), MOST_NAMED)}, where no OSD is")
 
 
 def _rule_name(rule_id: int, snapshot: Snapshot) -> str:
-    return str(snapshot.crush.rules[rule_id].get("rule_name") or rule_id)
+    return str(snapshot.crush.rules[rule_id]["rule_name"])
 
 
 def _give_rule(pool: Pool, snapshot: Snapshot) -> str:
@@ -344,12 +343,13 @@ def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
     rules = {pool.rule_id: _Reach(pool, pool.rule.osds())
              for pool in snapshot.pools.values() if pool.rule is not None}
     reached = set().union(*[reach.osds for reach in rules.values()])
+    up = {osd.id for osd in snapshot.osds.values() if osd.up}
     found: List[Dict[str, Any]] = []
     for bucket in crush.buckets.values():
         if bucket.type_name != "host" or "~" in bucket.name or not rules:
             continue
         idle = [osd for osd, weight in crush.subtree(bucket.id).weights.items()
-                if weight > 0.0 and osd in snapshot.osds and snapshot.osds[osd].up]
+                if weight > 0.0 and osd in up]
         pool, missing = _missing_type(idle, list(rules.values()), crush)
         if not pool:
             idle = [osd for osd in idle if osd not in reached]
@@ -360,13 +360,14 @@ def unused_hosts(snapshot: Snapshot) -> List[Dict[str, Any]]:
         why = f"where no pool's rule uses class {', '.join(classes)}"
         if pool:
             why = f"and in no {missing}: the rule of pool {pool} cannot use it"
-        found.append({
+        row = {
             "host": bucket.name,
             "under": under,
             "osds": idle,
             "pool": pool,
             "missing": missing,
-            "sentence": f"host {bucket.name} ({plural(len(idle), 'OSD')}) is under {under} {why}"})
+            "sentence": f"host {bucket.name} ({plural(len(idle), 'OSD')}) is under {under} {why}"}
+        found.append(row)
     return found
 
 

@@ -12,7 +12,6 @@ from ...observation.cluster_view import BALANCED, MOVING, OFF, STUCK, THROTTLED
 from ...observation.refusals import (
     COUNTED, MOST_PAIRS, NEAR, Fullest, bound_code, fullest_osds, settled_code)
 from ...plan.model import PgChange, PoolSpace
-from ...plan.options import effective_fill_limit
 from ...planner.bound.lower_bound import OsdSet
 from ...planner.refusal_census import Census, RefusalCount
 from ...runtime.formatting import format_bytes, format_deadline, format_percent, plural
@@ -43,6 +42,11 @@ class Explanation(NamedTuple):
 
 def _reason(what: str, code: str, text: str, **numbers: Any) -> Explanation:
     return Explanation(what, code, codes.action(code, numbers), text)
+
+
+def _of_loop(what: str, code: str, text: str, context: ExplainContext) -> Explanation:
+    """Returns a reason of the loop, with its figures."""
+    return Explanation(what, code, help_for(code, context), text)
 
 
 # -- the cluster -----------------------------------------------------------------------------------
@@ -117,8 +121,7 @@ def _counts(what: str, census: Census, where: str, context: ExplainContext) -> E
         text = f"{counted} {where} x {census.pairs / census.counted:.0f} targets:"
     rows = [{"code": found.code, "count": found.pairs, "text": _counted_text(found, context)}
             for found in census.counts]
-    code = census.reason_code
-    return Explanation(what, code, codes.action(code, {}), text, rows, census)
+    return Explanation(what, census.reason_code, codes.NOTHING, text, rows, census)
 
 
 def _counted_text(found: RefusalCount, context: ExplainContext) -> str:
@@ -128,18 +131,14 @@ def _counted_text(found: RefusalCount, context: ExplainContext) -> str:
         if context.is_settled:
             return "allowed, but gains less than min_gain, or than moving it costs"
         return "allowed, and would be more even"
-    snapshot = context.snapshot
     pgid, source, _ = found.example
-    pg = snapshot.pgs[pgid]
-    pool = snapshot.pools[pg.pool]
-    fill = effective_fill_limit(context.settings.fill_limit, snapshot.backfillfull_ratio)
+    pg = context.snapshot.pgs[pgid]
+    pool = context.snapshot.pools[pg.pool]
     figures = {
-        "limit": "",
         "option": "pool_ids",
-        **numbers_of(found.code, found, context),
         "domain": _domain_text(pg, source, pool),
         "trouble": pg.immovable or pool.immovable or "not now",
-        "fill": format_percent(fill)}
+        **numbers_of(found.code, found, context)}
     return said.format(**figures)
 
 
@@ -177,7 +176,7 @@ def _of_census(what: str, census: Census, where: str, context: ExplainContext,
         return found
     numbers = numbers_of(code, census.of(code), context)
     action = codes.action(code, numbers)
-    if code == codes.IMMOVABLE and "pgid" in numbers:
+    if code == codes.IMMOVABLE:
         action = action_for(context.snapshot.pgs[numbers["pgid"]], context)
     elif code == codes.MIN_GAIN and context.rest_code != codes.MIN_GAIN:
         action = codes.NOTHING   # the option is not the cause
@@ -197,7 +196,7 @@ def _held_up(what: str, pool: Optional[Pool], waits: Callable[[PgChange], bool],
     decision of the throttle deferred planned moves; None if neither is so."""
     guard = blocked_pools(context.snapshot).get(pool.id) if pool is not None else None
     if guard is not None:
-        return Explanation(what, codes.DEGRADED, help_for(codes.DEGRADED, context), guard.reason)
+        return _of_loop(what, codes.DEGRADED, guard.reason, context)
     deferred = [row for row in context.status.deferred if waits(row[0])]
     if not deferred:
         return None
@@ -224,8 +223,7 @@ def osd_reason(osd: Osd, osd_set: Optional[OsdSet], context: ExplainContext) -> 
     if obstacle is not None:
         return _unusable_reason(osd, what, obstacle)
     if context.is_too_full and view.too_full[0].osd == osd.id:
-        return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
-                           view.too_full[0].sentence())
+        return _of_loop(what, codes.TOO_FULL, view.too_full[0].sentence(), context)
     held_up = _held_up(
         what, None, lambda change: osd.id in change.gained_by | change.lost_by, context)
     if held_up is not None:
@@ -263,7 +261,7 @@ def _drained_reason(osd: int, what: str, context: ExplainContext) -> Explanation
     status, drains = context.status, context.status.drains
     said = f"it is being drained; {drain_sentence(drains)}"
     if drains.drains.is_paused:
-        return Explanation(what, codes.SWITCHED_OFF, help_for(codes.SWITCHED_OFF, context), said)
+        return _of_loop(what, codes.SWITCHED_OFF, said, context)
     if is_blocked(status):
         action = state_action(status, context.view, context.settings, context.now)
         return Explanation(what, status.reason_code, action, f"{status.reason}; {said}")
@@ -353,14 +351,12 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     pool, pgid, what = context.snapshot.pools[pg.pool], pg.pgid, pg_line(pg, context)
     for entry in context.view.too_full:
         if pgid in entry.pgids:
-            return Explanation(what, codes.TOO_FULL, help_for(codes.TOO_FULL, context),
-                               entry.sentence())
+            return _of_loop(what, codes.TOO_FULL, entry.sentence(), context)
     if pg.immovable:
         return Explanation(what, _immovable_code(pool), action_for(pg, context),
                            f"it cannot be moved: {pg.immovable}")
     if pg.is_moving:
-        return Explanation(what, codes.IN_FLIGHT, help_for(codes.IN_FLIGHT, context),
-                           "it is moving")
+        return _of_loop(what, codes.IN_FLIGHT, "it is moving", context)
     rejected = context.rejected.get(pgid)
     if rejected is not None:
         if rejected.withheld_by:
@@ -372,7 +368,7 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
         return held_up
     alone, left = context.excluded.codes.get(pgid), context.excluded.seconds_left.get(pgid)
     if alone is not None:
-        until = format_deadline(context.now + left) if left and context.now else None
+        until = format_deadline(context.now + left) if left else None
         return _reason(what, alone, "automatic plans leave it alone until then", until=until)
     asked = context.census()
     if asked is None:
