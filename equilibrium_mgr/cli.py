@@ -7,9 +7,15 @@ shows the docstrings as help.
 """
 from typing import Any, Callable, List, Optional
 
-from .commands import (
-    drain_commands, plan_commands, report_commands, switch_commands, undo_commands)
 from .commands.base import ModuleParts
+from .commands.drain_commands import add_drains, list_drains, remove_drains
+from .commands.plan_commands import (
+    dump_plan, execute_plan, list_plans, optimize, remove_all_plans, remove_plans, show_plan)
+from .commands.report_commands import (
+    evaluate, explain_what, show_df, show_history, show_metrics, show_moves, show_osds,
+    show_status, write_page, write_state)
+from .commands.switch_commands import add_pools, list_pools, remove_pools, switch_off, switch_on
+from .commands.undo_commands import freeze_pgs, take_back
 from .compat import keyword_arguments, read_command, write_command
 from .plan.model import CANCEL, UNDO
 from .report.answer import CommandAnswer, CommandResult, run_command
@@ -30,7 +36,7 @@ class Commands:
     @read_command("equilibrium status")
     def _cmd_status(self, format: str = "plain", brief: bool = False) -> CommandResult:
         """Show what equilibrium is doing and why. Option: --brief, in one line"""
-        return self._answer(format, report_commands.show_status, brief)
+        return self._answer(format, show_status, brief)
 
     @read_command("equilibrium eval")
     def _cmd_eval(self, option: Optional[str] = None, format: str = "plain",
@@ -41,8 +47,8 @@ class Commands:
         """Evaluate the placement, a plan or a pool (plan/NAME, pool/NAME where both have one), what
         failures (--fail OSD|HOST|BUCKET, --worst-failure) or changes lead to (--add HOST:NxSIZE,
         --remove OSD|HOST|BUCKET, --resize OSD=SIZE, --pg-num POOL=N)"""
-        return self._answer(format, report_commands.evaluate, option, fail, worst_failure,
-                            (add or (), remove or (), resize or (), pg_num or ()))
+        return self._answer(format, evaluate, option, fail, worst_failure,
+                            (add, remove, resize, pg_num))
 
     @read_command("equilibrium df")
     def _cmd_df(self, plan: Optional[str] = None, format: str = "plain",
@@ -50,7 +56,7 @@ class Commands:
         """Show what clients can still write into each pool and into all of them, now and with a
         plan (without its name: the one that is executed). Options:
         --sort used|stored|free|planned|pgs|id|name (--sort=-KEY: descending), --limit N"""
-        return self._answer(format, report_commands.df, plan, sort, limit)
+        return self._answer(format, show_df, plan, sort, limit)
 
     @read_command("equilibrium osds")
     def _cmd_osds(self, what: Optional[List[str]] = None, format: str = "plain",
@@ -58,7 +64,7 @@ class Commands:
         """Show how full OSDs are, will be and could be, and what moves, the fullest first: all, or
         those of OSDs, hosts and device classes. Options: --sort use|soon|plan|id|host|pgs
         (--sort=-KEY: descending), --limit N"""
-        return self._answer(format, report_commands.osds, what or (), sort, limit)
+        return self._answer(format, show_osds, what, sort, limit)
 
     @read_command("equilibrium moves")
     def _cmd_moves(self, what: Optional[str] = None, format: str = "plain",
@@ -66,7 +72,7 @@ class Commands:
         """Show the shards that are moving, of all PGs or of an OSD, a host, a pool or a PG, and who
         moves them: plan (equilibrium), recovery, crush, pg_num (Ceph), or upmap (somebody else's
         upmap item). Options: --limit N; --by-osd (sizes, rate, time left of each OSD)"""
-        return self._answer(format, report_commands.moves, what, limit, by_osd)
+        return self._answer(format, show_moves, what, limit, by_osd)
 
     @write_command("equilibrium optimize")
     @keyword_arguments
@@ -81,47 +87,46 @@ class Commands:
         --max-moves N, --max-bytes SIZE (500G), --device-class CLASS,
         --aim space|even|least-motion; --from NAMES, --to NAMES, --not NAMES (h1,osd.7); --repair;
         --rule RULE; --replace"""
-        return self._answer(format, plan_commands.optimize, plan, replace, pools or (),
-                            max_moves, max_bytes, device_class, aim,
-                            (from_ or (), to or (), not_ or ()), repair, rule)
+        return self._answer(format, optimize, plan, replace, pools, max_moves, max_bytes,
+                            device_class, aim, (from_, to, not_), repair, rule)
 
     @read_command("equilibrium show")
     def _cmd_show(self, plan: str, format: str = "plain") -> CommandResult:
         """Show a plan as shell commands that could be run by hand; in JSON also each move with the
         utilization before and after"""
-        return self._answer(format, plan_commands.show, plan)
+        return self._answer(format, show_plan, plan)
 
     @read_command("equilibrium dump")
     def _cmd_dump(self, plan: str, format: str = "plain") -> CommandResult:
         """Show everything that a plan holds, the predicted up sets among it"""
-        return self._answer(format, plan_commands.dump, plan)
+        return self._answer(format, dump_plan, plan)
 
     @read_command("equilibrium ls")
     def _cmd_ls(self, format: str = "plain") -> CommandResult:
         """List the plans that are kept or in the making, with their state and their aim"""
-        return self._answer(format, plan_commands.list_all)
+        return self._answer(format, list_plans)
 
     @write_command("equilibrium rm")
     def _cmd_rm(self, plan: str, format: str = "plain") -> CommandResult:
         """Forget a plan, cancel one that is being made, or stop one that is executed; what is
         moving already goes on"""
-        return self._answer(format, plan_commands.remove, [plan])
+        return self._answer(format, remove_plans, [plan])
 
     @write_command("equilibrium reset")
     def _cmd_reset(self, format: str = "plain") -> CommandResult:
         """Forget all plans, those being made too, but for one that is being executed"""
-        return self._answer(format, plan_commands.reset)
+        return self._answer(format, remove_all_plans)
 
     @write_command("equilibrium execute")
     def _cmd_execute(self, plan: str, format: str = "plain") -> CommandResult:
         """Hand a plan over to be carried out, in batches within the misplaced limit"""
-        return self._answer(format, plan_commands.execute, plan)
+        return self._answer(format, execute_plan, plan)
 
     @write_command("equilibrium freeze")
     def _cmd_freeze(self, dry_run: bool = False, format: str = "plain") -> CommandResult:
         """Pin every remapped PG to where its data is now, as far as upmap items can, so that
         nothing has to move; with --dry-run only show how far that is, and why not further"""
-        return self._answer(format, undo_commands.pin, dry_run)
+        return self._answer(format, freeze_pgs, dry_run)
 
     @write_command("equilibrium undo")
     def _cmd_undo(self, plan: Optional[str] = None, since: Optional[str] = None,
@@ -129,48 +134,48 @@ class Commands:
         """Take back what a plan has changed (without its name: the last plan, or automatic
         balancing), or everything --since SPAN (such as 6h); what has not begun to move at first.
         With --dry-run only show what it would cost"""
-        return self._answer(format, undo_commands.take_back, UNDO, plan, since, dry_run)
+        return self._answer(format, take_back, UNDO, plan, since, dry_run)
 
     @write_command("equilibrium cancel")
     def _cmd_cancel(self, plan: Optional[str] = None, dry_run: bool = False,
                     format: str = "plain") -> CommandResult:
         """Stop the execution of a plan, and take back what it has sent and of which nothing has
         been copied yet; no data moves. Without a name: of all plans. With --dry-run only show"""
-        return self._answer(format, undo_commands.take_back, CANCEL, plan, None, dry_run)
+        return self._answer(format, take_back, CANCEL, plan, None, dry_run)
 
     @write_command("equilibrium on")
     def _cmd_on(self, format: str = "plain") -> CommandResult:
         """Balance automatically; switches the built-in balancer off where it moves data"""
-        return self._answer(format, switch_commands.switch_on)
+        return self._answer(format, switch_on)
 
     @write_command("equilibrium off")
     def _cmd_off(self, format: str = "plain") -> CommandResult:
         """Stop sending moves, those of plans and drains too; final once it answers, for the next
         mgr too. What is moving already goes on"""
-        return self._answer(format, switch_commands.switch_off)
+        return self._answer(format, switch_off)
 
     @read_command("equilibrium pool ls")
     def _cmd_pool_ls(self, format: str = "plain") -> CommandResult:
         """List the pools that balancing is limited to"""
-        return self._answer(format, switch_commands.list_pools)
+        return self._answer(format, list_pools)
 
     @write_command("equilibrium pool add")
     def _cmd_pool_add(self, pools: List[str], format: str = "plain") -> CommandResult:
         """Limit automatic balancing and new plans to these pools, beside those named before; by
         name or id"""
-        return self._answer(format, switch_commands.add_pools, pools)
+        return self._answer(format, add_pools, pools)
 
     @write_command("equilibrium pool rm")
     def _cmd_pool_rm(self, pools: List[str], format: str = "plain") -> CommandResult:
         """Take pools off the list that balancing is limited to; by name or id. The last one stays,
         as an empty list means all pools"""
-        return self._answer(format, switch_commands.remove_pools, pools)
+        return self._answer(format, remove_pools, pools)
 
     @read_command("equilibrium drain ls")
     def _cmd_drain_ls(self, format: str = "plain") -> CommandResult:
         """Show which OSDs are being drained, what is left on them and why, and whether they are
         safe to stop"""
-        return self._answer(format, drain_commands.list_drains)
+        return self._answer(format, list_drains)
 
     @write_command("equilibrium drain add")
     def _cmd_drain_add(self, osds: List[str], force: bool = False, dry_run: bool = False,
@@ -178,12 +183,12 @@ class Commands:
         """Move all shards off OSDs, whether automatic balancing is on or off; by id (3 or osd.3),
         or by a host or another bucket above them. Tells what it leads to; with --dry-run only
         that. What would not fit needs --force"""
-        return self._answer(format, drain_commands.add_drains, osds, force, dry_run)
+        return self._answer(format, add_drains, osds, force, dry_run)
 
     @write_command("equilibrium drain rm")
     def _cmd_drain_rm(self, osds: List[str], format: str = "plain") -> CommandResult:
         """End the drain of OSDs, which may get shards again; by id, host or bucket"""
-        return self._answer(format, drain_commands.remove_drains, osds)
+        return self._answer(format, remove_drains, osds)
 
     @read_command("equilibrium explain")
     def _cmd_explain(self, what: Optional[str] = None, osd: Optional[str] = None,
@@ -191,28 +196,28 @@ class Commands:
         """Tell why the cluster, an OSD (3 or osd.3), a host (its fullest OSD), a pool (its name, or
         pool/ID) or a PG (2.1f) is not better off; of a PG and an OSD, why it is not there, check by
         check"""
-        return self._answer(format, report_commands.explain_what, what, osd)
+        return self._answer(format, explain_what, what, osd)
 
     @read_command("equilibrium history")
     def _cmd_history(self, format: str = "plain", limit: Optional[int] = None) -> CommandResult:
         """Show what has been moved, when and why, and how much better it made the cluster: the
         newest 20 episodes, or --limit N, oldest first"""
-        return self._answer(format, report_commands.show_history, limit)
+        return self._answer(format, show_history, limit)
 
     @read_command("equilibrium metrics")
     def _cmd_metrics(self, format: str = "plain") -> CommandResult:
         """Print the figures in the text format of Prometheus"""
-        return self._answer(format, report_commands.show_metrics)
+        return self._answer(format, show_metrics)
 
     @read_command("equilibrium report")
     def _cmd_report(self, plan: Optional[str] = None, format: str = "plain") -> CommandResult:
         """Write one HTML page about the cluster, or about a plan, for those who decide about it.
         With --format json also the commands that take the plan back without equilibrium, and the
         picture as SVG"""
-        return self._answer(format, report_commands.write_page, plan)
+        return self._answer(format, write_page, plan)
 
     @read_command("equilibrium dump-state")
     def _cmd_dump_state(self, anonymous: bool = False, format: str = "plain") -> CommandResult:
         """Write the cluster's state as JSON, for bug reports and offline runs; with --anonymous
         without names and addresses"""
-        return self._answer(format, report_commands.write_state, anonymous)
+        return self._answer(format, write_state, anonymous)

@@ -1,126 +1,164 @@
 """`drain add`, `drain rm` and `drain ls`: OSDs by id or name, or by a bucket above them."""
 from __future__ import annotations
 
-import errno
-from typing import Dict, FrozenSet, List
+from errno import E2BIG, EBUSY, EINVAL, ENOENT, ENOSPC
+from typing import Collection, Dict, FrozenSet, List, Optional, Set
 
 from ..drain.drain_list import osds_by_name
 from ..observation.cluster_view import ClusterView
 from ..plan.model import TAKE_BACK
 from ..report.answer import CommandAnswer, CommandError, Row
 from ..report.cluster.changes import drain_forecast, forecast_lines
+from ..report.cluster.cluster_tables import text_of
 from ..report.operations import drain_list
 from ..runtime.formatting import format_percent, plural, wrap
+from ..snapshot.model import Pool
 from .base import ModuleParts
 
 
 def list_drains(parts: ModuleParts) -> CommandAnswer:
-    """How far the drains are."""
-    parts.balancer.drain_status()   # a new mgr reads it first
+    """Shows how far the drains are."""
+    parts.balancer.drain_status()   # a new mgr reads the list first
     parts.request_if_old()
     _, status = parts.newest()
-    return drain_list(status, parts.settings(), parts.clock(),
-                      _weighed(parts) if status.drains.empty_osds else frozenset())
+    weighed: FrozenSet[int] = frozenset()
+    if status.drains.empty_osds:
+        weighed = _weighed(parts)
+    return drain_list(status, parts.settings(), parts.clock(), weighed)
 
 
 def _weighed(parts: ModuleParts) -> FrozenSet[int]:
-    """The OSDs that CRUSH places on: those with a weight."""
-    return frozenset(osd for bucket in parts.gateway.crush().buckets.values()
-                     for osd, weight in bucket.items if weight > 0.0)
+    """Returns the OSDs that CRUSH places data on: those with a weight."""
+    found: Set[int] = set()
+    for bucket in parts.gateway.crush().buckets.values():
+        found.update([osd for osd, weight in bucket.items if weight > 0.0])
+    return frozenset(found)
 
 
 def add_drains(parts: ModuleParts, names: List[str], force: bool,
                dry_run: bool) -> CommandAnswer:
-    """Begins to drain OSDs, and goes on with those that are on the list. Raises CommandError where
-    nothing would be left to take the data, where the data would not fit below full_ratio, unless
-    with `force`, where the list could not be stored, and while shards are
-    taken back to one of the OSDs: what would be left out of that is for the operator to decide on,
-    as it is where the drain is there first."""
+    """Begins to drain OSDs, and continues the drain of OSDs on the list.
+
+    Raises CommandError if no OSD would be left for the data, if the data would not fit below
+    full_ratio (not with `force`), if the list is too long to be stored, and while a plan takes
+    shards back to one of the OSDs. The operator has to decide which of the two to give up, as if
+    the drain had been started first.
+    """
     parts.refuse_old_clients()
-    gateway, balancer, found = parts.gateway, parts.balancer, _osds(parts, names)
+    balancer, found, forecast = parts.balancer, _osds(parts, names), None
     view, wanted = balancer.status.view, balancer.drain_status().drains.with_osds(found)
-    left = _weighed(parts).intersection(
-        osd for osd, one in gateway.summary().osds.items() if one.is_in) - wanted.osds
-    short = [pool.name for pool in (() if view is None else view.snapshot.pools.values())
-             for block in pool.blocks
-             if wanted.osds.intersection(block.weights) and left.isdisjoint(block.weights)]
-    if short or not left:
-        of_pool = f" of pool '{short[0]}'" if short else ""
-        raise CommandError(errno.EINVAL,
-                           f"no OSD would be left to take data{of_pool}; drain fewer")
+    _refuse_without_target(parts, wanted.osds, view)
     if not wanted.fits:
-        raise CommandError(errno.E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
+        raise CommandError(E2BIG, f"{plural(len(wanted.names), 'OSD')} are more than can"
                            " be stored as being drained; drain a part of them first")
-    execution = balancer.execution
-    if execution is not None and execution.name and execution.kind in TAKE_BACK:
-        try:
-            changes = parts.plan_store.get(execution.name).changes
-        except (KeyError, ValueError):   # it has just been removed, which stops it
-            changes = ()
-        back = {osd for change in changes for osd in change.gained_by if osd in found}
-        if back:
-            raise CommandError(errno.EBUSY, f"plan '{execution.name}' takes shards back to"
-                               f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
-    forecast = None if view is None else drain_forecast(view, wanted.osds)
-    if view is not None and forecast is not None and not force:
-        _refuse_too_much(forecast, view)
-    lines = forecast_lines(forecast)
-    data = {"osds": sorted(found), "forecast": forecast,
-            "state": "dry-run" if dry_run else "executing"}
-    if dry_run:
-        text = f"{plural(len(found), 'OSD')} would be drained"
-        return CommandAnswer(data, "\n".join([*wrap("", text, 0), *lines]))
-    balancer.change_drains(lambda drains: drains.with_osds(found))
-    executing = parts.balancer.plan_name
-    text = "; ".join([clause for holds, clause in (
-        (True, f"{_being(found)} being drained; 'ceph equilibrium drain ls' shows how far"),
-        (executing, f"it begins once plan '{executing}' is done ('ceph equilibrium rm {executing}'"
-         " stops that)"),
-        (gateway.builtin_balancer_active(), "nothing is sent before 'ceph balancer off', since the"
-         " built-in balancer is active")) if holds])
-    return CommandAnswer(data, "\n".join([*wrap("", text, 0), *lines]))
+    _refuse_while_taken_back(parts, found)
+    if view is not None:
+        forecast = drain_forecast(view, wanted.osds)
+        if not force:
+            _refuse_too_much(forecast, view)
+    state, text = "dry-run", f"{plural(len(found), 'OSD')} would be drained"
+    if not dry_run:
+        balancer.change_drains(lambda drains: drains.with_osds(found))
+        state, text = "executing", _begun(parts, found)
+    data = {"osds": sorted(found), "forecast": forecast, "state": state}
+    return CommandAnswer(data, text_of(wrap("", text, 0) + forecast_lines(forecast)))
+
+
+def _refuse_without_target(parts: ModuleParts, drained: FrozenSet[int],
+                           view: Optional[ClusterView]) -> None:
+    """Raises CommandError if no OSD would be left that takes the data of the drained ones."""
+    osds_in = [osd for osd, one in parts.gateway.summary().osds.items() if one.is_in]
+    left = _weighed(parts).intersection(osds_in) - drained
+    pools: Collection[Pool] = ()
+    if view is not None:
+        pools = view.snapshot.pools.values()
+    for pool in pools:
+        for block in pool.blocks:
+            if left.isdisjoint(block.weights) and not drained.isdisjoint(block.weights):
+                raise _no_target(f" of pool '{pool.name}'")
+    if not left:
+        raise _no_target("")
+
+
+def _no_target(of_pool: str) -> CommandError:
+    return CommandError(EINVAL, f"no OSD would be left to take data{of_pool}; drain fewer")
+
+
+def _refuse_while_taken_back(parts: ModuleParts, osds: Collection[int]) -> None:
+    """Raises CommandError while a plan takes shards back to one of the OSDs."""
+    execution = parts.balancer.execution
+    if execution is None or not execution.name or execution.kind not in TAKE_BACK:
+        return
+    try:
+        changes = parts.plan_store.get(execution.name).changes
+    except (KeyError, ValueError):   # it has just been removed, which stops it
+        return
+    gained = frozenset().union(*[change.gained_by for change in changes])
+    back = gained.intersection(osds)
+    if back:
+        raise CommandError(EBUSY, f"plan '{execution.name}' takes shards back to"
+                           f" osd.{min(back)}; 'ceph equilibrium rm {execution.name}' stops it")
 
 
 def _refuse_too_much(forecast: Row, view: ClusterView) -> None:
     """Raises CommandError if the drain keeps the data of a class from fitting below full_ratio."""
     full_ratio = view.snapshot.full_ratio
     for row in forecast["classes"]:
-        without = view.bounds.get(row["device_class"], 0.0)
-        if row["then_bound_utilization"] > max(full_ratio, without):
+        name, then = row["device_class"], row["then_bound_utilization"]
+        if then > max(full_ratio, view.bounds.get(name, 0.0)):
             raise CommandError(
-                errno.ENOSPC, "the data would not fit: the fullest OSD of class"
-                f" {row['device_class']} could not be below"
-                f" {format_percent(row['then_bound_utilization'])}%, above full_ratio"
+                ENOSPC, f"the data would not fit: the fullest OSD of class {name} could not"
+                f" be below {format_percent(then)}%, above full_ratio"
                 f" ({format_percent(full_ratio)}%); drain fewer or add capacity; --force drains"
                 " what can leave")
+
+
+def _begun(parts: ModuleParts, osds: Dict[int, str]) -> str:
+    """Says that a drain has begun, and what it waits for."""
+    text = f"{_being(osds)} being drained; 'ceph equilibrium drain ls' shows how far"
+    executing = parts.balancer.plan_name
+    if executing:
+        text += (f"; it begins once plan '{executing}' is done ('ceph equilibrium rm {executing}'"
+                 " stops that)")
+    if parts.gateway.builtin_balancer_active():
+        text += ("; nothing is sent before 'ceph balancer off', since the built-in balancer is"
+                 " active")
+    return text
 
 
 def remove_drains(parts: ModuleParts, names: List[str]) -> CommandAnswer:
     """Ends the drain of OSDs."""
     drains = parts.balancer.drain_status().drains
-    by_name = drains.by_name()
-    found = {osd: name for name in names for osd in by_name.get(name, ())}
-    found.update(_osds(parts, [name for name in names if name not in by_name]))
-    wanted = frozenset(found) & drains.osds
+    by_name, others = drains.by_name(), []
+    found: Dict[int, str] = {}
+    for name in names:
+        if name in by_name:   # as it was given to `drain add`
+            found.update(dict.fromkeys(by_name[name], name))
+        else:
+            others.append(name)
+    found.update(_osds(parts, others))
+    wanted = {osd: name for osd, name in found.items() if osd in drains.osds}
     if not wanted:
-        raise CommandError(errno.ENOENT, "none of these OSDs is being drained;"
+        raise CommandError(ENOENT, "none of these OSDs is being drained;"
                            " 'ceph equilibrium drain ls' lists those that are")
-    parts.balancer.change_drains(lambda drains: drains.without(wanted))
-    text = f"{_being({osd: found[osd] for osd in wanted})} no longer being drained; "
-    text += ("automatic balancing moves data back" if parts.settings().active else
-             "automatic balancing is off, so nothing moves back by itself ('ceph equilibrium"
-             " on' moves it)")
-    return CommandAnswer({"osds": sorted(wanted)}, "\n".join(wrap("", text, 0)))
+    parts.balancer.change_drains(lambda drains: drains.without(frozenset(wanted)))
+    then = ("automatic balancing is off, so nothing moves back by itself ('ceph equilibrium on'"
+            " moves it)")
+    if parts.settings().active:
+        then = "automatic balancing moves data back"
+    text = f"{_being(wanted)} no longer being drained; {then}"
+    return CommandAnswer({"osds": sorted(wanted)}, text_of(wrap("", text, 0)))
 
 
 def _osds(parts: ModuleParts, names: List[str]) -> Dict[int, str]:
-    """OSD id → name. Raises CommandError for a name that nothing has."""
+    """Returns OSD id → name. Raises CommandError for a name that nothing has."""
     try:
         return osds_by_name(names, parts.gateway.crush(), parts.gateway.summary().osds)
     except ValueError as error:
-        raise CommandError(errno.ENOENT, str(error)) from error
+        raise CommandError(ENOENT, str(error)) from error
 
 
-def _being(osds: Dict[int, str]) -> str:
-    names = [f"osd.{osd}" for osd in sorted(osds)]
-    return f"{names[0]} is" if len(names) == 1 else f"{plural(len(names), 'OSD')} are"
+def _being(osds: Collection[int]) -> str:
+    if len(osds) == 1:
+        return f"osd.{min(osds)} is"
+    return f"{plural(len(osds), 'OSD')} are"

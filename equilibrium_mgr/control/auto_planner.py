@@ -22,6 +22,7 @@ from ..runtime.formatting import format_deadline
 from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
+from ..snapshot.pg_states import SHORT, has_any
 from .balancing_scope import automatic_options
 from .cluster_guards import wait_until
 from .plan_basis import (
@@ -387,10 +388,8 @@ def _for_relief(snapshot: Snapshot, options: PlanOptions) -> PlanOptions:
     full = full_osds(snapshot)
     if not full or not blocked_pools(snapshot):
         return options
-    lacking = set()
-    for pg in snapshot.in_flight().values():
-        if not {"degraded", "undersized"}.isdisjoint(pg.state.split("+")):
-            lacking.add(pg.pgid)
+    lacking = frozenset(pg.pgid for pg in snapshot.in_flight().values()
+                        if has_any(pg.state, SHORT))
     sources = full if options.sources is None else full & options.sources
     return options._replace(sources=sources, rejected_pgs=options.rejected_pgs | lacking)
 

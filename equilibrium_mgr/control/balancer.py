@@ -34,7 +34,7 @@ from ..runtime.formatting import format_deadline, plural
 from ..runtime.kv_store import KeyValueStore
 from ..runtime.waiting import WaitTimer
 from ..settings import Settings
-from ..snapshot import reason_codes as codes
+from ..snapshot import pg_states, reason_codes as codes
 from ..snapshot.model import Snapshot, pool_of
 from ..undo.change_log import ChangeLog
 from ..undo.undo_plan import with_holders_of_log
@@ -58,10 +58,6 @@ _MOST_CHANGES = 1000
 _NEXT_SECONDS = 2.0
 #: The longest round while PGs that were sent are not seen to be active.
 _WATCHED_SECONDS = 60.0
-#: States of PGs without a whole copy of their data among the OSDs that are up. They may last.
-_LOST_STATES = frozenset(("down", "incomplete"))
-#: The same, and states of PGs that wait until an OSD is less full.
-_HELD_STATES = _LOST_STATES.union(("backfill_toofull", "recovery_toofull"))
 _COME_IN_BETWEEN = Verdict(codes.PLANNING, "a plan to execute has come in between", state=PLANNING)
 _OUT_OF_DATE = Verdict(
     codes.PLANNING, "the options or the drains have changed, or a plan to execute has come in"
@@ -828,12 +824,12 @@ class Balancer:
 
     def _throttled(self, snapshot: Snapshot) -> str:
         """Returns the state while the rest of a plan waits for a limit: arrivals end that."""
-        return MOVING if self._count_arriving(snapshot, _HELD_STATES) else THROTTLED
+        return MOVING if self._count_arriving(snapshot, pg_states.STUCK) else THROTTLED
 
     def _in_flight(self, snapshot: Snapshot) -> Optional[Verdict]:
         """Returns the state while moves of our own are in flight and nothing else needs to be done,
         None if none are. Moves of the last mgr are in the view, and not pending with this one."""
-        count = self._count_arriving(snapshot, _LOST_STATES)
+        count = self._count_arriving(snapshot, pg_states.LOST)
         if not count:
             return None
         self.observer.is_awaiting = snapshot.misplaced_copies > 0
@@ -846,7 +842,7 @@ class Balancer:
         count = 0
         for pgid in self.observer.own_pgids:
             pg = snapshot.pgs.get(pgid)
-            count += pg is None or never.isdisjoint(pg.state.split("+"))
+            count += pg is None or not pg_states.has_any(pg.state, never)
         return count
 
     # -- idle ----------------------------------------------------------------------------------

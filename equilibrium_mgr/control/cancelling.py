@@ -10,6 +10,7 @@ from typing import AbstractSet, Dict, List, Mapping, Optional, Sequence, Tuple
 from ..plan.model import PgChange
 from ..runtime.formatting import named_osds
 from ..snapshot.model import Pg, Snapshot
+from ..snapshot.pg_states import REMAPPED
 from ..undo.change_log import ChangeRow, NewestFirst
 from ..undo.undo_plan import cancel_plan
 
@@ -33,7 +34,7 @@ def withheld_changes(snapshot: Snapshot, rows: NewestFirst,
     for change in cancel_plan(_undrained(snapshot), rows, is_chosen).plan.changes:
         pg = snapshot.pgs[change.pgid]
         having = set(pg.holders)
-        if "remapped" in pg.state:
+        if REMAPPED in pg.state:
             having.update(pg.acting)
         if not change.lost_by <= having:
             found.append(change)

@@ -1,4 +1,4 @@
-"""The CRUSH hierarchy, as read from the dictionary of `CRUSHMap.dump()`.
+"""The CRUSH hierarchy, read from the dictionary of `CRUSHMap.dump()`.
 
 Device classes need no special case: Ceph keeps a shadow tree per class (`default~hdd`), and a rule
 that takes a class takes the shadow bucket.
@@ -6,14 +6,16 @@ that takes a class takes the shadow bucket.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from ..runtime.time_slice import grouped
+from ..runtime.time_slice import piecewise
 
 #: CRUSH weights in a dump are 16.16 fixed point; by convention 1.0 stands for 1 TiB.
 WEIGHT_ONE = 0x10000
 
 OSD_TYPE = "osd"
+
+_BUCKETS_A_PIECE = 100   # before it gives way again: about a millisecond
 
 
 class Bucket(NamedTuple):
@@ -29,7 +31,7 @@ class Bucket(NamedTuple):
 class Subtree:
     """The OSDs under one bucket, with their CRUSH weights and their ancestors by type.
 
-    Below a bucket that has no weight itself CRUSH places nothing: there the weights are 0.
+    The weights below a bucket without weight are 0, because CRUSH places nothing there.
     """
 
     def __init__(self, weights: Dict[int, float],
@@ -38,21 +40,20 @@ class Subtree:
         self._ancestors = ancestors
 
     def bucket_of(self, type_name: str) -> Dict[int, int]:
-        """OSD id → the bucket of that type above it; an OSD with none is absent."""
-        return {osd: osd for osd in self.weights} if type_name == OSD_TYPE else (
-            self._ancestors.get(type_name, {}))
+        """Returns OSD id → the bucket of that type above it; an OSD without one is absent."""
+        if type_name == OSD_TYPE:
+            return {osd: osd for osd in self.weights}
+        return self._ancestors.get(type_name, {})
 
 
 class CrushHierarchy:
-    """Buckets, devices and rules of one CRUSH map. Subtrees are collected once and cached."""
+    """Buckets, devices and rules of one CRUSH map. Collects each subtree once and keeps it."""
 
     def __init__(self, dump: Mapping[str, Any]) -> None:
         self.device_class: Dict[int, str] = {
             d["id"]: d.get("class", "") for d in dump.get("devices", [])}
         self.buckets: Dict[int, Bucket] = {
-            b["id"]: Bucket(b["id"], b.get("name", ""), b["type_name"], b.get("type_id", 0), tuple([
-                (item["id"], item["weight"] / WEIGHT_ONE) for item in b.get("items", [])]))
-            for b in dump.get("buckets", [])}
+            b["id"]: _bucket(b) for b in dump.get("buckets", [])}
         self.rules: Dict[int, Mapping[str, Any]] = {
             r["rule_id"]: r for r in dump.get("rules", [])}
         self.type_ids: Dict[str, int] = {
@@ -71,15 +72,17 @@ class CrushHierarchy:
         return other
 
     def name_of(self, item: int) -> str:
-        """The name of a bucket or OSD."""
+        """Returns the name of a bucket or OSD."""
         return f"osd.{item}" if item >= 0 else self.buckets[item].name
 
     def subtree(self, root: int) -> Subtree:
-        """The subtree under a bucket, or under a single OSD where a rule takes one."""
+        """Returns the subtree under a bucket, or of a single OSD, which a rule can take too."""
         if root not in self._subtrees:
-            weights: Dict[int, float] = {root: 1.0} if root >= 0 else {}
+            weights: Dict[int, float] = {}
             ancestors: Dict[str, Dict[int, int]] = {}
-            if root < 0:
+            if root >= 0:
+                weights[root] = 1.0
+            else:
                 self._descend(root, {}, weights, ancestors, True)
             self._subtrees[root] = Subtree(weights, ancestors)
         return self._subtrees[root]
@@ -87,8 +90,8 @@ class CrushHierarchy:
     def buckets_of_type(self, root: int, type_name: str) -> Iterator[int]:
         """Yields buckets of a type at or under `root`, in tree order, none inside another.
 
-        A bucket whose type id is lower than the wanted one hides what is under it, as in
-        Ceph's CrushWrapper::get_children_of_type.
+        A bucket with a lower type id than the wanted one hides the buckets under it, as in Ceph's
+        CrushWrapper::get_children_of_type.
         """
         bucket = self.buckets.get(root)
         if bucket is None or bucket.type_id < self.type_ids.get(type_name, 0):
@@ -100,20 +103,24 @@ class CrushHierarchy:
             yield from self.buckets_of_type(item, type_name)
 
     def places(self) -> Dict[int, Tuple[Any, ...]]:
-        """OSD id → its CRUSH weights and the buckets above it, all as nested tuples."""
+        """Returns OSD id → its CRUSH weights and the buckets above it, all as nested tuples."""
         if self._places is None:
-            parents = grouped((item, (bucket.id, weight)) for bucket in self.buckets.values()
-                              for item, weight in bucket.items)
+            parents: Dict[int, List[Tuple[int, float]]] = {}
+            for bucket in piecewise(self.buckets.values(), _BUCKETS_A_PIECE):
+                for item, weight in bucket.items:
+                    parents.setdefault(item, []).append((bucket.id, weight))
 
             def above(item: int) -> Tuple[Any, ...]:
                 return tuple([(parent, above(parent)) for parent, _ in parents.get(item, ())])
-            self._places = {osd: tuple([(weight, parent, above(parent))
-                                        for parent, weight in parents.get(osd, ())])
-                            for osd in self.device_class}
+
+            self._places = {}
+            for osd in self.device_class:
+                self._places[osd] = tuple([
+                    (weight, parent, above(parent)) for parent, weight in parents.get(osd, ())])
         return self._places
 
     def hosts(self) -> Dict[int, str]:
-        """OSD id → name of its nearest host bucket, shadow trees left out."""
+        """Returns OSD id → the name of its nearest host bucket, without shadow trees."""
         found: Dict[int, str] = {}
         for bucket in self.buckets.values():
             if bucket.type_name == "host" and "~" not in bucket.name:
@@ -123,6 +130,7 @@ class CrushHierarchy:
 
     def _descend(self, bucket_id: int, path: Dict[str, int], weights: Dict[int, float],
                  ancestors: Dict[str, Dict[int, int]], has_weight: bool) -> None:
+        """Adds the OSDs under a bucket. `path`: type → the bucket of this type above."""
         bucket = self.buckets.get(bucket_id)
         if bucket is None:
             return
@@ -132,7 +140,13 @@ class CrushHierarchy:
                 type_name = self.buckets[item].type_name
                 self._descend(item, {type_name: item, **path}, weights, ancestors,
                               has_weight and weight > 0.0)
-            elif not weights.get(item):  # linked twice it counts once, where it first has weight
+            elif not weights.get(item):  # an OSD in several buckets counts in the first with weight
                 weights[item] = weight if has_weight else 0.0
                 for type_name, ancestor in path.items():
                     ancestors.setdefault(type_name, {})[item] = ancestor
+
+
+def _bucket(dump: Mapping[str, Any]) -> Bucket:
+    items = [(item["id"], item["weight"] / WEIGHT_ONE) for item in dump.get("items", [])]
+    return Bucket(dump["id"], dump.get("name", ""), dump["type_name"], dump.get("type_id", 0),
+                  tuple(items))

@@ -1,62 +1,77 @@
-"""Which up sets multi-step retry (MSR) rules can produce; Ceph has them since 19.
+"""The up sets that multi-step retry (MSR) rules can produce; Ceph has them since 19.
 
 A block `take, choosemsr N1 T1, choosemsr N2 T2, …, choosemsr M osd, emit` cuts its positions into
-N1 strides of equal length, each of these into N2, and so on; the last one may be shorter. The
-buckets of type T1 that different strides use are disjoint, and so are, within one stride, those of
-type T2 of its parts. One stride may use several buckets: CRUSH tries again from the top where an
-OSD is out. A rule of type msr_firstn emits what it finds in the order of finding, so that any
-assignment of its OSDs to positions may have been that of CRUSH.
+N1 strides of equal length, each of these into N2, and so on; the last stride may be shorter. The
+strides use disjoint buckets of type T1. Within one stride, its parts use disjoint buckets of type
+T2. One stride may use several buckets, because CRUSH tries again from the top if an OSD is out. A
+rule of type msr_firstn emits OSDs in the order of finding them, so CRUSH may have found them for
+any positions.
 
-The monitor does not check any of this (crush/upmap_check.py): what is said here is all that keeps
-the failure domains of such a rule.
+The monitor checks none of this (crush/upmap_check.py). Only this file keeps the failure domains of
+such a rule.
 """
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
-#: (type of the buckets, OSD → bucket of that type, positions per stride), the outermost first.
-StrideLevel = Tuple[str, Mapping[int, int], int]
+from .rule import FailureDomain
 
 
-def violation(levels: Sequence[StrideLevel], members: Sequence[int],
+def violation(levels: Sequence[FailureDomain], members: Sequence[int],
               in_order: bool) -> Optional[str]:
-    """Why the block cannot produce these members, all of which it can choose; None where it can.
-    Others may be missing. `in_order`: each one has its position."""
+    """Returns why the block cannot produce these members, or None.
+
+    `levels`: the failure domains, the outermost first; a stride has `shards_per_bucket` positions.
+    The block can choose each of the members; others may be missing. `in_order`: the positions of
+    the members matter.
+    """
     if in_order:
-        for index, osd in enumerate(members):
-            start, end = 0, len(members)   # of the stride that the level cuts
-            for type_name, bucket_of, length in levels:
-                own = start + (index - start) // length * length
-                after = min(own + length, end)
-                bucket = bucket_of.get(osd)   # None of one that is missing
-                for other in range(start, end) if bucket is not None else ():
-                    if not own <= other < after and bucket_of.get(members[other]) == bucket:
-                        return f"two groups of shards share one {type_name}"
-                start, end = own, after
-        return None
-    known = levels[0][1] if levels else dict.fromkeys(members)
+        return _order_violation(levels, members)
+    known = levels[0].bucket_of if levels else dict.fromkeys(members)
     found = tuple([osd for osd in members if osd in known])
-    return None if _fits(levels, found, len(members)) else (
-        "its shards cannot be divided into groups as the rule does")
+    if _fits(levels, found, len(members)):
+        return None
+    return "its shards cannot be divided into groups as the rule does"
 
 
-def _fits(levels: Sequence[StrideLevel], members: Tuple[int, ...], positions: int) -> bool:
-    """True if members can be given to as many positions so that strides share no bucket. Where the
-    last stride is shorter, any of them may be: each has as many places."""
+def _order_violation(levels: Sequence[FailureDomain], members: Sequence[int]) -> Optional[str]:
+    """Returns why the members at their positions break the strides, or None."""
+    for index, osd in enumerate(members):
+        start, end = 0, len(members)   # of the stride that the level cuts
+        for type_name, bucket_of, length, _ in levels:
+            own = start + (index - start) // length * length
+            after = min(own + length, end)
+            bucket = bucket_of.get(osd)
+            if bucket is not None:   # else the member is missing
+                for other in (*range(start, own), *range(after, end)):
+                    if bucket_of.get(members[other]) == bucket:
+                        return f"two groups of shards share one {type_name}"
+            start, end = own, after
+    return None
+
+
+def _fits(levels: Sequence[FailureDomain], members: Tuple[int, ...], positions: int) -> bool:
+    """Returns True if the members fit into so many positions so that strides share no bucket.
+
+    Each stride has the same number of places, because any of them may be the shorter one.
+    """
     if not levels:
         return len(members) <= positions
-    _, bucket_of, length = levels[0]
+    length = levels[0].shards_per_bucket
     by_bucket: Dict[int, List[int]] = {}
     for osd in members:
-        by_bucket.setdefault(bucket_of[osd], []).append(osd)
-    whole = sorted((tuple(found) for found in by_bucket.values()), key=len, reverse=True)
+        by_bucket.setdefault(levels[0].bucket_of[osd], []).append(osd)
+    whole = sorted(map(tuple, by_bucket.values()), key=len, reverse=True)
     return _packed(levels[1:], length, whole, [()] * -(-positions // length))
 
 
-def _packed(levels: Sequence[StrideLevel], length: int, buckets: List[Tuple[int, ...]],
+def _packed(levels: Sequence[FailureDomain], length: int, buckets: List[Tuple[int, ...]],
             strides: List[Tuple[int, ...]]) -> bool:
-    """True if each bucket's members can go to one stride so that none has more than `length` and
-    each fits the levels below. `strides`: the members so far."""
+    """Returns True if each bucket's members can go to one stride.
+
+    No stride may have more than `length` members, and each must fit the levels below. `strides`:
+    the members so far.
+    """
     if not buckets:
         return all(_fits(levels, members, length) for members in strides)
     for number, members in enumerate(strides):

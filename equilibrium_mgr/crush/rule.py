@@ -16,14 +16,14 @@ _MSR_TUNING_STEPS = frozenset(("set_msr_descents", "set_msr_collision_tries"))
 MSR_FIRSTN, MSR_INDEP = 4, 5
 #: Types of rules that erasure-coded pools can have; replicated ones have the others.
 ERASURE_TYPES = frozenset((3, MSR_INDEP))
-#: Choose step → True where it goes down to OSDs by itself.
+#: Choose step → True if it goes down to OSDs without another step.
 _CHOOSE_STEPS = {
     "choose_firstn": False, "choose_indep": False,
     "chooseleaf_firstn": True, "chooseleaf_indep": True}
 
 
 class UnsupportedRule(ValueError):
-    """A rule that equilibrium does not understand; the message is one sentence for people."""
+    """A rule that equilibrium does not understand; the message is one sentence for operators."""
 
 
 class ChooseStep(NamedTuple):
@@ -43,19 +43,28 @@ class TakeBlock(NamedTuple):
     is_msr: bool    # of choosemsr steps (crush/msr.py)
 
     def shards_below(self, number: int) -> int:
-        """The most shards of one PG in a bucket that the choose step of this number chose."""
-        return prod(deeper.num for deeper in self.choose_steps[number + 1:])
+        """Returns the most shards of one PG in a bucket that this choose step chose."""
+        return prod([deeper.num for deeper in self.choose_steps[number + 1:]])
+
+
+class FailureDomain(NamedTuple):
+    """One choose step above OSDs: its buckets, and how many shards and buckets it allows."""
+
+    type_name: str
+    bucket_of: Mapping[int, int]  # OSD → bucket of this type; CRUSH cannot choose other OSDs
+    shards_per_bucket: int
+    buckets_per_parent: int       # most buckets that a PG uses under one bucket of the step before
 
 
 def resolved_num(num: int, pool_size: int) -> int:
-    """A choose step's count: 0 means the pool's size, -n the size less n (crush_do_rule)."""
+    """Returns a choose step's count: 0 means the pool's size, -n the size less n (crush_do_rule)."""
     return num if num > 0 else num + pool_size
 
 
 def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     """Splits a rule's dump into its take blocks for a pool of `pool_size` shards.
 
-    Raises UnsupportedRule for steps outside take, choose*, emit and the tuning steps, for rules
+    Raises UnsupportedRule for steps except take, choose*, emit and the tuning steps, for rules
     that do not end at OSDs, and for rules that place too few shards.
     """
     is_msr = rule.get("type") in (MSR_FIRSTN, MSR_INDEP)
@@ -65,37 +74,57 @@ def parse_rule(rule: Mapping[str, Any], pool_size: int) -> List[TakeBlock]:
     placed = 0
     for step in rule.get("steps", []):
         op = step.get("op", "")
+        can_choose, can_emit = op in _CHOOSE_STEPS, op == "emit"
+        if is_msr:
+            can_choose = op == "choosemsr" and take is not None
+            can_emit = can_emit and take is not None and take < 0
         if op == "take":
             take, chosen = step["item"], []
-        elif op == "emit" and not (is_msr and (take is None or take >= 0)):
+        elif can_emit:
             if take is None:
                 raise UnsupportedRule("the rule emits before it takes")
-            if not chosen:
-                if take < 0:
-                    raise UnsupportedRule("the rule emits a bucket instead of OSDs")
-                chosen = [ChooseStep(OSD_TYPE, 1)]
-            if chosen[-1].type_name != OSD_TYPE:
-                raise UnsupportedRule(
-                    f"the rule emits buckets of type {chosen[-1].type_name} instead of OSDs")
-            positions = min(prod(level.num for level in chosen), pool_size - placed)
+            steps = _emitted_steps(take, chosen)
+            positions = min(prod([level.num for level in steps]), pool_size - placed)
             if positions > 0:
-                blocks.append(TakeBlock(take, tuple(chosen), placed, positions, is_msr))
+                blocks.append(TakeBlock(take, steps, placed, positions, is_msr))
                 placed += positions
             take, chosen = None, []
-        elif op in _CHOOSE_STEPS and not is_msr or op == "choosemsr" and is_msr and (
-                take is not None):
-            num = resolved_num(step["num"], pool_size)
-            if num <= 0 or is_msr and step["num"] < 0:
-                raise UnsupportedRule("the rule has a choose step for no bucket at all")
-            if chosen and chosen[-1].type_name == OSD_TYPE:
-                raise UnsupportedRule("the rule chooses again below OSDs")
-            chosen.append(ChooseStep(step["type"], num))
-            if _CHOOSE_STEPS.get(op) and step["type"] != OSD_TYPE:
-                chosen.append(ChooseStep(OSD_TYPE, 1))
-        elif is_msr and (op not in _MSR_TUNING_STEPS or take is not None or blocks):
-            raise UnsupportedRule(f"the rule has the step {op} where no MSR rule has one")
-        elif not is_msr and op not in _TUNING_STEPS:
+        elif can_choose:
+            if is_msr and step["num"] < 0:
+                raise UnsupportedRule(_NO_BUCKET)
+            _add_step(chosen, step, pool_size)
+        elif is_msr:
+            if op not in _MSR_TUNING_STEPS or take is not None or blocks:
+                raise UnsupportedRule(f"the rule has the step {op} where no MSR rule has one")
+        elif op not in _TUNING_STEPS:
             raise UnsupportedRule(f"the rule has the unknown step {op}")
     if placed < pool_size:
         raise UnsupportedRule(f"the rule places {placed} of {pool_size} shards")
     return blocks
+
+
+_NO_BUCKET = "the rule has a choose step for no bucket at all"
+
+
+def _emitted_steps(take: int, chosen: List[ChooseStep]) -> Tuple[ChooseStep, ...]:
+    """Returns the choose steps of an emit; one for a single OSD that the rule takes."""
+    if not chosen:
+        if take < 0:
+            raise UnsupportedRule("the rule emits a bucket instead of OSDs")
+        return (ChooseStep(OSD_TYPE, 1),)
+    if chosen[-1].type_name != OSD_TYPE:
+        raise UnsupportedRule(
+            f"the rule emits buckets of type {chosen[-1].type_name} instead of OSDs")
+    return tuple(chosen)
+
+
+def _add_step(chosen: List[ChooseStep], step: Mapping[str, Any], pool_size: int) -> None:
+    """Adds a choose step; a chooseleaf step adds one for its OSDs as well."""
+    num = resolved_num(step["num"], pool_size)
+    if num <= 0:
+        raise UnsupportedRule(_NO_BUCKET)
+    if chosen and chosen[-1].type_name == OSD_TYPE:
+        raise UnsupportedRule("the rule chooses again below OSDs")
+    chosen.append(ChooseStep(step["type"], num))
+    if _CHOOSE_STEPS.get(step["op"]) and step["type"] != OSD_TYPE:
+        chosen.append(ChooseStep(OSD_TYPE, 1))

@@ -1,11 +1,11 @@
 """The monitor's own check of upmaps, which differs from what CRUSH can produce.
 
 The rules are those of CrushWrapper::verify_upmap and OSDMap::check_pg_upmaps (Ceph 16 to 20). They
-are more lenient than CRUSH in places (the number of shards per bucket of a `choose` step is not
-checked) and stricter in others (buckets are counted over the whole up set, so nested and hybrid
-`choose` rules are always rejected). Of MSR rules it reads no step but takes, each of which counts
-for one position: those of one take it never rejects, and those of two always, unless their first
-positions are where the takes want them.
+are more lenient than CRUSH in places: they do not check the number of shards per bucket of a
+`choose` step. They are stricter in others: they count buckets over the whole up set, so they always
+reject nested and hybrid `choose` rules. In MSR rules the monitor only reads takes, each for one
+position. It never rejects rules with one take, and always rejects rules with two, unless their
+first positions are where the takes want them.
 """
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ class UpmapCheck:
         self._steps: List[Mapping[str, Any]] = list(rule.get("steps", []))
         self._size = pool_size
         self._takes = sorted({s["item"] for s in self._steps if s.get("op") == "take"})
-        self._parents: Dict[str, Dict[int, int]] = {
-            s["type"]: self._parents_of_type(s["type"]) for s in self._steps
-            if _is_checked(s) and s["type"] != OSD_TYPE}
+        self._parents: Dict[str, Dict[int, int]] = {}
+        for step in self._steps:
+            if _is_checked(step) and step["type"] != OSD_TYPE:
+                self._parents[step["type"]] = self._parents_of_type(step["type"])
         self._weights: Dict[int, float] = {}
         for take in self._takes:
             self._weights.update(crush.subtree(take).weights)
@@ -47,9 +48,9 @@ class UpmapCheck:
                 # two choose steps of one type count once: the monitor keeps the first
                 name, most = step["type"], resolved_num(step["num"], self._size)
                 nums.setdefault(name, most)
-                # no two shards in one bucket of a chooseleaf step; of others, not too many buckets
-                parents = [] if name == OSD_TYPE else [
-                    self._parents[name][osd] for osd in up if osd in self._parents[name]]
+                # a chooseleaf step must not have two shards in one bucket, others not too many buckets
+                parent_of = self._parents.get(name, {})
+                parents = [parent_of[osd] for osd in up if osd in parent_of]
                 distinct = len(set(parents))
                 if op.startswith("chooseleaf"):
                     if distinct < len(parents):
@@ -70,7 +71,10 @@ class UpmapCheck:
         return None
 
     def _parents_of_type(self, type_name: str) -> Dict[int, int]:
-        """OSD → the first bucket of the type under any take (CrushWrapper::get_parent_of_type)."""
+        """Returns OSD → its bucket of the type under any take.
+
+        The first one counts, as in CrushWrapper::get_parent_of_type.
+        """
         parents: Dict[int, int] = {}
         for take in self._takes:
             for bucket in self._crush.buckets_of_type(take, type_name):
@@ -80,14 +84,17 @@ class UpmapCheck:
 
 
 def _is_checked(step: Mapping[str, Any]) -> bool:
-    """True for the choose steps that the monitor looks at: it passes over those of MSR rules."""
+    """Returns True for a choose step that the monitor checks: not for one of an MSR rule."""
     op = str(step.get("op", ""))
     return op.startswith("choose") and op != "choosemsr"
 
 
 def kept_rule(crush: CrushHierarchy, rule: Mapping[str, Any], up: Sequence[int]) -> Optional[str]:
-    """The steps of an equivalent rule of which the monitor keeps upmaps, as `crushtool -d` prints
-    them; None if none is known. One leaf of each bucket is what `chooseleaf` chooses by itself."""
+    """Returns the steps of an equivalent rule whose upmaps the monitor keeps, or None.
+
+    The steps are as `crushtool -d` prints them. A `chooseleaf` step is equivalent to a step that
+    chooses buckets and one that chooses one leaf of each.
+    """
     steps: List[Mapping[str, Any]] = []
     for step in rule.get("steps", []):
         before = str(steps[-1].get("op", "")) if steps else ""

@@ -1,5 +1,5 @@
-"""Drains: which OSDs an operator wants emptied, and how far they are. Pure values.
+"""Drains: the OSDs that an operator wants emptied, and their progress. Pure values.
 
-How shards leave is planned by planner/search/evacuation.py, and carried out as any plan is. May
-import plans, snapshots and what is below them.
+planner/search/evacuation.py plans how shards leave, and the module executes that as any plan. May
+import plans, snapshots and what these may import.
 """

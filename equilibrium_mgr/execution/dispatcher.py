@@ -19,6 +19,7 @@ from ..runtime.waiting import Backoff
 from ..settings import Settings
 from ..snapshot.immovable_reasons import NO_STATISTICS
 from ..snapshot.model import Pg, Snapshot, pg_number, pool_of
+from ..snapshot.pg_states import ACTIVATING, ACTIVE, UNKNOWN
 from ..snapshot.reason_codes import COOLDOWN, DEGRADED, GIVEN_UP, MISPREDICTED
 from .throttle import (
     STEP_SECONDS, Decision, OsdTraffic, ThrottleLimits, ThrottleState, next_batch, osd_traffic)
@@ -147,17 +148,17 @@ class UpmapDispatcher:
         entries, pgs, now = self.pending.entries, snapshot.pgs, snapshot.taken_at
         unseen = snapshot.upmap_items if self._unseen is None else self._unseen
         self._unseen = frozenset([pgid for pgid in piecewise(unseen, _PGS_A_PIECE)
-                                  if pgid in pgs and "active" not in pgs[pgid].state])
+                                  if pgid in pgs and ACTIVE not in pgs[pgid].state])
         newest = 0
         if entries:
             newest = max([pg.reported_epoch for pg in piecewise(pgs.values(), _PGS_A_PIECE)],
                          default=0)
         waiting = [pg for pg in snapshot.in_flight().values()
-                   if "activating" in pg.state or self.pending.is_unreported(pg, newest)]
+                   if ACTIVATING in pg.state or self.pending.is_unreported(pg, newest)]
         for pgid in sorted(self._unseen):
             if _is_unheard_of(pgs[pgid], snapshot):
                 waiting.append(pgs[pgid])
-        unknown = [pgid for pgid in self._unseen if "unknown" in pgs[pgid].state]
+        unknown = [pgid for pgid in self._unseen if UNKNOWN in pgs[pgid].state]
         # some PGs have not reported since they were sent
         unreported = [pgid for pgid, entry in entries.items()
                       if pgid in pgs and pgs[pgid].reported_epoch < entry.epoch]
@@ -174,7 +175,7 @@ class UpmapDispatcher:
             pg = snapshot.pgs.get(pgid)
             if pg is None:
                 continue
-            is_activating = "activating" in pg.state
+            is_activating = ACTIVATING in pg.state
             least = _ACTIVATING_SECONDS if is_activating else _UNREPORTED_SECONDS
             if snapshot.taken_at - since >= least:
                 found.add(pgid)

@@ -9,7 +9,7 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Union
 
 from ..gateway.cluster_summary import ClusterSummary
 from ..runtime.formatting import plural
-from ..snapshot import reason_codes as codes
+from ..snapshot import pg_states, reason_codes as codes
 from ..snapshot.model import Pg, Snapshot
 from .outcomes import Verdict
 
@@ -58,6 +58,10 @@ def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection:
     return None
 
 
+#: A PG in one of these states is not inactive for lack of space alone.
+_NOT_FOR_SPACE = frozenset((pg_states.ACTIVE, pg_states.STALE))
+
+
 class PoolGuard(NamedTuple):
     """The reason for which none of a pool's PGs may be moved now."""
 
@@ -93,7 +97,7 @@ def _inactive_for_space(snapshot: Snapshot) -> Counter[int]:
         return Counter()
     full = full_osds(snapshot)
     return Counter(pg.pool for pg in snapshot.in_flight().values()
-                   if not {"active", "stale"} & set(pg.state.split("+"))
+                   if not pg_states.has_any(pg.state, _NOT_FOR_SPACE)
                    and awaits_space(snapshot, pg, full))
 
 
@@ -113,7 +117,7 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
     full: Set[int] = set()
     leaving: Dict[int, int] = {}   # OSD → bytes that Ceph is copying away from it
     for pg in snapshot.in_flight().values():
-        if "backfill_toofull" in pg.state:
+        if pg_states.BACKFILL_TOOFULL in pg.state:
             gains, _ = snapshot.transfers(pg)
             # of several targets one is too full: those with space for the shard are not it, and
             # of one without statistics nothing is known
@@ -121,7 +125,7 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
                 len(gains) == 1 or not snapshot.osds[osd].has_statistics
                 or snapshot.osds[osd].exceeds(
                     backfillfull, snapshot.shard_bytes(pg, osd, pg.up)))])
-        elif "backfilling" in pg.state or "recovering" in pg.state:
+        elif pg_states.has_any(pg.state, pg_states.COPIED):
             for osd, size in snapshot.sized_transfers(pg)[1]:
                 leaving[osd] = leaving.get(osd, 0) + size
     return frozenset(full.union(
@@ -131,9 +135,9 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
 
 def awaits_space(snapshot: Snapshot, pg: Pg, full: FrozenSet[int]) -> bool:
     """Returns True if Ceph cannot copy the PG before one of the OSDs `full` has space."""
-    if "toofull" in pg.state:
+    if pg_states.TOOFULL in pg.state:
         return True
-    is_waiting = "_wait" in pg.state   # for backfill or recovery: snaptrim is of clean PGs
+    is_waiting = pg_states.has_any(pg.state, pg_states.WAITING)
     return is_waiting and not full.isdisjoint(snapshot.transfers(pg)[0])
 
 

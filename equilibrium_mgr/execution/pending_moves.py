@@ -10,6 +10,7 @@ import math
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..plan.model import PgChange
+from ..snapshot import pg_states
 from ..snapshot.model import Pg, SizedShards, Snapshot
 from ..snapshot.osds import SILENT_SECONDS
 
@@ -20,9 +21,6 @@ _BELIEVE_AFTER_SECONDS = 600.0
 _HEARD_SECONDS = 50.0
 #: Seconds after which a PG has peered, and Ceph counts its misplaced copies.
 _RESTORE_SECONDS = 120.0
-#: In one of these states a PG does not report its misplaced copies.
-_UNREPORTED_STATES = ("peering", "unknown", "stale", "creating")
-_MOVING_STATES = ("remapped", "backfill", "recover", "peering", "activating")
 
 
 class PendingMove(NamedTuple):
@@ -83,7 +81,7 @@ class PendingMoves:
             if pg is None or pgid in self.entries or not 0.0 <= now - sent_at <= _RESTORE_SECONDS:
                 continue
             # reports may be older than the osdmap that shows it moving, and Ceph's count with them
-            if pg.is_moving and "remapped" in pg.state:
+            if pg.is_moving and pg_states.REMAPPED in pg.state:
                 continue
             pairs = [pair for pair in snapshot.items_of(pgid) if pair[1] in pg.up]
             coming = tuple([(target, pg.shard_bytes) for _, target in pairs])
@@ -106,7 +104,7 @@ class PendingMoves:
         If the OSD that a PG leaves is not known, the last mgr must have sent the PG.
         """
         for pgid, pg in snapshot.in_flight().items():
-            if pgid in self.entries or "degraded" not in pg.state:
+            if pgid in self.entries or pg_states.DEGRADED not in pg.state:
                 continue
             gains, losses = snapshot.transfers(pg)
             moved = {target for _, target in snapshot.items_of(pgid)}
@@ -149,7 +147,7 @@ class PendingMoves:
         """
         entries, copies = dict(self.entries), 0
         for pgid, pg in snapshot.in_flight().items():
-            if pgid not in entries and "peering" in pg.state:
+            if pgid not in entries and pg_states.PEERING in pg.state:
                 copies += misplaced_copies(snapshot, pg)
         for pgid, entry in entries.items():
             if not _is_counted(snapshot, pgid, entry, as_degraded):
@@ -163,7 +161,7 @@ class PendingMoves:
         Its new primary has not seen the osdmap yet, or withholds the PG.
         """
         entry = self.entries.get(pg.pgid)
-        if entry is None or "clean" not in pg.state:
+        if entry is None or pg_states.CLEAN not in pg.state:
             return False
         return pg.reported_epoch < entry.epoch <= newest and pg.up[0] in entry.targets
 
@@ -193,13 +191,6 @@ def misplaced_copies(snapshot: Snapshot, pg: Pg) -> int:
     return int(pg.objects * pg.uncopied_ratio * min(len(gains), len(losses)))
 
 
-def _is_in(states: Sequence[str], pg: Pg) -> bool:
-    for state in states:
-        if state in pg.state:
-            return True
-    return False
-
-
 def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: bool) -> bool:
     """Returns True if the PG has reported the copies that our change misplaces. It does once it has
     peered by the osdmap with the change (PeeringState::update_calc_stats counts nothing while it
@@ -207,9 +198,9 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
-    if not pg.state or _is_in(_UNREPORTED_STATES, pg):
+    if not pg.state or pg_states.has_any(pg.state, pg_states.UNREPORTED):
         return False
-    if as_degraded and "degraded" in pg.state:   # as while it waits for recovery by its log
+    if as_degraded and pg_states.DEGRADED in pg.state:   # it may wait for recovery by its log
         return False
     if pg.reported_epoch >= entry.epoch:
         return True
@@ -217,14 +208,14 @@ def _is_counted(snapshot: Snapshot, pgid: str, entry: PendingMove, as_degraded: 
     # remapped when we sent it
     if entry.before is None or pg.reported_epoch <= entry.before:
         return False
-    return "remapped" in pg.state
+    return pg_states.REMAPPED in pg.state
 
 
 def _has_arrived(snapshot: Snapshot, pgid: str, entry: PendingMove) -> bool:
     pg = snapshot.pgs.get(pgid)
     if pg is None:
         return True
-    if pg.is_moving or _is_in(_MOVING_STATES, pg):
+    if pg.is_moving or pg_states.has_any(pg.state, pg_states.MOVING):
         return False
     if pg.reported_epoch >= entry.epoch:
         return True

@@ -38,6 +38,7 @@ from ..snapshot.immovable_reasons import (
 from ..snapshot.model import (
     Osd, Pg, Pool, SizedShards, Snapshot, is_same_placement, pg_number, pool_of, shard_changes)
 from ..snapshot.operator_weights import held_sentence
+from ..snapshot.pg_states import ACTIVE, ACTIVITIES, BACKFILL_WAIT, SHORT, has_any
 from ..snapshot.pools import merge_target
 from ..snapshot.reason_codes import FULL, LIMIT, REASONS
 from .guards import (
@@ -389,7 +390,7 @@ def in_the_way(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> Frozen
     needed = _needed_by_steps(snapshot)
     waiting = [(pg, entry) for pgid, entry in pending.items()
                for pg in (snapshot.pgs.get(pgid),)
-               if pg is not None and "backfill_wait" in pg.state]
+               if pg is not None and BACKFILL_WAIT in pg.state]
     return frozenset(
         pg.pgid for pg, entry in waiting
         if (pg_number(pg.pgid) in snapshot.pools[pg.pool].touched or not needed.keys().isdisjoint(
@@ -407,9 +408,6 @@ def _count_shards(snapshot: Snapshot) -> Counter[int]:
 
 
 Check = Callable[[ThrottleState, Candidate], Optional[Verdict]]
-
-#: States of a PG that is read or rewritten anyway; a move meanwhile would make both slower.
-_BUSY_STATES = {"scrubbing": "scrubbed", "repair": "repaired", "snaptrim": "snap-trimmed"}
 
 
 def pool_is_blocked(state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
@@ -467,7 +465,7 @@ def osd_is_silent(state: ThrottleState, candidate: Candidate) -> Optional[Verdic
 def pg_is_busy(_state: ThrottleState, candidate: Candidate) -> Optional[Verdict]:
     """A PG that Ceph scrubs, repairs or snap-trims."""
     states = candidate.pg.state.split("+")
-    for busy, activity in _BUSY_STATES.items():
+    for busy, activity in ACTIVITIES.items():
         if busy in states:
             return Verdict(codes.BUSY, numbers={
                 "pgid": candidate.change.pgid, "activity": activity})
@@ -660,9 +658,8 @@ def _is_relief(state: ThrottleState, guard: PoolGuard, candidate: Candidate) -> 
     """True where the change may go although PGs are degraded, as it empties full OSDs alone."""
     if guard.inactive or not state.settings.relieve_while_degraded:
         return False
-    states = candidate.pg.state.split("+")
-    return (state.is_relief(candidate)
-            and "active" in states and not {"degraded", "undersized"} & set(states))
+    pg_state = candidate.pg.state
+    return state.is_relief(candidate) and ACTIVE in pg_state and not has_any(pg_state, SHORT)
 
 
 def _share_of_copies(state: ThrottleState, copies: int) -> str:

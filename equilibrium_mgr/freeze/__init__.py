@@ -1,4 +1,4 @@
-"""Freezing: remapped PGs are pinned by upmap items to where their data is now.
+"""Freezing: upmap items pin remapped PGs to the OSDs that have their data.
 
-Pure, as the planner is. May import plan and what is below it.
+Pure, as the planner is. May import plan and what it may import.
 """

@@ -1,12 +1,12 @@
 """The pin of one remapped PG: the up set nearest to its holders that upmap items can express.
 
-A pinned shard is wanted where it is, so that nothing has to move. Where not all of a PG's shards
-can be pinned, as many as possible are, and the others move as they do now; but of those that would
-only exchange OSDs among themselves, which upmap items cannot express, one may go to another OSD, so
-that the others stay. Shards are pinned to OSDs of the acting set alone: that these have the
-data is certain, whatever has happened since the PG was clean.
+A pinned shard is wanted where it is, so that it does not move. If not all shards of a PG can be
+pinned, as many as possible are, and the others move as before. Upmap items cannot express an
+exchange of OSDs between shards; one of these shards may go to another OSD so that the others stay.
+Shards are pinned only to OSDs of the acting set, because these certainly have the data, whatever
+has happened since the PG was clean.
 
-The plan that freezes a cluster: pins of all PGs whose data is not where it is wanted.
+Also the plan that freezes a cluster: the pins of all PGs whose data is not where it is wanted.
 """
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from ..snapshot.reason_codes import Why
 from ..snapshot.upmap_items import items_for, keep_raw_positions
 
 
-#: Parts of a PG that are looked at, the largest first: all parts of ten shards.
+#: How many parts of a PG the search tries, the largest first: all parts of ten shards.
 _MOST_TRIED = 1024
-#: OSDs that are tried for a shard that leaves an exchange.
+#: How many OSDs the search tries for a shard that leaves an exchange.
 _MOST_OUTSIDE = 20
-#: Reasons that keep a PG from being moved, and not from being pinned: its size does not matter, nor
-#: does where it is wanted now break its rule, as pins lead to where that allows it.
+#: Reasons against moving a PG that are none against pinning it: its size does not matter, and a
+#: pin is legal even if the present up set breaks the rule.
 _NO_OBSTACLES = reasons.OF_RULE | frozenset((
     None, reasons.NO_STATISTICS, reasons.OSD_NOT_REPORTED, reasons.OMAP_UNMEASURED,
     reasons.INCONSISTENT, reasons.OMAP_ON_SMALL_OSD, reasons.NO_DATA_SHARDS))
-#: Obstacles of an OSD that do not keep it from being wanted for what it holds.
+#: Obstacles of an OSD that do not prevent pins of the shards that it holds.
 _HOLDS_ALL_THE_SAME = (None, "without statistics")
 
 Osds = Tuple[int, ...]
 
 
-# Why shards cannot be pinned; none names an OSD or PG, so that equal ones can be counted.
+# Why shards cannot be pinned. None names an OSD or PG, so that equal reasons can be counted.
 _EXCHANGE = Why("it would exchange OSDs with another shard of the PG, which upmap items cannot",
                 codes.EXCHANGE)
 _NO_HOLDER = Why("no OSD serves it from where it was: it is recovered", codes.DEGRADED)
@@ -51,18 +51,20 @@ _REJECTED = Why("the monitor would reject upmap items that keep it there", codes
 
 
 class Pin(NamedTuple):
-    """What can be pinned of one PG."""
+    """The pin of one PG."""
 
-    up: Osds                       # wanted: the present up set where nothing can be pinned
-    items: UpmapItems              # that lead to it
-    shards: int                    # pinned: they would move without it
-    moving: int                    # shards that go on moving
-    obstacle: Optional[Why]   # the reason for that; None where none does
+    up: Osds                  # the wanted up set; the present one if no shard can be pinned
+    items: UpmapItems         # produce `up`
+    shards: int               # pinned shards, which would move without the pin
+    moving: int               # shards that go on moving
+    obstacle: Optional[Why]   # the reason for that; None if no shard goes on moving
 
 
 def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
-    """The pin of a PG that is in flight. `given`: OSD → bytes of shards that left an exchange for
-    it, to which this one's are added."""
+    """Returns the pin of a PG that is in flight.
+
+    `given`: OSD → bytes of shards that left an exchange for it. This function adds to it.
+    """
     pool = snapshot.pools[pg.pool]
     moving = len(snapshot.transfers(pg)[0])
     obstacle = _obstacle_of_pg(pg, pool)
@@ -74,22 +76,25 @@ def pin_of(snapshot: Snapshot, pg: Pg, given: Dict[int, int]) -> Pin:
     moving = max(moving, shards)
     if shards < moving:
         outside = search.broken_exchange(shards + 1)
-        up, shards = (up, shards) if outside is None else outside
+        if outside is not None:
+            up, shards = outside
+    obstacle = search.obstacle or _NO_HOLDER
     if not shards:
-        return Pin(pg.up, (), 0, moving, search.obstacle or _NO_HOLDER)
-    return Pin(up, items_for(pg.raw, up), shards, moving - shards,
-               (search.obstacle or _NO_HOLDER) if shards < moving else None)
+        return Pin(pg.up, (), 0, moving, obstacle)
+    if shards >= moving:
+        obstacle = None
+    return Pin(up, items_for(pg.raw, up), shards, moving - shards, obstacle)
 
 
 def _obstacle_of_pg(pg: Pg, pool: Pool) -> Optional[Why]:
-    """Returns the reason for which nothing of the PG can be pinned, or None."""
+    """Returns the reason why no shard of the PG can be pinned, or None."""
     if len(pg.up) != pool.size or NO_OSD in pg.up:
         return reasons.NO_OSD_FOR_SHARD
-    if len(set(pg.raw)) < len(pg.raw):   # upmap items cannot tell which of the two they mean
+    if len(set(pg.raw)) < len(pg.raw):   # upmap items cannot tell the two shards apart
         return reasons.BREAKS_RULE
     for reason in (pool.immovable, pg.immovable):
-        if reason is not None and reason not in _NO_OBSTACLES:
-            return reason   # a pool says what it is that is not understood of its rule
+        if reason not in _NO_OBSTACLES:
+            return reason   # the pool's reason says what is not understood of its rule
     return None if pool.rule is not None else reasons.RULE_NOT_SUPPORTED
 
 
@@ -99,11 +104,10 @@ Part = Tuple[Held, ...]
 
 
 class _Search:
-    """Looks for the largest part of a PG that can be pinned. In erasure-coded pools a shard belongs
-    to its position; in replicated ones only the set counts, and which block of the rule places an
-    OSD.
+    """Looks for the largest part of a PG that can be pinned.
 
-    `obstacle` is the first reason that has kept a shard from being pinned.
+    In erasure-coded pools a shard belongs to its position. In replicated pools only the set matters,
+    and which block of the rule places an OSD. `obstacle`: the first reason against pinning a shard.
     """
 
     def __init__(self, snapshot: Snapshot, pg: Pg, pool: Pool, given: Dict[int, int]) -> None:
@@ -130,26 +134,28 @@ class _Search:
                     yield tuple(zip(positions, osds))
 
     def up_set(self, part: Part) -> Osds:
-        """The up set that has this part where its data is, the rest where it is wanted now; in a
-        replicated pool OSDs that CRUSH chose at their raw positions."""
+        """Returns the present up set with this part on the OSDs that have its data.
+
+        In a replicated pool the OSDs that CRUSH chose are at their raw positions.
+        """
         wanted = list(self._pg.up)
         for position, osd in part:
             wanted[position] = osd
-        return tuple(wanted) if self._positional else (
-            keep_raw_positions(self._pg.raw, wanted, self._rule))
+        if self._positional:
+            return tuple(wanted)
+        return keep_raw_positions(self._pg.raw, wanted, self._rule)
 
     def largest_part(self) -> Part:
-        """The largest part that can be pinned; empty where none can."""
-        return next((part for part in islice(self.parts(), _MOST_TRIED)
-                     if self._is_possible(part)), ())
-
-    def _is_possible(self, part: Part) -> bool:
-        """True where upmap items can express the part and nobody rejects them; notes the obstacle
-        otherwise."""
-        obstacle = self._obstacle(self.up_set(part))
-        return obstacle is None or self._note(obstacle)
+        """Returns the largest part that can be pinned; empty if no part can."""
+        for part in islice(self.parts(), _MOST_TRIED):
+            obstacle = self._obstacle(self.up_set(part))
+            if obstacle is None:
+                return part
+            self._note(obstacle)
+        return ()
 
     def _obstacle(self, wanted: Osds) -> Optional[Why]:
+        """Returns why the up set cannot be pinned, or None."""
         try:
             items_for(self._pg.raw, wanted)
         except ValueError:
@@ -159,108 +165,125 @@ class _Search:
         return _REJECTED if self._rule.upmap_rejection(wanted) else None
 
     def _may_stay(self, osd: int, blocks: Sequence[PlacementBlock]) -> bool:
-        """True where an OSD may be wanted for what it holds, in one of these blocks of the rule;
-        notes the obstacle otherwise."""
+        """Returns True if a shard may be pinned to an OSD by one of these blocks of the rule.
+
+        Notes the obstacle otherwise.
+        """
+        obstacle = self._obstacle_of_osd(osd)
+        if obstacle is None and not any(osd in block.weights for block in blocks):
+            obstacle = _OUTSIDE
+        if obstacle is not None:
+            self._note(obstacle)
+        return obstacle is None
+
+    def _obstacle_of_osd(self, osd: int) -> Optional[Why]:
+        """Returns why no shard may be pinned to an OSD, or None."""
         known = self._snapshot.osds.get(osd)
         if known is None:
-            return self._note(_NO_HOLDER)
-        # a drain is not broken off by a pin: it has the shard leave again, within its limits
+            return _NO_HOLDER
+        # a pin does not end a drain: the drain moves the shard again, within its limits
         reason = known._replace(drained=False).unusable_reason()
         if reason not in _HOLDS_ALL_THE_SAME:
-            return self._note(Why(f"the OSD that holds it is {reason}", codes.TARGET_UNAVAILABLE))
-        return any(osd in block.weights for block in blocks) or self._note(_OUTSIDE)
+            return Why(f"the OSD that holds it is {reason}", codes.TARGET_UNAVAILABLE)
+        return None
 
-    def _note(self, obstacle: Why) -> bool:
-        if self.obstacle is None:
-            self.obstacle = obstacle
-        return False
+    def _note(self, obstacle: Why) -> None:
+        self.obstacle = self.obstacle or obstacle
 
     def broken_exchange(self, least: int) -> Optional[Tuple[Osds, int]]:
-        """(an up set, the shards that it pins, at least so many), where one of the shards that
-        only exchange their OSDs goes to another; None where none can, or they do more."""
+        """Returns (an up set, the number of shards that it pins, at least `least`), or None.
+
+        One of the shards that exchange their OSDs goes to another OSD. Returns None if no shard
+        can, or the shards do more than exchange OSDs.
+        """
         free = self._free() if self._positional else []
         if len(free) <= least or self._obstacle(self.up_set(tuple(free))) != _EXCHANGE:
             return None
         for leaving in free:
-            wanted = list(self.up_set(tuple(held for held in free if held != leaving)))
-            for osd in self._outside(leaving[0]):
-                wanted[leaving[0]] = osd
+            position = leaving[0]
+            wanted = list(self.up_set(tuple([held for held in free if held != leaving])))
+            for osd in self._outside(position):
+                wanted[position] = osd
                 if self._obstacle(tuple(wanted)) is None:
-                    self._given[osd] = self._coming(osd) + self._bytes_at(leaving[0], osd)
+                    self._given[osd] = self._coming(osd) + self._bytes_at(position, osd)
                     return tuple(wanted), len(free) - 1
         return None
 
     def _free(self) -> List[Held]:
-        """The shards that may stay where they are, as far as can be said of each by itself."""
+        """Returns the shards that may stay on their OSDs, each without the others."""
         pg = self._pg
-        if len(pg.acting) != len(pg.up):
-            return []
-        return [(i, osd) for i, osd in enumerate(pg.acting)
-                if osd != pg.up[i] and self._may_stay(osd, (self._rule.block_at(i),))]
+        free: List[Held] = []
+        if len(pg.acting) == len(pg.up):
+            for i, osd in enumerate(pg.acting):
+                if osd != pg.up[i] and self._may_stay(osd, (self._rule.block_at(i),)):
+                    free.append((i, osd))
+        return free
 
     def _outside(self, position: int) -> List[int]:
-        """OSDs that may take a shard of the PG and have nothing to do with it, the emptiest
-        first."""
+        """Returns unrelated OSDs that may take a shard of the PG, the emptiest first."""
         pg, snapshot = self._pg, self._snapshot
         known = {*pg.raw, *pg.up, *pg.acting, *pg.holders}
         limit = effective_fill_limit(0.0, snapshot.backfillfull_ratio)
-        osds = [snapshot.osds[osd] for osd in self._rule.block_at(position).weights
-                if osd not in known and osd in snapshot.osds]
-        fit = [((osd.target_bytes + self._coming(osd.id)) / osd.size_bytes, osd.id) for osd in osds
-               if osd.unusable_reason() is None and not osd.reaches(snapshot.nearfull_ratio)
-               and osd.target_bytes + self._coming(osd.id) + self._bytes_at(position, osd.id)
-               <= limit * osd.size_bytes]
+        fit: List[Tuple[float, int]] = []
+        for number in self._rule.block_at(position).weights:
+            osd = snapshot.osds.get(number)
+            if osd is None or number in known or osd.unusable_reason() is not None:
+                continue
+            used = osd.target_bytes + self._coming(number)
+            has_room = used + self._bytes_at(position, number) <= limit * osd.size_bytes
+            if has_room and not osd.reaches(snapshot.nearfull_ratio):
+                fit.append((used / osd.size_bytes, number))
         return [osd for _, osd in sorted(fit)[:_MOST_OUTSIDE]]
 
     def _coming(self, osd: int) -> int:
-        """Bytes that have left other PGs' exchanges for an OSD."""
+        """Returns the bytes that have left other PGs' exchanges for an OSD."""
         return self._given.get(osd, 0)
 
     def _bytes_at(self, position: int, osd: int) -> int:
-        """Bytes of the shard at a position if an OSD takes it."""
-        pg = self._pg
-        return self._snapshot.shard_bytes(
-            pg, osd, tuple([osd if i == position else -1 for i in range(len(pg.up))]))
+        """Returns the bytes of the shard at a position if an OSD takes it."""
+        osds = [-1] * len(self._pg.up)
+        osds[position] = osd
+        return self._snapshot.shard_bytes(self._pg, osd, osds)
 
 
-#: Pins found before it gives way again: about a millisecond.
+#: Pins before it gives way again: about a millisecond.
 _PGS_A_PIECE = 5
 
 
 class Unpinned(NamedTuple):
-    """Shards of one PG that move although the plan is carried out."""
+    """Shards of one PG that move in spite of the plan."""
 
     pgid: str
     shards: int
-    bytes: int      # of all of them
+    bytes: int      # of all these shards
     obstacle: Why
 
 
 class Freeze(NamedTuple):
-    """A plan that freezes, and what it leaves moving."""
+    """A plan that freezes the cluster, and the shards that still move."""
 
     plan: Plan
-    remapped_pgs: int     # that are in flight as the plan is made
-    shards: int           # pinned
-    bytes: int            # of these
+    remapped_pgs: int     # PGs in flight before the plan
+    shards: int           # pinned shards
+    bytes: int            # of the pinned shards
     copies: int           # object copies that Ceph counts as misplaced
-    pinned_copies: int    # of these, are pinned
+    pinned_copies: int    # the part of `copies` that the plan pins
     unpinned: Tuple[Unpinned, ...]
 
 
 def freeze(snapshot: Snapshot) -> Freeze:
-    """Pins every PG that is in flight, as far as it can be. The plan has no usage yet."""
+    """Pins every PG that is in flight, as far as possible. The plan has no usage yet."""
     changes: List[PgChange] = []
     unpinned: List[Unpinned] = []
-    skipped: Counter[str] = Counter()   # reason → shards that cannot be pinned for it
+    skipped: Counter[str] = Counter()   # reason → shards that cannot be pinned because of it
     shards = pinned_bytes = copies = pinned_copies = 0
     remapped = snapshot.in_flight()
     given: Dict[int, int] = {}   # OSD → bytes that leave an exchange for it
     for pg in piecewise(remapped.values(), _PGS_A_PIECE):
         pin = pin_of(snapshot, pg, given)
-        # what is served where it is not wanted; what no OSD serves is degraded
         leaving = shard_changes(pg.acting, pg.up, snapshot.is_positional(pg))[1]
-        copies += sum(osd != NO_OSD for osd in leaving) * pg.objects
+        # a shard that no OSD serves is degraded, not misplaced
+        copies += len([osd for osd in leaving if osd != NO_OSD]) * pg.objects
         if pin.shards:
             shards += pin.shards
             pinned_bytes += pin.shards * pg.shard_bytes

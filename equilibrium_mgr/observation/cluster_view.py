@@ -24,6 +24,7 @@ from ..runtime.formatting import named, plural
 from ..runtime.time_slice import give_way, piecewise
 from ..snapshot.immovable_reasons import DEGRADED_STRETCH, NO_OSD_FOR_SHARD
 from ..snapshot.model import Osd, Pg, PgStateCounts, Snapshot, pg_number
+from ..snapshot.pg_states import BACKFILL_TOOFULL, RECOVERY_TOOFULL, TOOFULL
 from ..snapshot.pools import count_states
 from .client_latency import ClientLatency
 from .movements import Movement, MovingTotals, TransferRates, movements, moving_totals
@@ -61,7 +62,6 @@ PLANNING, MOVING, BALANCED, STUCK = "planning", "moving", "balanced", "stuck"
 STATES = (OFF, WAITING, BLOCKED, THROTTLED, PLANNING, MOVING, BALANCED, STUCK)
 
 
-BACKFILL, RECOVERY = "backfill_toofull", "recovery_toofull"
 _PGS_NAMED = 3
 #: States in which something waits, or might.
 HELD_UP = (BLOCKED, THROTTLED, MOVING, WAITING, STUCK, BALANCED)
@@ -84,11 +84,11 @@ class TooFull(NamedTuple):
     @property
     def ratio_name(self) -> str:
         """The ratio of the osdmap that holds the PGs up."""
-        return "backfillfull_ratio" if self.state == BACKFILL else "full_ratio"
+        return "backfillfull_ratio" if self.state == BACKFILL_TOOFULL else "full_ratio"
 
     def command(self, full_ratio: float) -> Optional[str]:
         """The command that lets the PGs go on; None where no ratio below the next one is enough."""
-        highest = HIGHEST_RATIO if self.state == RECOVERY else full_ratio - _MARGIN
+        highest = HIGHEST_RATIO if self.state == RECOVERY_TOOFULL else full_ratio - _MARGIN
         return None if self.needed > highest else (
             f"ceph osd set-{self.ratio_name.replace('_', '-')} {self.needed:.2f}")
 
@@ -115,22 +115,22 @@ def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
     found: Dict[Tuple[str, int], List[str]] = {}
     needed: Dict[Tuple[str, int], float] = {}
     waiting = [pg for pg in piecewise(snapshot.pgs.values(), _STATES_A_PIECE)
-               if "toofull" in pg.state]
+               if TOOFULL in pg.state]
     for pg in sorted(waiting, key=lambda pg: (pg.pool, pg_number(pg.pgid))):
-        state = BACKFILL if BACKFILL in pg.state else RECOVERY
+        state = BACKFILL_TOOFULL if BACKFILL_TOOFULL in pg.state else RECOVERY_TOOFULL
         for osd, utilization in _too_full_osds(snapshot, pg, state):
             found.setdefault((state, osd), []).append(pg.pgid)
             one = snapshot.osds[osd]
             needed[state, osd] = max(
                 needed.get((state, osd), 0.0), utilization,
-                (one.used_bytes + one.inbound_bytes) / one.size_bytes if state == BACKFILL else 0.0)
+                (one.used_bytes + one.inbound_bytes) / one.size_bytes if state == BACKFILL_TOOFULL else 0.0)
     entries = []
     for (state, osd), held in found.items():
         # one ratio is for all OSDs
         most = max(ratio for (other, _), ratio in needed.items() if other == state)
         entries.append(TooFull(
             state, osd, snapshot.osds[osd].utilization or 0.0,
-            snapshot.backfillfull_ratio if state == BACKFILL else snapshot.full_ratio,
+            snapshot.backfillfull_ratio if state == BACKFILL_TOOFULL else snapshot.full_ratio,
             math.floor(100.0 * most) / 100.0 + 0.01, tuple(held)))
     return tuple(sorted(entries, key=lambda e: (-len(e.pgids), e.state, e.osd)))
 
@@ -148,14 +148,14 @@ def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
 def _too_full_osds(snapshot: Snapshot, pg: Pg, state: str) -> List[Tuple[int, float]]:
     """OSDs that are too full for the PG, with the utilization that its movement takes them to;
     where their statistics show none, the fullest."""
-    ratio = snapshot.backfillfull_ratio if state == BACKFILL else snapshot.full_ratio
+    ratio = snapshot.backfillfull_ratio if state == BACKFILL_TOOFULL else snapshot.full_ratio
     osds = [osd for osd in sorted(set(pg.up + pg.acting))
             if osd in snapshot.osds and snapshot.osds[osd].has_statistics]
-    if state == BACKFILL:
+    if state == BACKFILL_TOOFULL:
         osds = [osd for osd in osds if osd not in pg.acting] or [
             osd for osd in osds if osd in pg.up]
     after = {osd: (snapshot.osds[osd].used_bytes + (
-        snapshot.shard_bytes(pg, osd, pg.up) if state == BACKFILL else 0))
+        snapshot.shard_bytes(pg, osd, pg.up) if state == BACKFILL_TOOFULL else 0))
         / snapshot.osds[osd].size_bytes for osd in osds}
     fullest = max(after, key=lambda osd: after[osd], default=-1)
     return [(osd, used) for osd, used in after.items() if used >= ratio] or (

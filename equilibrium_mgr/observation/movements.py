@@ -1,30 +1,28 @@
-"""Shards in flight, one by one: from where to where, how much is left, and who moves them.
+"""Shards in flight: from where to where, how much is left, who moves them, and how fast.
 
-Computed once an observation and kept in the ClusterView, since shards in flight are few and PGs are
-many.
+Computed once for each ClusterView, because shards in flight are few and PGs are many. Rates are
+measured from one view to the next.
 
-How fast data arrives at OSDs, measured from one observation to the next, and how long that which
-is left takes by it.
-
-A plan is complete when its last OSD has its last shard. So the time left is that of the OSD with
-the most to come, at the rate that OSDs were measured to get. It is no less than the time that all
-bytes left take at the rate of the whole cluster, which counts where a limit such as that of
-misplaced copies lets only a few shards move at once.
+A plan is complete when its last OSD has its last shard. So the estimate of the time left is that of
+the OSD that gets most, at the rate that OSDs get. It is at least the time that all bytes take at
+the rate of the whole cluster. That is longer if a limit, such as that of misplaced copies, lets
+only a few shards move at a time.
 """
 from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import accumulate, chain, zip_longest
+from itertools import zip_longest
 from typing import (
-    Any, Container, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
+    Any, Collection, Container, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional,
+    Sequence, Set, Tuple)
 
 from ..crush.placement import NO_OSD
 from ..execution.pending_moves import PendingMove
 from ..runtime.formatting import format_bytes, plural
-from ..runtime.time_slice import grouped
-from ..snapshot.model import (
-    RUNNING_STATES, Pg, Snapshot, UpmapItems, is_same_placement, shard_changes)
+from ..runtime.time_slice import grouped, piecewise
+from ..snapshot import pg_states
+from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement, shard_changes
 
 
 #: Who moves a shard: equilibrium; Ceph, to restore a lost copy; Ceph, as CRUSH maps the PG
@@ -32,16 +30,10 @@ from ..snapshot.model import (
 PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP = "plan", "recovery", "crush", "pg_num", "upmap"
 ORIGINS = (PLAN, RECOVERY, CRUSH, PG_NUM, UPMAP)
 
-#: Parts of a PG's state that tell what its shards in flight do, the most telling first.
-_STATES = ("backfill_toofull", "recovery_toofull", "backfilling", "recovering", "backfill_wait",
-           "recovery_wait", "backfill_unfound", "recovery_unfound", "peering", "activating",
-           "stale", "unknown", "down", "incomplete", "undersized", "degraded", "remapped")
-#: Beside these flags OSDs halt what they were copying.
+#: OSDs stop copying while the osdmap has one of these flags.
 HALTING = frozenset(("norebalance", "nobackfill", "norecover"))
-#: The state of a shard that was sent a moment ago, before its PG reports that it moves.
-PEERING = "peering"
 
-Pair = Tuple[Optional[int], int]   # (OSD that loses a shard, None where its copy is lost; target)
+Pair = Tuple[Optional[int], int]   # (OSD that loses a shard, None if its copy is lost; target)
 
 
 class Movement(NamedTuple):
@@ -49,17 +41,17 @@ class Movement(NamedTuple):
 
     pgid: str
     pool_id: int
-    source: Optional[int]   # OSD that loses the shard; None where no OSD has this copy any more
-    target: Optional[int]   # OSD that gets it; None where the upmap items do not tell
+    source: Optional[int]   # OSD that loses the shard; None if no OSD has this copy any more
+    target: Optional[int]   # OSD that gets it; None if the upmap items do not name it
     bytes: int              # of the shard
     left_bytes: int         # of these, still to be copied
-    state: str              # a part of the PG's state as Ceph names it, or PEERING
+    state: str              # one of pg_states.SHOWN
     origin: str             # one of ORIGINS
 
     @property
     def is_running(self) -> bool:
-        """True while its data is being copied."""
-        return self.state in RUNNING_STATES
+        """Returns True while Ceph copies its data."""
+        return self.state in pg_states.COPIED
 
 
 class MovingTotals(NamedTuple):
@@ -76,72 +68,80 @@ class MovingTotals(NamedTuple):
 def movements(snapshot: Snapshot, moving: Iterable[Pg], pending: Mapping[str, PendingMove],
               sent: Container[str], before: Sequence[Movement],
               earlier: Optional[Snapshot]) -> Tuple[Movement, ...]:
-    """Every shard in flight, whoever moves it, in the order of PGs.
+    """Returns every shard in flight, whoever moves it, in the order of PGs.
 
-    `moving`: the PGs of the snapshot that move. `pending`: what was sent and has not been seen to
-    arrive. `sent`: PGs that were sent a while ago, by this mgr or the last one. `before` and
-    `earlier`: movements and snapshot of the last observation; empty and None at the first.
+    `moving`: the PGs of the snapshot that move. `pending`: our moves that have not arrived.
+    `sent`: PGs that this mgr or the last one has moved a while ago. `before` and `earlier`:
+    movements and snapshot of the last view; empty and None for the first.
     """
-    origins, found = _Origins(snapshot, pending, sent, before, earlier), []
+    origins = _Origins(snapshot, pending, sent, before, earlier)
+    found: List[Movement] = []
     for pg in moving:
         items, state = snapshot.items_of(pg.pgid), _state_of(pg)
         for source, target in _pairs(pg, items, snapshot.is_positional(pg)):
             if source is None:
                 source = origins.source_by_log(pg, items, target)
-            osd, size = snapshot.osds.get(target), pg.shard_bytes
-            if osd is not None:   # what it takes on the device
+            size = pg.shard_bytes
+            osd = snapshot.osds.get(target)
+            if osd is not None:   # the bytes that it takes on the device
                 size = osd.device_bytes(snapshot.shard_bytes(pg, osd.id, pg.up))
-            found.append(Movement(pg.pgid, pg.pool, source, target, size,
-                                  int(size * pg.uncopied.get(target, pg.uncopied_ratio)), state,
-                                  origins.of(pg, items, source, target)))
+            left = int(size * pg.uncopied.get(target, pg.uncopied_ratio))
+            origin = origins.of(pg, items, source, target)
+            found.append(Movement(pg.pgid, pg.pool, source, target, size, left, state, origin))
     for pgid, entry in list(pending.items()):
         found += _of_pending(snapshot, pgid, entry)
     return tuple(found)
 
 
 def moving_totals(found: Sequence[Movement]) -> MovingTotals:
-    """The sums of movements."""
-    ours, others = ([movement for movement in found if (movement.origin == PLAN) is is_ours]
-                    for is_ours in (True, False))
+    """Returns the sums of movements."""
+    ours = [movement for movement in found if movement.origin == PLAN]
+    others = [movement for movement in found if movement.origin != PLAN]
     return MovingTotals(
         len(ours), sum(movement.left_bytes for movement in ours), by_state(ours),
         len(others), sum(movement.left_bytes for movement in others), by_state(others))
 
 
 def by_state(found: Iterable[Movement]) -> Tuple[Mapping[str, Any], ...]:
-    """How many are in each state, JSON-ready, those that are being copied first."""
+    """Counts the movements in each state, those that Ceph copies first; JSON-ready."""
     counts = Counter(movement.state for movement in found)
-    return tuple([{"state": state, "shards": counts[state]} for state in sorted(
-        counts, key=lambda state: (state not in RUNNING_STATES, state))])
+    copied_first = sorted(counts, key=lambda state: (state not in pg_states.COPIED, state))
+    return tuple([{"state": state, "shards": counts[state]} for state in copied_first])
 
 
 def states_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """': 9 backfilling, 23 backfill_wait', of what by_state returns; empty for nothing."""
-    return ": " * bool(rows) + ", ".join(f"{row['shards']} {row['state']}" for row in rows)
+    """Returns the result of by_state as ': 9 backfilling, 23 backfill_wait'; empty for no rows."""
+    if not rows:
+        return ""
+    return ": " + ", ".join(f"{row['shards']} {row['state']}" for row in rows)
 
 
 def _state_of(pg: Pg) -> str:
-    """Returns what the shards of a PG that are in flight do."""
-    parts = pg.state.split("+")
-    return next((part for part in _STATES if part in parts), PEERING)
+    """Returns the state that `moves` shows for the shards in flight of a PG."""
+    states = pg.state.split("+")
+    # the snapshot shows a PG as it was until it reports that it moves
+    return next((state for state in pg_states.SHOWN if state in states), pg_states.PEERING)
 
 
 def _of_pending(snapshot: Snapshot, pgid: str, entry: PendingMove) -> List[Movement]:
-    """The shards of a pending move that the snapshot does not show yet."""
+    """Returns the shards of a pending move that the snapshot does not show yet."""
     pg = snapshot.pgs.get(pgid)
     if pg is None or pg.is_moving or not entry.shards:
         return []
     sizes, mean = dict(entry.gains), entry.bytes // entry.shards
     pairs = list(zip_longest(entry.sources, entry.targets))[:entry.shards]
     pairs += [(None, None)] * (entry.shards - len(pairs))
-    state = _state_of(pg)   # after a failover nothing else tells that its log fills a new OSD
-    return [Movement(pgid, pg.pool, source, target, size, size, state, PLAN)
-            for source, target in pairs
-            for size in [mean if target is None else sizes[target]]]
+    state = _state_of(pg)   # after a failover only this shows that recovery by log fills a new OSD
+    found: List[Movement] = []
+    for source, target in pairs:
+        size = mean if target is None else sizes[target]
+        found.append(Movement(pgid, pg.pool, source, target, size, size, state, PLAN))
+    return found
 
 
 def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:
-    """(source, target) of each shard in flight. What has no target goes nowhere and is left out."""
+    """Returns (source, target) of each shard in flight. A shard without a target goes nowhere and
+    is left out."""
     gains, losses = shard_changes(pg.holders, pg.up, positional)
     if positional:
         return [(None if source == NO_OSD else source, target)
@@ -151,15 +151,18 @@ def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:
     by_target = {target: source for source, target in items
                  if target in targets and source in sources}
     others = iter([osd for osd in sources if osd not in by_target.values()])
-    return [(by_target[target] if target in by_target else next(others, None), target)
-            for target in targets]
+    pairs: List[Pair] = []
+    for target in targets:
+        source = by_target.get(target)
+        pairs.append((next(others, None) if source is None else source, target))
+    return pairs
 
 
 class _Origins:
-    """Tells who moves a shard.
+    """Finds who moves a shard.
 
-    What was told once stays so until the shard has arrived: the reason may be gone by then, as the
-    mgr sets pg_num to its last value long before the data has moved.
+    The origin of a shard stays the same until the shard has arrived. Its reason may be gone by
+    then: the mgr sets pg_num to its last value long before the data has moved.
     """
 
     def __init__(self, snapshot: Snapshot, pending: Mapping[str, PendingMove],
@@ -173,7 +176,7 @@ class _Origins:
         self._known = {(movement.pgid, movement.target): movement.origin for movement in before}
 
     def of(self, pg: Pg, items: UpmapItems, source: Optional[int], target: int) -> str:
-        """The origin of one shard in flight."""
+        """Returns the origin of one shard in flight."""
         entry = self._pending.get(pg.pgid)
         if entry is not None and (target in entry.targets or not entry.targets):
             return PLAN
@@ -182,49 +185,56 @@ class _Origins:
             return known   # an OSD with the lost copy may come back
         if source is None:
             return RECOVERY
-        ours = pg.pgid in self._sent and (self._earlier is None or known is not None)
+        is_ours = pg.pgid in self._sent and (self._earlier is None or known is not None)
         if target not in pg.raw and any(to == target for _, to in items):
-            return PLAN if ours else UPMAP
-        # it moves to an OSD of the raw mapping: that has changed, or an item has been removed
+            return PLAN if is_ours else UPMAP
+        # its target is in the raw mapping: CRUSH maps it differently, or an item was removed
         pool = self._pools[pg.pool]
         if pool.touched:
             return PG_NUM
         earlier = self._earlier.pgs.get(pg.pgid) if self._earlier is not None else None
         if earlier is not None:
             return UPMAP if is_same_placement(earlier.raw, pg.raw, pool.erasure) else CRUSH
-        return PLAN if ours and source not in pg.raw else CRUSH
+        return PLAN if is_ours and source not in pg.raw else CRUSH
 
     def source_by_log(self, pg: Pg, items: UpmapItems, target: int) -> Optional[int]:
-        """The OSD that a shard of ours leaves, of a PG that is filled by its log; None otherwise.
+        """Returns the OSD that our shard leaves if recovery by log fills its target, else None.
 
-        The new OSD is recovered while the others serve (PeeringState::choose_async_recovery): the
-        PG looks as if it had lost the copy, which a mgr that has not seen it before cannot tell.
+        The new OSD is recovered while the others serve (PeeringState::choose_async_recovery). So
+        the PG looks as if it had lost the copy. A new mgr cannot see the difference.
         """
         known = self._known.get((pg.pgid, target))
-        ours = known == PLAN or (self._earlier is None and pg.pgid in self._sent)
-        if not ours or "recover" not in pg.state or "backfill" in pg.state:
+        is_ours = known == PLAN or (self._earlier is None and pg.pgid in self._sent)
+        if not is_ours or pg_states.RECOVERY not in pg.state or pg_states.BACKFILL in pg.state:
             return None
-        return next((source for source, to in items if to == target and source not in pg.up
-                     and source in self._osds and self._osds[source].up), None)
+        for source, to in items:
+            if to == target and source not in pg.up and self._is_up(source):
+                return source
+        return None
+
+    def _is_up(self, number: int) -> bool:
+        osd = self._osds.get(number)
+        return osd is not None and osd.up
 
 
-#: Seconds after which a measurement counts e times less: long for estimates, as OSDs that wait for
-#: their turn get nothing for minutes; shorter for the rate of now.
+_SHARDS_A_PIECE = 200   # before it gives way again
+#: Seconds after which a measurement counts e times less. Estimates need a long time, because an OSD
+#: that waits for its turn gets nothing for minutes. The present rate needs a shorter one.
 _ESTIMATE_SECONDS = 1800.0
 _NOW_SECONDS = 600.0
-#: Bytes a second that an OSD is taken to get where nothing has been measured.
+#: The rate of an OSD, in bytes a second, if nothing has been measured.
 ASSUMED_RATE = 50 << 20
-#: Where nothing has arrived for so many seconds, as told by looks a minute apart, nothing moves.
+#: If nothing has arrived for so many seconds, although views are a minute apart, nothing moves.
 _STILL_SECONDS = 59.0
-#: Measurements that count for less than so many seconds, or bytes, are forgotten.
+#: A measurement that counts for fewer seconds, or bytes, is forgotten.
 _FORGOTTEN_SECONDS, _FORGOTTEN_BYTES = 1.0, 1.0
 #: A longer estimate says only that nothing has arrived for long.
 _LONGEST_SECONDS = 365 * 86400.0
 #: An OSD that copies less than this share of the median of its class is slow.
 _SLOW_SHARE = 0.1
-#: An OSD is judged by so many seconds of copying, and beside so many of its class.
+#: An OSD is judged after so many seconds of copying, if so many OSDs of its class copy.
 _JUDGED_SECONDS, _JUDGED_OSDS = 900.0, 4
-#: Objects below so many bytes each take longer than their bytes: their shards judge no OSD.
+#: An OSD is not judged by smaller objects (bytes): their number takes the time.
 _SMALL_OBJECT = 64 << 10
 
 
@@ -236,11 +246,11 @@ class Rate(NamedTuple):
 
     @property
     def per_second(self) -> float:
-        """Bytes per second; 0 where nothing was measured."""
+        """Returns the bytes per second; 0 if nothing was measured."""
         return self.bytes / self.seconds if self.seconds > 0.0 else 0.0
 
     def aged(self, seconds: float, lasting: float) -> Rate:
-        """The rate after `seconds`: then it counts less, e times less after `lasting` seconds."""
+        """Returns the rate after `seconds`. It counts e times less after `lasting` seconds."""
         factor = math.exp(-seconds / lasting)
         aged = Rate(self.bytes * factor, self.seconds * factor)
         if aged.seconds < _FORGOTTEN_SECONDS:
@@ -248,23 +258,23 @@ class Rate(NamedTuple):
         return aged if aged.bytes >= _FORGOTTEN_BYTES else Rate(0.0, aged.seconds)
 
     def plus(self, count: float, seconds: float) -> Rate:
-        """The rate with one more measurement."""
+        """Returns the rate with one more measurement."""
         return Rate(self.bytes + count, self.seconds + seconds)
 
 
 class TransferRates(NamedTuple):
-    """Rates at one observation. Immutable."""
+    """The rates of one view. Immutable."""
 
     by_osd: Mapping[int, Rate] = {}   # OSDs that shards were on their way to
-    copying: Mapping[int, Rate] = {}  # OSDs that a shard was being copied from, or to
+    copying: Mapping[int, Rate] = {}  # OSDs that Ceph copied a shard from, or to
     ours: Rate = Rate()               # of all shards that equilibrium moves
     ours_now: Rate = Rate()           # the same, of the last minutes
     all_now: Rate = Rate()            # of all shards, whoever moves them, of the last minutes
-    #: seconds since the epoch: the last observation at which some of ours had arrived; None: none
+    #: the last view at which shards of ours had arrived, seconds since the epoch; None: no view
     moved_at: Optional[float] = None
 
     def stand_still(self, now: float) -> bool:
-        """True where nothing of ours arrives at present, but has."""
+        """Returns True if shards of ours have arrived before, and none does at present."""
         return self.moved_at is not None and now - self.moved_at > _STILL_SECONDS
 
 
@@ -272,48 +282,76 @@ class TimeLeft(NamedTuple):
     """An estimate of when everything has arrived."""
 
     seconds: float
-    osd: Optional[int]   # the OSD that takes longest; None where all of them together do
+    osd: Optional[int]   # the OSD that takes longest; None if all of them together take longer
 
 
 def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: float,
                    snapshot: Snapshot, movements: Iterable[Movement]) -> TransferRates:
-    """The rates at an observation that is so many seconds after that of `before` and the `earlier`
-    movements. At the same moment, as after a batch, and where the clock was set back nothing is
-    measured."""
+    """Returns the rates of a view that is so many seconds newer than `before` and its movements,
+    `earlier`.
+
+    Measures nothing between views of the same moment, as after a batch, or if the clock was set
+    back.
+    """
     if seconds <= 0.0:
         return before
     left = {(shard.pgid, shard.target): shard for shard in movements}
     arrived = [(shard, _arrived(snapshot, shard, left.get((shard.pgid, shard.target))))
                for shard in earlier]
-    by_osd = {osd: rate.aged(seconds, _ESTIMATE_SECONDS) for osd, rate in before.by_osd.items()}
-    for target, counts in grouped((shard.target, count) for shard, count in arrived).items():
-        if target is not None:
-            by_osd[target] = by_osd.get(target, Rate()).plus(sum(counts), seconds)
-    ours = sum(count for shard, count in arrived if shard.origin == PLAN)
-    everything = sum(count for _, count in arrived)
-    ran = grouped((osd, count) for shard, count in arrived if shard.is_running
-                  for osd in _copied_by(shard, snapshot))
-    copying = {**before.copying, **{
-        osd: before.copying.get(osd, Rate()).aged(seconds, _ESTIMATE_SECONDS).plus(
-            sum(counts), seconds) for osd, counts in ran.items()}}   # what rests keeps its rate
+    own_counts = [count for shard, count in arrived if shard.origin == PLAN]
+    ours = before.ours.aged(seconds, _ESTIMATE_SECONDS)
+    if own_counts:   # the seconds without a shard of ours do not count
+        ours = ours.plus(sum(own_counts), seconds)
+    ours_now = before.ours_now.aged(seconds, _NOW_SECONDS)
+    all_now = before.all_now.aged(seconds, _NOW_SECONDS)
     return TransferRates(
-        {osd: rate for osd, rate in by_osd.items() if rate.seconds > 0.0},
-        copying,
-        before.ours.aged(seconds, _ESTIMATE_SECONDS).plus(
-            ours, seconds if any(shard.origin == PLAN for shard in earlier) else 0.0),
-        before.ours_now.aged(seconds, _NOW_SECONDS).plus(ours, seconds),
-        before.all_now.aged(seconds, _NOW_SECONDS).plus(everything, seconds),
-        snapshot.taken_at if ours else before.moved_at)
+        by_osd=_rates_by_osd(before.by_osd, arrived, seconds),
+        copying=_copying_rates(before.copying, arrived, seconds, snapshot),
+        ours=ours,
+        ours_now=ours_now.plus(sum(own_counts), seconds),
+        all_now=all_now.plus(sum(count for _, count in arrived), seconds),
+        moved_at=snapshot.taken_at if any(own_counts) else before.moved_at)
+
+
+def _rates_by_osd(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement, int]],
+                  seconds: float) -> Dict[int, Rate]:
+    """Returns the rate at which each OSD gets shards."""
+    rates: Dict[int, Rate] = {}
+    for osd, rate in before.items():
+        aged = rate.aged(seconds, _ESTIMATE_SECONDS)
+        if aged.seconds > 0.0:
+            rates[osd] = aged
+    counts_of = grouped((shard.target, count) for shard, count in arrived)
+    for target, counts in counts_of.items():
+        if target is not None:
+            rates[target] = rates.get(target, Rate()).plus(sum(counts), seconds)
+    return rates
+
+
+def _copying_rates(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement, int]],
+                   seconds: float, snapshot: Snapshot) -> Dict[int, Rate]:
+    """Returns the rate at which each OSD copies. An OSD that copies nothing keeps its rate."""
+    rates = dict(before)
+    counts_of: Counter[int] = Counter()
+    for shard, count in piecewise(arrived, _SHARDS_A_PIECE):
+        if shard.is_running:
+            counts_of.update(dict.fromkeys(_copied_by(shard, snapshot), count))
+    for osd, count in counts_of.items():
+        aged = before.get(osd, Rate()).aged(seconds, _ESTIMATE_SECONDS)
+        rates[osd] = aged.plus(count, seconds)
+    return rates
 
 
 def _copied_by(shard: Movement, snapshot: Snapshot) -> FrozenSet[int]:
-    """Returns the OSDs that its speed depends on: a replica is read from the primary. None of
-    objects so small that their number takes the time."""
+    """Returns the OSDs that its speed depends on; none for small objects. A replica is read from
+    the primary."""
     pg = snapshot.pgs.get(shard.pgid)
     if pg is None or shard.bytes < _SMALL_OBJECT * pg.objects:
         return frozenset()
-    readers = (shard.source,) if snapshot.is_positional(pg) else pg.acting[:1]
-    return frozenset(osd for osd in (*readers, shard.target)
+    reader: Optional[int] = shard.source
+    if not snapshot.is_positional(pg):
+        reader = pg.acting[0] if pg.acting else None
+    return frozenset(osd for osd in (reader, shard.target)
                      if osd is not None and osd in snapshot.osds)
 
 
@@ -328,7 +366,7 @@ class SlowOsd(NamedTuple):
     bytes: int    # of these, still to be copied
 
     def sentence(self) -> str:
-        """What an operator reads of it."""
+        """Returns what operators read of it."""
         speeds = (f"{format_bytes(self.bytes_per_second)}/s, the median of class"
                   f" {self.device_class} {format_bytes(self.median_per_second)}/s")
         waiting = f"{plural(self.shards, 'shard')}, {format_bytes(self.bytes)} wait for it"
@@ -337,67 +375,90 @@ class SlowOsd(NamedTuple):
 
 def slow_osds(rates: TransferRates, found: Sequence[Movement],
               snapshot: Snapshot) -> List[SlowOsd]:
-    """Returns the OSDs that hold up what is copied; none where a flag does.
+    """Returns the OSDs that slow down Ceph's copying; none if a flag stops it.
 
-    A PG is as slow as the slowest of its OSDs: of slow ones that is meant which has most such PGs.
+    A PG is as slow as the slowest of its OSDs. So of several slow OSDs of a PG only those count
+    that have most such PGs.
     """
     if not HALTING.isdisjoint(snapshot.flags):
         return []
     class_of = {osd: snapshot.osds[osd].device_class for osd in rates.copying
                 if osd in snapshot.osds}
-    likes = grouped((name, rates.copying[osd]) for osd, name in class_of.items())
-    medians = {name: _typical(alike) for name, alike in likes.items()
-               if len(alike) >= _JUDGED_OSDS}
-    slow = {osd: rates.copying[osd].per_second for osd, name in class_of.items()
-            if rates.copying[osd].seconds >= _JUDGED_SECONDS
-            and rates.copying[osd].per_second < _SLOW_SHARE * medians.get(name, 0.0)}
-    shards = [(shard, osd) for shard in found for osd in _copied_by(shard, snapshot) & slow.keys()]
-    of_pg = grouped((shard.pgid, osd) for shard, osd in shards if shard.is_running)
-    counts = Counter(chain(*of_pg.values()))
-    named = {osd for osds in of_pg.values() for osd in osds
-             if counts[osd] == max(counts[one] for one in osds)}
-    waiting = grouped((osd, shard.left_bytes) for shard, osd in shards if osd in named)
-    return [SlowOsd(osd, class_of[osd], slow[osd], medians[class_of[osd]], len(left), sum(left))
-            for osd, left in sorted(waiting.items())]
+    medians = _class_medians(rates, class_of)
+    slow: Set[int] = set()
+    for osd, name in class_of.items():
+        rate = rates.copying[osd]
+        is_judged = rate.seconds >= _JUDGED_SECONDS
+        if is_judged and rate.per_second < _SLOW_SHARE * medians.get(name, 0.0):
+            slow.add(osd)
+    osds_of: Dict[str, List[int]] = {}      # PG that Ceph copies → slow OSD of each shard
+    waiting: Dict[int, List[int]] = {}      # slow OSD → bytes of each shard that waits for it
+    for shard in piecewise(found, _SHARDS_A_PIECE):
+        for osd in _copied_by(shard, snapshot) & slow:
+            waiting.setdefault(osd, []).append(shard.left_bytes)
+            if shard.is_running:
+                osds_of.setdefault(shard.pgid, []).append(osd)
+    named: List[SlowOsd] = []
+    for osd in sorted(_with_most_pgs(osds_of.values())):
+        name, left = class_of[osd], waiting[osd]
+        named.append(SlowOsd(osd, name, rates.copying[osd].per_second, medians[name], len(left),
+                             sum(left)))
+    return named
+
+
+def _class_medians(rates: TransferRates, class_of: Mapping[int, str]) -> Dict[str, float]:
+    """Returns the median rate of each class in which enough OSDs copy, in bytes per second."""
+    rates_of = grouped((name, rates.copying[osd]) for osd, name in class_of.items())
+    return {name: _typical(alike) for name, alike in rates_of.items()
+            if len(alike) >= _JUDGED_OSDS}
+
+
+def _with_most_pgs(osds_of_pgs: Collection[Sequence[int]]) -> Set[int]:
+    """Returns of the OSDs of each PG those that are among the OSDs of most PGs."""
+    counts: Counter[int] = Counter()
+    for osds in osds_of_pgs:
+        counts.update(osds)
+    found: Set[int] = set()
+    for osds in osds_of_pgs:
+        most = max(counts[osd] for osd in osds)
+        found.update(osd for osd in osds if counts[osd] == most)
+    return found
 
 
 def time_left(rates: TransferRates, movements: Iterable[Movement],
               wanted: Mapping[int, int]) -> Optional[TimeLeft]:
-    """When all that equilibrium moves has arrived. `wanted`: OSD → bytes still to be sent to it.
-    None where something is left and nothing was seen to arrive yet."""
+    """Estimates when everything that equilibrium moves has arrived. `wanted`: OSD → bytes still to
+    be sent to it. Returns None if something is left and nothing has arrived yet."""
     left, own = dict(wanted), sum(wanted.values())
-    ours = {osd for osd, count in wanted.items() if count > 0}
+    targets = {osd for osd, count in wanted.items() if count > 0}
     for shard in movements:
-        own += shard.left_bytes if shard.origin == PLAN else 0
-        if shard.target is not None:
-            left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
-            if shard.origin == PLAN:
-                ours.add(shard.target)
+        is_ours = shard.origin == PLAN
+        if is_ours:
+            own += shard.left_bytes
+        if shard.target is None:
+            continue
+        left[shard.target] = left.get(shard.target, 0) + shard.left_bytes
+        if is_ours:
+            targets.add(shard.target)
     if not own:
         return TimeLeft(0.0, None)
-    measured = {osd: rate.per_second for osd, rate in rates.by_osd.items() if rate.bytes > 0.0}
-    if not measured:
+    rate = _typical(rates.by_osd.values())
+    if rate <= 0.0:
         return None
-    typical = _typical(rates.by_osd.values())
-    # that with the most to come is seldom without a shard that is being copied, and so gets more
-    # than the median, but less and less to its end
-    longest = max((TimeLeft(left[osd] / (
-        (typical + max(typical, measured.get(osd, 0.0))) / 2.0), osd)
-                   for osd in sorted(ours)), default=TimeLeft(0.0, None),
-                  key=lambda estimate: estimate.seconds)
-    rate = rates.ours.per_second
-    together = TimeLeft(own / rate, None) if rate > 0.0 else longest
-    found = max(longest, together, key=lambda estimate: estimate.seconds)
+    found = TimeLeft(0.0, None)
+    if targets:
+        last = max(sorted(targets), key=lambda osd: left[osd])
+        found = TimeLeft(left[last] / rate, last)
+    together = rates.ours.per_second
+    if together > 0.0 and own / together > found.seconds:
+        found = TimeLeft(own / together, None)
     return found if found.seconds <= _LONGEST_SECONDS else None
 
 
 def expected_time(rates: TransferRates, movements: Iterable[Movement],
                   to_come: Mapping[int, int]) -> Optional[Tuple[float, str]]:
-    """(seconds that moves are likely to take, what that rests on, for people). By the OSD that gets
-    most, at the rate at which OSDs were measured to get shards, else at an assumed one.
-
-    `to_come`: OSD → bytes that moves bring it. None where they bring nothing.
-    """
+    """Returns (seconds that moves are likely to take, what that rests on, for people), or None if
+    they bring nothing. `to_come`: OSD → bytes that moves bring it."""
     if not any(to_come.values()):
         return None
     measured = time_left(rates, movements, to_come)
@@ -408,18 +469,24 @@ def expected_time(rates: TransferRates, movements: Iterable[Movement],
 
 
 def _typical(rates: Iterable[Rate]) -> float:
-    """The rate at which the median byte has arrived: OSDs that wait for their turn got few bytes,
-    and count as little."""
+    """Returns the rate at which the median byte has arrived, 0 if there is none. An OSD that waits
+    for its turn got few bytes, and counts as little."""
     slowest_first = sorted(rates, key=lambda rate: rate.per_second)
     half = sum(rate.bytes for rate in slowest_first) / 2.0
-    so_far = accumulate(rate.bytes for rate in slowest_first)
-    return next(rate.per_second for rate, count in zip(slowest_first, so_far) if count >= half)
+    so_far = 0.0
+    for rate in slowest_first:
+        so_far += rate.bytes
+        if so_far >= half:
+            return rate.per_second
+    return 0.0
 
 
 def _arrived(snapshot: Snapshot, before: Movement, now: Optional[Movement]) -> int:
-    """Bytes of a shard that have arrived; 0 where it was sent elsewhere meanwhile."""
+    """Returns the bytes of a shard that have arrived; 0 if it was sent elsewhere."""
     if now is not None:
         return max(0, before.left_bytes - now.left_bytes)
     pg = snapshot.pgs.get(before.pgid)
-    return before.left_bytes if pg is not None and (
-        before.target is None or before.target in pg.up) else 0
+    if pg is None:
+        return 0
+    is_there = before.target is None or before.target in pg.up
+    return before.left_bytes if is_there else 0

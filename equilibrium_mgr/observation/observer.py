@@ -14,7 +14,8 @@ from ..gateway.cluster_summary import ClusterSummary, Fullness
 from ..gateway.gateway import Gateway
 from ..planner.bound.lower_bound import UtilizationBounds, cluster_bounds
 from ..settings import Settings
-from ..snapshot.model import RUNNING_STATES, Snapshot
+from ..snapshot import pg_states
+from ..snapshot.model import Snapshot
 from .client_latency import LatencyWatch
 from .cluster_view import BALANCED, BLOCKED, STUCK, ClusterView, make_view
 from .movements import PLAN, measured_rates
@@ -24,8 +25,6 @@ from .movements import PLAN, measured_rates
 LONGEST_SECONDS, FULL_PACE_SECONDS = 600.0, 240.0
 #: The same while an OSD is above backfillfull, or PGs wait for space.
 _SPACE_SECONDS = 60.0
-#: Parts of PG states that keep the PG, or all PGs on its OSDs, from being moved.
-_TROUBLES = ("degraded", "undersized", "backfill_toofull", "recovery_toofull")
 
 #: Seconds between two observations that commands request.
 _REQUESTED_SECONDS = 20.0
@@ -256,12 +255,12 @@ def limits(summary: ClusterSummary) -> Tuple[Any, ...]:
 def copying_pgs(summary: ClusterSummary) -> int:
     """PGs that say that they copy data, which they also do while something stops them."""
     return sum(count for pool in summary.pools.values() for state, count in pool.states.items()
-               if any(running in state for running in RUNNING_STATES))
+               if pg_states.has_any(state, pg_states.COPIED))
 
 
 def _are_toofull(summary: ClusterSummary) -> bool:
     """Returns True if PGs wait because an OSD is too full for them."""
-    return any(count and "toofull" in state
+    return any(count and pg_states.TOOFULL in state
                for pool in summary.pools.values() for state, count in pool.states.items())
 
 
@@ -273,9 +272,9 @@ def _troubles(summary: ClusterSummary) -> Dict[int, FrozenSet[str]]:
         troubles = set()
         for state, count in pool.states.items():
             parts = state.split("+")
-            if count and "active" not in parts and "premerge" not in parts:
+            if count and pg_states.is_inactive(state):
                 troubles.add("inactive")
-            troubles.update(part for part in parts if count and part in _TROUBLES)
+            troubles.update(part for part in parts if count and part in pg_states.TROUBLES)
         if troubles:
             found[pool_id] = frozenset(troubles)
     return found

@@ -1,6 +1,7 @@
 """The answer of a command: data for programs, text for operators, one sentence for errors.
 
-Tables of all screens: columns under heads, at most WIDTH wide, with rows sorted and limited.
+Also the tables of all screens: columns under heads, at most WIDTH wide, with sorted and limited
+rows.
 """
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import re
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..gateway.gateway import NotReady
-from ..runtime.formatting import WIDTH, plural
+from ..runtime.formatting import WIDTH, format_bytes, plural
 
 
 FORMATS = ("plain", "json", "json-pretty")
@@ -32,7 +33,7 @@ class CommandAnswer(NamedTuple):
 
 
 class CommandError(Exception):
-    """Raised where a command cannot be carried out, with an errno and one sentence."""
+    """Raised if a command cannot be carried out, with an errno and one sentence."""
 
     def __init__(self, errno_code: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -42,15 +43,12 @@ class CommandError(Exception):
 
 def run_command(command: Callable[[], CommandAnswer], output_format: str,
                 log: logging.Logger) -> CommandResult:
-    """Runs a command; returns (0 or a negative errno, output, one sentence for stderr)."""
+    """Runs a command. Returns (0 or a negative errno, output, one sentence for stderr)."""
     if output_format not in FORMATS:
         return -errno.EINVAL, "", _sentence(
             f"format '{output_format}' is not supported; use one of {', '.join(FORMATS)}")
     try:
-        answer = command()
-        text = _screen(answer.plain) if output_format == "plain" else json.dumps(
-            answer.data, sort_keys=True, indent=4 if output_format == "json-pretty" else None)
-        return 0, text + "\n" if text else "", ""
+        return 0, _output(command(), output_format), ""
     except CommandError as error:
         return error.errno, "", _sentence(error.sentence)
     except NotReady as not_ready:
@@ -61,61 +59,93 @@ def run_command(command: Callable[[], CommandAnswer], output_format: str,
             f"equilibrium failed to answer ({type(error).__name__}: {error}); the mgr log has more")
 
 
+def _output(answer: CommandAnswer, output_format: str) -> str:
+    if output_format == "plain":
+        text = _screen(answer.plain)
+    elif output_format == "json":
+        text = json.dumps(answer.data, sort_keys=True)
+    else:
+        text = json.dumps(answer.data, sort_keys=True, indent=4)
+    return f"{text}\n" if text else ""
+
+
 def _screen(text: str) -> str:
-    """The text without control characters, which names of pools may have. An empty line has one
-    space: Ceph drops empty lines of an answer."""
+    """Returns the text without control characters, which names of pools can contain. Puts a space
+    on each empty line, because Ceph drops empty lines of an answer."""
     return _EMPTY_LINE.sub("\n ", _CONTROL.sub("?", text))
 
 
 def _sentence(text: str) -> str:
-    """The text in one line, and cut where somebody has given an endless name."""
+    """Returns the text in one line, without its middle if somebody has given an endless name."""
     line = _CONTROL.sub("?", " ".join(text.split()))
-    return line if len(line) < _LONGEST else f"{line[:_LONGEST // 2]} ... {line[-_LONGEST // 4:]}"
+    if len(line) < _LONGEST:
+        return line
+    return f"{line[:_LONGEST // 2]} ... {line[-_LONGEST // 4:]}"
 
 
 Row = Dict[str, Any]   # JSON-ready, one a line
-#: Name of a sort key → what to compare; None for a row in which that is unknown.
+#: Name of a sort key → the value of a row to compare; None if it is unknown.
 SortKeys = Mapping[str, Callable[[Row], Any]]
-#: The titles with | between, a < behind those of names, and the cells.
+#: The head as of `render_table`, and the cells.
 Table = Tuple[str, Sequence[Sequence[str]]]
 
 
 def render_table(head: str, rows: Sequence[Sequence[str]], width: int = WIDTH) -> str:
-    """The table, two spaces between columns, an empty cell for what is unknown.
+    """Returns the table; an empty cell is unknown.
 
-    `head`: the titles with | between. A < behind a title marks names: these are aligned to the
-    left, numbers to the right. A table that is too wide has one space between columns.
+    `head`: the titles with | between. A < behind a title marks names, which are aligned to the
+    left; numbers are aligned to the right. Two spaces stand between columns, and one in a table
+    that is too wide.
     """
-    titles = head.split("|")
-    names = [i for i, title in enumerate(titles) if title.endswith("<")]
-    lines: List[Sequence[str]] = [[title.rstrip("<") for title in titles], *rows]
-    widths = [max([len(line[i]) for line in lines]) for i in range(len(titles))]
-    gap = "  " if sum(widths) + 2 * (len(widths) - 1) <= width else " "
-    return "\n".join([gap.join([
-        text.ljust(widths[i]) if i in names else text.rjust(widths[i])
-        for i, text in enumerate(line)]).rstrip() for line in lines])
+    aligns = []
+    for title in head.split("|"):
+        aligns.append(str.ljust if title.endswith("<") else str.rjust)
+    lines = [head.replace("<", "").split("|"), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    gap = "  "
+    if sum(widths) + 2 * (len(widths) - 1) > width:
+        gap = " "
+    shown = []
+    for line in lines:
+        cells = [align(text, size) for align, text, size in zip(aligns, line, widths)]
+        shown.append(gap.join(cells).rstrip())
+    return "\n".join(shown)
 
 
 def sorted_rows(rows: Sequence[Row], wanted: str, keys: SortKeys) -> List[Row]:
-    """The rows in the order of a key of `keys`, descending with `-` in front of it; rows in which
-    it is unknown come last. Raises CommandError for another key."""
-    name = wanted[1:] if wanted.startswith("-") else wanted
+    """Returns the rows in the order of a key of `keys`, descending with `-` in front of it; rows in
+    which it is unknown come last. Raises CommandError for another key."""
+    name = wanted
+    if wanted.startswith("-"):
+        name = wanted[1:]
     if name not in keys:
         raise CommandError(errno.EINVAL, f"--sort '{wanted}' is not known; use one of"
                            f" {', '.join(keys)}, or --sort=-{next(iter(keys))} for descending")
     value = keys[name]
-    known = [row for row in rows if value(row) is not None]
-    return (sorted(known, key=value, reverse=wanted.startswith("-"))
-            + [row for row in rows if value(row) is None])
+    known = []
+    unknown = []
+    for row in rows:
+        if value(row) is None:
+            unknown.append(row)
+        else:
+            known.append(row)
+    return sorted(known, key=value, reverse=wanted.startswith("-")) + unknown
 
 
 def limited_rows(rows: Sequence[Row], limit: Optional[int]) -> List[Row]:
-    """The first `limit` rows; all for None. Raises CommandError for a limit below 1."""
+    """Returns the first `limit` rows, or all for None. Raises CommandError for a limit below 1."""
     if limit is not None and limit < 1:
         raise CommandError(errno.EINVAL, "--limit must be at least 1")
-    return list(rows if limit is None else rows[:limit])
+    return list(rows[:limit])
 
 
 def rest_line(shown: int, rows: int, noun: str) -> str:
-    """A line that says how many rows a limit hides; empty where it hides none."""
-    return f"... {plural(rows - shown, f'more {noun}')}" if rows > shown else ""
+    """Returns a line that says how many rows a limit hides; empty if it hides none."""
+    if rows <= shown:
+        return ""
+    return f"... {plural(rows - shown, f'more {noun}')}"
+
+
+def amount(shards: int, count: int) -> str:
+    """Returns shards and their bytes as in '12 shards, 3.5 TiB'."""
+    return f"{plural(shards, 'shard')}, {format_bytes(count)}"

@@ -121,9 +121,14 @@ def _recent(this: _Round, withheld: bool) -> Dict[str, List[str]]:
 
 def _upmaps(pgids: Mapping[str, Sequence[str]]) -> List[str]:
     """Returns one line for each reason, with its first PGs; the most frequent reason first."""
-    groups = sorted(pgids.items(), key=lambda group: (-len(group[1]), group[0]))
+    groups = sorted(pgids.items(), key=_frequent_first)
     return [f"{plural(len(found), 'upmap')}: {reason} (pg {named(sorted(found), _NAMED)})"
             for reason, found in groups]
+
+
+def _frequent_first(group: Tuple[str, Sequence[str]]) -> Tuple[int, str]:
+    reason, pgids = group
+    return -len(pgids), reason
 
 
 def _apply_failed(this: _Round) -> Optional[Check]:
@@ -138,8 +143,10 @@ def _apply_failed(this: _Round) -> Optional[Check]:
 def _withheld(this: _Round) -> Optional[Check]:
     """Reports the PGs that OSDs withhold now with their commands, and those that they withheld
     until the module cancelled the moves."""
-    withheld, cancelled = this.status.withheld, _recent(this, withheld=True)
-    count, lines = sum(map(len, cancelled.values())), _upmaps(cancelled)[:_MOST_LINES - 1]
+    withheld = this.status.withheld
+    cancelled = _recent(this, withheld=True)
+    count = sum(map(len, cancelled.values()))
+    lines = _upmaps(cancelled)[:_MOST_LINES - 1]
     if cancelled:
         rejected = this.status.rejected.values()
         osds = [osd for item in rejected for osd, _ in item.withheld_by]
@@ -176,7 +183,9 @@ def _toofull(this: _Round) -> Optional[Check]:
 
 def _will_not_fit(this: _Round) -> Optional[Check]:
     view = this.status.view
-    found = [] if view is None else view.will_not_fit()
+    if view is None:
+        return None
+    found = view.will_not_fit()
     if not found:
         return None
     return _warning(
@@ -203,7 +212,8 @@ def _stale_stats(this: _Round) -> Optional[Check]:
 
 
 def _stuck(this: _Round) -> Optional[Check]:
-    since, status = this.stuck_since, this.status
+    since = this.stuck_since
+    status = this.status
     if since is None or this.now - since < STUCK_SECONDS:
         return None
     summary = ("the placement has been far from its bound for"
@@ -253,7 +263,9 @@ class HealthMonitor:
 
     def update(self, present: Mapping[str, Check]) -> Dict[str, Check]:
         """Returns the checks to show, from the conditions that hold in this round."""
-        raised, seen, missed = self._raised, self._seen, self._missed
+        raised = self._raised
+        seen = self._seen
+        missed = self._missed
         self._seen = {code: seen.get(code, 0) + 1 for code in present}
         self._missed = {code: missed.get(code, 0) + 1 for code in raised.keys() - present.keys()}
         shown = {code: raised[code] for code in raised if self._missed.get(code, _ROUNDS) < _ROUNDS}

@@ -1,12 +1,12 @@
-"""`history`: what was moved, why, what that was to lead to, and what OSDs reported after it.
+"""`history`: the balancing runs, why they began, and the maxima before and after them.
 
-Entries come from the store, where they may be garbled: what cannot be read is unknown.
+Entries come from the store, where they may be damaged: a value that cannot be read is unknown.
 
-The event of Ceph's progress module that shows an episode: one each, in bytes, until it ends.
+Also the event of Ceph's progress module for a balancing run: one each, in bytes, until it ends.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ..control.journal import (
     ARRIVED, COMPLETED, INTERRUPTED, STOPPED, UNKNOWN, outcome_code, outcome_reason)
@@ -14,134 +14,201 @@ from ..control.status import BalancerStatus
 from ..observation.cluster_view import STUCK
 from ..runtime.formatting import (
     format_bytes, format_duration, format_percent, format_time, plural, wrap)
-from .answer import CommandAnswer, limited_rows, render_table
+from .answer import CommandAnswer, Row, limited_rows, render_table
 
 DEFAULT_LIMIT = 20
 UNDER_WAY = "under way"
 _INDENT = 4
+_HEAD = "STARTED (UTC)|TOOK|SHARDS|SENT|CLASS<|%MAX|OUTCOME<"
 
 
 def report_history(entries: Sequence[Mapping[str, Any]], episode: Optional[Mapping[str, Any]],
                    now: float, limit: Optional[int] = None) -> CommandAnswer:
-    """Ended episodes and the one under way, the newest last: the newest `limit` of them."""
+    """Returns the newest `limit` balancing runs, the newest last. `episode`: the one that lasts."""
     found = [episode_json(entry, now) for entry in entries]
     if episode is not None:
-        found.append(episode_json(dict(episode, automatic=not episode["plan"]), now, UNDER_WAY))
-    shown = limited_rows(found[::-1], DEFAULT_LIMIT if limit is None else limit)[::-1]
+        current = dict(episode, automatic=not episode["plan"])
+        found.append(episode_json(current, now, UNDER_WAY))
+    if limit is None:
+        limit = DEFAULT_LIMIT
+    shown = limited_rows(found[::-1], limit)[::-1]
     data = {"episodes": shown, "total": len(found)}
     if not shown:
         return CommandAnswer(data, "nothing has been moved yet")
     lines = ["%MAX: the fullest OSD of the class, before -> after, as OSDs reported it",
              "SHARDS, SENT: what upmaps were sent for; of what is stopped less may arrive"]
     if len(shown) < len(found):
-        lines.append(f"... {plural(len(found) - len(shown), 'earlier episode')};"
-                     f" --limit {len(found)} shows all")
-    rows = [_rows(entry) for entry in shown]
-    table = render_table("STARTED (UTC)|TOOK|SHARDS|SENT|CLASS<|%MAX|OUTCOME<",
-                         [row for block in rows for row in block]).split("\n")
-    lines += ["", table.pop(0)]
-    for entry, block in zip(shown, rows):
-        lines += [table.pop(0) for _ in block]
-        predicted = [f"{figures['device_class']} {format_percent(figures['max_predicted'])}"
-                     for figures in entry["classes"] if figures["max_predicted"] is not None]
-        for holds, part in (
-                (True, f"{entry['plan']}: {entry['why'] or 'reason not known'}"),
-                (entry["outcome_reason"], f"{entry['outcome']}: {entry['outcome_reason']}"),
-                (entry["measured"] == INTERRUPTED, "the maximum after it is of when it ended, while"
-                 " data was still moving or being deleted"),
-                (predicted and entry["measured"] == INTERRUPTED,
-                 f"%MAX when all has arrived: {', '.join(predicted)}")):
-            lines += wrap("", part, _INDENT) if holds else ()
+        earlier = plural(len(found) - len(shown), "earlier episode")
+        lines.append(f"... {earlier}; --limit {len(found)} shows all")
+    blocks = [_rows(entry) for entry in shown]
+    rows = iter(render_table(_HEAD, sum(blocks, [])).split("\n"))
+    lines += ["", next(rows)]
+    for entry, block in zip(shown, blocks):
+        lines += [next(rows) for _ in block]
+        for note in _notes(entry):
+            lines += wrap("", note, _INDENT)
     return CommandAnswer(data, "\n".join(lines))
 
 
-def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Dict[str, Any]:
-    """An entry of the history, all keys, None for what is unknown. Times are epoch seconds,
-    maxima are ratios; `shards` and `bytes` are what was sent, arrived or not."""
-    words = entry.get("outcome") if isinstance(entry.get("outcome"), str) else ""
-    started, ended = _number(entry, "started_at"), _number(entry, "ended_at")
-    until = now if outcome else ended
-    measured = entry.get("measured")
-    # the highest utilization of each device class
-    maxima = {key: {str(name): float(ratio) for name, ratio in found.items()
-                    if isinstance(ratio, (int, float))} if isinstance(found, dict) else {}
-              for key, found in ((key, entry.get(key)) for key in (
-                  "max_before", "max_predicted", "max_after"))}
+def _notes(entry: Row) -> List[str]:
+    """Returns the sentences below the rows of a balancing run."""
+    notes = [f"{entry['plan']}: {entry['why'] or 'reason not known'}"]
+    if entry["outcome_reason"]:
+        notes.append(f"{entry['outcome']}: {entry['outcome_reason']}")
+    if entry["measured"] != INTERRUPTED:
+        return notes
+    notes.append("the maximum after it is of when it ended, while data was still moving or being"
+                 " deleted")
+    predicted = [f"{figures['device_class']} {format_percent(figures['max_predicted'])}"
+                 for figures in entry["classes"] if figures["max_predicted"] is not None]
+    if predicted:
+        notes.append(f"%MAX when all has arrived: {', '.join(predicted)}")
+    return notes
+
+
+def episode_json(entry: Mapping[str, Any], now: float, outcome: str = "") -> Row:
+    """Returns an entry of the history with all keys; None is unknown.
+
+    Times are epoch seconds, and maxima are ratios. `shards` and `bytes` were sent; they may not
+    have arrived. `outcome`: of a balancing run that lasts.
+    """
+    started = _number(entry, "started_at")
+    ended = _number(entry, "ended_at")
+    until = now
+    reason = None
+    measured = None
+    took = None
+    if not outcome:
+        stored = entry.get("outcome")
+        if not isinstance(stored, str):
+            stored = ""
+        until = ended
+        outcome = outcome_code(stored)
+        reason = outcome_reason(stored) or None
+        measured = entry.get("measured")
+        if measured not in (ARRIVED, INTERRUPTED):
+            measured = UNKNOWN
+    if started is not None and until is not None:
+        took = max(0.0, until - started)
     return {
         "plan": str(entry.get("plan") or "automatic"),
         "automatic": bool(entry.get("automatic")),
-        "why": str(entry.get("why", "")), "started_at": started, "ended_at": ended,
-        "took_seconds": None if started is None or until is None else max(0.0, until - started),
-        "outcome": outcome or outcome_code(words or ""),
-        "outcome_reason": None if outcome else outcome_reason(words or "") or None,
-        "plans": _number(entry, "plans"), "shards": _number(entry, "moves"),
-        "bytes": _number(entry, "bytes"), "classes": [
-            {"device_class": name, **{key: ratios.get(name) for key, ratios in maxima.items()}}
-            for name in sorted(set().union(*maxima.values()))],
-        "measured": None if outcome else measured if measured in (
-            ARRIVED, INTERRUPTED) else UNKNOWN,
+        "why": str(entry.get("why", "")),
+        "started_at": started,
+        "ended_at": ended,
+        "took_seconds": took,
+        "outcome": outcome,
+        "outcome_reason": reason,
+        "plans": _number(entry, "plans"),
+        "shards": _number(entry, "moves"),
+        "bytes": _number(entry, "bytes"),
+        "classes": _classes_json(entry),
+        "measured": measured,
         "measured_at": _number(entry, "measured_at")}
 
 
-def _rows(entry: Mapping[str, Any]) -> List[Tuple[str, ...]]:
-    """One line for each device class, the first with the figures of the episode."""
-    rows: List[Tuple[str, ...]] = []
-    for figures in entry["classes"] or [{}]:
-        before, after = (format_percent(figures.get(key)) or "?"
-                         for key in ("max_before", "max_after"))
-        of_class = figures.get("device_class", ""), (
-            "" if not figures else before if entry["outcome"] == UNDER_WAY
-            else f"{before} -> {after}")
-        started, shards, size = (entry[key] for key in ("started_at", "shards", "bytes"))
-        rows.append(("", "", "", "", *of_class, "") if rows else (
-            "" if started is None else format_time(started),
-            format_duration(entry["took_seconds"]), "" if shards is None else str(shards),
-            "" if size is None else format_bytes(size), *of_class, entry["outcome"]))
+def _classes_json(entry: Mapping[str, Any]) -> List[Row]:
+    """Returns the highest utilization of each device class: before, as predicted, and after."""
+    before = _ratios(entry, "max_before")
+    predicted = _ratios(entry, "max_predicted")
+    after = _ratios(entry, "max_after")
+    return [{"device_class": name,
+             "max_before": before.get(name),
+             "max_predicted": predicted.get(name),
+             "max_after": after.get(name)}
+            for name in sorted({*before, *predicted, *after})]
+
+
+def _ratios(entry: Mapping[str, Any], key: str) -> Dict[str, float]:
+    found = entry.get(key)
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): float(ratio) for name, ratio in found.items()
+            if isinstance(ratio, (int, float))}
+
+
+def _rows(entry: Row) -> List[List[str]]:
+    """Returns one line for each device class, the first with the figures of the balancing run."""
+    rows = []
+    for figures in entry["classes"]:
+        maxima = format_percent(figures["max_before"]) or "?"
+        if entry["outcome"] != UNDER_WAY:
+            maxima += f" -> {format_percent(figures['max_after']) or '?'}"
+        rows.append([*_UNKNOWN, figures["device_class"], maxima, ""])
+    if not rows:
+        rows.append([*_UNKNOWN, "", "", ""])
+    rows[0][:4] = [
+        _shown(entry["started_at"], format_time),
+        format_duration(entry["took_seconds"]),
+        _shown(entry["shards"], str),
+        _shown(entry["bytes"], format_bytes)]
+    rows[0][-1] = entry["outcome"]
     return rows
+
+
+_UNKNOWN = ("", "", "", "")
+
+
+def _shown(value: Any, form: Callable[[Any], str]) -> str:
+    """Returns the value as text; empty if it is unknown."""
+    if value is None:
+        return ""
+    return form(value)
 
 
 def _number(entry: Mapping[str, Any], key: str) -> Any:
     value = entry.get(key)
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value
 
 
-#: While an episode lasts its event is not complete, whatever has arrived: another plan may follow.
+#: The event of a balancing run that lasts is not complete: another plan may follow.
 _HIGHEST_RATIO = 0.99
 
 
 class ProgressEvents:
-    """Shows the episode that lasts; used by the serve thread, once a round.
+    """Shows the balancing run that lasts; used by the serve thread, once a round.
 
-    `update`: (event id, message, progress as a ratio); `end`: (event id, why it failed; None where
-    it is complete).
+    `update`: (event id, message, progress as a ratio). `end`: (event id, why it failed; None if it
+    is complete).
 
-    An event's id comes from the begin of the episode, which is stored, so that a successor goes on
-    with it. Its progress never falls: the highest is stored with the episode.
+    The id of an event comes from the begin of the run, which is stored, so that the next mgr
+    continues the event. Its progress never falls: the highest is stored with the run.
     """
 
     def __init__(self, update: Callable[[str, str, float], None],
                  end: Callable[[str, Optional[str]], None]) -> None:
         self._update = update
         self._end = end
-        self._shown_of: Optional[float] = None   # begin of the episode of the event that is shown
+        self._shown_of: Optional[float] = None   # begin of the run whose event is shown
 
     def report(self, status: BalancerStatus, failure: str = "") -> None:
         """Updates, begins or ends the event. `failure`: why the round failed, or empty."""
-        started_at = status.episode["started_at"] if status.episode is not None else None
+        episode = status.episode
         shown = self._shown_of
+        ratio = status.progress_ratio()
+        started_at = None if episode is None else episode["started_at"]
         if shown is not None and (failure or started_at != shown):
             self._shown_of = None
-            outcome = failure or next((
-                str(entry.get("outcome", "")) for entry in reversed(status.history)
-                if entry.get("started_at") == shown), STOPPED)
-            self._end(f"equilibrium-{shown:.3f}", None if not failure and outcome_code(outcome) in (
-                COMPLETED, STUCK) else outcome)
+            self._end(f"equilibrium-{shown:.3f}", failure or _why_failed(status, shown))
             return   # one call a round
-        ratio = status.progress_ratio()
-        if failure or started_at is None or ratio is None or status.episode is None:
+        if failure or episode is None or ratio is None:
             return
-        ratio = min(max(ratio, status.episode["progress"]), _HIGHEST_RATIO)
-        plan = status.episode["plan"]
+        message = "equilibrium: automatic balancing"
+        if episode["plan"]:
+            message = f"equilibrium: plan {episode['plan']}"
         self._shown_of = started_at
-        self._update(f"equilibrium-{started_at:.3f}", f"equilibrium: plan {plan}" if plan
-                     else "equilibrium: automatic balancing", ratio)
+        self._update(f"equilibrium-{started_at:.3f}", message,
+                     min(max(ratio, episode["progress"]), _HIGHEST_RATIO))
+
+
+def _why_failed(status: BalancerStatus, started_at: float) -> Optional[str]:
+    """Returns the outcome of a balancing run as Ceph's event shows it; None if it is complete."""
+    outcome = STOPPED
+    for entry in status.history:
+        if entry.get("started_at") == started_at:
+            outcome = str(entry.get("outcome", ""))
+    if outcome_code(outcome) in (COMPLETED, STUCK):
+        return None
+    return outcome

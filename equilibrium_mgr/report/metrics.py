@@ -1,17 +1,21 @@
-"""`metrics`: what Prometheus is told, the same figures of now as `status`, `eval` and `df` show.
+"""`metrics`: what Prometheus reads, the same figures of now as `status`, `eval` and `df` show.
 
-Labels are few and bounded: no OSD, no PG. What is not known is absent.
+A metric is one function, and one entry in `_FAMILIES`. Labels are few and bounded: no OSD, no PG.
+An unknown figure has no sample.
 """
 from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Set
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from ..control.journal import Totals
 from ..control.status import BalancerStatus
-from ..observation.cluster_view import BACKFILL, RECOVERY, STATES, ClusterView
+from ..drain.status import DrainStatus
+from ..observation.cluster_view import STATES, ClusterView
 from ..observation.movements import ORIGINS
+from ..plan.model import Usage
+from ..snapshot import pg_states
 from ..version import VERSION
 from .answer import CommandAnswer
 
@@ -20,135 +24,294 @@ GAUGE, COUNTER = "gauge", "counter"
 PREFIX = "ceph_equilibrium_"
 
 
-class _Unseen:
-    """In place of a view before the first look: nothing is known, and nothing is shown."""
+class _NotSeen(Exception):
+    """Raised by a figure of the cluster before the first snapshot."""
 
-    classes_now: Mapping[str, Any] = {}
-    bounds: Mapping[str, float] = {}
-    movements = too_full = ()
-    statistics_at = misplaced_ratio = max_misplaced_ratio = client_latency = None
+
+class _Moment(NamedTuple):
+    """The arguments of `report_metrics`, and the usage of now; None before the first snapshot."""
+
+    status: BalancerStatus
+    totals: Optional[Totals]
+    now: float
+    active: bool
+    seen: Optional[ClusterView]
+    last_round_at: Optional[float]
+    usage: Optional[Usage]
+
+    @property
+    def view(self) -> ClusterView:
+        """Returns the view. Raises _NotSeen before the first snapshot."""
+        if self.seen is None:
+            raise _NotSeen
+        return self.seen
+
+    @property
+    def known_drains(self) -> Optional[DrainStatus]:
+        """Returns the drains; None without any, and before all their OSDs have been seen."""
+        drains = self.status.drains
+        return drains if drains.drains.names and drains.is_known else None
 
 
 def report_metrics(status: BalancerStatus, totals: Optional[Totals], now: float, active: bool,
                    view: Optional[ClusterView], last_round_at: Optional[float]) -> CommandAnswer:
-    """All families, those without a sample among them, in the order of the handbook: in the text
-    format of Prometheus, or the same as JSON.
+    """Returns all families, also those without a sample, in the order of the handbook: as JSON, and
+    in the text format of Prometheus.
 
     `totals`: None before a new mgr has read them. `now`, `last_round_at`: seconds since the epoch.
-    `active`: the option. `view`: with figures of now; None before the first observation.
+    `active`: the option. `view`: with figures of now; None before the first snapshot.
     """
-    seen: Any = _Unseen if view is None else view
-    classes, bounds, reported_at = seen.classes_now, seen.bounds, seen.statistics_at
-    moving: Counter[str] = Counter()
-    left: Counter[str] = Counter()
-    waiting: Counter[str] = Counter()
-    for group in status.waiting:
-        waiting[group.code] += group.shards
-    for movement in seen.movements:
-        moving[movement.origin] += 1
-        left[movement.origin] += movement.left_bytes
-    origins = ORIGINS if view is not None else ()
-    held: Dict[str, Set[str]] = {} if view is None else {BACKFILL: set(), RECOVERY: set()}
-    for entry in seen.too_full:
-        held[entry.state].update(entry.pgids)   # one PG may wait for several OSDs
-    drains, names = status.drains, status.drains.drains.names
-    shards = sum(one.shards for one in drains.known_left)
-    is_known = bool(names) and drains.is_known
-    safe = [drains.is_safe(osd) for osd in names]
-    usage = view.usage_now() if view is not None else None
-    room = usage.room if usage is not None else None
-    families = [
-        labelled("utilization_max_ratio", "Utilization of the fullest OSD of a device class now,"
-                 " as OSDs report it.", "device_class",
-                 {name: found.max for name, found in classes.items()}),
-        labelled("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules"
-                 " and the OSDs' sizes allow.", "device_class",
-                 {name: bounds.get(name) for name in classes}),
-        labelled("threshold_ratio", "Utilization above which an OSD is nearfull, backfillfull or"
-                 " full to Ceph.", "threshold", {} if view is None else {
-                     "nearfull": view.snapshot.nearfull_ratio,
-                     "backfillfull": view.snapshot.backfillfull_ratio,
-                     "full": view.snapshot.full_ratio}),
-        labelled("state", "1 for the state that equilibrium is in, 0 for the others.", "state",
-                 {state: int(state == status.state) for state in STATES}),
-        single("active", "1 while automatic balancing is on.", int(active)),
-        single("statistics_age_seconds", "Age of the statistics that the mgr has of the OSDs, by"
-               " the oldest of them.",
-               None if reported_at is None else max(0.0, now - reported_at)),
-        single("last_round_timestamp_seconds", "When the last round ended that did not fail.",
-               last_round_at),
-        single("misplaced_ratio", "Misplaced object copies, as a ratio of all.",
-               seen.misplaced_ratio),
-        single("misplaced_limit_ratio", "Misplaced ratio above which nothing is sent.",
-               seen.max_misplaced_ratio),
-        labelled("waiting_shards", "Shards of the plan that have not been sent, by what they wait"
-                 " for.", "reason", dict(waiting)),
-        labelled("moving_shards", "Shards in flight, by who moves them.", "origin",
-                 {origin: moving[origin] for origin in origins}),
-        labelled("moving_bytes", "Bytes of shards in flight that are still to be copied, by who"
-                 " moves them.", "origin", {origin: left[origin] for origin in origins}),
-        labelled("client_op_seconds", "Seconds that an op of clients takes at the OSDs of"
-                 " equilibrium's moves, in the last minutes and before these moves.", "period",
-                 {} if seen.client_latency is None else {
-                     "recent": seen.client_latency.recent, "before": seen.client_latency.before}),
-        labelled("toofull_pgs", "PGs that cannot move as an OSD is too full for them, by their"
-                 " state.", "state", {state: len(pgids) for state, pgids in held.items()}),
-        single("remaining_seconds", "Estimated seconds until the plan under way is done.",
-               status.progress.eta_seconds(now) if status.progress is not None else None),
-        single("drained_osds", "OSDs that an operator wants emptied.", len(names)),
-        single("drain_shards", "Shards that are left on OSDs that an operator wants emptied.",
-               shards if is_known else None),
-        single("drain_stuck_shards", "Of these shards, those that have no other place.",
-               min(shards, sum(one.shards for one in drains.stuck)) if is_known else None),
-        single("drain_safe_to_stop", "1 where all OSDs that were to be emptied may be stopped, 0"
-               " where not; absent while that is not known.",
-               None if not safe or None in safe and False not in safe else int(all(safe))),
-        single("room_bytes", "Client bytes that fit if all pools grow in proportion to their data,"
-               " now.", room.bytes if room is not None else None),
-        labelled("pool_free_bytes", "Client bytes that can be written to a pool before its first"
-                 " OSD is full, now. Pools share OSDs: these do not add up.", "pool_id",
-                 {str(pool.pool_id): pool.free_bytes for pool in (
-                     usage.pools.values() if usage is not None else ())}),
-        single("rejected_upmaps", "PGs whose upmap items the monitor did not keep, and that are"
-               " left alone for that.", len(status.rejected)),
-        single("moved_bytes_total", "Bytes of shards whose moves the monitors have accepted.",
-               totals.bytes if totals is not None else None, COUNTER),
-        single("moves_total", "Shard moves that the monitors have accepted.",
-               totals.moves if totals is not None else None, COUNTER),
-        labelled("info", "The version of equilibrium.", "version", {VERSION: 1})]
+    usage = None if view is None else view.usage_now()
+    moment = _Moment(status, totals, now, active, view, last_round_at, usage)
+    families = []
+    for name, text, label, figure in _FAMILIES:
+        try:
+            found = figure(moment)
+        except _NotSeen:
+            found = None
+        families.append(_family(name, text, label, found))
     return CommandAnswer({"metrics": families}, exposition(families))
 
 
-def single(name: str, text: str, value: Optional[float], kind: str = GAUGE) -> Dict[str, Any]:
-    """A family of one value without labels; without a sample where that is not known."""
-    return labelled(name, text, "", {"": value}, kind)
+def _family(name: str, text: str, label: str, found: Any) -> Dict[str, Any]:
+    """Returns a family with a sample for each figure that is known.
 
-
-def labelled(name: str, text: str, label: str, values: Mapping[str, Optional[float]],
-             kind: str = GAUGE) -> Dict[str, Any]:
-    """A family of one value for each value of a label; those that are not known are left out."""
-    return {"name": PREFIX + name, "type": kind, "help": text, "samples": [
-        {"labels": {label: str(of)} if label else {}, "value": value}
-        for of, value in values.items() if value is not None and math.isfinite(value)]}
+    `found`: value of the label → figure; one figure if there is no label.
+    """
+    figures = {"": found}
+    if label:
+        figures = found or {}
+    samples: List[Dict[str, Any]] = []
+    for of, figure in figures.items():
+        if figure is not None and math.isfinite(figure):
+            labels = {label: str(of)} if label else {}
+            samples.append({"labels": labels, "value": figure})
+    kind = COUNTER if name.endswith("_total") else GAUGE
+    return {"name": PREFIX + name, "type": kind, "help": text, "samples": samples}
 
 
 def exposition(families: Iterable[Mapping[str, Any]]) -> str:
-    """The families as text; its last line has no end. Without samples one is not shown at all."""
+    """Returns the families that have samples as text; its last line has no end."""
     lines: List[str] = []
     for family in families:
+        name = family["name"]
         if family["samples"]:
-            lines += [f"# HELP {family['name']} {_escaped(family['help'])}",
-                      f"# TYPE {family['name']} {family['type']}"]
+            lines += [f"# HELP {name} {_escaped(family['help'])}",
+                      f"# TYPE {name} {family['type']}"]
         for sample in family["samples"]:
-            value, labels = sample["value"], ",".join([
-                f'{label}="{quoted}"' for label, quoted in (
-                    (label, _escaped(of).replace('"', '\\"'))
-                    for label, of in sample["labels"].items())])
-            # whole numbers without a fraction, others with all their digits
-            number = str(int(value)) if float(value).is_integer() else repr(float(value))
-            lines.append(family["name"] + (f"{{{labels}}}" if labels else "") + f" {number}")
+            lines.append(f"{name}{_labels(sample['labels'])} {_number(sample['value'])}")
     return "\n".join(lines)
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    """Returns the label of a sample in braces; empty without one."""
+    for label, of in labels.items():
+        quoted = _escaped(of).replace('"', '\\"')
+        return f'{{{label}="{quoted}"}}'
+    return ""
+
+
+def _number(value: float) -> str:
+    """Returns whole numbers without a fraction, others with all their digits."""
+    if float(value).is_integer():
+        return str(int(value))
+    return repr(float(value))
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+# -- the figures -----------------------------------------------------------------------------------
+
+Figures = Mapping[str, Optional[float]]   # by the value of the label; None: unknown
+
+
+def _utilization_max(moment: _Moment) -> Figures:
+    return {name: found.max for name, found in moment.view.classes_now.items()}
+
+
+def _bound(moment: _Moment) -> Figures:
+    bounds = moment.view.bounds
+    return {name: bounds.get(name) for name in moment.view.classes_now}
+
+
+def _threshold(moment: _Moment) -> Figures:
+    snapshot = moment.view.snapshot
+    return {
+        "nearfull": snapshot.nearfull_ratio,
+        "backfillfull": snapshot.backfillfull_ratio,
+        "full": snapshot.full_ratio}
+
+
+def _state(moment: _Moment) -> Figures:
+    return {state: int(state == moment.status.state) for state in STATES}
+
+
+def _active(moment: _Moment) -> float:
+    return int(moment.active)
+
+
+def _statistics_age(moment: _Moment) -> Optional[float]:
+    reported_at = moment.view.statistics_at
+    if reported_at is None:
+        return None
+    return max(0.0, moment.now - reported_at)
+
+
+def _last_round(moment: _Moment) -> Optional[float]:
+    return moment.last_round_at
+
+
+def _misplaced(moment: _Moment) -> float:
+    return moment.view.misplaced_ratio
+
+
+def _misplaced_limit(moment: _Moment) -> float:
+    return moment.view.max_misplaced_ratio
+
+
+def _waiting_shards(moment: _Moment) -> Figures:
+    waiting: Counter[str] = Counter()
+    for group in moment.status.waiting:
+        waiting[group.code] += group.shards
+    return waiting
+
+
+def _moving_shards(moment: _Moment) -> Figures:
+    moving = dict.fromkeys(ORIGINS, 0)
+    for movement in moment.view.movements:
+        moving[movement.origin] += 1
+    return moving
+
+
+def _moving_bytes(moment: _Moment) -> Figures:
+    left = dict.fromkeys(ORIGINS, 0)
+    for movement in moment.view.movements:
+        left[movement.origin] += movement.left_bytes
+    return left
+
+
+def _client_op_seconds(moment: _Moment) -> Figures:
+    latency = moment.view.client_latency
+    if latency is None:
+        return {}
+    return {"recent": latency.recent, "before": latency.before}
+
+
+def _toofull_pgs(moment: _Moment) -> Figures:
+    pgids: Dict[str, Set[str]] = {state: set() for state in sorted(pg_states.FULL)}
+    for entry in moment.view.too_full:
+        pgids[entry.state].update(entry.pgids)   # one PG may wait for several OSDs
+    return {state: len(found) for state, found in pgids.items()}
+
+
+def _remaining_seconds(moment: _Moment) -> Optional[float]:
+    progress = moment.status.progress
+    if progress is None:
+        return None
+    return progress.eta_seconds(moment.now)
+
+
+def _drained_osds(moment: _Moment) -> float:
+    return len(moment.status.drains.drains.names)
+
+
+def _drain_shards(moment: _Moment) -> Optional[float]:
+    drains = moment.known_drains
+    if drains is None:
+        return None
+    return sum(left.shards for left in drains.known_left)
+
+
+def _drain_stuck_shards(moment: _Moment) -> Optional[float]:
+    drains = moment.known_drains
+    shards = _drain_shards(moment)
+    if drains is None or shards is None:
+        return None
+    return min(shards, sum(stuck.shards for stuck in drains.stuck))
+
+
+def _drain_safe(moment: _Moment) -> Optional[float]:
+    drains = moment.status.drains
+    safe = [drains.is_safe(osd) for osd in drains.drains.names]
+    if False in safe:
+        return 0
+    if None in safe or not safe:
+        return None
+    return 1
+
+
+def _room_bytes(moment: _Moment) -> Optional[float]:
+    if moment.usage is None or moment.usage.room is None:
+        return None
+    return moment.usage.room.bytes
+
+
+def _pool_free_bytes(moment: _Moment) -> Figures:
+    if moment.usage is None:
+        return {}
+    return {str(pool.pool_id): pool.free_bytes for pool in moment.usage.pools.values()}
+
+
+def _rejected_upmaps(moment: _Moment) -> float:
+    return len(moment.status.rejected)
+
+
+def _moved_bytes(moment: _Moment) -> Optional[float]:
+    return None if moment.totals is None else moment.totals.bytes
+
+
+def _moves(moment: _Moment) -> Optional[float]:
+    return None if moment.totals is None else moment.totals.moves
+
+
+def _info(moment: _Moment) -> Figures:
+    return {VERSION: 1}
+
+
+#: Name, help, label, figures. A name that ends in _total is that of a counter.
+_FAMILIES: Tuple[Tuple[str, str, str, Callable[[_Moment], Any]], ...] = (
+    ("utilization_max_ratio", "Utilization of the fullest OSD of a device class now, as OSDs report"
+     " it.", "device_class", _utilization_max),
+    ("bound_ratio", "Lowest maximum utilization of a device class that the CRUSH rules and the"
+     " OSDs' sizes allow.", "device_class", _bound),
+    ("threshold_ratio", "Utilization above which an OSD is nearfull, backfillfull or full to Ceph.",
+     "threshold", _threshold),
+    ("state", "1 for the state that equilibrium is in, 0 for the others.", "state", _state),
+    ("active", "1 while automatic balancing is on.", "", _active),
+    ("statistics_age_seconds", "Age of the statistics that the mgr has of the OSDs, by the oldest"
+     " of them.", "", _statistics_age),
+    ("last_round_timestamp_seconds", "When the last round ended that did not fail.", "",
+     _last_round),
+    ("misplaced_ratio", "Misplaced object copies, as a ratio of all.", "", _misplaced),
+    ("misplaced_limit_ratio", "Misplaced ratio above which nothing is sent.", "",
+     _misplaced_limit),
+    ("waiting_shards", "Shards of the plan that have not been sent, by what they wait for.",
+     "reason", _waiting_shards),
+    ("moving_shards", "Shards in flight, by who moves them.", "origin", _moving_shards),
+    ("moving_bytes", "Bytes of shards in flight that are still to be copied, by who moves them.",
+     "origin", _moving_bytes),
+    ("client_op_seconds", "Seconds that an op of clients takes at the OSDs of equilibrium's moves,"
+     " in the last minutes and before these moves.", "period", _client_op_seconds),
+    ("toofull_pgs", "PGs that cannot move as an OSD is too full for them, by their state.", "state",
+     _toofull_pgs),
+    ("remaining_seconds", "Estimated seconds until the plan under way is done.", "",
+     _remaining_seconds),
+    ("drained_osds", "OSDs that an operator wants emptied.", "", _drained_osds),
+    ("drain_shards", "Shards that are left on OSDs that an operator wants emptied.", "",
+     _drain_shards),
+    ("drain_stuck_shards", "Of these shards, those that have no other place.", "",
+     _drain_stuck_shards),
+    ("drain_safe_to_stop", "1 where all OSDs that were to be emptied may be stopped, 0 where not;"
+     " absent while that is not known.", "", _drain_safe),
+    ("room_bytes", "Client bytes that fit if all pools grow in proportion to their data, now.", "",
+     _room_bytes),
+    ("pool_free_bytes", "Client bytes that can be written to a pool before its first OSD is full,"
+     " now. Pools share OSDs: these do not add up.", "pool_id", _pool_free_bytes),
+    ("rejected_upmaps", "PGs whose upmap items the monitor did not keep, and that are left alone"
+     " for that.", "", _rejected_upmaps),
+    ("moved_bytes_total", "Bytes of shards whose moves the monitors have accepted.", "",
+     _moved_bytes),
+    ("moves_total", "Shard moves that the monitors have accepted.", "", _moves),
+    ("info", "The version of equilibrium.", "version", _info))

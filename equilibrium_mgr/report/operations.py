@@ -1,8 +1,8 @@
-"""`drain ls`: the OSDs that are being drained, how far that is, and what cannot leave them.
+"""What `drain ls`, `freeze`, `undo` and `cancel` answer.
 
-What `freeze` answers: how much can be pinned, and what cannot and why.
-
-What `undo` and `cancel` answer: what it costs, and what is not restored.
+`drain ls`: the OSDs that are being drained, how far they are, and the shards that cannot leave.
+`freeze`: how much it can pin, and why it cannot pin the rest. `undo` and `cancel`: the costs, and
+the PGs that they do not restore.
 """
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from ..settings import Settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
 from ..undo.undo_plan import DRAINED, Obstacle, UndoResult
-from .answer import CommandAnswer, Row, render_table
-from .explain.advice import excluding_option, state_action
+from .answer import CommandAnswer, Row, amount, render_table
+from .explain.advice import state_action
+from .explain.figures import excluding_option
 
 
 NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empties one"
@@ -31,297 +32,459 @@ NONE_DRAINED = "no OSD is being drained; 'ceph equilibrium drain add <osd>' empt
 
 def drain_list(loop: BalancerStatus, settings: Settings, now: float,
                weighted: FrozenSet[int] = frozenset()) -> CommandAnswer:
-    """The list, from what the loop has published; `now` in seconds since the epoch, `weighted`:
-    OSDs with a CRUSH weight."""
-    status, view = loop.drains, loop.view
-    rate = view.rates.ours_now.per_second if view is not None else 0.0
-    rows: List[Dict[str, Any]] = []
-    for osd, name in sorted(status.drains.names.items()):
-        there = status.remaining.get(osd) if osd not in status.down else None
-        is_empty, safe = there is not None and not there.shards, status.is_safe(osd)
-        rows.append({
-            "osd": osd, "given_as": name, "shards": None if there is None else there.shards,
-            "bytes": None if there is None else there.bytes,
-            "leaving_shards": None if there is None else there.leaving,
-            "stuck": [] if is_empty else [{
-                "code": one.code, "shards": one.shards, "bytes": one.bytes,
-                "example_pg": one.example, "reason": codes.REASONS[one.code].stuck,
-                "action": stuck_action(one, settings)}
-                for one in status.stuck if one.osd == osd],
-            "safe_to_stop": safe,
-            "purge_moves_data": osd in weighted if safe else None})
+    """Returns the list from the published status of the loop.
+
+    `now`: seconds since the epoch. `weighted`: OSDs with a CRUSH weight.
+    """
+    status = loop.drains
+    view = loop.view
+    drains = loop.drains.drains
+    progress = loop.progress
+    rows = [_drain_row(osd, status, settings, weighted) for osd in sorted(drains.names)]
     left = sum(row["bytes"] or 0 for row in rows)
-    progress, blocked = loop.progress, is_blocked(loop)
-    # the time left that `status` has; None where it is not known, or nothing is sent
-    seconds = None if progress is None or progress.name or status.drains.is_paused or blocked or (
-        not left) else progress.eta_seconds(now)
+    blocked = is_blocked(loop)
+    epoch = age = seconds = plan = None
+    if view is not None:
+        epoch = view.snapshot.epoch
+        age = max(0.0, now - view.snapshot.taken_at)
+    if progress is not None and left and not drains.is_paused:
+        if progress.name:
+            plan = progress.name
+        elif not blocked:
+            seconds = progress.eta_seconds(now)
     data: Dict[str, Any] = {
-        "osds": rows, "paused": status.drains.is_paused, "bytes": left,
+        "osds": rows,
+        "paused": drains.is_paused,
+        "bytes": left,
         "shards": sum(row["shards"] or 0 for row in rows),
-        "bytes_per_second": rate or None, "eta_seconds": seconds,
-        "waits_for_plan": (progress.name or None) if (
-            left and status.drains.is_running and progress is not None) else None,
-        "state": loop.state, "reason": loop.reason,
+        "eta_seconds": seconds,
+        "waits_for_plan": plan,
+        "state": loop.state,
+        "reason": loop.reason,
         "action": state_action(loop, view, settings, now),
         "safe_to_stop": bool(rows) and all(row["safe_to_stop"] is True for row in rows),
         "not_safe_reason": status.not_safe_reason,
-        "osdmap_epoch": view.snapshot.epoch if view is not None else None,
-        "snapshot_age_seconds": (
-            max(0.0, now - view.snapshot.taken_at) if view is not None else None),
-        "notes": [{"at": at, "note": note} for at, note in status.drains.notes]}
-    return CommandAnswer(data, _screen(data, status, blocked))
+        "osdmap_epoch": epoch,
+        "snapshot_age_seconds": age,
+        "notes": [{"at": at, "note": note} for at, note in drains.notes]}
+    return CommandAnswer(data, _drain_screen(data, status, blocked))
+
+
+def _drain_row(osd: int, status: DrainStatus, settings: Settings, weighted: FrozenSet[int]) -> Row:
+    """Returns an OSD of the list; its figures are None if it is down or has not been seen yet."""
+    shards = size = leaving = None
+    if osd in status.remaining and osd not in status.down:
+        shards, size, leaving = status.remaining[osd]
+    stuck = [one for one in status.stuck if one.osd == osd and shards != 0]
+    safe = status.is_safe(osd)
+    return {
+        "osd": osd,
+        "given_as": status.drains.names[osd],
+        "shards": shards,
+        "bytes": size,
+        "leaving_shards": leaving,
+        "stuck": [_stuck_json(one, settings) for one in stuck],
+        "safe_to_stop": safe,
+        "purge_moves_data": osd in weighted if safe else None}
+
+
+def _stuck_json(one: StuckShards, settings: Settings) -> Row:
+    return {
+        "code": one.code,
+        "shards": one.shards,
+        "bytes": one.bytes,
+        "example_pg": one.example,
+        "reason": codes.REASONS[one.code].stuck,
+        "action": stuck_action(one, settings)}
 
 
 def is_blocked(status: BalancerStatus) -> bool:
-    """True where nothing that drains is sent for now, for a reason that the state has."""
+    """Returns True if the reason of the state keeps all shards of the drains from being sent."""
     return status.drains.drains.is_running and status.state in (BLOCKED, WAITING)
 
 
 def stuck_action(one: StuckShards, settings: Settings) -> str:
-    """What lets the shards leave."""
-    return codes.action(one.code, {"osd": one.osd, "option": excluding_option(settings)
-                             if one.code == codes.OSD_EXCLUDED else None})
+    """Returns what lets the shards leave."""
+    option = None
+    if one.code == codes.OSD_EXCLUDED:
+        option = excluding_option(settings)
+    return codes.action(one.code, {"osd": one.osd, "option": option})
 
 
 _PURGE = ("'ceph osd purge' takes the CRUSH weight away as well, and Ceph then moves data of other"
           " OSDs again. These commands let it move nothing:")
+_SAFE = {None: "", True: "yes", False: "no"}
 
 
-def _screen(data: Dict[str, Any], status: DrainStatus, blocked: bool) -> str:
-    rows: List[Dict[str, Any]] = data["osds"]
-    notes = [line for note in data["notes"]
-             for line in wrap("", f"{format_time(note['at'])} UTC: {note['note']}", 0)]
+def _drain_screen(data: Row, status: DrainStatus, blocked: bool) -> str:
+    rows: List[Row] = data["osds"]
+    notes: List[str] = []
+    for note in data["notes"]:
+        notes += _sentence(f"{format_time(note['at'])} UTC: {note['note']}")
     if not rows:
         return "\n".join([NONE_DRAINED, *notes])
-    cells = []
-    for row in rows:
-        stuck, safe = sum(one["shards"] for one in row["stuck"]), row["safe_to_stop"]
-        cells.append((
-            f"osd.{row['osd']}", row["given_as"],
-            "" if row["shards"] is None else str(row["shards"]),
-            "" if row["bytes"] is None else format_bytes(row["bytes"]),
-            "" if row["leaving_shards"] is None else str(row["leaving_shards"]),
-            "" if row["shards"] is None and not stuck else str(stuck),
-            "" if safe is None else "yes" if safe else "no"))
-    lines = [render_table("OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP", cells), ""]
-    if blocked:   # what holds everything up, and what to do about it
-        lines += [*wrap("", f"{data['state']}: {data['reason']}", 0),
-                  *wrap("do: ", str(data["action"]), 4)]
+    table = render_table("OSD<|GIVEN AS<|SHARDS|SIZE|LEAVING|STUCK|SAFE TO STOP",
+                         [_drain_cells(row) for row in rows])
+    lines = [table, ""]
+    if blocked:
+        lines += _sentence(f"{data['state']}: {data['reason']}")
+        lines += wrap("do: ", str(data["action"]), 4)
     summary = drain_sentence(status, data["eta_seconds"])
     if data["paused"]:
         summary = (f"paused by 'ceph equilibrium off': {plural(data['shards'], 'shard')} left;"
-                   " 'ceph equilibrium on' or 'ceph equilibrium drain add' goes on"
-                   + (f"; {status.down_sentence}" if status.down else ""))
-    lines += wrap("", summary, 0)
+                   " 'ceph equilibrium on' or 'ceph equilibrium drain add' goes on")
+        if status.down:
+            summary += f"; {status.down_sentence}"
+    lines += _sentence(summary)
     plan = data["waits_for_plan"]
-    lines += wrap("", f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
-                  " stops that", 0) if plan is not None else ()
-    weights = [f"ceph osd crush reweight osd.{row['osd']} 0" for row in rows
-               if row["purge_moves_data"]]
-    if weights:
-        lines += [*wrap("", _PURGE, 0), *pasted([
-            "ceph osd set norebalance", *weights, *PINS, "ceph osd unset norebalance"])]
-    by_code = grouped((one["code"], one) for row in rows for one in row["stuck"])
-    for _, found in sorted(by_code.items()):
-        shards, size = (sum(one[key] for one in found) for key in ("shards", "bytes"))
-        lines += wrap("", f"{plural(shards, 'shard')} ({format_bytes(size)}) cannot leave:"
-                      f" {found[0]['reason']}, such as pg {found[0]['example_pg']};"
-                      f" {found[0]['action']}", 0)
+    if plan is not None:
+        lines += _sentence(f"it goes on once plan '{plan}' is done; 'ceph equilibrium rm {plan}'"
+                           " stops that")
+    lines += _purge_lines(rows) + _stuck_lines(rows)
     if data["osdmap_epoch"] is not None:
         lines.append(f"placement of osdmap e{data['osdmap_epoch']},"
                      f" {format_duration(data['snapshot_age_seconds'])} old")
     return "\n".join(lines + notes)
 
 
+def _sentence(text: str) -> List[str]:
+    """Returns the lines of a sentence without a label."""
+    return wrap("", text, 0)
+
+
+def _drain_cells(row: Row) -> Sequence[str]:
+    stuck = sum(one["shards"] for one in row["stuck"])
+    cells = ["", "", ""]
+    stuck_cell = str(stuck or "")
+    if row["shards"] is not None:
+        cells = [str(row["shards"]), format_bytes(row["bytes"]), str(row["leaving_shards"])]
+        stuck_cell = str(stuck)
+    return [f"osd.{row['osd']}", row["given_as"], *cells, stuck_cell, _SAFE[row["safe_to_stop"]]]
+
+
+def _purge_lines(rows: Sequence[Row]) -> List[str]:
+    """Returns how to purge the OSDs that still have a CRUSH weight."""
+    weights = [f"ceph osd crush reweight osd.{row['osd']} 0" for row in rows
+               if row["purge_moves_data"]]
+    if not weights:
+        return []
+    commands = ["ceph osd set norebalance", *weights, *PINS, "ceph osd unset norebalance"]
+    return _sentence(_PURGE) + pasted(commands)
+
+
+def _stuck_lines(rows: Sequence[Row]) -> List[str]:
+    """Returns why shards cannot leave; one sentence for each reason."""
+    lines: List[str] = []
+    by_code = grouped((one["code"], one) for row in rows for one in row["stuck"])
+    for _, found in sorted(by_code.items()):
+        shards = sum(one["shards"] for one in found)
+        size = sum(one["bytes"] for one in found)
+        first = found[0]
+        lines += _sentence(f"{plural(shards, 'shard')} ({format_bytes(size)}) cannot leave:"
+                           f" {first['reason']}, such as pg {first['example_pg']};"
+                           f" {first['action']}")
+    return lines
+
+
 def drain_sentence(status: DrainStatus, eta_seconds: Optional[float] = None) -> str:
-    """How far the drains are, as a clause for `status` and `drain ls`."""
+    """Returns how far the drains are, as a clause for `status` and `drain ls`."""
+    name = status.named
     left = status.known_left
+    check = status.stop_check
     if not status.is_known:
-        return f"{status.named}: not looked at yet"
-    shards, check = sum(one.shards for one in left), status.stop_check
+        return f"{name}: not looked at yet"
+    shards = sum(one.shards for one in left)
     if shards:
-        text = (f"{status.named}: {plural(shards, 'shard')},"
-                f" {format_bytes(sum(one.bytes for one in left))} left")
+        text = f"{name}: {amount(shards, sum(one.bytes for one in left))} left"
         stuck = min(shards, sum(one.shards for one in status.stuck))
-        text += f", of which {stuck} cannot leave" if stuck else ""
-        text += f", about {format_duration(eta_seconds)}" if eta_seconds else ""
-        return text + (f"; {status.down_sentence}" if status.down else "")
+        if stuck:
+            text += f", of which {stuck} cannot leave"
+        if eta_seconds:
+            text += f", about {format_duration(eta_seconds)}"
+        if status.down:
+            text += f"; {status.down_sentence}"
+        return text
     if status.down:
         return status.down_sentence
     if check is None or status.is_old:
-        return f"{status.named}: no shard left; {status.not_safe_reason}"
-    return f"{status.named}: no shard left, " + (
-        "safe to stop" if check.is_safe else f"not safe to stop: {check.reason}")
+        return f"{name}: no shard left; {status.not_safe_reason}"
+    if check.is_safe:
+        return f"{name}: no shard left, safe to stop"
+    return f"{name}: no shard left, not safe to stop: {check.reason}"
 
 
-def drains_json(status: DrainStatus) -> Dict[str, Any]:
-    """The drains in the JSON of `status`."""
-    return {"osds": sorted(status.drains.osds), "paused": status.drains.is_paused,
-            "shards": status.left_shards,
-            "bytes": sum(one.bytes for one in status.remaining.values()),
-            "safe_to_stop": bool(status.drains.names) and all(
-                status.is_safe(osd) for osd in status.drains.names),
-            "sentence": "" if not status.drains.names else (
-                f"{status.named}: paused by 'ceph equilibrium off'" if status.drains.is_paused
-                else drain_sentence(status))}
+def drains_json(status: DrainStatus) -> Row:
+    """Returns the drains in the JSON of `status`."""
+    drains = status.drains
+    sentence = ""
+    if drains.is_paused:
+        sentence = f"{status.named}: paused by 'ceph equilibrium off'"
+    elif drains.names:
+        sentence = drain_sentence(status)
+    return {
+        "osds": sorted(drains.osds),
+        "paused": drains.is_paused,
+        "shards": status.left_shards,
+        "bytes": sum(one.bytes for one in status.remaining.values()),
+        "safe_to_stop": bool(drains.names) and all(map(status.is_safe, drains.names)),
+        "sentence": sentence}
+
+
+def _outcome(name: Optional[str], dry_run: bool) -> str:
+    """Returns the `state` of an answer. `name`: the plan that is executed; None: nothing to do."""
+    if dry_run:
+        return "dry-run"
+    return "executing" if name else "completed"
 
 
 def report_freeze(name: Optional[str], dry_run: bool, found: Freeze, snapshot: Snapshot,
                   goes_on: bool, draining: FrozenSet[int]) -> CommandAnswer:
-    """The answer; in JSON bytes are bytes and ratios run from 0 to 1.
+    """Returns the answer; in JSON ratios run from 0 to 1.
 
-    `name`: of the plan that pins, None where none is executed. `snapshot`: that the pins were found
-    in. `goes_on`: automatic balancing is on, which moves data again. `draining`: OSDs that are
-    being drained, of drains under way.
+    `name`: the plan that pins; None if none is executed. `snapshot`: the cluster whose PGs
+    are pinned. `goes_on`: automatic balancing is on, which moves data again. `draining`: the
+    OSDs of drains that are not paused.
     """
     changes = found.plan.changes
-    pairs = sum(map(len, snapshot.upmap_items.values()))
-    added = sum(len(change.items) - len(snapshot.items_of(change.pgid))
-                for change in changes)
     copies = max(1, snapshot.object_copies)
-    again = sorted(draining.intersection(
-        osd for change in changes for osd in change.gained_by))
-    groups: Dict[str, Dict[str, Any]] = {}   # what goes on moving, by reason
+    pairs = sum(map(len, snapshot.upmap_items.values()))
+    added = sum(len(change.items) - len(snapshot.items_of(change.pgid)) for change in changes)
+    gained: FrozenSet[int] = frozenset().union(*[change.gained_by for change in changes])
+    data: Dict[str, Any] = {
+        "plan": name,
+        "state": _outcome(name, dry_run),
+        "drained_again_osds": sorted(draining & gained),
+        "osdmap_epoch": snapshot.epoch,
+        "remapped_pgs": found.remapped_pgs,
+        "pinned_pgs": len(changes),
+        "shards": found.shards,
+        "bytes": found.bytes,
+        "misplaced_ratio": found.copies / copies,
+        "planned_misplaced_ratio": (found.copies - found.pinned_copies) / copies,
+        "upmap_items": pairs,
+        "planned_upmap_items": pairs + added,
+        "unpinned": _unpinned_json(found)}
+    return CommandAnswer(data, _freeze_screen(data, found, goes_on))
+
+
+def _unpinned_json(found: Freeze) -> List[Row]:
+    """Returns the shards that go on moving, by reason; the largest group first."""
+    groups: Dict[str, Row] = {}
     for left in found.unpinned:
         group = groups.setdefault(left.obstacle, {
-            "reason_code": left.obstacle.code, "reason": left.obstacle, "shards": 0,
-            "bytes": 0, "pgids": []})
+            "reason_code": left.obstacle.code,
+            "reason": left.obstacle,
+            "shards": 0,
+            "bytes": 0,
+            "pgids": []})
         group["shards"] += left.shards
         group["bytes"] += left.bytes
         group["pgids"].append(left.pgid)
-    data: Dict[str, Any] = {
-        "plan": name,
-        "state": "dry-run" if dry_run else "executing" if name else "completed",
-        "drained_again_osds": again,
-        "osdmap_epoch": snapshot.epoch, "remapped_pgs": found.remapped_pgs,
-        "pinned_pgs": len(changes), "shards": found.shards, "bytes": found.bytes,
-        "misplaced_ratio": found.copies / copies,
-        "planned_misplaced_ratio": (found.copies - found.pinned_copies) / copies,
-        "upmap_items": pairs, "planned_upmap_items": pairs + added,
-        "unpinned": sorted(groups.values(),
-                           key=lambda group: (-group["shards"], group["reason"]))}
-    if not found.remapped_pgs:
-        return CommandAnswer(data, "nothing to freeze: no PG is remapped")
-    what = (f"{plural(found.shards, 'shard')} of {plural(len(changes), 'PG')},"
+    return sorted(groups.values(), key=lambda group: (-group["shards"], group["reason"]))
+
+
+def _freeze_screen(data: Row, found: Freeze, goes_on: bool) -> str:
+    name = data["plan"]
+    again = data["drained_again_osds"]
+    remapped = found.remapped_pgs
+    if not remapped:
+        return "nothing to freeze: no PG is remapped"
+    pinned = len(found.plan.changes)
+    what = (f"{plural(found.shards, 'shard')} of {plural(pinned, 'PG')},"
             f" {format_bytes(found.bytes)}, to where they are")
-    lines = wrap("", f"nothing of {plural(found.remapped_pgs, 'remapped PG')} can be pinned, so no"
-                 " plan is made: they move on, but for what 'ceph osd set norebalance' holds up"
-                 if not changes else f"would pin {what}" if name is None
-                 else f"{name}: pins {what}", 0)
-    lines += [*wrap("misplaced:", f"{format_percent(data['misplaced_ratio'])}% ->"
-                    f" {format_percent(data['planned_misplaced_ratio'])}%"),
-              *wrap("upmap items:", f"{pairs} -> {pairs + added}")]
+    first = f"{name}: pins {what}"
+    if name is None:
+        first = f"would pin {what}"
+    if not pinned:
+        first = (f"nothing of {plural(remapped, 'remapped PG')} can be pinned, so no plan is made:"
+                 " they move on, but for what 'ceph osd set norebalance' holds up")
+    lines = _sentence(first)
+    misplaced = data["misplaced_ratio"]
+    after = data["planned_misplaced_ratio"]
+    lines += wrap("misplaced:", f"{format_percent(misplaced)}% -> {format_percent(after)}%")
+    lines += wrap("upmap items:", f"{data['upmap_items']} -> {data['planned_upmap_items']}")
     for group in data["unpinned"]:
-        lines += wrap("go on:", f"{plural(group['shards'], 'shard')} of"
-                      f" {plural(len(group['pgids']), 'PG')}, {format_bytes(group['bytes'])}:"
+        shards = plural(group["shards"], "shard")
+        pgs = plural(len(group["pgids"]), "PG")
+        lines += wrap("go on:", f"{shards} of {pgs}, {format_bytes(group['bytes'])}:"
                       f" {group['reason']}")
-    osds = f"osd.{again[0]} is" if len(again) == 1 else f"{len(again)} OSDs are"
-    lines += [line for holds, text in (
-        (goes_on and changes, "automatic balancing is on: it goes on from there, and moves what it"
-         " has to step by step, within its limits ('ceph equilibrium off' before 'freeze' keeps"
-         " everything where it is)"),
-        (again, f"{osds} being drained: what is pinned there leaves again, and is copied from the"
-         " beginning ('ceph equilibrium off' before 'freeze' pauses drains)"))
-              if holds for line in wrap("then:", text)]
-    lines += ["'ceph equilibrium status' shows how far it is"] * (name is not None)
-    return CommandAnswer(data, "\n".join(lines))
+    if goes_on and pinned:
+        lines += wrap("then:", "automatic balancing is on: it goes on from there, and moves what it"
+                      " has to step by step, within its limits ('ceph equilibrium off' before"
+                      " 'freeze' keeps everything where it is)")
+    if again:
+        osds = f"{len(again)} OSDs are"
+        if len(again) == 1:
+            osds = f"osd.{again[0]} is"
+        lines += wrap("then:", f"{osds} being drained: what is pinned there leaves again, and is"
+                      " copied from the beginning ('ceph equilibrium off' before 'freeze' pauses"
+                      " drains)")
+    if name is not None:
+        lines.append("'ceph equilibrium status' shows how far it is")
+    return "\n".join(lines)
 
 
-#: PGs, and OSDs, that a group of what is not restored names.
+#: PGs, and OSDs, that a group of PGs that are not restored names.
 _MOST_NAMES = 3
 
 
 def report_undo(kind: str, title: str, name: Optional[str], stopped: Optional[str], dry_run: bool,
                 result: UndoResult, snapshot: Snapshot, drains: DrainList, unknown: Optional[str],
                 age_seconds: float) -> CommandAnswer:
-    """The answer; in JSON bytes are bytes.
+    """Returns the answer.
 
-    `kind`: of plan/model.py. `title`: what is taken back. `name`: of the plan that does it, None
-    where none is executed. `stopped`: the plan whose execution was stopped for it. `result`: its
-    plan with figures, where it changes anything. `unknown`: what of it the log has dropped, as a
-    clause. `snapshot`: that the figures are of, at a look so many seconds ago.
+    `kind`: of plan/model.py. `title`: the moves that are taken back. `name`: the plan that does it;
+    None if none is executed. `stopped`: the plan whose execution was stopped for it. `result`: its
+    plan with figures, if it changes anything. `unknown`: a clause about entries that the log has
+    dropped. `snapshot`: the cluster that the figures are of, `age_seconds` old.
     """
     plan = result.plan
-    lines = [f"the execution of plan '{stopped}' was stopped"] if stopped else []
-    begin = f"{name}: " if name else "would do this: " if dry_run else ""
-    lines += wrap("", f"{begin}takes back {title}: {_parts(kind, result)}" if plan.changes else (
-        "nothing waits to be moved" if kind == CANCEL else "nothing is left to be taken back")
-        + f" of {title}", 0)
-    classes: List[Row] = [{
-        "device_class": name_of_class, "max_utilization": before.max,
-        "fullest_osd": before.fullest_osd,
-        "planned_max_utilization": plan.after.classes[name_of_class].max,
-        "planned_fullest_osd": plan.after.classes[name_of_class].fullest_osd}
-        for name_of_class, before in sorted(plan.before.classes.items())
-        if name_of_class in plan.after.classes]
-    for row in classes if plan.moves else ():   # what data that moves back leads to
-        highest, after = row["max_utilization"], row["planned_max_utilization"]
-        is_near = after > max(highest, snapshot.nearfull_ratio)
-        lines += wrap("highest:", f"{format_percent(highest)}% -> {'up to ' if is_near else ''}"
-                      f"{format_percent(after)}% (osd.{row['planned_fullest_osd']}, class"
-                      f" {row['device_class']})" + (
-                          ", above nearfull: what is left for an OSD that is nearfull by then is"
-                          " left out" if is_near else ""))
-    if result.not_begun or result.under_way:   # of when these are, and what becomes of the rest
-        rest = ("what has begun to be copied since then goes on" if kind == CANCEL else
-                "what has arrived since then moves back, within all limits")
+    data: Dict[str, Any] = {
+        "plan": name,
+        "kind": kind,
+        "of": title,
+        "state": _outcome(name, dry_run),
+        "stopped_plan": stopped,
+        "pgs": len(plan.changes),
+        "shards": len(plan.moves),
+        "bytes": plan.bytes,
+        "not_begun_pgs": result.not_begun,
+        "under_way_pgs": result.under_way,
+        "classes": _undo_classes(result),
+        "unknown": unknown,
+        "osdmap_epoch": snapshot.epoch,
+        "age_seconds": age_seconds,
+        "not_restored": [_not_restored_json(pgid, reason, drains)
+                         for pgid, reason in result.not_restored]}
+    lines = []
+    if stopped:
+        lines.append(f"the execution of plan '{stopped}' was stopped")
+    lines += _sentence(_undo_text(data, result))
+    if plan.moves:
+        for row in data["classes"]:
+            lines += wrap("highest:", _highest_text(row, snapshot.nearfull_ratio))
+    if result.not_begun or result.under_way:   # the figures change until they are taken back
+        rest = "what has arrived since then moves back, within all limits"
+        if kind == CANCEL:
+            rest = "what has begun to be copied since then goes on"
         lines += wrap("looked at:", f"{format_duration(age_seconds)} ago; {rest}")
     if unknown:
-        lines += wrap("", unknown, 0)
+        lines += _sentence(unknown)
     if name:
         lines += ["'ceph equilibrium status' shows how far it is",
                   f"'ceph equilibrium rm {name}' stops it"]
-    return CommandAnswer({
-        "plan": name, "kind": kind, "of": title,
-        "state": "dry-run" if dry_run else "executing" if name else "completed",
-        "stopped_plan": stopped, "pgs": len(plan.changes), "shards": len(plan.moves),
-        "bytes": plan.bytes, "not_begun_pgs": result.not_begun,
-        "under_way_pgs": result.under_way, "classes": classes, "unknown": unknown,
-        "osdmap_epoch": snapshot.epoch, "age_seconds": age_seconds,
-        "not_restored": [{"pgid": pgid, "reason": reason, "osd": reason.osd,
-                          "action": _command([reason], drains.names) or None}
-                         for pgid, reason in result.not_restored]},
-        "\n".join(lines + _not_restored(result, drains)))
+    return CommandAnswer(data, "\n".join(lines + _not_restored_lines(result, drains)))
+
+
+def _undo_text(data: Row, result: UndoResult) -> str:
+    """Returns what the plan takes back, and what happens to its PGs."""
+    title = data["of"]
+    if not data["pgs"]:
+        if data["kind"] == CANCEL:
+            return f"nothing waits to be moved of {title}"
+        return f"nothing is left to be taken back of {title}"
+    text = f"takes back {title}: {_parts(data['kind'], result)}"
+    if data["plan"]:
+        return f"{data['plan']}: {text}"
+    if data["state"] == "dry-run":
+        return f"would do this: {text}"
+    return text
+
+
+def _undo_classes(result: UndoResult) -> List[Row]:
+    rows = []
+    for name, before in sorted(result.plan.before.classes.items()):
+        after = result.plan.after.classes.get(name)
+        if after is not None:
+            rows.append({
+                "device_class": name,
+                "max_utilization": before.max,
+                "fullest_osd": before.fullest_osd,
+                "planned_max_utilization": after.max,
+                "planned_fullest_osd": after.fullest_osd})
+    return rows
+
+
+def _highest_text(row: Row, nearfull: float) -> str:
+    """Returns how full a class gets by the data that moves back."""
+    before = row["max_utilization"]
+    after = row["planned_max_utilization"]
+    osd = f"(osd.{row['planned_fullest_osd']}, class {row['device_class']})"
+    if after <= max(before, nearfull):
+        return f"{format_percent(before)}% -> {format_percent(after)}% {osd}"
+    return (f"{format_percent(before)}% -> up to {format_percent(after)}% {osd}, above nearfull:"
+            " what is left for an OSD that is nearfull by then is left out")
 
 
 def _parts(kind: str, result: UndoResult) -> str:
-    """What becomes of the PGs that are taken back."""
-    plan = result.plan
-    arrived = sum(change.shards > 0 for change in plan.changes)
-    items = len(plan.changes) - result.not_begun - result.under_way - arrived
-    return "; ".join([clause for count, clause in (
-        (result.not_begun, f"{'at most ' if kind == CANCEL else ''}{plural(result.not_begun, 'PG')}"
-         " of which nothing has been copied yet"
-         f" {'stays where it is' if result.not_begun == 1 else 'stay where they are'}"),
-        (result.under_way, f"{plural(result.under_way, 'PG')} that"
-         f" {'is' if result.under_way == 1 else 'are'} being copied will not arrive"),
-        (arrived, f"{plural(arrived, 'PG')} {'moves' if arrived == 1 else 'move'} back:"
-         f" {plural(len(plan.moves), 'shard')}, {format_bytes(plan.bytes)}"),
-        (items, f"{plural(items, 'PG')} {'gets' if items == 1 else 'get'} the upmap items of"
-         " before"),
-        (not arrived, "no data moves")) if count])
+    """Returns what becomes of the PGs that are taken back."""
+    moves = result.plan.moves
+    changes = result.plan.changes
+    size = result.plan.bytes
+    not_begun = result.not_begun
+    under_way = result.under_way
+    arrived = sum(change.shards > 0 for change in changes)
+    items = len(changes) - not_begun - under_way - arrived
+    clauses = []
+    if not_begun:
+        most = "at most " if kind == CANCEL else ""
+        stay = "stays where it is" if not_begun == 1 else "stay where they are"
+        clauses.append(
+            f"{most}{plural(not_begun, 'PG')} of which nothing has been copied yet {stay}")
+    if under_way:
+        pgs = plural(under_way, "PG that is", "PGs that are")
+        clauses.append(f"{pgs} being copied will not arrive")
+    if arrived:
+        clauses.append(f"{plural(arrived, 'PG moves', 'PGs move')} back:"
+                       f" {amount(len(moves), size)}")
+    if items:
+        clauses.append(f"{plural(items, 'PG gets', 'PGs get')} the upmap items of before")
+    if not arrived:
+        clauses.append("no data moves")
+    return "; ".join(clauses)
 
 
-def _not_restored(result: UndoResult, drains: DrainList) -> List[str]:
-    """The PGs that are left as they are, by the reason, with the command that lets each group."""
+def _not_restored_json(pgid: str, reason: Obstacle, drains: DrainList) -> Row:
+    return {
+        "pgid": pgid,
+        "reason": reason,
+        "osd": reason.osd,
+        "action": _command([reason], drains.names) or None}
+
+
+def _not_restored_lines(result: UndoResult, drains: DrainList) -> List[str]:
+    """Returns the PGs that are left as they are, by reason, with the command that lets each group
+    be restored; the largest group first."""
+    if not result.not_restored:
+        return []
     groups = grouped(((reason, reason.command), (pgid, reason))
                      for pgid, reason in result.not_restored)
-    lines = [f"not restored: {plural(len(result.not_restored), 'PG')}"] if groups else []
-    for (text, _), rows in sorted(groups.items(), key=lambda group: -len(group[1])):
-        osds = sorted({why.osd for _, why in rows if why.osd is not None})
-        said = text if not osds else (
-            f"{text} ({named_osds(osds, _MOST_NAMES)})")
-        command = _command([why for _, why in rows], drains.names)
-        lines += wrap(f"  {plural(len(rows), 'PG')}:",
-                      f"{said}: {named([row[0] for row in rows], _MOST_NAMES)}"
-                      + (f"; '{command}' lets {'it' if len(rows) == 1 else 'them'}" if command
-                         else ""))
+    lines = [f"not restored: {plural(len(result.not_restored), 'PG')}"]
+    for (obstacle, _), rows in sorted(groups.items(), key=lambda group: -len(group[1])):
+        text: str = obstacle
+        pgids, reasons = zip(*rows)
+        osds = sorted({reason.osd for reason in reasons if reason.osd is not None})
+        command = _command(reasons, drains.names)
+        if osds:
+            text = f"{text} ({named_osds(osds, _MOST_NAMES)})"
+        text += f": {named(pgids, _MOST_NAMES)}"
+        if command:
+            them = "it" if len(rows) == 1 else "them"
+            text += f"; '{command}' lets {them}"
+        lines += wrap(f"  {plural(len(rows), 'PG')}:", text)
     return lines
 
 
 def _command(reasons: Sequence[Obstacle], names: Mapping[int, str]) -> str:
-    """The whole command that lets PGs of one reason be restored; empty for none."""
+    """Returns the whole command that lets PGs of one reason be restored; empty without one.
+
+    `names`: OSD that is being drained → the name that `drain add` got.
+    """
+    command = reasons[0].command
+    if not command:
+        return ""
     osds = sorted({reason.osd for reason in reasons if reason.osd is not None})
-    words = sorted({names.get(osd, str(osd)) for osd in osds}) if reasons[0] == DRAINED else [
-        str(osd) for osd in osds]
-    return " ".join([reasons[0].command, *words]) if reasons[0].command else ""
+    words = [str(osd) for osd in osds]
+    if reasons[0] == DRAINED:   # one name may stand for several OSDs
+        words = sorted({names.get(osd, str(osd)) for osd in osds})
+    return " ".join([command, *words])

@@ -1,7 +1,7 @@
 """The HTML page of `report`: its text, pictures (SVG) and tables.
 
-Its figures are those of `eval` and `status`, taken from their JSON: a reader who compares
-the page with a command finds the same.
+Its figures come from the JSON of `eval` and `status`: a reader who compares the page with a command
+finds the same.
 """
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import html
 from collections import Counter
 from contextlib import suppress
 from string import Template
-from typing import Any, Dict, List, Mapping, NewType, Optional, Sequence, Set
+from typing import (
+    Any, Dict, List, Mapping, NamedTuple, NewType, Optional, Sequence, Tuple)
 
 from ..observation.cluster_view import OFF
 from ..plan.model import Move, PgChange, Plan
@@ -23,7 +24,7 @@ from ..snapshot.model import Snapshot, is_same_placement
 from ..snapshot.upmap_items import items_for
 from ..version import VERSION
 from .cluster.cluster_tables import class_table, format_osd, held_sentences, pool_table
-from .answer import CommandAnswer
+from .answer import CommandAnswer, amount
 from .status import window_text
 
 Markup = NewType("Markup", str)
@@ -74,245 +75,386 @@ $body
 </main></body></html>""")
 
 _LENGTH = 150.0   # of the longest bar
-#: Of the picture: head of a column, empty for what is later; key of its figures; where it begins,
-#: and a color that differs from the other's for the color-blind, and in brightness in print.
+#: Of the picture: head of a column, empty for the later one; key of its figures; its left edge, and
+#: a color that differs from the other's for the color-blind, and in brightness in print.
 _BARS = (("now", "osds", 44.0, "#e08214"), ("", "later_osds", 232.0, "#08519c"))
 _MOST_CLASSES = 8
 
 #: Rows of a table: of a thousand OSDs with 100 pools and a larger plan the page has some 300 kB.
 _MOST_ROWS = 2000
 _CLASSES_NAMED = 3
-#: MiB/s of an OSD, for which it is told how long a plan takes.
+#: MiB/s of an OSD; the page says how long a plan takes at each of them.
 _RATES = (10, 50, 100)
 
+Data = Mapping[str, Any]
 
-def report_page(evaluation: Mapping[str, Any], status: Mapping[str, Any],
-                snapshot: Snapshot, plan: Optional[Plan], fsid: str, ceph_version: str, epoch: int,
-                now: float,
+
+class _Left(NamedTuple):
+    """What of a plan is still to be moved; empty without a plan."""
+
+    changes: Sequence[PgChange] = ()
+    moves: Sequence[Move] = ()
+    in_place: int = 0   # PGs that are where the plan wants them, or on their way there
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes of the moves."""
+        return sum(move.bytes for move in self.moves)
+
+
+def report_page(evaluation: Data, status: Data, snapshot: Snapshot, plan: Optional[Plan], fsid: str,
+                ceph_version: str, epoch: int, now: float,
                 failures: Mapping[str, Optional[FailureAnswer]] = {"": None}) -> CommandAnswer:
-    """The page, from the JSON of `eval` and `status`; in JSON it stands beside its verdict, the
-    picture and all commands that take the plan back. `epoch`: of the newest osdmap; `now`: seconds
-    since the epoch; `failures`: name of a plan, or nothing → the worst, where they are known."""
-    pgs = snapshot.pgs
-    changes = [(change, pgs[change.pgid]) for change in plan.changes
-               if change.pgid in pgs] if plan is not None else []
-    to_make = [change for change, pg in changes if pg.up == change.up_before]
-    in_place = [change for change, pg in changes
-                if pg.up == change.up_after != change.up_before]
-    wanted = {change.pgid for change in to_make}
-    moves = [move for move in plan.moves if move.pgid in wanted] if plan is not None else []
-    prefix, when, room = "", "", None
+    """Returns the page, from the JSON of `eval` and `status`. Its JSON has also the verdict, the
+    picture and all commands that take the plan back.
+
+    `epoch`: of the newest osdmap. `now`: seconds since the epoch. `failures`: name of a plan, or
+    nothing → the worst failures, or None if they are not known.
+    """
+    left = _left_of(plan, snapshot)
+    classes = evaluation["classes"]
+    prefix, when, room = _later(evaluation, status, plan)
+    name = ""
+    title = "Equilibrium: the cluster's state"
+    drawn_for = "once all has arrived"
+    about = _about(evaluation, status, fsid, ceph_version, epoch, now)
     if plan is not None:
-        prefix, when, room = "planned_", f"with {evaluation['plan']}", evaluation["planned_room"]
-    elif status["execution"] is not None:
-        prefix, when = "planned_", "when the plan under way is done"
-    elif status["moving"]["shards"] or status["moving"]["other_shards"]:
-        prefix, when, room = "soon_", "when what moves has arrived", evaluation["soon_room"]
-    name, highest = str(evaluation.get("plan", "")), _maxima(evaluation["classes"], prefix)
-    said = _verdict(evaluation, status["active"], moves if plan is not None else None, room,
-                    highest)
-    warned = _warnings(evaluation, status, snapshot, plan, len(to_make), len(in_place), epoch)
-    rollback = _rollback(snapshot, plan, wanted, {change.pgid for change in in_place})
-    look = evaluation.get("now", evaluation)
-    about = {"cluster": f"fsid {fsid or 'unknown'}, {ceph_version or 'Ceph'}",
-             "page": f"made at {format_time(now)} UTC, osdmap epoch {epoch}, by"
-             f" equilibrium {VERSION}; the cluster was read"
-             f" {format_duration(look['snapshot_age_seconds'])} before, at epoch"
-             f" {look['osdmap_epoch']}",
-             "automatic balancing": ("on" if status["active"] else "off") + (
-                 f"; {status['state']}: {status['reason']}" if status["state"] != OFF else "")}
-    if plan is not None:
+        name = evaluation["plan"]
+        drawn_for = when
+        title = f"Equilibrium: plan {name}"
         about["plan"] = f"{name}, {plan.purpose}, made at osdmap epoch {plan.epoch}"
-    rooms = [f"{format_bytes(one['bytes'])} {at} ({format_osd(one['limiting_osd'])} is full first)"
-             for one, at in ((evaluation["room"], "now"), (room, when))
-             if one is not None and one["limiting_osd"] is not None]
-    drawn = picture(evaluation["classes"], when if plan is not None else "once all has arrived")
-    title = f"Equilibrium: plan {name}" if plan is not None else (
-        "Equilibrium: the cluster's state")
-    parts = [definitions(about), paragraph(said, "verdict"),
-             *[paragraph(text, "warning") for text in warned],
-             section("Before and after", table(*class_table(evaluation["classes"]),
-                                               "ceph equilibrium status"),
-                     paragraph(f"Room if all pools grow alike: {', '.join(rooms) or 'unknown'}."),
-                     paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done."
-                               " %BOUND: the lowest maximum that the CRUSH rules and"
-                               " lowered weights allow.", "note"),
-                     drawn,
-                     paragraph("OSDs of each device class by utilization: the longer a bar, the"
-                               " more OSDs. Each class has its own scale.", "note")),
-             section("Free space of pools", table(
-                 *pool_table(evaluation["pools"]), f"ceph equilibrium df {name}".strip()),
-                     paragraph("FREE: what fits into this pool alone until its first OSD is full."
-                               " Pools share their OSDs, so it cannot be had for all of them at"
-                               " once; a pool of little data may have less then.", "note")),
-             section("What it costs", _costs(status, evaluation, moves)),
-             section("If a host or a disk fails", *_failures(failures)),
-             section("How to stop, and to go back", _ways_back(name, rollback)),
-             section("Options that differ from their defaults", table("OPTION<|VALUE<|DEFAULT<", [
-                 [one["name"], one["value"] + (f" ({one['bad']})" if one["bad"] else ""),
-                  one["default"]] for one in status["options"]]) if status["options"]
-                     else paragraph("None: all of them have their defaults.")),
-             section("What is left out, and why", _left_out(status, plan, snapshot)),
-             *_moves(plan, name, to_make)]
+    verdict = _verdict(evaluation, status["active"], left, room, _maxima(classes, prefix))
+    warnings = _warnings(evaluation, status, snapshot, plan, left, epoch)
+    rollback = _rollback(snapshot, plan)
+    drawn = picture(classes, drawn_for)
+    rooms = [_room_text(evaluation["room"], "now"), _room_text(room, when)]
+    parts = [
+        definitions(about),
+        paragraph(verdict, "verdict"),
+        *[paragraph(text, "warning") for text in warnings],
+        _before_and_after(classes, ", ".join(filter(None, rooms)), drawn),
+        _free_space(evaluation["pools"], name),
+        section("What it costs", _costs(status, evaluation, left)),
+        section("If a host or a disk fails", *_failures(failures)),
+        section("How to stop, and to go back", _ways_back(name, rollback)),
+        section("Options that differ from their defaults", _options(status["options"])),
+        section("What is left out, and why", _left_out(status, plan, snapshot)),
+        *_moves(left, name)]
     text = _PAGE.substitute(title=escaped(title), body="\n".join(parts))
-    return CommandAnswer({
+    data = {
         "plan": name or None,
-        "outdated": evaluation.get("is_outdated"), "osdmap_epoch": epoch,
-        "fsid": fsid, "ceph_version": ceph_version, "version": VERSION,
-        "created_at": now, "verdict": [said], "warnings": warned,
-        "rollback": rollback, "picture": drawn, "html": text}, text)
+        "verdict": [verdict],
+        "warnings": warnings,
+        "rollback": rollback,
+        "picture": drawn,
+        "html": text}
+    return CommandAnswer(data, text)
 
 
-def _verdict(evaluation: Mapping[str, Any], active: bool, moves: Optional[Sequence[Move]],
-             room: Optional[Mapping[str, Any]], highest: str) -> str:
-    """What the page says first. `moves`: what a plan has still to move; None without a plan.
-    `highest`: the highest utilization of each class, now and then, as a clause."""
-    now_room, name = evaluation["room"], evaluation.get("plan", "")
-    expected = evaluation.get("expected_seconds")
-    if now_room is None or now_room["limiting_osd"] is None or not evaluation["classes"]:
+def _left_of(plan: Optional[Plan], snapshot: Snapshot) -> _Left:
+    if plan is None:
+        return _Left()
+    changes = []
+    in_place = 0
+    for change in plan.changes:
+        pg = snapshot.pgs.get(change.pgid)
+        if pg is not None and pg.up == change.up_before:
+            changes.append(change)
+        elif pg is not None and pg.up == change.up_after:
+            in_place += 1
+    pgids = {change.pgid for change in changes}
+    return _Left(changes, [move for move in plan.moves if move.pgid in pgids], in_place)
+
+
+def _later(evaluation: Data, status: Data,
+           plan: Optional[Plan]) -> Tuple[str, str, Optional[Data]]:
+    """Returns the later moment that the page compares with now: the prefix of its figures, its
+    name, and the room at it."""
+    moving = status["moving"]
+    if plan is not None:
+        return "planned_", f"with {evaluation['plan']}", evaluation["planned_room"]
+    if status["execution"] is not None:
+        return "planned_", "when the plan under way is done", None
+    if moving["shards"] or moving["other_shards"]:
+        return "soon_", "when what moves has arrived", evaluation["soon_room"]
+    return "", "", None
+
+
+def _about(evaluation: Data, status: Data, fsid: str, ceph_version: str, epoch: int,
+           now: float) -> Dict[str, str]:
+    look = evaluation.get("now", evaluation)
+    balancing = "on" if status["active"] else "off"
+    if status["state"] != OFF:
+        balancing += f"; {status['state']}: {status['reason']}"
+    return {
+        "cluster": f"fsid {fsid or 'unknown'}, {ceph_version or 'Ceph'}",
+        "page": f"made at {format_time(now)} UTC, osdmap epoch {epoch}, by equilibrium {VERSION};"
+        f" the cluster was read {format_duration(look['snapshot_age_seconds'])} before, at epoch"
+        f" {look['osdmap_epoch']}",
+        "automatic balancing": balancing}
+
+
+def _has_limit(room: Optional[Data]) -> bool:
+    """Returns True if an OSD limits how much the pools can grow."""
+    return room is not None and room["limiting_osd"] is not None
+
+
+def _room_text(room: Optional[Data], at: str) -> str:
+    if room is None or not _has_limit(room):
+        return ""
+    return f"{format_bytes(room['bytes'])} {at} (osd.{room['limiting_osd']} is full first)"
+
+
+def _verdict(evaluation: Data, active: bool, left: _Left, room: Optional[Data],
+             highest: str) -> str:
+    """Returns the first sentence of the page. `room`: at the later moment. `highest`: the highest
+    utilization of each class, now and then, as a clause."""
+    now = evaluation["room"]
+    name = evaluation.get("plan")
+    if not _has_limit(now) or not evaluation["classes"]:
         return ("There is nothing to balance: no pool holds data, or no OSD has reported its"
                 " statistics.")
-    if moves is None:
-        return (f"The pools have room for {format_bytes(now_room['bytes'])} more data if they grow"
-                f" alike, until osd.{now_room['limiting_osd']} is full; {highest}; automatic"
-                f" balancing is {'on' if active else 'off'}.")
-    if not moves or room is None:
-        left = "has nothing left to be moved" if evaluation["moves"] else "moves no data"
-        return f"Plan {name} {left}: {highest}."
-    time = "" if expected is None else (
-        f", in about {format_duration(expected)} ({evaluation['expected_from']})")
-    return (f"Plan {name} moves {plural(len(moves), 'shard')},"
-            f" {format_bytes(sum(move.bytes for move in moves))}{time}: then the pools have"
-            f" room for {format_bytes(room['bytes'])} more data instead of"
-            f" {format_bytes(now_room['bytes'])}, and {highest}.")
+    size = format_bytes(now["bytes"])
+    if name is None:
+        balancing = "on" if active else "off"
+        return (f"The pools have room for {size} more data if they grow alike, until"
+                f" osd.{now['limiting_osd']} is full; {highest}; automatic balancing is"
+                f" {balancing}.")
+    if not left.moves or room is None:
+        if evaluation["moves"]:
+            return f"Plan {name} has nothing left to be moved: {highest}."
+        return f"Plan {name} moves no data: {highest}."
+    time = ""
+    expected = evaluation["expected_seconds"]
+    if expected is not None:
+        time = f", in about {format_duration(expected)} ({evaluation['expected_from']})"
+    return (f"Plan {name} moves {amount(len(left.moves), left.bytes)}{time}: then the pools have"
+            f" room for {format_bytes(room['bytes'])} more data instead of {size}, and {highest}.")
 
 
-def _warnings(evaluation: Mapping[str, Any], status: Mapping[str, Any], snapshot: Snapshot,
-              plan: Optional[Plan], to_make: int, in_place: int, epoch: int) -> List[str]:
-    """Without which the page would be read wrongly; most pages have none. Of the plan's PGs
-    `to_make` are still to be moved, and `in_place` are where it wants them or on their way."""
+def _warnings(evaluation: Data, status: Data, snapshot: Snapshot, plan: Optional[Plan],
+              left: _Left, epoch: int) -> List[str]:
+    """Returns sentences without which a reader would misread the page; most pages have none."""
     outage = status["outage"]
-    warned = [] if outage is None else [f"{outage['sentence']}: {outage['action']}"]
+    warnings = []
+    if outage is not None:
+        warnings.append(f"{outage['sentence']}: {outage['action']}")
     if plan is not None:
-        gone = len(plan.changes) - to_make - in_place
-        of_all = (f"of its {plural(len(plan.changes), 'PG')} {in_place} are in place or on"
-                  f" their way, {to_make} are still to be moved, and {gone} are elsewhere by"
-                  " now; what follows is about those to be moved.")
-        if (status["execution"] or {}).get("plan") == evaluation["plan"]:
-            warned.append(f"The plan is being carried out: {of_all}")
-        elif evaluation["is_outdated"]:
-            warned.append(f"The plan is outdated: it was made at osdmap epoch {plan.epoch}, and the"
-                          f" newest is {epoch}; {of_all}")
-        if plan.stop_reason != CONVERGED:
-            warned.append(f"The plan was cut short: {plan.stop_reason}.")
-    warned += [f"Balancing cannot bring class {row['device_class']} below"
-               f" {format_percent(row['bound_utilization'])}%, and nearfull is"
-               f" {format_percent(snapshot.nearfull_ratio)}%:"
-               f" {codes.action(codes.BOUND_CAPACITY, {'full_class': row['device_class']})}."
-               for row in evaluation["classes"]
-               if (row["bound_utilization"] or 0.0) >= snapshot.nearfull_ratio > 0.0
-               ][:_CLASSES_NAMED]
-    return warned
+        warnings += _plan_warnings(evaluation, status["execution"], plan, left, epoch)
+    nearfull = snapshot.nearfull_ratio
+    stuck = [row for row in evaluation["classes"]
+             if (row["bound_utilization"] or 0.0) >= nearfull > 0.0]
+    for row in stuck[:_CLASSES_NAMED]:
+        name = row["device_class"]
+        bound = row["bound_utilization"]
+        action = codes.action(codes.BOUND_CAPACITY, {"full_class": name})
+        warnings.append(
+            f"Balancing cannot bring class {name} below {format_percent(bound)}%, and nearfull is"
+            f" {format_percent(nearfull)}%: {action}.")
+    return warnings
 
 
-def _rollback(snapshot: Snapshot, plan: Optional[Plan], to_make: Set[str],
-              made: Set[str]) -> List[str]:
-    """Commands that take the plan back, the last change first. A PG that the plan has not touched
-    gets the items that it has now; one that has moved already those that place it where the plan
-    found it."""
-    commands = []
-    for change in reversed(plan.changes if plan is not None else ()):
-        if change.pgid in to_make:
+def _plan_warnings(evaluation: Data, execution: Optional[Data], plan: Plan, left: _Left,
+                   epoch: int) -> List[str]:
+    pgs = len(plan.changes)
+    to_make = len(left.changes)
+    warnings = []
+    progress = (f"of its {plural(pgs, 'PG')} {left.in_place} are in place or on their way,"
+                f" {to_make} are still to be moved, and {pgs - to_make - left.in_place} are"
+                " elsewhere by now; what follows is about those to be moved.")
+    if execution is not None and execution["plan"] == evaluation["plan"]:
+        warnings.append(f"The plan is being carried out: {progress}")
+    elif evaluation["is_outdated"]:
+        warnings.append(f"The plan is outdated: it was made at osdmap epoch {plan.epoch}, and the"
+                        f" newest is {epoch}; {progress}")
+    if plan.stop_reason != CONVERGED:
+        warnings.append(f"The plan was cut short: {plan.stop_reason}.")
+    return warnings
+
+
+def _rollback(snapshot: Snapshot, plan: Optional[Plan]) -> List[str]:
+    """Returns commands that take the plan back, the last change first. A PG that the plan has not
+    touched gets the items that it has now. A PG that has moved already gets the items that place it
+    where the plan found it."""
+    commands: List[str] = []
+    if plan is None:
+        return commands
+    for change in reversed(plan.changes):
+        pg = snapshot.pgs.get(change.pgid)
+        if pg is None:
+            continue
+        if pg.up == change.up_before:
             items = snapshot.items_of(change.pgid)
             commands.append(change._replace(items=items).command())
-        elif change.pgid in made:
-            pg = snapshot.pgs[change.pgid]
-            if is_same_placement(pg.raw, change.raw, snapshot.is_positional(pg)):
-                with suppress(ValueError):   # upmap items cannot express where it was
-                    items = items_for(change.raw, change.up_before)
-                    commands.append(change._replace(items=items).command())
+        elif pg.up == change.up_after and is_same_placement(
+                pg.raw, change.raw, snapshot.is_positional(pg)):
+            with suppress(ValueError):   # upmap items cannot express where it was
+                items = items_for(change.raw, change.up_before)
+                commands.append(change._replace(items=items).command())
     return commands
 
 
-def _maxima(classes: Sequence[Mapping[str, Any]], prefix: str) -> str:
-    """The classes whose fullest OSD is furthest above the bound: now, later, and the bound."""
-    said: List[str] = []
-    for row in sorted(classes, reverse=True, key=lambda row: float(
-            row["max_utilization"] - (row["bound_utilization"] or 0.0)))[:_CLASSES_NAMED]:
-        now, bound = (format_percent(row[key]) for key in ("max_utilization", "bound_utilization"))
-        later = format_percent(row.get(f"{prefix}max_utilization")) or now
-        said.append(f"of class {row['device_class']} "
-                    + (f"is at {now}%" if later == now else f"goes from {now}% to {later}%")
-                    # a bound that keeps lowered weights may be above what is there
-                    + (f" (the rules allow {bound}%)" if bound and float(bound) <= float(later)
-                       else ""))
-    return "the fullest OSD " + ", that ".join(said)
+def _maxima(classes: Sequence[Data], prefix: str) -> str:
+    """Returns the classes whose fullest OSD is furthest above the bound: now, later, and the
+    bound."""
+    rows = sorted(classes, key=_above_bound, reverse=True)
+    return "the fullest OSD " + ", that ".join([
+        _maximum(row, prefix) for row in rows[:_CLASSES_NAMED]])
 
 
-# -- figures ---------------------------------------------------------------------------------------
+def _above_bound(row: Data) -> float:
+    return float(row["max_utilization"] - (row["bound_utilization"] or 0.0))
 
-def _costs(status: Mapping[str, Any], evaluation: Mapping[str, Any],
-           moves: Sequence[Move]) -> Markup:
-    moving, limits, room = status["moving"], status["limits"], evaluation["room"]
-    most, to_come, rows = limits["max_backfills_per_osd"], Counter[int](), {}
+
+def _maximum(row: Data, prefix: str) -> str:
+    now = format_percent(row["max_utilization"])
+    bound = format_percent(row["bound_utilization"])
+    later = format_percent(row.get(f"{prefix}max_utilization")) or now
+    text = f"of class {row['device_class']} goes from {now}% to {later}%"
+    if later == now:
+        text = f"of class {row['device_class']} is at {now}%"
+    # a bound that keeps lowered weights may be above the fullest OSD
+    if bound and float(bound) <= float(later):
+        text += f" (the rules allow {bound}%)"
+    return text
+
+
+# -- sections --------------------------------------------------------------------------------------
+
+def _before_and_after(classes: Sequence[Dict[str, Any]], rooms: str, drawn: Markup) -> Markup:
+    return section(
+        "Before and after",
+        table(*class_table(classes), "ceph equilibrium status"),
+        paragraph(f"Room if all pools grow alike: {rooms or 'unknown'}."),
+        paragraph("%SOON: when what moves has arrived. %PLAN: when the plan is done. %BOUND: the"
+                  " lowest maximum that the CRUSH rules and lowered weights allow.", "note"),
+        drawn,
+        paragraph("OSDs of each device class by utilization: the longer a bar, the more OSDs. Each"
+                  " class has its own scale.", "note"))
+
+
+def _free_space(pools: Sequence[Dict[str, Any]], name: str) -> Markup:
+    return section(
+        "Free space of pools",
+        table(*pool_table(pools), f"ceph equilibrium df {name}".strip()),
+        paragraph("FREE: what fits into this pool alone until its first OSD is full. Pools share"
+                  " their OSDs, so it cannot be had for all of them at once; a pool of little data"
+                  " may have less then.", "note"))
+
+
+def _options(options: Sequence[Data]) -> Markup:
+    if not options:
+        return paragraph("None: all of them have their defaults.")
+    rows = []
+    for one in options:
+        value = one["value"]
+        if one["bad"]:
+            value += f" ({one['bad']})"
+        rows.append([one["name"], value, one["default"]])
+    return table("OPTION<|VALUE<|DEFAULT<", rows)
+
+
+def _costs(status: Data, evaluation: Data, left: _Left) -> Markup:
+    limits = status["limits"]
+    room = evaluation["room"]
+    rows = {}
+    if left.moves:
+        shards = plural(len(left.moves), "shard")
+        rows["data to move"] = f"{format_bytes(left.bytes)} in {shards}"
+        rows["time"] = _time_text(left.moves, evaluation["least_seconds"])
+        if _has_limit(room):
+            rows["if it is left"] = (
+                f"the pools take {format_bytes(room['bytes'])} more; then"
+                f" osd.{room['limiting_osd']} is full, and pools with data on it take no writes")
+    rows["moving now"] = _moving_text(status["moving"])
+    rows["misplaced object copies"] = (
+        f"{format_percent(status['misplaced_ratio'])}% now; no move is sent that makes it more than"
+        f" {format_percent(limits['max_misplaced_ratio'])}%, but for one PG at a time that is more"
+        " by itself")
+    rows["at a time"] = "any number of shards to an OSD and from it"
+    if limits["max_backfills_per_osd"]:
+        most = plural(limits["max_backfills_per_osd"], "shard")
+        rows["at a time"] = f"up to {most} to an OSD, and as many from it"
+    window = window_text(status["window"]) or "at any time"
+    rows["time window"] = f"{window}; 'execute' does not mind it"
+    return definitions(rows)
+
+
+def _time_text(moves: Sequence[Move], least_seconds: float) -> str:
+    """Returns how long the OSD that gets most needs, at some rates."""
+    to_come: Counter[int] = Counter()
     for move in moves:
         to_come[move.target] += move.bytes
-    for osd, size in to_come.most_common(1):
-        rows["data to move"] = (f"{format_bytes(sum(move.bytes for move in moves))} in"
-                                f" {plural(len(moves), 'shard')}")
-        rows["time"] = "; ".join([
-            f"{format_duration(max(size / (rate << 20), evaluation['least_seconds']))} at {rate}"
-            " MiB/s an OSD"
-            for rate in _RATES]) + f" (osd.{osd} gets most, {format_bytes(size)})"
-    if moves and room is not None and room["limiting_osd"] is not None:
-        rows["if it is left"] = (
-            f"the pools take {format_bytes(room['bytes'])} more; then osd.{room['limiting_osd']} is"
-            " full, and pools with data on it take no writes")
-    return definitions({
-        **rows,
-        "moving now": " and ".join([
-            f"{plural(moving[f'{whose}shards'], 'shard')}, {format_bytes(moving[f'{whose}bytes'])},"
-            f" {by}"
-            for whose, by in (("", "by equilibrium"), ("other_", "for other reasons"))
-            if moving[f"{whose}shards"]]) or "nothing",
-        "misplaced object copies": f"{format_percent(status['misplaced_ratio'])}% now; no move is"
-        f" sent that makes it more than {format_percent(limits['max_misplaced_ratio'])}%, but for"
-        " one PG at a time that is more by itself",
-        "at a time": f"up to {plural(most, 'shard')} to an OSD, and as many from it" if most
-        else "any number of shards to an OSD and from it",
-        "time window": (window_text(status["window"]) or "at any time")
-        + "; 'execute' does not mind it"})
+    (osd, size), = to_come.most_common(1)
+    times = []
+    for rate in _RATES:
+        seconds = max(size / (rate << 20), least_seconds)
+        times.append(f"{format_duration(seconds)} at {rate} MiB/s an OSD")
+    return f"{'; '.join(times)} (osd.{osd} gets most, {format_bytes(size)})"
+
+
+def _moving_text(moving: Data) -> str:
+    parts = []
+    if moving["shards"]:
+        parts.append(f"{amount(moving['shards'], moving['bytes'])}, by equilibrium")
+    if moving["other_shards"]:
+        parts.append(f"{amount(moving['other_shards'], moving['other_bytes'])}, for other reasons")
+    return " and ".join(parts) or "nothing"
 
 
 def _failures(answers: Mapping[str, Optional[FailureAnswer]]) -> List[Markup]:
-    """The worst failure of each type, now and with the plan."""
-    rows = [[f"{type_name} {one.failure.name}", f"with {plan}" if plan else "now",
-             format_percent(one.fullest[0]), format_osd(one.fullest[1]), str(len(one.too_full)),
-             str(sum(one.undersized.values())), str(sum(one.lost.values())),
-             format_bytes(one.copied_bytes)]
-            for plan, answer in answers.items()
-            if answer is not None and answer.worst is not None
-            for type_name, found in answer.worst.items() for one in found.worst[:1]]
-    commands = {plan: " ".join(["ceph equilibrium eval", *filter(None, [plan]), "--worst-failure"])
-                for plan in answers}
-    told = paragraph(
-        "The worst of each type, as if all of it could recover: the PGs of TOOFULL cannot."
-        f" '{[*commands.values()][-1]}' has others. While a plan is carried out it is between now"
-        " and with it, as an upmap moves a whole copy before the old one is deleted.", "note")
-    return [*[table("WORST FAILURE<|WHEN<|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED", rows),
-              told] * any(answers.values()),
-            *[paragraph(f"Not computed: '{commands[plan]}' does it; then ask for this page again.")
-              for plan, answer in answers.items() if answer is None]]
+    """Returns the worst failure of each type, now and with the plan."""
+    rows: List[List[str]] = []
+    missing = []
+    for plan, answer in answers.items():
+        command = f"ceph equilibrium eval{plan and ' '}{plan} --worst-failure"
+        if answer is None:
+            missing.append(paragraph(
+                f"Not computed: '{command}' does it; then ask for this page again."))
+        else:
+            rows += _failure_rows(plan, answer)
+    if len(missing) == len(answers):
+        return missing
+    return [
+        table("WORST FAILURE<|WHEN<|%AFTER|FULLEST|TOOFULL|UNDERSIZED|LOST|COPIED", rows),
+        paragraph("The worst of each type, as if all of it could recover: the PGs of TOOFULL"
+                  f" cannot. '{command}' has others. While a plan is carried out it is between now"
+                  " and with it, as an upmap moves a whole copy before the old one is deleted.",
+                  "note"),
+        *missing]
+
+
+def _failure_rows(plan: str, answer: FailureAnswer) -> List[List[str]]:
+    rows = []
+    when = f"with {plan}" if plan else "now"
+    for type_name, found in (answer.worst or {}).items():
+        for one in found.worst[:1]:
+            use, osd = one.fullest
+            row = [
+                f"{type_name} {one.failure.name}",
+                when,
+                format_percent(use),
+                format_osd(osd),
+                str(len(one.too_full)),
+                str(sum(one.undersized.values())),
+                str(sum(one.lost.values())),
+                format_bytes(one.copied_bytes)]
+            rows.append(row)
+    return rows
 
 
 def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
-    of_plan = f" {name}" if name else ""
+    of_plan = ""
+    stopped = "all plans"
+    if name:
+        of_plan = f" {name}"
+        stopped = "the plan"
     rows = {
         "when": "clients' latency rises more than they can bear, or an OSD nears nearfull although"
         " the plan does not foresee it ('ceph equilibrium status')",
         "ceph equilibrium off": "nothing more is sent; what moves already goes on",
-        f"ceph equilibrium cancel{of_plan}": f"stops {'the plan' if of_plan else 'all plans'}, and"
-        " takes back what was sent and has not begun to be copied; no data moves for it",
+        f"ceph equilibrium cancel{of_plan}": f"stops {stopped}, and takes back what was sent and"
+        " has not begun to be copied; no data moves for it",
         f"ceph equilibrium undo{of_plan}": "moves back what has moved, within the same limits; with"
         " --dry-run it tells what that would cost"}
     if rollback:
@@ -323,69 +465,89 @@ def _ways_back(name: str, rollback: Sequence[str]) -> Markup:
     return definitions(rows)
 
 
-def _left_out(status: Mapping[str, Any], plan: Optional[Plan], snapshot: Snapshot) -> Markup:
-    """Counted reasons, and sentences on what is not counted."""
-    rows = [[reason, str(count)] for reason, count in sorted(
-        (skipped(snapshot) if plan is None else plan.skipped).items(),
-        key=lambda item: (-item[1], item[0]))]
-    rows += [[f"PG: the monitor did not keep its upmap items: {group['reason']}",
-              str(len(group["pgids"]))] for group in status["rejected"]]
-    rows += [[sentence, ""] for sentence in (
-        *status["left_out"], *[entry["reason"] for entry in status["mispredicted"]],
-        *held_sentences(snapshot))]
-    return table("WHY<|COUNT", rows, "ceph equilibrium explain") if rows else paragraph(
-        "Nothing: every PG may be moved, and every OSD may take shards.")
+def _left_out(status: Data, plan: Optional[Plan], snapshot: Snapshot) -> Markup:
+    """Returns the reasons with counts, and sentences about things that have no count."""
+    if plan is None:
+        counts: Mapping[str, int] = skipped(snapshot)
+    else:
+        counts = plan.skipped
+    rows = [[reason, str(count)]
+            for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    for group in status["rejected"]:
+        rows.append([f"PG: the monitor did not keep its upmap items: {group['reason']}",
+                     str(len(group["pgids"]))])
+    stopped = [entry["reason"] for entry in status["mispredicted"]]
+    for sentence in (*status["left_out"], *stopped, *held_sentences(snapshot)):
+        rows.append([sentence, ""])
+    if not rows:
+        return paragraph("Nothing: every PG may be moved, and every OSD may take shards.")
+    return table("WHY<|COUNT", rows, "ceph equilibrium explain")
 
 
-def _moves(plan: Optional[Plan], name: str, to_make: Sequence[PgChange]) -> List[Markup]:
-    """The changes of the plan that are still to be made, folded; none without a plan."""
-    if plan is None or not to_make:
+def _moves(left: _Left, name: str) -> List[Markup]:
+    """Returns the changes of the plan that are still to be made, folded; none without a plan."""
+    if not left.changes:
         return []
-    moves = grouped((move.pgid, move) for move in plan.moves)
-    rows = [[change.pgid, ", ".join([f"osd.{move.source} to osd.{move.target}"
-                                     for move in moves.get(change.pgid, ())]), change.command(),
-             format_bytes(sum(move.bytes for move in moves.get(change.pgid, ())))]
-            for change in to_make]
-    size = format_bytes(sum(move.bytes for change in to_make for move in moves.get(
-        change.pgid, ())))
+    moves = grouped((move.pgid, move) for move in left.moves)
+    rows = []
+    for change in left.changes:
+        own = moves.get(change.pgid, ())
+        shards = [f"osd.{move.source} to osd.{move.target}" for move in own]
+        size = format_bytes(sum(move.bytes for move in own))
+        rows.append([change.pgid, ", ".join(shards), change.command(), size])
     moves_table = table("PG<|SHARDS<|COMMAND<|SIZE", rows, f"ceph equilibrium show {name}")
+    summary = escaped(f"{plural(len(rows), 'PG')}, {format_bytes(left.bytes)}")
     return [section("Moves", Markup(
-        f"<details><summary>{escaped(plural(len(rows), 'PG'))}, {size}</summary>\n"
-        f"{moves_table}</details>"))]
+        f"<details><summary>{summary}</summary>\n{moves_table}</details>"))]
 
 
 # -- the picture: OSDs of each device class by utilization -----------------------------------------
 
-def picture(classes: Sequence[Mapping[str, Any]], when: str) -> Markup:
-    """Bars of the `histogram` of each class, now and `when`, each class with a scale of its own;
-    nothing in it depends on the time. Empty without OSDs."""
+def picture(classes: Sequence[Data], when: str) -> Markup:
+    """Returns bars of the `histogram` of each class, now and `when`, each class with its own scale.
+    Nothing in the picture depends on the time. Empty without OSDs."""
     shapes: List[str] = []
     y = 0.0
     for row in classes[:_MOST_CLASSES]:
-        steps, bound = row["histogram"], row["bound_utilization"]
-        most = max([1, *[step[key] or 0 for step in steps for _, key, _, _ in _BARS]])
-        is_compared = any(step["later_osds"] is not None for step in steps)
-        shapes.append(_text(
-            f"{row['device_class']}: {plural(row['osds'], 'OSD')},"
-            f" {format_bytes(row['size_bytes'])}"
-            f"{'' if bound is None else f', bound {format_percent(bound)}%'}", 0.0, y + 16.0))
-        shapes += [_text((head or when)[:30], x, y + 34.0)
-                   for head, _, x, _ in _BARS[:1 + is_compared]]
+        shapes += _class_heads(row, when, y)
         y += 40.0
-        for step in steps:
-            shapes.append(_text(f"{100.0 * step['from_ratio']:.0f}%", 0.0, y + 12.0))
-            for _, key, x, color in _BARS:
-                if step[key]:
-                    length = _LENGTH * step[key] / most
-                    shapes += [f'<rect x="{x:g}" y="{y:g}" width="{length:.1f}" height="14"'
-                               f' fill="{color}"/>', _text(step[key], x + length + 4.0, y + 12.0)]
+        now = [step["osds"] for step in row["histogram"]]
+        later = [step["later_osds"] or 0 for step in row["histogram"]]
+        most = max([1, *now, *later])
+        for step in row["histogram"]:
+            shapes += _step_bars(step, most, y)
             y += 17.0
         y += 12.0
-    return Markup("" if not shapes else (
+    if not shapes:
+        return Markup("")
+    label = escaped(f" and {when}")
+    return Markup(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 420 {y:g}" role="img"'
-        f' aria-label="OSDs of each device class by utilization, now{escaped(f" and {when}")}"'
+        f' aria-label="OSDs of each device class by utilization, now{label}"'
         ' font-size="12" font-family="system-ui, -apple-system, Roboto, sans-serif">'
-        f'<rect width="420" height="{y:g}" fill="#ffffff"/>{"".join(shapes)}</svg>'))
+        f'<rect width="420" height="{y:g}" fill="#ffffff"/>{"".join(shapes)}</svg>')
+
+
+def _class_heads(row: Data, when: str, y: float) -> List[str]:
+    text = f"{row['device_class']}: {plural(row['osds'], 'OSD')}, {format_bytes(row['size_bytes'])}"
+    if row["bound_utilization"] is not None:
+        text += f", bound {format_percent(row['bound_utilization'])}%"
+    is_compared = any(step["later_osds"] is not None for step in row["histogram"])
+    bars = _BARS if is_compared else _BARS[:1]
+    heads = [_text((head or when)[:30], x, y + 34.0) for head, _, x, _ in bars]
+    return [_text(text, 0.0, y + 16.0), *heads]
+
+
+def _step_bars(step: Data, most: int, y: float) -> List[str]:
+    """Returns the bars of one step of utilization; the longest bar has `most` OSDs."""
+    shapes = [_text(f"{100.0 * step['from_ratio']:.0f}%", 0.0, y + 12.0)]
+    for _, key, x, color in _BARS:
+        if step[key]:
+            length = _LENGTH * step[key] / most
+            shapes.append(f'<rect x="{x:g}" y="{y:g}" width="{length:.1f}" height="14"'
+                          f' fill="{color}"/>')
+            shapes.append(_text(step[key], x + length + 4.0, y + 12.0))
+    return shapes
 
 
 def _text(text: object, x: float, y: float) -> str:
@@ -395,44 +557,63 @@ def _text(text: object, x: float, y: float) -> str:
 # -- pieces of HTML: a `str` is text and becomes `Markup` by being escaped -------------------------
 
 def escaped(text: str) -> Markup:
-    """The text as it stands in an element or an attribute. Names in a map may hold anything: what
-    is not printable would make the page invalid."""
+    """Returns the text as it stands in an element or an attribute. Names in a map may hold
+    anything, and characters that are not printable would make the page invalid."""
     if not text.isprintable():
-        text = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
+        odd = {one for one in text if not one.isprintable() and one != "\n"}
+        text = text.translate(dict.fromkeys(map(ord, odd), "\ufffd"))
     return Markup(html.escape(text))
 
 
 def paragraph(text: str, kind: str = "") -> Markup:
-    """A paragraph. `kind`: verdict, warning, note or nothing."""
-    return Markup(f'<p class="{kind}">{escaped(text)}</p>' if kind
-                  else f"<p>{escaped(text)}</p>")
+    """Returns a paragraph. `kind`: verdict, warning, note or nothing."""
+    if not kind:
+        return Markup(f"<p>{escaped(text)}</p>")
+    return Markup(f'<p class="{kind}">{escaped(text)}</p>')
 
 
 def section(title: str, *parts: Markup) -> Markup:
-    """A part of the page under its heading."""
-    return Markup(f"<section><h2>{escaped(title)}</h2>\n" + "\n".join(parts) + "</section>")
+    """Returns a part of the page under its heading."""
+    body = "\n".join(parts)
+    return Markup(f"<section><h2>{escaped(title)}</h2>\n{body}</section>")
 
 
-def definitions(rows: Dict[str, str]) -> Markup:
-    """Terms, and what is to be said of each."""
+def definitions(rows: Mapping[str, str]) -> Markup:
+    """Returns terms and their descriptions."""
     return Markup("<dl>" + "".join([f"<dt>{escaped(term)}</dt><dd>{escaped(text)}</dd>"
                                     for term, text in rows.items()]) + "</dl>")
 
 
 def table(head: str, rows: Sequence[Sequence[str]], elsewhere: str = "") -> Markup:
-    """A table that scrolls sideways where it is too wide; `head` as `render_table` has it. Rows
-    beyond _MOST_ROWS are counted only; `elsewhere`: the command that has all."""
+    """Returns a table that scrolls sideways if it is too wide.
+
+    `head`: as of `render_table`. `elsewhere`: the command that shows the rows above _MOST_ROWS,
+    which are only counted.
+    """
     titles = head.split("|")
-    names = [f' data-of="{escaped(title.rstrip("<"))}"' for title in titles]
-    kinds = ["" if title.endswith("<") else ' class="n"' for title in titles]
-    top = "".join([f'<th scope="col"{kind}>{escaped(title.rstrip("<"))}</th>'
-                   for kind, title in zip(kinds, titles)])
-    body = [f'<tr><th scope="row"{names[0]}>{escaped(row[0])}</th>' + "".join([
-        f"<td{kind}{name}>{escaped(cell)}</td>"
-        for kind, name, cell in zip(kinds[1:], names[1:], row[1:])]) + "</tr>"
-        for row in rows[:_MOST_ROWS]]
+    kinds = list(map(_cell_kind, titles))
+    names = [escaped(title.rstrip("<")) for title in titles]
+    top = [f'<th scope="col"{kind}>{name}</th>' for kind, name in zip(kinds, names)]
+    body = [_table_row(row, kinds, names) for row in rows[:_MOST_ROWS]]
     more = len(rows) - len(body)
-    rest = paragraph(f"{plural(more, 'more row')} left out; '{elsewhere}' has all of them.", "note")
+    rest = ""
+    if more:
+        rest = paragraph(f"{plural(more, 'more row')} left out; '{elsewhere}' has all of them.",
+                         "note")
     return Markup('<div class="scroll" role="region" tabindex="0"><table><thead><tr>'
-                  f"{top}</tr></thead><tbody>\n" + "\n".join(body) + "</tbody></table></div>"
-                  + (rest if more else ""))
+                  f"{''.join(top)}</tr></thead><tbody>\n" + "\n".join(body)
+                  + f"</tbody></table></div>{rest}")
+
+
+def _cell_kind(title: str) -> str:
+    """Returns the attribute of the cells of a column: numbers are aligned to the right."""
+    if title.endswith("<"):
+        return ""
+    return ' class="n"'
+
+
+def _table_row(row: Sequence[str], kinds: Sequence[str], names: Sequence[str]) -> str:
+    cells = [f'<td{kind} data-of="{name}">{escaped(text)}</td>'
+             for kind, name, text in zip(kinds, names, row)]
+    cells[0] = f'<th scope="row" data-of="{names[0]}">{escaped(row[0])}</th>'
+    return f"<tr>{''.join(cells)}</tr>"

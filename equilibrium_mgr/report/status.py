@@ -1,16 +1,19 @@
-"""`status`: what equilibrium does, and why; one labelled line for each thing that says something,
-and a table.
+"""`status`: what equilibrium does, and why; one labelled line for each thing worth saying, and a
+table.
+
+A line is one function that returns its text, or nothing, and one entry in `status_screen`.
 """
 from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..control.balancing_scope import bad_options, left_out
 from ..control.cluster_guards import is_limited, is_open, next_opening
 from ..control.status import BalancerStatus
 from ..execution.guards import changing_pg_nums, full_osds
+from ..execution.execution import ExecutionProgress
 from ..execution.outcomes import held
 from ..execution.size_check import sentence
 from ..observation.cluster_view import BALANCED, MOVING, OFF, STUCK, ClusterView, with_too_full
@@ -24,169 +27,322 @@ from ..runtime.time_slice import grouped
 from ..settings import Settings, changed_options, read_settings
 from ..snapshot import reason_codes as codes
 from ..snapshot.model import Snapshot
-from .answer import CommandAnswer, render_table
+from .answer import CommandAnswer, amount, render_table
 from .cluster.cluster_tables import class_rows, class_table
-from .explain.advice import find_outage, room_clauses, state_action, unused_hosts
+from .explain.advice import room_clauses, state_action
+from .explain.outage import find_outage, unused_hosts
 from .operations import drains_json
 
 
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 #: PGs or OSDs that a line names before it only counts the rest.
 _NAMED = 3
-#: Seconds after which the figures of an observation are not of now.
+#: Seconds after which the screen says how old its figures are.
 _OLD_SECONDS = 90.0
+_AUTOMATIC = "automatic"   # in place of a plan's name
 
 Data = Mapping[str, Any]
 
 
 def status_screen(data: Data, settings: Settings, now: float) -> str:
-    """The whole screen from the JSON of `status`; `now` in seconds since the epoch."""
-    lines: List[str] = []
-
-    def say(label: str, text: str) -> None:
-        """A line of what says something."""
-        lines.extend(wrap(label, text) if text else [])
-    execution, outage = data["execution"], data["outage"]
-    helps = "" if data["action"] in (None, codes.NOTHING) else str(data["action"])
-    broken = [outage["sentence"]] if outage is not None else []
-    broken += room_clauses(data["will_not_fit"])
-    broken += [one["sentence"] for one in data["slow_osds"][:_NAMED]]
-    if broken:
-        say("cluster:", "; ".join(broken))
-        say("do:", helps)
-    say("automatic:", _automatic(data, settings))
-    say("state:", _state_text(data, now))
-    if not (data["state"] in (OFF, MOVING) and not data["waiting"] and not data["too_full"]
-            and data["reason_code"] in (codes.SWITCHED_OFF, codes.MOVING)
-            and not data["mispredicted"]):
-        say("why:", str(data["reason"]))
-    if not broken:
-        say("do:", helps)
-    for host in data["unused_hosts"][:1]:
-        more = len(data["unused_hosts"]) - 1
-        say("unused:", host["sentence"] + (
-            f"; {plural(more, 'more host')} likewise" if more else ""))
-    drains = data["drains"]
-    say("draining:", drains["sentence"] + (   # what is left of one that is paused
-        f"; {plural(drains['shards'], 'shard')}, {format_bytes(drains['bytes'])} left"
-        if drains["paused"] and drains["shards"] else ""))
-    say("progress:", _progress_line(data))
-    say("moving:", _moving_text(data["moving"]))
-    latency = data["client_latency"] or {"recent_seconds": None}
-    if latency["recent_seconds"] is not None:
-        recent, before = latency["recent_seconds"], latency["before_seconds"]
-        say("clients:", f"an op takes {1000.0 * recent:.1f} ms in the last minutes" + (
-            "" if before is None else f", {1000.0 * before:.1f} ms before these moves")
-            + f", at {plural(latency['osds'], 'OSD')} of theirs")
-    stacked = [f"{limit} at osd.{osd}" for osd, limit in data["stacked_backfills"].items()]
-    if stacked:
-        say("backfills:", f"osd_max_backfills is {named(stacked, 2)}, on rotating disks: clients"
-            " wait two to three times as long for each byte moved, and no more is moved; see 'ceph"
-            f" config show {stacked[0].split()[-1]}'")
-    if data["misplaced_ratio"] is not None and (data["misplaced_ratio"] or execution):
-        say("misplaced:", f"{format_percent(data['misplaced_ratio'])}%"
-            f" ({_limit_text(data['limits'])})")
-    say("planning:", "; ".join(
-        f"{plan['plan']}, {plural(plan['moves'], 'shard')} so far,"
-        f" {format_duration(plan['seconds'])}" for plan in data["planning"]))
-    last = data["last_execution"]   # of automatic ones `history` tells
-    if last is not None and execution is None and last["plan"] != "automatic":
-        say("last plan:", _last_plan_text(last, now))
-    looked = data["snapshot_age_seconds"]
-    if looked is None:
-        say("figures:", "none yet: the cluster is being read" * data["look_started"])
-    elif looked >= _OLD_SECONDS and (
-            data["look_outdated"] or outage is not None and data["active"]):
-        say("figures:", f"of {format_duration(looked)} ago but for %USE, %MAX and %MIN")
-    say("flags:", ", ".join(data["flags"]))
-    say("window:", window_text(data["window"]))
-    say("options:", ", ".join(f"{one['name']}={one['value']}" for one in data["options"]))
-    left_out = "; ".join(data["left_out"])
-    say("left out:", "" if f"left out: {left_out}" in data["reason"] else left_out)
-    for bad in [one for one in data["options"] if one["bad"]]:
-        say("bad option:", f"{bad['name']} is {bad['bad']}")
-    for group in data["rejected"]:
-        say("rejected:", f"{plural(len(group['pgids']), 'PG')}, {group['reason']}"
-            f" ({named(group['pgids'], _NAMED)}); tried again by"
-            f" {format_deadline(group['until_at'])}")
+    """Returns the whole screen from the JSON of `status`; `now` in seconds since the epoch."""
+    trouble = _trouble_text(data)
+    first = ""
+    later = _action_text(data)
+    if trouble:
+        first, later = later, ""
+    built_in = ""
     if data["builtin_balancer_active"]:
-        say("built-in:", "the built-in balancer is active")
-    return "\n".join(lines + (
-        ["", render_table(*class_table(data["classes"]))] if data["classes"] else []))
+        built_in = "the built-in balancer is active"
+    labelled = [
+        ("cluster:", trouble),
+        ("do:", first),
+        ("automatic:", _automatic_text(data, settings)),
+        ("state:", _state_text(data, now)),
+        ("why:", _why_text(data)),
+        ("do:", later),
+        ("unused:", _unused_text(data["unused_hosts"])),
+        ("draining:", _draining_text(data["drains"])),
+        ("progress:", _progress_text(data)),
+        ("moving:", _moving_text(data["moving"])),
+        ("clients:", _clients_text(data["client_latency"])),
+        ("backfills:", _backfills_text(data["stacked_backfills"])),
+        ("misplaced:", _misplaced_text(data)),
+        ("planning:", "; ".join(map(_planning_text, data["planning"]))),
+        ("last plan:", _last_plan_text(data, now)),
+        ("figures:", _figures_text(data)),
+        ("flags:", ", ".join(data["flags"])),
+        ("window:", window_text(data["window"])),
+        ("options:", ", ".join([f"{one['name']}={one['value']}" for one in data["options"]])),
+        ("left out:", _left_out_text(data)),
+        *[("bad option:", f"{one['name']} is {one['bad']}")
+          for one in data["options"] if one["bad"]],
+        *[("rejected:", _rejected_text(group)) for group in data["rejected"]],
+        ("built-in:", built_in)]
+    lines: List[str] = []
+    for label, text in labelled:
+        if text:
+            lines += wrap(label, text)
+    if data["classes"]:
+        lines += ["", render_table(*class_table(data["classes"]))]
+    return "\n".join(lines)
+
+
+def _trouble_text(data: Data) -> str:
+    """Returns the problems of the cluster; those of the module are in its reason."""
+    clauses = [*room_clauses(data["will_not_fit"]),
+               *[slow["sentence"] for slow in data["slow_osds"][:_NAMED]]]
+    if data["outage"] is not None:
+        clauses.insert(0, data["outage"]["sentence"])
+    return "; ".join(clauses)
+
+
+def _action_text(data: Data) -> str:
+    action = data["action"]
+    return "" if action in (None, codes.NOTHING) else str(action)
+
+
+def _automatic_text(data: Data, settings: Settings) -> str:
+    plan = None
+    if data["execution"] is not None:
+        plan = data["execution"]["plan"]
+    if not data["active"]:
+        if plan is None:
+            return "off"
+        if plan == _AUTOMATIC:
+            return "off; OSDs are being drained"
+        return f"off; plan {plan} is executed"
+    pools = "all pools"
+    classes = "all device classes"
+    if settings.pool_ids is not None:
+        pools = plural(len(settings.pool_ids), "pool")
+    if settings.device_classes is not None:
+        classes = f"device class {', '.join(sorted(settings.device_classes))}"
+    text = f"on; {pools}, {classes}"
+    if plan in (None, _AUTOMATIC):
+        return text
+    return f"{text}; it begins once plan '{plan}' is done"
 
 
 def _state_text(data: Data, now: float) -> str:
-    """The state, since when it lasts, and the age of the statistics that it rests on."""
+    """Returns the state, since when it lasts, and the age of the OSDs' statistics."""
     text: str = data["state"]
-    since, age = data["since_at"], data["statistics_age_seconds"]
+    since = data["since_at"]
+    age = data["statistics_age_seconds"]
+    stale = data["stale_osds"]
     if since is not None:
         text += f" since {_clock_time(since, now)} ({format_duration(max(0.0, now - since))})"
-    if age is not None:
-        text += f", statistics {format_duration(age)} old"
-    unusable = len(data["stale_osds"])
-    if age is not None and unusable:
-        is_all = unusable >= sum(row["osds"] for row in data["classes"])
-        silent = named_osds(data["stale_osds"], _NAMED)
-        text += f" (all {plural(unusable, 'OSD')})" if is_all else f" ({silent})"
+    if age is None:
+        return text
+    text += f", statistics {format_duration(age)} old"
+    if not stale:
+        return text
+    if len(stale) >= sum(row["osds"] for row in data["classes"]):
+        return f"{text} (all {plural(len(stale), 'OSD')})"
+    return f"{text} ({named_osds(stale, _NAMED)})"
+
+
+def _why_text(data: Data) -> str:
+    """Returns the reason, or nothing if the line of the state says it all."""
+    is_plain = data["state"] in (OFF, MOVING) and data["reason_code"] in (
+        codes.SWITCHED_OFF, codes.MOVING)
+    has_more = data["waiting"] or data["too_full"] or data["mispredicted"]
+    if is_plain and not has_more:
+        return ""
+    return str(data["reason"])
+
+
+def _unused_text(hosts: Sequence[Data]) -> str:
+    if not hosts:
+        return ""
+    text = str(hosts[0]["sentence"])
+    more = len(hosts) - 1
+    if more:
+        text += f"; {plural(more, 'more host')} likewise"
+    return text
+
+
+def _draining_text(drains: Data) -> str:
+    text = str(drains["sentence"])
+    if not (drains["paused"] and drains["shards"]):
+        return text   # it says how much is left
+    return f"{text}; {amount(drains['shards'], drains['bytes'])} left"
+
+
+def _progress_text(data: Data) -> str:
+    progress = data["progress"]
+    execution = data["execution"]
+    if progress is None:
+        return ""
+    if execution["kind"] in MOTIONLESS:
+        planned = execution["planned_pgs"]
+        return (f"{planned - execution['remaining_pgs']} of {plural(planned, 'PG')} changed; no"
+                " data moves")
+    total = progress["bytes_total"]
+    rate = progress["bytes_per_second"]
+    dropped = execution["dropped_moves"]
+    if total is None:
+        return "not known before the plan has been compared with the cluster"
+    if total:
+        text = f"{100.0 * progress['bytes_done'] / total:.1f}% of {format_bytes(total)}"
+    elif execution["planned_moves"]:
+        planned = plural(execution["planned_moves"], "shard")
+        text = f"{execution['sent_moves']} of {planned} sent; none of them has data"
+    else:
+        return ""   # no data moves
+    if rate:
+        text += f", {format_bytes(rate)}/s"
+    text += _time_left_text(progress)
+    if dropped:
+        text += f"; {plural(dropped, 'shard')} dropped"
+    return text
+
+
+def _time_left_text(progress: Data) -> str:
+    seconds = progress["eta_seconds"]
+    osd = progress["eta_osd"]
+    if seconds is None:
+        if progress["bytes_done"] == progress["bytes_total"]:
+            return ""
+        return f"; no time left is known: {progress['eta_unknown_reason']}"
+    text = f", about {format_duration(seconds)} left"
+    if osd is not None:
+        text += f" (longest: osd.{osd})"
     return text
 
 
 def _moving_text(moving: Data) -> str:
-    """Shards in flight, ours and others'; empty where there are none."""
-    shards, others = moving["shards"] or 0, moving["other_shards"] or 0
+    """Returns the shards in flight, ours and others'; empty if there are none."""
+    shards = moving["shards"]
+    others = moving["other_shards"]
     if not (shards or others):
         return ""
-    ours = f"{plural(shards, 'shard')}, {format_bytes(moving['bytes'])}"
-    return f"{ours}{states_text(moving['states'])}" + (
-        f"; {others} not ours, {format_bytes(moving['other_bytes'])}"
-        f"{states_text(moving['other_states'])}" if others else "")
+    text = f"{amount(shards, moving['bytes'])}{states_text(moving['states'])}"
+    if not others:
+        return text
+    return (f"{text}; {others} not ours, {format_bytes(moving['other_bytes'])}"
+            f"{states_text(moving['other_states'])}")
 
 
-def _limit_text(limits: Data) -> str:
-    """The misplaced limit in force, and why it is another one than the option says."""
-    text = f"limit {format_percent(limits['max_misplaced_ratio'])}%"
+def _clients_text(latency: Optional[Data]) -> str:
+    """Returns how long the ops of clients take at the OSDs that equilibrium's moves use."""
+    if latency is None or latency["recent_seconds"] is None:
+        return ""
+    text = f"an op takes {1000.0 * latency['recent_seconds']:.1f} ms in the last minutes"
+    if latency["before_seconds"] is not None:
+        text += f", {1000.0 * latency['before_seconds']:.1f} ms before these moves"
+    return f"{text}, at {plural(latency['osds'], 'OSD')} of theirs"
+
+
+def _backfills_text(stacked: Mapping[int, int]) -> str:
+    if not stacked:
+        return ""
+    limits = [f"{limit} at osd.{osd}" for osd, limit in stacked.items()]
+    return (f"osd_max_backfills is {named(limits, 2)}, on rotating disks: clients wait two to"
+            " three times as long for each byte moved, and no more is moved; see 'ceph config show"
+            f" osd.{next(iter(stacked))}'")
+
+
+def _misplaced_text(data: Data) -> str:
+    """Returns the misplaced ratio and its limit, and why the limit differs from the option."""
+    ratio = data["misplaced_ratio"]
+    limits = data["limits"]
+    if not (ratio or ratio is not None and data["execution"]):
+        return ""
+    text = f"{format_percent(ratio)}% (limit {format_percent(limits['max_misplaced_ratio'])}%"
     for pool in limits["changing_pg_num_pools"][:1]:
         text += f": half of target_max_misplaced_ratio, while pg_num of pool {pool} changes"
-    for osd in limits["urgent_osds"][:1]:
-        more = len(limits["urgent_osds"]) - 1
+    urgent = named_osds(limits["urgent_osds"], 1)
+    if urgent:
         text += (f"; urgent limit {format_percent(limits['urgent_misplaced_ratio'])}% for what"
-                 f" leaves osd.{osd}{f' and {more} more' if more else ''}, too full or soon so")
-    return text
+                 f" leaves {urgent}, too full or soon so")
+    return f"{text})"
 
 
-def _last_plan_text(last: Data, now: float) -> str:
-    """How the last named plan has ended; what was in place may have been sent by the last mgr."""
-    return f"{last['plan']}, {last['outcome']} at {_clock_time(last['ended_at'], now)}; " + (
-        f"{last['sent_moves'] + last['done_moves']} of"
-        f" {plural(last['planned_moves'], 'shard')} sent or in place"
-        if last["planned_moves"] else "no data moved for it")
+def _planning_text(plan: Data) -> str:
+    return (f"{plan['plan']}, {plural(plan['moves'], 'shard')} so far,"
+            f" {format_duration(plan['seconds'])}")
+
+
+def _last_plan_text(data: Data, now: float) -> str:
+    """Returns how the last plan with a name ended; `history` has the automatic ones. Shards that
+    the previous mgr sent count as in place."""
+    last = data["last_execution"]
+    if last is None or data["execution"] is not None or last["plan"] == _AUTOMATIC:
+        return ""
+    moved = "no data moved for it"
+    if last["planned_moves"]:
+        moved = (f"{last['sent_moves'] + last['done_moves']} of"
+                 f" {plural(last['planned_moves'], 'shard')} sent or in place")
+    return f"{last['plan']}, {last['outcome']} at {_clock_time(last['ended_at'], now)}; {moved}"
+
+
+def _figures_text(data: Data) -> str:
+    """Returns how old the figures are, if that matters."""
+    age = data["snapshot_age_seconds"]
+    if age is None:
+        return "none yet: the cluster is being read" if data["look_started"] else ""
+    in_outage = data["outage"] is not None and data["active"]
+    if age < _OLD_SECONDS or not (data["look_outdated"] or in_outage):
+        return ""
+    return f"of {format_duration(age)} ago but for %USE, %MAX and %MIN"
+
+
+def _left_out_text(data: Data) -> str:
+    text = "; ".join(data["left_out"])
+    return "" if f"left out: {text}" in data["reason"] else text
+
+
+def _rejected_text(group: Data) -> str:
+    pgids = group["pgids"]
+    return (f"{plural(len(pgids), 'PG')}, {group['reason']} ({named(pgids, _NAMED)}); tried again"
+            f" by {format_deadline(group['until_at'])}")
 
 
 def brief_line(data: Data, raised: Optional[Iterable[str]]) -> str:
-    """One line for each of many clusters, from the JSON of `status`: always the same words in their
-    order, - for what is not known. `raised`: codes of our own health checks; None before the first
-    round."""
-    rows, moving, progress = data["classes"], data["moving"], data["progress"] or {}
-    fullest, use, bound = "-", None, None
-    if rows:
-        first = max(rows, key=partial(_urgency, nearfull=data["limits"]["nearfull_ratio"]))
-        use, bound = first["max_utilization"], first["bound_utilization"]
+    """Returns one line for a list of many clusters, from the JSON of `status`.
+
+    It has always the same words in the same order, and - for an unknown figure. `raised`: codes of the module's health checks; None before the first round.
+    """
+    moving = data["moving"]
+    progress = data["progress"]
+    fullest = "-"
+    use = "-"
+    bound = "-"
+    shards = "-"
+    left = "-"
+    if data["classes"]:
+        urgency = partial(_urgency, nearfull=data["limits"]["nearfull_ratio"])
+        first = max(data["classes"], key=urgency)
         fullest = f"osd.{first['fullest_osd']}"
-    found = ["outage"] * (data["outage"] is not None) + [
-        code.replace("MGR_EQUILIBRIUM_", "") for code in raised or ()]
-    health = "-" if raised is None and not found else named(found[:1], 1) or "ok"
-    return " ".join([
-        data["state"], data["reason_code"], fullest, format_percent(use) or "-", "bound",
-        format_percent(bound) or "-", "moving", "-" if moving["shards"] is None else str(
-            moving["shards"] + moving["other_shards"]),
-        "waiting", str(sum(group["shards"] for group in data["waiting"])),
-        "left", format_duration(progress.get("eta_seconds")) or "-",
-        "health", health + (f"+{len(found) - 1}" if len(found) > 1 else "")])
+        use = format_percent(first["max_utilization"])
+        bound = format_percent(first["bound_utilization"]) or bound
+    if moving["shards"] is not None:
+        shards = moving["shards"] + moving["other_shards"]
+    if progress is not None:
+        left = format_duration(progress["eta_seconds"]) or left
+    waiting = sum(group["shards"] for group in data["waiting"])
+    state = data["state"]
+    code = data["reason_code"]
+    health = _health_word(data, raised)
+    return (f"{state} {code} {fullest} {use} bound {bound} moving {shards} waiting {waiting}"
+            f" left {left} health {health}")
+
+
+def _health_word(data: Data, raised: Optional[Iterable[str]]) -> str:
+    found = [code.replace("MGR_EQUILIBRIUM_", "") for code in raised or ()]
+    if data["outage"] is not None:
+        found.insert(0, "outage")
+    if not found:
+        return "-" if raised is None else "ok"
+    if len(found) == 1:
+        return found[0]
+    return f"{found[0]}+{len(found) - 1}"
 
 
 def _urgency(row: Data, nearfull: float) -> Tuple[float, float]:
-    """Sorts classes: the nearest to full last where an OSD is or will be above nearfull_ratio, else
-    the one farthest above its bound."""
+    """Sorts classes: the nearest to full last if an OSD is or will be above nearfull_ratio,
+    otherwise the one farthest above its bound."""
     use = row["max_utilization"]
     most = max(use, row["soon_max_utilization"] or 0.0)
     if most < nearfull:
@@ -194,70 +350,41 @@ def _urgency(row: Data, nearfull: float) -> Tuple[float, float]:
     return most, use - (row["bound_utilization"] or use)
 
 
-def _automatic(data: Data, settings: Settings) -> str:
-    execution = data["execution"]
-    if not data["active"]:
-        return ("off" if not execution else "off; OSDs are being drained"
-                if execution["plan"] == "automatic"
-                else f"off; plan {execution['plan']} is executed")
-    pools, classes = settings.pool_ids, settings.device_classes
-    scope = "all pools" if pools is None else plural(len(pools), "pool")
-    chosen = "all device classes" if classes is None else (
-        f"device class {', '.join(sorted(classes))}")
-    return f"on; {scope}, {chosen}" + (
-        f"; it begins once plan '{execution['plan']}' is done"
-        if execution and execution["plan"] != "automatic" else "")
-
-
 def _clock_time(at: float, now: float) -> str:
-    """The time in UTC, with the date where that is another day."""
-    text = format_time(at)
-    return text[11:] if text[:10] == format_time(now)[:10] else text
-
-
-def _progress_line(data: Data) -> str:
-    progress, execution = data["progress"], data["execution"]
-    if progress is None:
-        return ""
-    if execution and execution["kind"] in MOTIONLESS:
-        return (f"{execution['planned_pgs'] - execution['remaining_pgs']} of"
-                f" {plural(execution['planned_pgs'], 'PG')} changed; no data moves")
-    total, done = progress["bytes_total"], progress["bytes_done"]
-    if total is None:
-        return "not known before the plan has been compared with the cluster"
-    sent, planned = (execution[key] for key in ("sent_moves", "planned_moves"))
-    if not total and not planned:
-        return ""   # no data moves
-    text = (f"{100.0 * done / total:.1f}% of {format_bytes(total)}" if total
-            else f"{sent} of {plural(planned, 'shard')} sent; none of them has data")
-    text += f", {format_bytes(progress['bytes_per_second'])}/s" if (
-        progress["bytes_per_second"]) else ""
-    if progress["eta_seconds"] is not None:
-        text += f", about {format_duration(progress['eta_seconds'])} left"
-        text += f" (longest: osd.{progress['eta_osd']})" if (
-            progress["eta_osd"] is not None) else ""
-    elif done != total:
-        text += f"; no time left is known: {progress['eta_unknown_reason']}"
-    return text + (f"; {plural(execution['dropped_moves'], 'shard')} dropped"
-                   if execution["dropped_moves"] else "")
+    """Returns the time in UTC, with the date if that is another day."""
+    date, time_of_day = format_time(at).split(" ")
+    if format_time(now).startswith(date):
+        return time_of_day
+    return f"{date} {time_of_day}"
 
 
 def window_text(window: Optional[Data]) -> str:
-    """The window of automatic balancing, and whether it is open; empty where there is none."""
+    """Returns the window of automatic balancing, and whether it is open; empty without a window."""
     if window is None:
         return ""
-    if min(window["begin_minute"], window["end_minute"]) < 0:
+    begin = window["begin_minute"]
+    end = window["end_minute"]
+    first = window["begin_weekday"] % 7
+    last = window["end_weekday"] % 7
+    if min(begin, end) < 0:
         return "never open: begin_time or end_time cannot be read"
-    begin, end = (window[key] % 1440 for key in ("begin_minute", "end_minute"))
-    text = "" if begin == end else (
-        f"{begin // 60:02d}:{begin % 60:02d} to {end // 60:02d}:{end % 60:02d} ")
-    first, last = window["begin_weekday"] % 7, window["end_weekday"] % 7
-    if first != last:
-        text += f"from {_DAYS[first]} to {_DAYS[(last - 1) % 7]} "
+    text = ""
     opens = window["opens_at"]
-    return f"{text}{time.strftime('%Z')}, " + (
-        "open" if window["is_open"] else "closed" if opens is None
-        else f"closed; opens at {format_local(opens)}")
+    if begin % 1440 != end % 1440:
+        text = f"{_clock(begin)} to {_clock(end)} "
+    if first != last:
+        text += f"from {_DAYS[first]} to {_DAYS[last - 1]} "
+    text += f"{time.strftime('%Z')}, "
+    if window["is_open"]:
+        return f"{text}open"
+    if opens is None:
+        return f"{text}closed"
+    return f"{text}closed; opens at {format_local(opens)}"
+
+
+def _clock(minute: int) -> str:
+    """Returns the minute of a day (1440: midnight) as in '23:05'."""
+    return f"{minute // 60 % 24:02d}:{minute % 60:02d}"
 
 
 #: Stopped pools in the reason; JSON has all of them.
@@ -269,132 +396,205 @@ _GROUPS_SHOWN = 4
 def report_status(status: BalancerStatus, plan_service: PlanService, settings: Settings, now: float,
                   view: Optional[ClusterView] = None, options: Mapping[str, Any] = {},
                   look_started: bool = False) -> CommandAnswer:
-    """The figures of the last round; reads nothing from the cluster.
+    """Returns the figures of the last round; reads nothing from the cluster.
 
-    `now`: seconds since the epoch. `view`: that of the status, or one with present figures.
+    `now`: seconds since the epoch. `view`: that of the status, or one with figures of now.
     `options`: as options_json returns them. `look_started`: a newer view is on its way.
     """
-    view = view if view is not None else status.view
-    seen = _UNSEEN if view is None else _json_of_view(view, status, settings, now)
-    alone = held(status.rejected, now)
-    rejected = grouped((item.reason, pgid) for pgid, item in sorted(alone.items()))
-    outage, open_now = find_outage(status, view), is_open(settings, now)
+    if view is None:
+        view = status.view
+    outage = find_outage(status, view)
+    execution = None
+    progress = None
+    if outage is None:
+        action = state_action(status, view, settings, now)
+    else:
+        action = outage["action"]
+    if status.progress is not None:
+        execution = status.progress.summary
+        progress = _progress_json(status.progress, now)
     data: Dict[str, Any] = {
-        "active": settings.active, "state": status.state, "since_at": status.since_at,
+        **_view_json(view, status, now),
+        "limits": _limits_json(view, settings),
+        "active": settings.active,
+        "state": status.state,
+        "since_at": status.since_at,
         "reason_code": status.reason_code,
-        "action": (state_action(status, view, settings, now) if outage is None
-                   else outage["action"]),
+        "action": action,
         "waiting": [group.to_json() for group in status.waiting],
-        "planning": [{"plan": p.plan or "automatic", "aim": p.aim, "moves": p.moves,
-                      "seconds": max(0.0, now - p.started_at)}
-                     for p in plan_service.plans_in_progress().values()],
+        "planning": _planning_json(plan_service, now),
         "last_execution": status.last_execution,
         "episode": status.episode,
-        "rejected": [{"reason": reason, "pgids": pgids,
-                      "until_at": max(alone[pgid].until for pgid in pgids),
-                      "is_withheld": bool(alone[pgids[0]].withheld_by)}
-                     for reason, pgids in sorted(
-                         rejected.items(), key=lambda group: (-len(group[1]), group[0]))],
-        "mispredicted": _mispredicted(status, view),
-        "window": {"begin_minute": settings.begin_time, "end_minute": settings.end_time,
-                   "begin_weekday": settings.begin_weekday, "end_weekday": settings.end_weekday,
-                   "is_open": open_now,
-                   "opens_at": None if open_now else next_opening(settings, now)}
-        if is_limited(settings) else None,   # where the options set one
+        "rejected": _rejected_json(status, now),
+        "mispredicted": _mispredicted_json(status, view),
+        "window": _window_json(settings, now),
         "drains": drains_json(status.drains),
-        "look_started": look_started, "options": [], "left_out": [], **options,
-        "limits": {"urgent_misplaced_ratio": settings.urgent_misplaced_ratio,
-                   **seen["limits"],
-                   "max_backfills_per_osd": settings.max_backfills_per_osd},
-        "builtin_balancer_active": (status if view is None else view).builtin_active,
-        "execution": status.progress.summary if status.progress else None,
-        "progress": _progress(status, now),
+        "look_started": look_started,
+        "options": [],
+        "left_out": [],
+        **options,
+        "execution": execution,
+        "progress": progress,
         "outage": outage}
-    data = {**seen, **data}
     data["reason"] = _reason(status, view, data)
     return CommandAnswer(data, status_screen(data, settings, now))
 
 
-#: What a status shows of the cluster before the first look.
-_UNSEEN: Data = {
-    "classes": [], "osdmap_epoch": None, "snapshot_age_seconds": None, "look_outdated": False,
-    "statistics_age_seconds": None, "stale_osds": [], "misplaced_ratio": None, "too_full": [],
-    "moving": dict.fromkeys(MovingTotals._fields), "client_latency": None,
-    "stacked_backfills": {}, "will_not_fit": [], "slow_osds": [], "unused_hosts": [],
-    "flags": [],
-    "limits": {"max_misplaced_ratio": None, "urgent_osds": [], "changing_pg_num_pools": [],
-               "nearfull_ratio": None}}
+def _limits_json(view: Optional[ClusterView], settings: Settings) -> Data:
+    """Returns the limits in force. The urgent limit is in effect for moves from `urgent_osds`."""
+    ratio = None
+    nearfull = None
+    urgent = []
+    changing = []
+    if view is not None:
+        ratio = view.max_misplaced_ratio
+        nearfull = view.snapshot.nearfull_ratio
+        # while a pg_num changes, half of target_max_misplaced_ratio is left to the mgr for that
+        changing = changing_pg_nums(view.snapshot)
+        if settings.urgent_misplaced_ratio > ratio:
+            urgent = sorted(full_osds(view.snapshot))
+    return {
+        "urgent_misplaced_ratio": settings.urgent_misplaced_ratio,
+        "max_backfills_per_osd": settings.max_backfills_per_osd,
+        "max_misplaced_ratio": ratio,
+        "urgent_osds": urgent,
+        "changing_pg_num_pools": changing,
+        "nearfull_ratio": nearfull}
 
 
-def _json_of_view(view: ClusterView, status: BalancerStatus, settings: Settings,
-                  now: float) -> Data:
-    """What a status shows of the cluster, JSON-ready."""
-    snapshot, planned = view.snapshot, None
+def _view_json(view: Optional[ClusterView], status: BalancerStatus, now: float) -> Data:
+    """Returns what a status shows of the cluster; unknown before the first snapshot."""
+    if view is None:
+        return {
+            "builtin_balancer_active": status.builtin_active,
+            "classes": [],
+            "osdmap_epoch": None,
+            "snapshot_age_seconds": None,
+            "look_outdated": False,
+            "statistics_age_seconds": None,
+            "stale_osds": [],
+            "misplaced_ratio": None,
+            "too_full": [],
+            "moving": dict.fromkeys(MovingTotals._fields),
+            "client_latency": None,
+            "stacked_backfills": {},
+            "will_not_fit": [],
+            "slow_osds": [],
+            "unused_hosts": [],
+            "flags": []}
+    snapshot = view.snapshot
+    planned = None
+    age = None
     if status.progress is not None:
         planned = view.planned(status.wanted).used
-    statistics_age = None
     if view.statistics_at is not None:
-        statistics_age = max(0.0, now - view.statistics_at)
-    latency = None
-    if view.client_latency is not None:
-        latency = {"osds": view.client_latency.osds,
-                   "recent_seconds": view.client_latency.recent,
-                   "before_seconds": view.client_latency.before}
-    urgent: List[int] = []
-    if settings.urgent_misplaced_ratio > view.max_misplaced_ratio:
-        urgent = sorted(full_osds(snapshot))
+        age = max(0.0, now - view.statistics_at)
     return {
+        "builtin_balancer_active": view.builtin_active,
         "classes": class_rows(view, planned),
         "osdmap_epoch": snapshot.epoch,
         "snapshot_age_seconds": max(0.0, now - snapshot.taken_at),
         "look_outdated": view.has_drifted or view.misplaced_ratio > 0.0,
-        "statistics_age_seconds": statistics_age,
+        "statistics_age_seconds": age,
         "stale_osds": sorted(view.stale_osds),
         "misplaced_ratio": view.misplaced_ratio,
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in view.too_full],
         "moving": view.moving._asdict(),
-        "client_latency": latency,
+        "client_latency": _latency_json(view),
         "stacked_backfills": dict(view.stacked_backfills),
         "will_not_fit": [one._asdict() for one in view.will_not_fit()],
         "slow_osds": [{**one._asdict(), "sentence": one.sentence()}
                       for one in slow_osds(view.rates, view.movements, snapshot)],
         "unused_hosts": unused_hosts(snapshot),
-        "flags": [flag for flag in snapshot.flags if flag[:2] in ("no", "pa")],
-        # while a pg_num changes, half of target_max_misplaced_ratio is left to the mgr for that
-        "limits": {"max_misplaced_ratio": view.max_misplaced_ratio,
-                   "urgent_osds": urgent,   # that the urgent limit is in effect for
-                   "changing_pg_num_pools": changing_pg_nums(snapshot),
-                   "nearfull_ratio": snapshot.nearfull_ratio}}
+        "flags": [flag for flag in snapshot.flags if flag[:2] in ("no", "pa")]}
 
 
-def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Mapping[str, Any]) -> str:
-    """Why it is in this state: the largest groups of what waits, then what else is in the way."""
+def _latency_json(view: ClusterView) -> Optional[Data]:
+    latency = view.client_latency
+    if latency is None:
+        return None
+    return {"osds": latency.osds,
+            "recent_seconds": latency.recent,
+            "before_seconds": latency.before}
+
+
+def _planning_json(plan_service: PlanService, now: float) -> List[Data]:
+    """Returns the plans that are being made."""
+    return [{"plan": plan.plan or _AUTOMATIC,
+             "aim": plan.aim,
+             "moves": plan.moves,
+             "seconds": max(0.0, now - plan.started_at)}
+            for plan in plan_service.plans_in_progress().values()]
+
+
+def _rejected_json(status: BalancerStatus, now: float) -> List[Data]:
+    """Returns the PGs that the module leaves alone for now, by reason; the largest group first."""
+    alone = held(status.rejected, now)
+    pgids_of = grouped((item.reason, pgid) for pgid, item in sorted(alone.items()))
+    groups = sorted(pgids_of.items(), key=lambda group: (-len(group[1]), group[0]))
+    return [{"reason": reason,
+             "pgids": pgids,
+             "until_at": max([alone[pgid].until for pgid in pgids]),
+             "is_withheld": bool(alone[pgids[0]].withheld_by)}
+            for reason, pgids in groups]
+
+
+def _window_json(settings: Settings, now: float) -> Optional[Data]:
+    """Returns the window of automatic balancing; None if the options set none."""
+    if not is_limited(settings):
+        return None
+    open_now = is_open(settings, now)
+    opens_at = None
+    if not open_now:
+        opens_at = next_opening(settings, now)
+    return {"begin_minute": settings.begin_time,
+            "end_minute": settings.end_time,
+            "begin_weekday": settings.begin_weekday,
+            "end_weekday": settings.end_weekday,
+            "is_open": open_now,
+            "opens_at": opens_at}
+
+
+def _reason(status: BalancerStatus, view: Optional[ClusterView], data: Data) -> str:
+    """Returns the reason of the state: the largest groups of waiting shards, then what else is in
+    the way."""
     said = [status.reason]
     if status.progress is not None and status.waiting:
-        groups, planned = status.waiting, status.progress.summary["planned_moves"]
-        total = sum(group.shards for group in groups)
-        parts = named([f"{group.shards} {group.waits_for}" for group in groups], _GROUPS_SHOWN)
-        said = [f"{total} of {plural(planned, 'shard')} {'waits' if total == 1 else 'wait'}"
-                + (f": {parts}" if len(groups) > 1 else f" {groups[0].waits_for}")]
+        said = [_waiting_text(status, status.progress.summary["planned_moves"])]
     if status.state == OFF and data["planning"]:
         said.append(f"{plural(len(data['planning']), 'plan is', 'plans are')} being made")
     if status.state in (BALANCED, STUCK) and data["left_out"]:
         said.append(f"left out: {'; '.join(data['left_out'])}")
     said += [entry["reason"] for entry in data["mispredicted"][:_STOPPED_SHOWN]]
-    return with_too_full(status.state, "; ".join(said), () if view is None else view.too_full)
+    reason = "; ".join(said)
+    if view is None:
+        return reason
+    return with_too_full(status.state, reason, view.too_full)
+
+
+def _waiting_text(status: BalancerStatus, planned: int) -> str:
+    """Returns how many shards of the plan wait, and for what."""
+    parts = [f"{group.shards} {group.waits_for}" for group in status.waiting]
+    total = sum(group.shards for group in status.waiting)
+    verb = "waits" if total == 1 else "wait"
+    text = f"{total} of {plural(planned, 'shard')} {verb}"
+    if len(parts) == 1:
+        return f"{text} {status.waiting[0].waits_for}"
+    return f"{text}: {named(parts, _GROUPS_SHOWN)}"
 
 
 def stopped_pools(status: BalancerStatus, view: Optional[ClusterView]) -> Dict[int, str]:
-    """Returns id of each pool that is stopped because its shards took more than was predicted →
-    a sentence on it, in the order of the ids."""
-    names = {} if view is None else {p.id: p.name for p in view.snapshot.pools.values()}
+    """Returns id of each stopped pool → a sentence about it, in the order of the ids. The module
+    stops a pool if its shards take more than it predicted."""
+    names = {}
+    if view is not None:
+        names = {pool.id: pool.name for pool in view.snapshot.pools.values()}
     return {pool: sentence(found, names.get(pool, str(pool)))
             for pool, found in sorted(status.mispredicted.items())}
 
 
-def _mispredicted(status: BalancerStatus, view: Optional[ClusterView]) -> List[Dict[str, Any]]:
-    """Returns the pools that are stopped, JSON-ready."""
-    rows = []
+def _mispredicted_json(status: BalancerStatus, view: Optional[ClusterView]) -> List[Data]:
+    rows: List[Data] = []
     for pool, reason in stopped_pools(status, view).items():
         found = status.mispredicted[pool]
         rows.append({
@@ -407,24 +607,25 @@ def _mispredicted(status: BalancerStatus, view: Optional[ClusterView]) -> List[D
     return rows
 
 
-def _progress(status: BalancerStatus, now: float) -> Optional[Dict[str, Any]]:
-    """Bytes of the episode, and the time that is left; None where nothing is executed."""
-    progress = status.progress
-    if progress is None:
-        return None
-    return {"bytes_total": progress.bytes_total, "bytes_done": progress.bytes_done,
+def _progress_json(progress: ExecutionProgress, now: float) -> Data:
+    """Returns the bytes of the balancing run, and the time that is left."""
+    return {"bytes_total": progress.bytes_total,
+            "bytes_done": progress.bytes_done,
             "bytes_per_second": progress.bytes_per_second,
-            "eta_seconds": progress.eta_seconds(now), "eta_osd": progress.eta_osd,
+            "eta_seconds": progress.eta_seconds(now),
+            "eta_osd": progress.eta_osd,
             "eta_unknown_reason": progress.still_reason or None}
 
 
 def options_json(option: Callable[[str], Any], snapshot: Optional[Snapshot]) -> Dict[str, Any]:
-    """Options that are not at their default, bad values, and what balancing leaves out; `option` is
-    the mgr's `get_module_option`."""
+    """Returns the options that are not at their default, bad values, and what balancing leaves out.
+
+    `option`: the mgr's `get_module_option`.
+    """
     settings = read_settings(option)
     bad = grouped((one.option, f"'{one.value}': {one.reason}")
                   for one in bad_options(settings, snapshot))
-    return {
-        "options": [dict(changed, bad="; ".join(bad.get(changed["name"], [])) or None)
-                    for changed in changed_options(option)],
-        "left_out": left_out(settings, snapshot) if snapshot is not None else []}
+    options = [dict(changed, bad="; ".join(bad.get(changed["name"], [])) or None)
+               for changed in changed_options(option)]
+    skipped = [] if snapshot is None else left_out(settings, snapshot)
+    return {"options": options, "left_out": skipped}

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from . import reason_codes as codes
+from . import pg_states, reason_codes as codes
 from .reason_codes import NOTHING, SET, Why
 
 
@@ -88,9 +88,9 @@ def rule_not_supported(why: str) -> Immovable:
 
 def untrusted_state(state: str) -> Optional[Immovable]:
     """Returns a reason for a state in which no copy of a PG should be given up, or None."""
-    if "inconsistent" in state or "failed_repair" in state:
+    if pg_states.has_any(state, pg_states.UNTRUSTED):
         return INCONSISTENT
-    return STALE if "stale" in state else None
+    return STALE if pg_states.STALE in state else None
 
 
 #: Reasons that forbid copying a PG's shards and say nothing against its placement: they do not

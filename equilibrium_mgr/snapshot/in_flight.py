@@ -13,6 +13,7 @@ from typing import Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ..crush.placement import NO_OSD
 from .model import PgRecord, Reading, UpmapItems, is_same_placement
+from .pg_states import ACTIVE, BACKFILL, CLEAN, DEGRADED, STALE, UNDERSIZED
 
 
 #: A PG that has to move has peered after this many seconds, and has a pg_temp.
@@ -125,7 +126,7 @@ class InFlightTracker:
             # than that where the clock was set back
             self.unsettled_seconds = max(self.unsettled_seconds, min(
                 _PG_TEMP_SECONDS - self._seconds_known(unclean), _PG_TEMP_SECONDS))
-        if "clean" in state and not has_hole and is_served and has_reported:
+        if CLEAN in state and not has_hole and is_served and has_reported:
             waited = self._reading.taken_at - unclean.up_set_read_at
             if reported < unclean.up_set_epoch and 0.0 <= waited <= _PEERED_SECONDS:
                 self._still_unclean[pg.pgid] = unclean   # a later report may show that it moves
@@ -141,7 +142,7 @@ class InFlightTracker:
         if is_same_placement(holders, up, pg.positional):
             holders = up
         whole = _is_whole(holders, pg.size)
-        moves = holders is not up and (whole or "degraded" not in state)
+        moves = holders is not up and (whole or DEGRADED not in state)
         lacks = (has_hole or (degraded and (lacks_copies or not whole))
                  or (lacks_copies and has_reported and not moves))
         return PgLocation(holders, lacks, lacks_copies and not lacks, unclean.doubtful)
@@ -175,7 +176,7 @@ class InFlightTracker:
         new OSD lacks.
         """
         state = pg.record.state
-        if "degraded" in state or not _has_peered(state) or _is_whole(unclean.holders, pg.size):
+        if DEGRADED in state or not _has_peered(state) or _is_whole(unclean.holders, pg.size):
             return unclean
         holders = _guessed_holders(pg, self._alive, self._reading.sent)
         return unclean if not _is_whole(holders, pg.size) else unclean._replace(
@@ -206,12 +207,12 @@ class InFlightTracker:
 
 def _lacks_copies(state: str) -> bool:
     """True where Ceph calls the PG short of copies, or of OSDs in its acting set."""
-    return "degraded" in state or "undersized" in state
+    return DEGRADED in state or UNDERSIZED in state
 
 
 def _has_peered(state: str) -> bool:
     """True where the PG has peered: before that its state does not tell of missing copies."""
-    return "active" in state and "stale" not in state
+    return ACTIVE in state and STALE not in state
 
 
 def _is_whole(holders: Osds, size: int) -> bool:
@@ -230,7 +231,7 @@ def _guessed_holders(pg: PgContext, alive: FrozenSet[int], sent: FrozenSet[str])
     """
     state = pg.record.state
     source = {} if pg.pgid not in sent and (
-        "degraded" in state or "backfill" in state or not _has_peered(state)) else {
+        DEGRADED in state or BACKFILL in state or not _has_peered(state)) else {
         target: osd for osd, target in pg.items
         if osd in alive and osd not in pg.up and osd not in pg.acting}
     if pg.positional:
@@ -245,7 +246,7 @@ def _guessed_holders(pg: PgContext, alive: FrozenSet[int], sent: FrozenSet[str])
 def _present_holders(pg: PgContext, holders: Osds, alive: FrozenSet[int]) -> Osds:
     """The OSDs that hold the PG's shards and are up: those where it was last clean, and those that
     serve it. An OSD that is backfilled counts as empty."""
-    filled = "backfill" in pg.record.state
+    filled = BACKFILL in pg.record.state
     if pg.positional and len(holders) == len(pg.up) == len(pg.acting):
         return tuple([_present_holder(h, a, u, filled, alive)
                       for h, a, u in zip(holders, pg.acting, pg.up)])

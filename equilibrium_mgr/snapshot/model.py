@@ -10,12 +10,10 @@ from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import NO_OSD, PlacementBlock, PlacementRule
 from .immovable_reasons import Immovable
+from .pg_states import UNKNOWN
 
 UpmapItems = Tuple[Tuple[int, int], ...]
 SizedShards = Tuple[Tuple[int, int], ...]   # (OSD id, bytes of the shard that it gains or loses)
-
-#: States of a PG of which data is being copied.
-RUNNING_STATES = ("backfilling", "recovering")
 
 #: How OSDs without a device class are called in tables and JSON.
 NO_CLASS = "none"
@@ -376,7 +374,7 @@ class PgRecord(NamedTuple):
     @property
     def is_unknown(self) -> bool:
         """True while no OSD has reported the PG: its figures mean nothing then."""
-        return self.reported_epoch <= 0 or not self.state or "unknown" in self.state
+        return self.reported_epoch <= 0 or not self.state or UNKNOWN in self.state
 
 
 #: (pool id, OSD id, bytes allocated, bytes stored) of what an OSD has of a pool. Plain, since there

@@ -19,6 +19,7 @@ from typing import (
 from ..crush.placement import NO_OSD
 from ..runtime.time_slice import piecewise
 from .model import PgRecord, pool_of
+from .pg_states import ACTIVE, BACKFILL, BACKFILLING, CLEAN, RECOVERING, RECOVERY, UNKNOWN
 
 
 #: A pool that has grown by more than this factor is apportioned by bytes alone: the few objects
@@ -135,7 +136,7 @@ class PgStatistics:
             up, acting = pg.get("up", ()), pg.get("acting", ())
             moving = sum([osd not in acting for osd in up])
             # one that is down or peers counts nothing (PeeringState::update_calc_stats)
-            if moving and objects and "active" in pg.get("state", ""):
+            if moving and objects and ACTIVE in pg.get("state", ""):
                 # copies that no OSD has any more, counted as degraded only, have to be copied too
                 missing = (max(0, stat.get("num_objects_misplaced", 0))
                            + max(0, stat.get("num_objects_degraded", 0)))
@@ -172,8 +173,8 @@ class PgStatistics:
             if count - before >= num_bytes > 0:
                 before = count   # an earlier movement, begun and ended since the last reading
             recovered[pgid] = count or before   # it reads 0 while nobody reports the PG
-            if pgid in moving or "clean" not in state and (
-                    pgid in self._transfers or "backfill" in state or "recover" in state):
+            if pgid in moving or CLEAN not in state and (
+                    pgid in self._transfers or BACKFILL in state or RECOVERY in state):
                 transfers[pgid] = self._transfer(
                     pgid, pg, up_sets.get(pgid, ()), moving.get(pgid, ()), before,
                     arrived.get(pool_of(pgid), 0.0))
@@ -219,12 +220,12 @@ class PgStatistics:
         running: Counter[int] = Counter()   # copies, arrived or not, of PGs that are being copied
         for pgid, transfer in self._transfers.items():
             state, pool = progress.get(pgid, {}).get("state", ""), pool_of(pgid)
-            if "active" in state and "clean" not in state:   # else it has not told yet
+            if ACTIVE in state and CLEAN not in state:   # else it has not told yet
                 objects, targets = self._full.get(pgid, _NOTHING)[0], _targets(
                     up_sets.get(pgid, ()), moving.get(pgid, ()))
                 for osd in targets:
                     lacked[pool] += objects * transfer.uncopied.get(osd, 1.0)
-                    running[pool] += objects * ("backfilling" in state or "recovering" in state)
+                    running[pool] += objects * (BACKFILLING in state or RECOVERING in state)
         return {pool["poolid"]: (
             lacked[pool["poolid"]] - pool["stat_sum"].get("num_objects_misplaced", math.inf)
             - pool["stat_sum"].get("num_objects_degraded", 0)) / running[pool["poolid"]]
@@ -246,12 +247,12 @@ class PgStatistics:
         targets, state, whole = _targets(up, acting), pg.get("state", ""), pg.get("num_bytes", 0)
         recovered, uncopied = seen = self._transfers.get(pgid) or _Transfer(
             before, dict.fromkeys(targets or up, 1.0))
-        if "active" in state:   # else it peers, or a new primary has not reported (seen on 20.2.4)
+        if ACTIVE in state:   # else it peers, or a new primary has not reported (seen on 20.2.4)
             recovered = max(recovered, pg.get("num_bytes_recovered", 0))
             done = (recovered - seen.recovered_bytes) / whole if whole > 0 else (
-                max(0.0, arrived) * ("backfilling" in state or "recovering" in state))
+                max(0.0, arrived) * (BACKFILLING in state or RECOVERING in state))
             most = max([one for osd, one in uncopied.items() if osd in up], default=0.0) - done
-            uncopied = {osd: max(0.0, min(one, most) if "backfill" in state else one - done)
+            uncopied = {osd: max(0.0, min(one, most) if BACKFILL in state else one - done)
                         for osd, one in uncopied.items()}
         return _Transfer(recovered, {osd: uncopied.get(osd, 1.0) for osd in (
             targets or frozenset(up).intersection(uncopied) or up)})
@@ -273,9 +274,9 @@ def _targets(up: Sequence[int], acting: Sequence[int]) -> FrozenSet[int]:
 
 def _is_unreported(pg: Mapping[str, Any]) -> bool:
     """True while the mgr knows the PG from the osdmap only."""
-    return "unknown" in pg.get("state", "") or int(pg.get("reported_epoch", 1)) <= 0
+    return UNKNOWN in pg.get("state", "") or int(pg.get("reported_epoch", 1)) <= 0
 
 
 def _is_silent(pg: Mapping[str, Any]) -> bool:
     """True where nothing is known of a PG but that it exists."""
-    return "clean" not in pg.get("state", "") and _is_unreported(pg)
+    return CLEAN not in pg.get("state", "") and _is_unreported(pg)

@@ -9,7 +9,7 @@ from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
 from ..crush.rule import UnsupportedRule
 from ..runtime.time_slice import piecewise
-from . import immovable_reasons as reasons
+from . import immovable_reasons as reasons, pg_states
 from .immovable_reasons import Immovable
 from .model import PgStateCounts, Pool, Reading
 
@@ -148,12 +148,11 @@ def count_states(states: Mapping[str, int]) -> PgStateCounts:
     """Counts the PGs of a pool; `states`: state as Ceph names it → PGs."""
     inactive = degraded = unreported = 0
     for state, count in states.items():
-        names = state.split("+")
-        if "active" not in names and "premerge" not in names:   # which takes seconds
+        if pg_states.is_inactive(state):
             inactive += count
-            if "unknown" in names:
+            if pg_states.UNKNOWN in state:
                 unreported += count
-        elif "degraded" in names or "undersized" in names:
+        elif pg_states.has_any(state, pg_states.SHORT):
             degraded += count
     return PgStateCounts(inactive, degraded, unreported)
 

@@ -9,8 +9,8 @@ from ..plan.options import AIMS
 from ..planner.planner import CONVERGED, PlannedChanges
 from ..runtime.time_slice import grouped, piecewise
 from ..snapshot.immovable_reasons import NO_STATISTICS, OF_MOTION, TRANSIENT
-from ..snapshot.model import (
-    RUNNING_STATES, Pg, Snapshot, UpmapItems, is_same_placement)
+from ..snapshot.model import Pg, Snapshot, UpmapItems, is_same_placement
+from ..snapshot.pg_states import COPIED, has_any
 from ..snapshot.upmap_items import apply_items
 from .change_log import ChangeRow, Chosen, NewestFirst
 
@@ -139,10 +139,7 @@ def has_not_begun(pg: Pg) -> bool:
     """Returns True if a PG has to move and nothing of it has been copied."""
     if not pg.is_moving or pg.uncopied_ratio < 1.0:
         return False
-    for state in RUNNING_STATES:
-        if state in pg.state:
-            return False
-    return True
+    return not has_any(pg.state, COPIED)
 
 
 def _before_all(snapshot: Snapshot, rows: Sequence[ChangeRow], chosen: Chosen) -> Goal:

@@ -78,7 +78,7 @@ def write_file(path: str, content: bytes) -> None:
 
 
 def state_of(cluster: Cluster) -> Dict[str, Any]:
-    """The keys that the simulation reads; `equilibrium dump-state` writes all of the layout."""
+    """The keys that the simulation reads."""
     moment = datetime.fromtimestamp(cluster.clock(), timezone.utc).replace(tzinfo=None)
     return {
         "stateversion": 1,

@@ -20,7 +20,7 @@ from equilibrium_mgr.execution.execution import ExecutionProgress
 from equilibrium_mgr.execution.pending_moves import PendingMoves
 from equilibrium_mgr.observation.cluster_view import MOVING, OFF, PLANNING, THROTTLED, make_view
 from equilibrium_mgr.plan.model import PgChange
-from equilibrium_mgr.report.explain.advice import is_relieved
+from equilibrium_mgr.report.explain.relief import is_relieved
 
 
 def test_a_down_osd_is_not_the_fullest(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from typing import Tuple
 
 from .mutation import Edit, Mutation
 
-_OUTAGE = "equilibrium_mgr/report/explain/advice.py"
+_OUTAGE = "equilibrium_mgr/report/explain/outage.py"
+_ADVICE = "equilibrium_mgr/report/explain/advice.py"
 _TOO_FULL = "equilibrium_mgr/observation/cluster_view.py"
 _VIEW = "equilibrium_mgr/observation/cluster_view.py"
 
@@ -40,7 +41,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "slow-osd-unsaid",
         "an OSD that holds up what is copied is named with what tells why", (
-            Edit(_OUTAGE, """return (f"'ceph config show {name} osd_mclock""",
+            Edit(_ADVICE, """return (f"'ceph config show {name} osd_mclock""",
                  """return (f"nothing; 'ceph config show {name} osd_mclock"""),),
         ("commands/test_slow_osds.py",)),
 )

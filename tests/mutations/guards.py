@@ -210,9 +210,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "relief-of-anything",
         "only full OSDs are relieved while PGs are degraded", (
             Edit(THROTTLE,
-                 "    return (state.is_relief(candidate)\n"
-                 "            and \"active\" in states",
-                 "    return (\"active\" in states"),),
+                 "    return state.is_relief(candidate) and ACTIVE in",
+                 "    return ACTIVE in"),),
         ("scenario:toofull",)),
     Mutation(
         "relief-while-inactive",
@@ -225,7 +224,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-toofull-relief",
         "OSDs that a backfill waits for are relieved", (
             Edit(GUARDS,
-                 "        if \"backfill_toofull\" in pg.state:\n",
+                 "        if pg_states.BACKFILL_TOOFULL in pg.state:\n",
                  "        if False:\n"),
             Edit(GUARDS,
                  "        if osd.reaches(backfillfull, max("
@@ -236,7 +235,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "toofull-is-not-told",
         "PGs in toofull are told with their OSD", (
             Edit(TOO_FULL,
-                 "               if \"toofull\" in pg.state]\n",
+                 "               if TOOFULL in pg.state]\n",
                  "               if False]\n"),),
         ("scenario:relief_of_toofull",)),
     Mutation(
@@ -273,7 +272,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "what-waits-for-slots-does-not-make-way",
         "moves that wait where steps of pg_num do are taken back", (
             Edit(THROTTLE,
-                 '               if pg is not None and "backfill_wait" in pg.state]\n',
+                 '               if pg is not None and BACKFILL_WAIT in pg.state]\n',
                  "               if pg is None]\n"),),
         ("execution/test_pg_num_steps.py",)),
     Mutation(

@@ -116,16 +116,16 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "classes-of-others",
         "only device classes in device_classes are planned for", (
             Edit(PLACEMENT_STATE,
-                 "            (options.device_classes is None or o.device_class in "
-                 "options.device_classes)\n",
-                 "            True\n"),),
+                 "    if options.device_classes is not None and osd.device_class not in "
+                 "options.device_classes:\n",
+                 "    if False:\n"),),
         ("scenario:scope",)),
     Mutation(
         "msr-groups-share",
         "groups of shards of an MSR rule share no bucket; no monitor checks that", (
             Edit(MSR,
-                 "    return None if _fits(levels, found, len(members)) else (\n",
-                 "    return None if True else (\n"),),
+                 "    if _fits(levels, found, len(members)):\n",
+                 "    if True:\n"),),
         ("scenario:msr",)),
     Mutation(
         "nothing-is-mended",
@@ -138,24 +138,23 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rule-to-be-is-forgotten",
         "what prepares a pool for a rule is legal by that rule", (
             Edit(RULE_REPAIR,
-                 "        return any(rule.refusal(up) for rule in self.rules)\n",
-                 "        return any(rule.refusal(up) for rule in self.rules[:1])\n"),),
+                 "        for rule in self.rules:\n",
+                 "        for rule in self.rules[:1]:\n"),),
         ("commands/plans/test_rule_change.py",)),
     Mutation(
         "freeze-of-before-the-rule",
         "a look from before a pool got its rule is not frozen", (
-            Edit(UNDO_COMMANDS, "    if then != now or topology_of(", "    if topology_of("),),
+            Edit(UNDO_COMMANDS, "    if then != now or topology != ", "    if topology != "),),
         ("commands/plans/test_rule_change.py",)),
     Mutation(
         "osds-spared",
         "no shard leaves an OSD that filters leave out, nor comes to it", (
             Edit(PLACEMENT_STATE,
-                 "            and (options.sources is None or o.id in options.sources) for o in"
-                 " osds]\n",
-                 "            for o in osds]\n"),
+                 "    return options.sources is None or osd.id in options.sources\n",
+                 "    return True\n"),
             Edit(PLACEMENT_STATE,
-                 "            usable and (options.targets is None or o.id in options.targets)\n",
-                 "            usable\n")),
+                 "    return options.targets is None or osd.id in options.targets\n",
+                 "    return True\n")),
         ("scenario:filters",)),
     Mutation(
         "immovable-anywhere",

@@ -154,7 +154,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "arrives-at-once",
         "what was sent has arrived when a report of its map says so", (
             Edit(PENDING_MOVES,
-                 "    if pg.is_moving or _is_in(_MOVING_STATES, pg):\n"
+                 "    if pg.is_moving or pg_states.has_any(pg.state, pg_states.MOVING):\n"
                  "        return False\n"
                  "    if pg.reported_epoch >= entry.epoch:\n"
                  "        return True\n",
@@ -164,7 +164,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rests-at-once",
         "a PG rests where a report of its present map calls it clean", (
             Edit(IN_FLIGHT,
-                 "        if \"clean\" in state and not has_hole and is_served and has_reported:\n",
+                 "        if CLEAN in state and not has_hole and is_served and has_reported:\n",
                  "        if is_served:\n"),),
         ("scenario:few_writes",)),
     Mutation(

@@ -14,7 +14,7 @@ from equilibrium_mgr.plan.options import PgShardLimits
 from equilibrium_mgr.plan.usage import share_limits_within
 from equilibrium_mgr.planner.bound.lower_bound import utilization_bounds
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.report.explain.advice import ExplainContext
+from equilibrium_mgr.report.explain.context import ExplainContext
 from equilibrium_mgr.report.explain.pair import PLANNER, SENDER, Pair, ask
 from equilibrium_mgr.settings import Settings, default_settings
 from equilibrium_mgr.snapshot import reason_codes as codes

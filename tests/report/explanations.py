@@ -14,8 +14,8 @@ from equilibrium_mgr.plan.model import Usage
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.planner import make_plan
 from equilibrium_mgr.report.answer import CommandAnswer
+from equilibrium_mgr.report.explain.context import ExplainContext
 from equilibrium_mgr.report.explain.explain import explain
-from equilibrium_mgr.report.explain.advice import ExplainContext
 from equilibrium_mgr.snapshot import reason_codes as codes
 from equilibrium_mgr.snapshot.model import Snapshot
 from equilibrium_mgr.what_if.change import with_pg_num

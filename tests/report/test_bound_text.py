@@ -5,7 +5,7 @@ from tests.support.clusters.bound_clusters import confined, fill, giant, only_se
 from tests.support.clusters.unit_cluster import Cluster, hosts
 from tests.support.units import GIB
 
-from equilibrium_mgr.report.explain.explain import describe_bound
+from equilibrium_mgr.report.explain.facts import describe_bound
 
 
 def described(cluster: Cluster) -> str:

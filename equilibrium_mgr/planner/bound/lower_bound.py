@@ -140,7 +140,6 @@ def leveled_bounds(snapshot: Snapshot, movable: MovableBytes) -> UtilizationBoun
     for name, tied in demands.items():
         component = Component(tied, set().union(*[demand.reach.osds for demand in tied]))
         sets.append(_level(snapshot, name, component, parts, shares, utilizations))
-    give_way()
     members: Dict[str, Sequence[int]] = _members(snapshot, utilizations)
     members.update({osd_set.name: osd_set.osds for osd_set in sets})
     highest: Dict[str, float] = {}
@@ -216,7 +215,6 @@ def _solved(snapshot: Snapshot, component: Component,
     drained_bytes = sum([osd.target_bytes for osd in snapshot.osds.values() if osd.drained])
     # all of it may have to go to one OSD
     ceiling += drained_bytes / min(sizes.values())
-    give_way()
     network = build_network(component, parts, ceiling)
     tiers = max_min_levels(network)
     fair: Dict[int, float] = {}

@@ -96,7 +96,6 @@ def pool_space_bounds(snapshot: Snapshot, movable: MovableBytes) -> Dict[int, Po
             found = [cut for cut, _ in _cuts(movable, growths, room)]
             cuts[key] = min(found, key=attrgetter("growth"), default=None)
         cut = cuts[key]
-        give_way()
         if cut is not None:
             bounds[number] = _bound(snapshot.pools[number], growths, cut)
     return bounds
@@ -169,7 +168,6 @@ def _cut_of_component(component: Component, grown: Mapping[Tuple[object, ...], T
     parts = {osd: SinkPart(0, max(1, room[osd])) for osd in component.osds}
     for _ in range(_MOST_CUTS):
         cut = _cut(component, grown, room, osds)
-        give_way()
         if cut is None:
             return best
         if best is not None and cut.growth >= best.growth * (1.0 - _SAME):

@@ -1,68 +1,67 @@
-"""Takes back what turned out not to be needed, once limits are as tight as they get.
+"""Reverts moves that turned out not to be needed, after the limits are as tight as they get.
 
-Moves are reverted where all limits hold without them. Exchanges let a displaced shard return and
-another one go in its place, so that both OSDs are about as full as before: a detour, where a shard
-left an OSD and another of about its size came to it, is shortened, and the newcomer goes on to
-where the first one went. One move instead of two, and the same number of shards of the pool on each
-OSD.
+A move is reverted if all limits hold without it. An exchange shortens a detour: a shard left an
+OSD, and another shard of about its size came there. Then the first shard returns, and the newcomer
+goes to the OSD that the first shard had gone to. Both OSDs stay about as full, and keep their
+number of shards of the pool, with one move instead of two.
 """
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Sequence, Tuple
+from typing import Sequence
 
 from ...runtime.time_slice import give_way
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import NOISE, CostModel
 from ..state.placement_state import ShardMove
 from ..state.target_index import ShardIndex
-from .joint_moves import JointMoves
 
-
-#: Shards that are tried, of those that are a little smaller and of those a little larger.
+#: So many shards that are a little smaller, and so many that are a little larger, are tried.
 _NEAR = 4
 
 
 class MoveReduction:
-    """Takes moves back within the limits. `price` is that of a displaced byte (utilization): a byte
-    that returns may cost as much."""
+    """Reverts moves within the limits.
 
-    def __init__(self, costs: CostModel, shard_index: ShardIndex, joint_moves: JointMoves,
-                 limits: SearchConstraints, price: float) -> None:
+    `price`: of a displaced byte (utilization). A byte that returns may cost as much.
+    """
+
+    def __init__(self, costs: CostModel, shard_index: ShardIndex, limits: SearchConstraints,
+                 price: float) -> None:
         self._costs = costs
         self._placement = costs.placement
         self._shard_index = shard_index
-        self._joint_moves = joint_moves
         self._limits = limits
         self._price = price
 
     def revert_unneeded(self) -> int:
-        """Returns displaced shards to where they were where all limits hold; how many have."""
+        """Returns displaced shards to their initial OSDs if all limits hold, and their number."""
         placement = self._placement
         returned = 0
         for negative, pg, source, group in self._shard_index.all_displaced():
             if not give_way():
                 break
-            if source not in placement.up[pg]:
-                continue  # it has returned in a joint move
             for initial in placement.initial_osds(pg, source, group):
-                step = pg, source, initial
-                if self._pays((step,), -negative, group) and placement.is_legal(*step):
-                    placement.move(*step)
+                if not self._return_pays(source, initial, -negative, group):
+                    continue
+                if placement.is_legal(pg, source, initial):
+                    placement.move(pg, source, initial)
                     returned += 1
                     break
-            else:
-                together = self._joint_moves.return_moves(pg, source, placement.groups[group])
-                if together and self._pays(together, -negative, group) and (
-                        placement.is_legal_joint(together)):
-                    for step in together:
-                        placement.move(*step)
-                        returned += 1
         return returned
 
-    def _pays(self, steps: Tuple[ShardMove, ...], size: int, group: int) -> bool:
-        return (all([self._limits.fits(initial, size, group, -1) for _, _, initial in steps])
-                and self._joint_moves.gain(steps, self._price) > 0.0)
+    def _return_pays(self, source: int, initial: int, size: int, group: int) -> bool:
+        """Returns True if a shard may return within the limits, and that costs less than it
+        saves."""
+        if not self._limits.fits(initial, size, group, -1):
+            return False
+        costs = self._costs
+        gain = costs.utilization_gain(source, initial, size)
+        gain += costs.count_gain_on_leave(group, source)
+        gain -= costs.count_loss_on_enter(group, initial)
+        gain += self._price * size
+        gain += costs.move_cost[initial]
+        return gain > 0.0
 
     def shorten_detours(self) -> int:
         """Tries each displaced shard once, the largest first; returns how many have returned."""
@@ -71,51 +70,46 @@ class MoveReduction:
         for _, pg, osd, group in self._shard_index.all_displaced():
             if not give_way():
                 break
-            if osd in placement.up[pg]:
-                size = placement.size_on(pg, osd)
-
-                def newcomers(initial: int) -> Sequence[int]:
-                    """Displaced shards of the group there, of about the size."""
-                    _, displaced = self._shard_index.by_group(initial).get(group, ((), ()))
-                    at = bisect_left(displaced, (size, -1))
-                    return [other for _, other in displaced[max(0, at - _NEAR):at + _NEAR]]
-
-                def worth(initial: int, other: int) -> Tuple[int, float]:
-                    return size - placement.size_on(other, initial), (
-                        self._refund(pg, osd, initial) + self._refund(other, initial, osd))
-                returned += self._exchange(pg, osd, group, newcomers, worth, NOISE)
+            if osd in placement.up[pg]:   # else an exchange has moved it already
+                returned += self._exchange(pg, osd, group)
         return returned
 
-    def _refund(self, pg: int, source: int, target: int) -> float:
-        """The price of displacing a shard, where it returns by the move; 0 where it does not."""
-        if target not in self._placement.initial_up[pg]:
-            return 0.0
-        return self._price * self._placement.size_on(pg, source) + self._costs.move_cost[target]
-
-    def _exchange(self, pg: int, osd: int, group: int, others_on: Callable[[int], Sequence[int]],
-                  worth: Callable[[int, int], Tuple[int, float]], least: float) -> bool:
-        """Makes the exchange by which a displaced shard returns that gains most, and more than
-        `least`; False where there is none.
-
-        `others_on` tells the PGs whose shard on an initial OSD may go in its place, `worth` the
-        bytes that come to the initial OSD by it, and the price that is saved.
-        """
+    def _exchange(self, pg: int, osd: int, group: int) -> bool:
+        """Returns a displaced shard by the best exchange; False if no exchange gains."""
         placement, limits = self._placement, self._limits
+        size = placement.size_on(pg, osd)
         best: Sequence[ShardMove] = ()
+        least = NOISE
         for initial in placement.initial_osds(pg, osd, group):
-            others = others_on(initial)
-            if not others or not placement.is_legal(pg, osd, initial):
+            newcomers = self._newcomers(initial, group, size)
+            if not newcomers or not placement.is_legal(pg, osd, initial):
                 continue
-            for other in others:
+            refund = self._refund(pg, osd, initial)
+            for other in newcomers:
                 placement.candidates_examined += 1
-                more, saved = worth(initial, other)
+                more = size - placement.size_on(other, initial)
                 # counts stay, and no group's pressure may rise
-                if limits.fits(initial, more, -1, -1) and limits.fits(osd, -more, -1, -1):
-                    gain = self._costs.utilization_gain(osd, initial, more) + saved
-                    steps = (pg, osd, initial), (other, initial, osd)
-                    if gain > least and placement.is_legal(other, initial, osd) and (
-                            placement.has_upmap_pairs(steps)):
-                        best, least = steps, gain
+                if not limits.fits(initial, more, -1, -1) or not limits.fits(osd, -more, -1, -1):
+                    continue
+                saved = refund + self._refund(other, initial, osd)
+                gain = self._costs.utilization_gain(osd, initial, more) + saved
+                if gain <= least or not placement.is_legal(other, initial, osd):
+                    continue
+                steps = (pg, osd, initial), (other, initial, osd)
+                if placement.has_upmap_pairs(steps):
+                    best, least = steps, gain
         for step in best:
             placement.move(*step)
         return bool(best)
+
+    def _newcomers(self, initial: int, group: int, size: int) -> Sequence[int]:
+        """Returns the PGs whose displaced shards of the group on the OSD have about the size."""
+        _, displaced = self._shard_index.by_group(initial).get(group, ((), ()))
+        at = bisect_left(displaced, (size, -1))
+        return [other for _, other in displaced[max(0, at - _NEAR):at + _NEAR]]
+
+    def _refund(self, pg: int, source: int, target: int) -> float:
+        """Returns the price of displacing a shard if it returns by the move, else 0."""
+        if target not in self._placement.initial_up[pg]:
+            return 0.0
+        return self._price * self._placement.size_on(pg, source) + self._costs.move_cost[target]

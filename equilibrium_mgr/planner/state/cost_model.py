@@ -1,6 +1,6 @@
-"""The objective of a placement: what an OSD's terms gain or lose by one shard, in constant time.
+"""The objective of a placement: the change of an OSD's terms by one shard, in constant time.
 
-Apportionment of a pool's shards to OSDs, so that none limits the pool's free space early.
+Also the apportionment of a pool's shards to OSDs, so that no OSD limits the pool's free space early.
 """
 from __future__ import annotations
 
@@ -20,50 +20,56 @@ _ROUNDING = 1e-9
 
 def pressures(placement: PlacementState, group: ShardGroup,
               free: Sequence[float]) -> Tuple[float, float]:
-    """(least, even) shards of the group per free byte; `free` is bytes per OSD index, 0 where
-    nothing can be placed.
+    """Returns (least, even): shards of the group per free byte.
 
-    Least is the lowest M so that M shards per free byte, rounded down, place all of them. No OSD
-    need hold more than M × its free bytes, whatever the failure domains. This is D'Hondt's method
-    of apportioning seats, which maximizes the smallest free space per shard. Even is the highest
-    pressure where each OSD has its part of the shards by size, rounded up: about what balancing PG
-    counts alone comes to. Failure domains are not counted there.
+    `free`: bytes per OSD index, 0 for an OSD that can take none. Least is the lowest M so that M
+    shards per free byte, rounded down, place all of them. No OSD has to hold more than M × its free
+    bytes. This is D'Hondt's method of apportioning seats, which maximizes the smallest free space
+    per shard. Even is the highest pressure if each OSD has its part of the shards by size, rounded
+    up: about the result of balancing only PG counts. It ignores failure domains.
     """
     osds = [i for i in group.osds if placement.is_usable[i] and free[i] > 0.0]
     if not osds or not group.shard_count:
         return 0.0, 0.0
-    total = sum(placement.capacity_bytes[i] for i in osds)
-    even = max(math.ceil(group.shard_count * placement.capacity_bytes[i] / total - _ROUNDING)
-               / free[i] for i in osds)
+    total = sum([placement.capacity_bytes[i] for i in osds])
+    even = 0.0
+    for i in osds:
+        shards = group.shard_count * placement.capacity_bytes[i] / total
+        even = max(even, math.ceil(shards - _ROUNDING) / free[i])
     give_way()
     pgs = group.shard_count // max(1, group.block.positions)
     levels = _domain_levels(placement, group, osds, pgs)
+    room = [free[i] for i in osds]
 
     def places_all(pressure: float) -> bool:
-        """True where the shards have a place with at most so many per free byte."""
+        """Returns True if all shards have a place with at most so many per free byte."""
         give_way()
-        sums = [min(pgs, int(pressure * free[i])) for i in osds]
+        sums = [min(pgs, int(pressure * bytes_free)) for bytes_free in room]
         for parent, buckets, most in levels:
             above = [0] * buckets
             for index, value in zip(parent, sums):
                 above[index] += value
             sums = [min(most, value) for value in above]
         return sum(sums) >= group.shard_count
-    low = high = group.shard_count / sum(free[i] for i in osds)
-    most = 4.0 * group.shard_count / min(free[i] for i in osds)
+
+    low = high = group.shard_count / sum(room)
+    most = 4.0 * group.shard_count / min(room)
     while high < most and not places_all(high):
         low, high = high, high * 1.5
     while high - low > _PRECISION * high:
         middle = (low + high) / 2.0
-        low, high = (low, middle) if places_all(middle) else (middle, high)
+        if places_all(middle):
+            high = middle
+        else:
+            low = middle
     return high, even
 
 
 def _domain_levels(placement: PlacementState, group: ShardGroup, osds: List[int],
                    pgs: int) -> List[Tuple[List[int], int, int]]:
-    """From the innermost domain: (bucket number per child, buckets, most shards per bucket)."""
+    """Returns per domain, innermost first, (bucket per child, buckets, most shards per bucket)."""
     levels: List[Tuple[List[int], int, int]] = []
-    children = [placement.osd_ids[i] for i in osds]          # one OSD stands for each child
+    children = [placement.osd_ids[i] for i in osds]   # one OSD represents each child
     for domain in reversed(group.block.domains):
         number: Dict[int, int] = {}
         first: List[int] = []
@@ -79,19 +85,19 @@ def _domain_levels(placement: PlacementState, group: ShardGroup, osds: List[int]
     return levels
 
 
-#: Gains are differences of terms of up to 1e12: a smaller gain is a rounding error, and shards of
-#: no bytes would be moved for it without end (bytes × utilization).
+#: Gains are differences of terms of up to 1e12, so a smaller gain is a rounding error. The search
+#: would move empty shards for it without end (bytes × utilization).
 NOISE = 1.0
 
-#: Shards of this ratio of their PG's mean shard hold no data of their pool.
+#: Shards of at most this ratio of their PG's mean shard hold no data of their pool.
 _NO_DATA = 0.05
 
 
 class CostModel:
     """Costs in bytes × utilization, as in planner/objective.py. All sequences are by OSD index.
 
-    `bound_utilization` is the lowest utilization that the fullest OSD of the set can have, `free`
-    the bytes that are free on the OSD then, `typical` the bytes of a typical shard of its set.
+    `bound_utilization`: the lowest utilization that the fullest OSD of the set can have. `free`:
+    the free bytes of the OSD then. `typical`: the bytes of a typical shard of its set.
     """
 
     def __init__(self, placement: PlacementState, weights: Weights,
@@ -100,28 +106,20 @@ class CostModel:
         self.placement = placement
         self.weights = weights
         self.bound_utilization = bound_utilization
-        #: of a shard whose initial OSD it is: what its return saves, wherever it comes from
+        self.free = free
+        #: the cost of a shard that leaves its initial OSD, by this OSD
         self.move_cost: List[float] = [weights.move_cost * t for t in typical]
         #: group → weight of its pool, 0 to 1
-        totals: Dict[int, int] = {}
-        for group in placement.groups:
-            totals[group.pool.id] = totals.get(group.pool.id, 0) + group.total_bytes
-        everything = max(1, sum(totals.values()))
-        # shards without data take no space of their pool, wherever they are
-        self.pool_weights: List[float] = [
-            pool_weight(totals[group.pool.id] / everything) if group.size_ratio > _NO_DATA else 0.0
-            for group in placement.groups]
+        self.pool_weights = _pool_weights(placement)
         #: group → the lowest pressure that places all of its shards (shards per free byte)
         self.min_pressure: List[float] = []
-        #: group → the pressure above which its pool is far from the free space that it can have;
-        #: infinite where none is far, or nothing can be placed
+        #: group → the pressure above which its pool is far from its possible free space; infinite
+        #: if no pool is far, or nothing can be placed
         self.far_pressure: List[float] = []
-        #: bytes that moves may still cost that only lower the counts of pools far from their space
-        self.far_bytes_left = sum(placement.used_bytes) * min(
-            weights.far_move_budget, max(
-                weights.least_far_move_budget,
-                weights.far_move_shards / max(1, sum(placement.shard_counts))))
-        self.free = free
+        shards = max(1, sum(placement.shard_counts))
+        budget = max(weights.least_far_move_budget, weights.far_move_shards / shards)
+        #: bytes left for moves that only lower the counts of pools far from their free space
+        self.far_bytes_left = sum(placement.used_bytes) * min(weights.far_move_budget, budget)
         known: Dict[Tuple[int, int], Tuple[float, float]] = {}   # pools of one shape share it
         for group in placement.groups:
             least = far = 0.0
@@ -130,18 +128,22 @@ class CostModel:
                 if shape not in known:
                     known[shape] = pressures(placement, group, free)
                 least, even = known[shape]
-                far = max(least, even) / weights.near_space if weights.near_space and least else inf
+                far = inf
+                if weights.near_space and least:
+                    far = max(least, even) / weights.near_space
             self.min_pressure.append(least)
             self.far_pressure.append(far)
-        #: group → shards per free byte to which an OSD is filled with them: its cap there, which is
-        #: at least 1, otherwise all small pools would be drawn to the largest OSDs. Caps are
-        #: computed: a list for each pool would take more memory than all shards do
+        #: group → its cap per free byte of an OSD. A cap is at least 1 shard, otherwise the largest
+        #: OSDs would attract all small pools. There is no list of caps: one for each pool would
+        #: take more memory than all shards
         self.cap_pressure = [
             least * (1.0 + weights.count_slack) for least in self.min_pressure]
 
     def is_far(self, group: int, osd: int) -> bool:
-        """True where the OSD's shards of a group keep its pool far from the space it can have, and
-        moves for that may cost bytes still."""
+        """Returns True if the OSD's shards of a group keep its pool far from its free space.
+
+        Returns False once no bytes are left for moves that improve this.
+        """
         count = self.placement.groups[group].counts[osd]
         if count < 2 or self.far_bytes_left <= 0.0 or not holds_data(self.pool_weights[group]):
             return False
@@ -149,15 +151,15 @@ class CostModel:
         return not free or count > self.far_pressure[group] * free
 
     def count_gain_on_leave(self, group: int, osd: int) -> float:
-        """By how much the count term falls when a shard leaves."""
+        """Returns by how much the count term falls when a shard leaves."""
         return self.last_shard_cost(group, osd, self.placement.groups[group].counts[osd])
 
     def count_loss_on_enter(self, group: int, osd: int) -> float:
-        """By how much the count term rises when a shard comes."""
+        """Returns by how much the count term rises when a shard comes."""
         return self.last_shard_cost(group, osd, self.placement.groups[group].counts[osd] + 1)
 
     def last_shard_cost(self, group: int, osd: int, count: int) -> float:
-        """What the last of `count` shards adds to the count term."""
+        """Returns the part of the count term that the last of `count` shards adds."""
         if count < 2:
             return 0.0   # a cap is never below 1
         cap = self.cap_pressure[group] * self.free[osd]
@@ -173,8 +175,10 @@ class CostModel:
         return factor * over * over - factor * before * before
 
     def entry_cost(self, group: int, size: float) -> Callable[[int], float]:
-        """A function of an OSD: by how much both of its terms rise when a shard of `size` bytes
-        comes. It makes no calls: the keys of sorted lists took an eighth of a large plan."""
+        """Returns a function of an OSD: the rise of both its terms when `size` bytes come.
+
+        The function makes no calls: the keys of sorted lists took an eighth of a large plan.
+        """
         used_bytes, sizes = self.placement.used_bytes, self.placement.size_bytes
         wanted, free = self.bound_utilization, self.free
         counts = self.placement.groups[group].counts
@@ -193,13 +197,15 @@ class CostModel:
                 return rise
             over, before = count / cap - 1.0, (count - 1) / cap - 1.0
             more = weight * capacity * over * over
-            return rise + (more if before <= 0.0 else more - weight * capacity * before * before)
+            if before > 0.0:
+                more -= weight * capacity * before * before
+            return rise + more
         return cost
 
     def utilization_gain(self, source: int, target: int, size: int) -> float:
-        """By how much the utilization term falls when `size` bytes go from one OSD to another.
+        """Returns by how much the utilization term falls when `size` bytes move.
 
-        `evenness_cost` four times, without its calls: they took a tenth of a plan's time.
+        This is `evenness_cost` four times, without its calls: they took a tenth of a plan's time.
         """
         placement, wanted = self.placement, self.bound_utilization
         below = self.weights.underfull_weight
@@ -208,14 +214,29 @@ class CostModel:
         a, b = used_a / size_a - wanted[source], used_b / size_b - wanted[target]
         x = (used_a - size) / size_a - wanted[source]
         y = (used_b + size) / size_b - wanted[target]
-        return (size_a * a * a * (1.0 if a > 0.0 else below)
-                - size_a * x * x * (1.0 if x > 0.0 else below)
-                + size_b * b * b * (1.0 if b > 0.0 else below)
-                - size_b * y * y * (1.0 if y > 0.0 else below))
+        gain_a = (size_a * a * a * (1.0 if a > 0.0 else below)
+                  - size_a * x * x * (1.0 if x > 0.0 else below))
+        before_b = size_b * b * b * (1.0 if b > 0.0 else below)
+        return gain_a + before_b - size_b * y * y * (1.0 if y > 0.0 else below)
+
+
+def _pool_weights(placement: PlacementState) -> List[float]:
+    """Returns the weight of each group's pool; 0 for groups whose shards hold no data."""
+    totals: Dict[int, int] = {}   # pool → bytes
+    for group in placement.groups:
+        totals[group.pool.id] = totals.get(group.pool.id, 0) + group.total_bytes
+    everything = max(1, sum(totals.values()))
+    weights: List[float] = []
+    for group in placement.groups:
+        weight = 0.0
+        if group.size_ratio > _NO_DATA:
+            weight = pool_weight(totals[group.pool.id] / everything)
+        weights.append(weight)
+    return weights
 
 
 def evenness_cost(used: float, size: int, bound_utilization: float,
                   underfull_weight: float) -> float:
-    """The utilization term of one OSD: see planner/objective.py."""
+    """Returns the utilization term of one OSD (planner/objective.py)."""
     over = used / size - bound_utilization
     return size * over * over * (1.0 if over > 0.0 else underfull_weight)

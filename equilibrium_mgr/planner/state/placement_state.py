@@ -1,7 +1,7 @@
-"""The placement while it is being planned: used bytes, shard counts, up sets, legality of moves.
+"""The placement during planning: used bytes, shard counts, up sets, legality of moves.
 
-OSDs, PGs and groups are numbered from 0 and kept in lists by these indices. Attribute lookups and
-dictionaries of names took most of a plan's time, as measured.
+OSDs, PGs and groups have numbers from 0, which are indices of lists: attribute lookups and
+dictionaries of names took most of a plan's time.
 """
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ShardMove = Tuple[int, int, int]   # one shard's move: (PG, source, target)
 
 
 class PlacementState:
-    """A placement that moves are made on.
+    """A placement that a search changes by moves.
 
-    A shard that is not on its initial OSD is displaced: it costs its bytes once, wherever it is.
+    A shard that is not on its initial OSD is displaced: it costs its bytes once, on any other OSD.
     """
 
     def __init__(self, snapshot: Snapshot, options: PlanOptions) -> None:
@@ -33,7 +33,7 @@ class PlacementState:
         self.osd_ids: List[int] = sorted(o.id for o in snapshot.osds.values() if o.has_statistics)
         self.index_of: Dict[int, int] = {osd: i for i, osd in enumerate(self.osd_ids)}
         self._load_osds([snapshot.osds[osd] for osd in self.osd_ids], options)
-        #: all groups, and per pool id the group index of each position (or of all)
+        #: all groups; pool id → the group index of each position, or one index for all positions
         self.groups, self.groups_of_pool = build_groups(snapshot, self.osd_ids)
         #: movable PGs; the lists below are by PG index
         self.pgs: List[Pg] = []
@@ -45,13 +45,13 @@ class PlacementState:
         self._uneven_groups = [group for group in self.groups if group.size_ratio != 1.0]
         self.up: List[Tuple[int, ...]] = []        # OSD indices
         self.initial_up: List[Tuple[int, ...]] = []
-        self.raw_up: List[Tuple[int, ...]] = []    # what CRUSH alone gives; -1: no OSD of ours
-        self.moved_pgs: Set[int] = set()           # PGs whose up set was ever changed
-        #: OSD index → (PG, OSD that CRUSH wants for it) of the shards that upmap items hold there
+        self.raw_up: List[Tuple[int, ...]] = []    # raw CRUSH mapping; -1: an OSD without index
+        self.moved_pgs: Set[int] = set()           # PGs whose up set has ever changed
+        #: OSD index → (PG, the OSD that CRUSH wants) of the shards that upmap items keep there
         self.pinned: Dict[int, List[Tuple[int, int]]] = {}
         self._exchanged: Set[int] = set()   # PGs with a shard where CRUSH wants another one
-        #: per OSD index: movable PGs on it, PG shards (with those that cannot be moved), and the
-        #: (group, bytes) of each shard that has come or left
+        #: per OSD index: movable PGs, PG shards including immovable ones, and the (group, bytes) of
+        #: each shard that has come or left
         self.shards: List[List[int]] = [[] for _ in self.osd_ids]
         self.shard_counts: List[int] = [0] * len(self.osd_ids)
         self.changes: List[List[Tuple[int, int]]] = [[] for _ in self.osd_ids]
@@ -63,46 +63,42 @@ class PlacementState:
         self.max_shards = options.max_pg_shards_per_osd or inf
         self._upmap_pairs_left = upmap_pairs_left(
             options.max_upmap_items, len(snapshot.pgs),
-            sum(len(items) for items in snapshot.upmap_items.values()))
+            sum(map(len, snapshot.upmap_items.values())))
         self._add_pgs(options)
-        #: OSD indices with more PG shards than that: they get nothing but what left them back
-        self._crowded = frozenset(
-            i for i, count in enumerate(self.shard_counts) if count > self.max_shards)
+        #: OSD indices with more PG shards than that: only shards that left them may return
+        self._crowded = frozenset([
+            i for i, count in enumerate(self.shard_counts) if count > self.max_shards])
 
     def _load_osds(self, osds: List[Osd], options: PlanOptions) -> None:
         limit = effective_fill_limit(options.fill_limit, self.snapshot.backfillfull_ratio)
         self.used_bytes: List[int] = [o.target_bytes for o in osds]
         self.size_bytes: List[int] = [o.size_bytes for o in osds]
-        #: below the size where the operator's weights hold an OSD to a share of it
+        #: smaller than the size if the OSD has a lowered weight
         self.capacity_bytes: List[int] = [o.capacity_bytes for o in osds]
         #: used bytes that do not count for the capacity
-        self.spared_bytes: List[int] = [o.spared_bytes if o.share < 1.0 else 0 for o in osds]
-        #: OSD index → used bytes that its share comes to; only OSDs that are held to one
+        self.spared_bytes: List[int] = [o.spared_bytes for o in osds]
+        #: OSD index → the used bytes of its share; only OSDs with a lowered weight
         self.share_limit_bytes: Dict[int, int] = {}
-        #: the most used bytes that moves may fill an OSD to; 0 where nothing may go to
         full = self.snapshot.full_ratio
         sizes = [o.size_bytes + o.fixed_bytes / full for o in osds]
-        highest: Dict[str, float] = {}   # by the sizes themselves
+        highest: Dict[str, float] = {}   # utilization by class, fixed bytes included
         for o, size in zip(osds, sizes):
             now = (o.target_bytes + o.fixed_bytes) / size
             highest[o.device_class] = max(highest.get(o.device_class, 0.0), now)
+        #: True if shards could be there without the plan's options
+        self.is_usable: List[bool] = [o.unusable_reason() is None for o in osds]
+        #: the most used bytes to which moves may fill an OSD; 0 for OSDs that are not usable
         self.fill_limit_bytes: List[int] = [0] * len(osds)
         for i, o in enumerate(osds):
-            if o.unusable_reason() is None:
+            if self.is_usable[i]:
                 most = min(limit, highest[o.device_class]) if o.fixed_bytes else limit
                 self.fill_limit_bytes[i] = int(most * sizes[i]) - o.fixed_bytes
-        #: True where shards could be, whatever the options leave out
-        self.is_usable: List[bool] = [o.unusable_reason() is None for o in osds]
         self.is_target: List[bool] = [
-            usable and (options.targets is None or o.id in options.targets)
-            for usable, o in zip(self.is_usable, osds)]
-        self.is_source: List[bool] = [
-            (options.device_classes is None or o.device_class in options.device_classes)
-            and (options.sources is None or o.id in options.sources) for o in osds]
+            usable and _may_get(o, options) for usable, o in zip(self.is_usable, osds)]
+        self.is_source: List[bool] = [_may_give(o, options) for o in osds]
 
     def set_share_limits(self, limits: Mapping[int, int]) -> None:
-        """Sets limits: OSD id → used bytes beyond which no shard may go to it, and shards shall
-        leave it."""
+        """Sets limits: OSD id → the used bytes above which shards leave it and none may come."""
         for osd, limit in limits.items():
             i = self.index_of.get(osd)
             if i is not None:
@@ -112,27 +108,29 @@ class PlacementState:
     # -- reading -------------------------------------------------------------------------------
 
     def utilization(self, osd: int) -> float:
-        """Used bytes as a ratio of the OSD's size."""
+        """Returns used bytes as a ratio of the OSD's size."""
         return self.used_bytes[osd] / self.size_bytes[osd]
 
     def capacity_utilization(self, osd: int) -> float:
-        """Used bytes that count, as a ratio of the OSD's capacity: what OSDs are filled by."""
+        """Returns the used bytes that count as a ratio of the OSD's capacity."""
         return (self.used_bytes[osd] - self.spared_bytes[osd]) / self.capacity_bytes[osd]
 
     def group_of(self, pg: int, osd: int) -> int:
-        """The group of the shard that a PG has on an OSD."""
+        """Returns the group of the shard that a PG has on an OSD."""
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         return groups[0] if len(groups) == 1 else groups[self.up[pg].index(osd)]
 
     def size_on(self, pg: int, osd: int) -> int:
-        """Bytes of the shard that a PG has on an OSD."""
-        return self.bytes_of[self.group_of(pg, osd)][pg] if self._uneven_groups else (
-            self.pg_bytes[pg])
+        """Returns the bytes of the shard that a PG has on an OSD."""
+        if not self._uneven_groups:
+            return self.pg_bytes[pg]
+        return self.bytes_of[self.group_of(pg, osd)][pg]
 
     def initial_osds(self, pg: int, osd: int, group: int) -> Tuple[int, ...]:
-        """The initial OSDs that a displaced shard on an OSD can return to.
+        """Returns the initial OSDs that a displaced shard on an OSD can return to.
 
-        In an erasure-coded pool that is its own; else all that shards of the PG have left.
+        A shard of an erasure-coded pool can return to its own, others to any that shards of the PG
+        have left.
         """
         initial, up = self.initial_up[pg], self.up[pg]
         if self.groups[group].pool.erasure:
@@ -143,11 +141,11 @@ class PlacementState:
     # -- legality ------------------------------------------------------------------------------
 
     def is_legal(self, pg: int, source: int, target: int) -> bool:
-        """True if the PG's shard on `source` may go to `target` and upmap items can express it."""
+        """Returns True if the PG's shard on `source` may go to `target` by upmap items."""
         up = self.up[pg]
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
         domain_of = self.groups[groups[0]].domain_of if len(groups) == 1 else None
-        if domain_of is not None:   # what refuses most moves first
+        if domain_of is not None:   # this check comes first because it rejects most moves
             wanted = domain_of[target]
             if domain_of[source] != wanted:
                 for other in up:
@@ -156,14 +154,15 @@ class PlacementState:
         return self.refusal(pg, source, target) is None
 
     def refusal(self, pg: int, source: int, target: int) -> Optional[str]:
-        """Why the PG's shard on `source` may not go to `target`, one of snapshot/reason_codes.py,
-        what its rule forbids before what options and limits do; None where it may. Space on the
-        target is for `room_refusal`."""
+        """Returns the first of `refusals`, or None. `room_refusal` checks the target's space."""
         return next(self.refusals(pg, source, target), None)
 
     def refusals(self, pg: int, source: int, target: int) -> Iterator[str]:
-        """The codes of all checks that refuse it, in their order; of a target that holds a shard
-        of the PG nothing else is asked."""
+        """Yields why the PG's shard on `source` may not go to `target` (snapshot/reason_codes.py).
+
+        Checks the rule before options and limits. If the target holds a shard of the PG, yields
+        only that.
+        """
         up = self.up[pg]
         if target in up:
             yield codes.HOLDS_SHARD
@@ -193,8 +192,10 @@ class PlacementState:
             yield codes.EXCHANGE
 
     def _scope_refusal(self, pg: int, source: int, target: int) -> Optional[str]:
-        """Code of the reason for which one of two OSDs must not take part, or None. A displaced
-        shard may leave an OSD that must not give, and return to one that must not get."""
+        """Returns the code of the reason why one of the OSDs must not take part, or None.
+
+        A displaced shard may leave an OSD that must not give, and return to one that must not get.
+        """
         if not self.is_target[target]:
             if not self.is_usable[target]:
                 return codes.TARGET_UNAVAILABLE
@@ -205,19 +206,20 @@ class PlacementState:
         return None
 
     def has_room(self, target: int, size: int) -> bool:
-        """True if the target keeps its fill limit, and its share of weights, with `size` bytes."""
+        """Returns True if `size` more bytes keep the target's fill limit and share limit."""
         return self.used_bytes[target] + size <= self.fill_limit_bytes[target]
 
     def room_refusal(self, target: int, size: int) -> Optional[str]:
-        """Why `size` bytes more may not be on a target: the limit that is the lower; or None."""
+        """Returns the code of the lower limit if a target has no room for `size` bytes, or None."""
         if self.has_room(target, size):
             return None
-        share = self.share_limit_bytes.get(target)
-        return (codes.FILL_LIMIT if share is None or share > self.fill_limit_bytes[target]
-                else codes.REWEIGHT)
+        limit = self.fill_limit_bytes[target]
+        if self.share_limit_bytes.get(target, inf) > limit:
+            return codes.FILL_LIMIT
+        return codes.REWEIGHT
 
     def is_legal_joint(self, steps: Sequence[ShardMove]) -> bool:
-        """True if several shards of one PG may move at once and upmap items can express it."""
+        """Returns True if several shards of one PG may move together by upmap items."""
         pg = steps[0][0]
         up = list(self.up[pg])
         if next(self._count_refusals(steps), None) is not None:
@@ -236,29 +238,37 @@ class PlacementState:
         return rule.refusal(wanted) is None
 
     def _count_refusals(self, steps: Sequence[ShardMove]) -> Iterator[str]:
-        """Codes of the limits that moves would pass: PG shards of a target, and upmap pairs of the
-        osdmap."""
-        if any(target not in self.initial_up[pg] if target in self._crowded
-               else self.shard_counts[target] >= self.max_shards for pg, _, target in steps):
-            yield codes.PG_COUNT
+        """Yields the codes of the limits that moves would exceed: PG shards and upmap pairs."""
+        for pg, _, target in steps:
+            if target in self._crowded:
+                is_full = target not in self.initial_up[pg]
+            else:
+                is_full = self.shard_counts[target] >= self.max_shards
+            if is_full:
+                yield codes.PG_COUNT
+                break
         if not self.has_upmap_pairs(steps):
             yield codes.UPMAP_ITEMS
 
     def has_upmap_pairs(self, steps: Sequence[ShardMove]) -> bool:
-        """True if the osdmap may have the pairs of upmap items that these moves add together."""
+        """Returns True if the osdmap may have the upmap pairs that these moves add together."""
         left = self._upmap_pairs_left
-        return left is None or sum(
-            [self._added_upmap_pairs(*step) for step in steps]) <= max(0, left)
+        if left is None:
+            return True
+        return sum([self._added_upmap_pairs(*step) for step in steps]) <= max(0, left)
 
     def _added_upmap_pairs(self, pg: int, source: int, target: int) -> int:
-        """Pairs of upmap items that a shard's move adds; -1 where it goes back to CRUSH's OSD."""
+        """Returns the upmap pairs that a shard's move adds; -1 for a return to the CRUSH OSD."""
         raw = self.raw_up[pg]
         return (source in raw) - (target in raw)
 
     def _is_expressible(self, pg: int, up: Sequence[int], position: int, target: int,
                         group: ShardGroup) -> bool:
-        """False where a shard would take an OSD that another shard of its PG left: upmap items
-        cannot exchange OSDs of a PG. Where a freeze has had shards do so, they tell."""
+        """Returns False if a shard would take an OSD that another shard of its PG left.
+
+        Upmap items cannot exchange OSDs of a PG. If a freeze has made shards do so, `items_for`
+        decides.
+        """
         for known in (self.initial_up[pg], self.raw_up[pg]):
             if target in known:
                 own = known.index(target)
@@ -277,7 +287,7 @@ class PlacementState:
     # -- changing ------------------------------------------------------------------------------
 
     def move(self, pg: int, source: int, target: int) -> None:
-        """Moves one shard. The caller has checked that it is legal."""
+        """Moves one shard. The caller has checked that the move is legal."""
         up = self.up[pg]
         position = up.index(source)
         groups = self.groups_of_pool[self.pool_of_pg[pg]]
@@ -306,16 +316,17 @@ class PlacementState:
 
     @property
     def moves_made(self) -> int:
-        """Shard moves made so far, including those that were reverted or passed on."""
+        """Returns the shard moves made so far, including those that were reverted or passed on."""
         return len(self.change_log) // 2
 
     # -- building ------------------------------------------------------------------------------
 
     def _add_pgs(self, options: PlanOptions) -> None:
-        """One pass over the PGs, in an order that does not depend on a dictionary's."""
+        """Adds all PGs in one pass, in an order that does not depend on a dictionary."""
         get, shard_counts = self.index_of.get, self.shard_counts
         for pool_id, pgs in _in_order(self.snapshot):
-            size = self.snapshot.pools[pool_id].size if pool_id in self.snapshot.pools else -1
+            pool = self.snapshot.pools.get(pool_id)
+            size = pool.size if pool is not None else -1
             groups = self.groups_of_pool.get(pool_id)
             for pg in piecewise(pgs, _PGS_A_PIECE):
                 up = tuple([get(osd, -1) for osd in pg.up])
@@ -323,7 +334,8 @@ class PlacementState:
                     if i >= 0:
                         shard_counts[i] += 1
                 if groups is not None and len(up) == size:
-                    for index, i in zip(groups if len(groups) > 1 else groups * size, up):
+                    by_position = groups if len(groups) > 1 else groups * size
+                    for index, i in zip(by_position, up):
                         group = self.groups[index]
                         group.shard_count += 1
                         group.total_bytes += int(pg.shard_bytes * group.size_ratio)
@@ -342,48 +354,71 @@ class PlacementState:
             self.bytes_of[group.index].append(int(pg.shard_bytes * group.size_ratio))
         self.up.append(up)
         self.initial_up.append(up)
-        # one tuple for all three where it can be: a third of what a PG takes of memory
+        # one tuple for all three if possible: that saves a third of a PG's memory
         if pg.raw == pg.up:
             self.raw_up.append(up)
         else:
             raw = tuple([self.index_of.get(osd, -1) for osd in pg.raw])
             self.raw_up.append(raw)
-            erasure = self.groups[groups[0]].pool.erasure
-            wanted = [osd for osd in raw if osd >= 0 and osd not in up]
-            for position, osd in enumerate(up):
-                # where positions do not count, any of the OSDs that CRUSH wants will do
-                for target in (wanted if not erasure and osd not in raw else
-                               (raw[position],) if erasure and raw[position] in wanted else ()):
-                    self.pinned.setdefault(osd, []).append((number, target))
-            if erasure and any(osd in raw and osd != own for osd, own in zip(up, raw)):
-                self._exchanged.add(number)
+            self._add_pinned(number, up, raw, self.groups[groups[0]].pool.erasure)
         shards = self.shards
         for i in up:
             shards[i].append(number)
-        for index in groups if len(groups) == 1 else dict.fromkeys(groups):
+        for index in set(groups):
             if self.groups[index].domain_bits:
                 self.groups[index].add_reachable_domains(up)
 
+    def _add_pinned(self, number: int, up: Sequence[int], raw: Sequence[int],
+                    erasure: bool) -> None:
+        """Adds the shards of a PG that upmap items keep on their OSDs."""
+        wanted = [osd for osd in raw if osd >= 0 and osd not in up]
+        for position, osd in enumerate(up):
+            targets: Sequence[int] = ()
+            if erasure:
+                own = raw[position]
+                if own in wanted:
+                    targets = (own,)
+                if osd in raw and osd != own:
+                    self._exchanged.add(number)
+            elif osd not in raw:
+                targets = wanted   # any of them, because positions do not matter
+            for target in targets:
+                self.pinned.setdefault(osd, []).append((number, target))
+
+
+def _may_get(osd: Osd, options: PlanOptions) -> bool:
+    """Returns True if the plan's options let shards come to an OSD."""
+    return options.targets is None or osd.id in options.targets
+
+
+def _may_give(osd: Osd, options: PlanOptions) -> bool:
+    """Returns True if the plan's options let shards leave an OSD."""
+    if options.device_classes is not None and osd.device_class not in options.device_classes:
+        return False
+    return options.sources is None or osd.id in options.sources
+
 
 def pg_refusal(pg: Pg, options: PlanOptions) -> Optional[str]:
-    """Code of the reason for which a plan leaves a PG where it is; None where it may move it."""
+    """Returns the code of the reason why a plan must not move a PG, or None."""
     return next(pg_refusals(pg, options), None)
 
 
 def pg_refusals(pg: Pg, options: PlanOptions) -> Iterator[str]:
-    """The codes of all such reasons, in the order of the checks."""
+    """Yields the codes of all reasons why a plan must not move a PG."""
     if options.pool_ids is not None and pg.pool not in options.pool_ids:
         yield codes.POOL_EXCLUDED
     if pg.immovable is not None:
-        yield (codes.PG_NUM_CHANGING if pg.immovable.code == codes.PG_NUM_CHANGING
-               else codes.IMMOVABLE)
+        is_changing = pg.immovable.code == codes.PG_NUM_CHANGING
+        yield codes.PG_NUM_CHANGING if is_changing else codes.IMMOVABLE
     if pg.pgid in options.rejected_pgs:
         yield codes.REJECTED
 
 
 def _in_order(snapshot: Snapshot) -> Iterator[Tuple[int, Iterator[Pg]]]:
-    """Yields each pool's id and its PGs by number. Sorted pool by pool: one long sort would not
-    yield."""
+    """Yields each pool's id and its PGs by number.
+
+    Sorts each pool separately, because one long sort would hold the interpreter lock.
+    """
     by_pool: Dict[int, List[Tuple[int, Pg]]] = {}
     for pg in piecewise(snapshot.pgs.values(), 2 * _PGS_A_PIECE):
         by_pool.setdefault(pg.pool, []).append((pg_number(pg.pgid), pg))

@@ -1,21 +1,24 @@
-"""Groups of shards: what one pool places under one take, and where its single shards may go."""
+"""Groups of shards: the shards of one pool under one take, and where each of them may go."""
 from __future__ import annotations
 
 from array import array
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ...crush.placement import FailureDomain, PlacementBlock, PlacementRule
+from ...crush.placement import PlacementBlock, PlacementRule
+from ...crush.rule import FailureDomain
 from ...snapshot.model import Pool, Snapshot
 
-#: Failure domains per shard of a PG up to which it pays to record which ones it can reach.
+#: Failure domains per shard of a PG up to which a group records which of them it can reach.
 _FEW_DOMAINS = 4
 
 _INT_BYTES = array("i").itemsize
 
 
 class JointDomain(NamedTuple):
-    """A failure domain whose buckets hold several shards of a PG each and are not all in use: there
-    shards move together (planner/search/joint_moves.py). Lists are by OSD index."""
+    """A failure domain whose buckets hold several shards of a PG each and are not all in use.
+
+    Shards move together there (planner/search/joint_moves.py). Lists are by OSD index.
+    """
 
     bucket_of: List[int]                    # -1: in none
     siblings: Dict[int, Tuple[int, ...]]    # bucket → others under the same parent
@@ -34,28 +37,27 @@ class ShardGroup:
         self.block = layout.block
         self.osds = layout.osds               # OSD indices that may hold its shards, sorted
         self.members = layout.members         # the same as a set
-        #: shards per OSD index; an array, since there are as many as pools times OSDs
+        #: shards per OSD index; an array, because there are as many as pools times OSDs
         self.counts = array("i", bytes(_INT_BYTES * osd_count))
         self.shard_count = 0
         self.total_bytes = 0                  # of all its shards
-        #: OSD index → failure domain, where distinct failure domains are all that the rule asks
-        #: for; None where it asks for more
+        #: OSD index → failure domain; None if the rule needs more than distinct failure domains
         self.domain_of = layout.domain_of
         #: OSD index → the bucket that no single shard can leave; None: there is none
         self.zone = layout.zone
         self.joint = layout.joint
-        #: failure domain → its bit; empty where domains are not kept
+        #: failure domain → its bit; empty if `reachable_domains` is not recorded
         self.domain_bits = layout.domain_bits
         #: failure domain → bits of the domains that some shard in it can go to
         self.reachable_domains: Dict[int, int] = {}
 
     @property
     def mean_shard_bytes(self) -> float:
-        """Bytes per shard, 0 without shards."""
+        """Returns the bytes per shard, 0 without shards."""
         return self.total_bytes / self.shard_count if self.shard_count else 0.0
 
     def add_reachable_domains(self, up: Sequence[int]) -> None:
-        """Adds the failure domains that a PG does not use: its shards may go there."""
+        """Records that a PG's shards may go to the failure domains that the PG does not use."""
         domain_of = self.domain_of
         assert domain_of is not None
         block = self.block
@@ -68,7 +70,7 @@ class ShardGroup:
                 self.reachable_domains.get(domain, 0) | unused | self.domain_bits[domain])
 
     def may_reach(self, source: int, target: int) -> bool:
-        """False where no shard of the group can go from one OSD to the other; a cheap check."""
+        """Returns False if no shard of the group can go from one OSD to the other; a fast check."""
         if source not in self.members or target not in self.members:
             return False
         if self.zone is not None and self.zone[source] != self.zone[target]:
@@ -80,7 +82,7 @@ class ShardGroup:
 
 
 class BlockLayout:
-    """The OSDs and failure domains of a rule's take block, shared by groups; by OSD index."""
+    """The OSDs and failure domains of a rule's take block, by OSD index; groups share it."""
 
     def __init__(self, rule: PlacementRule, block: PlacementBlock,
                  osd_ids: Sequence[int]) -> None:
@@ -95,64 +97,73 @@ class BlockLayout:
         self.domain_bits: Dict[int, int] = {}
         if self.domain_of is not None:
             names = sorted({self.domain_of[i] for i in self.osds})
-            # with many domains to choose from, nearly every one is open to some shard
+            # some shard can reach nearly every one of many domains, so these are not recorded
             if len(names) <= _FEW_DOMAINS * block.positions:
                 self.domain_bits = {name: 1 << bit for bit, name in enumerate(names)}
 
     def _only_domain(self, rule: PlacementRule) -> Optional[List[int]]:
-        """OSD index → failure domain; None where the rule asks for more than distinct domains."""
+        """Returns OSD index → failure domain; None if the rule needs more than distinct domains."""
         if rule.needs_full_check:
             return None
-        if not self.block.domains:  # distinct OSDs are all the rule asks for
+        if not self.block.domains:  # the rule only needs distinct OSDs
             return list(range(len(self._osd_ids)))
         bucket_of = self.block.domains[0].bucket_of
-        # an OSD outside every bucket is a domain of its own, that no shard conflicts with
+        # an OSD outside every bucket is a separate domain that no shard conflicts with
         return [bucket_of.get(osd, i + 1) for i, osd in enumerate(self._osd_ids)]
 
     def _buckets(self, domain: FailureDomain) -> Dict[int, int]:
-        """OSD index → bucket, of the OSDs that the block may use."""
-        return {i: domain.bucket_of[self._osd_ids[i]] for i in self.osds
-                if self._osd_ids[i] in domain.bucket_of}
+        """Returns OSD index → bucket, for the OSDs that the block may use."""
+        found: Dict[int, int] = {}
+        for i in self.osds:
+            bucket = domain.bucket_of.get(self._osd_ids[i])
+            if bucket is not None:
+                found[i] = bucket
+        return found
 
     def _zone(self, positional: bool) -> Optional[List[int]]:
-        """OSD index → the innermost bucket that a single shard cannot leave.
+        """Returns OSD index → the innermost bucket that a single shard cannot leave, or None.
 
-        It has nowhere to go where each bucket in use is full and none is left, nor out of a group
+        The shard cannot leave it if each bucket in use is full and none is free, nor leave a group
         of shards that stay together.
         """
         zone: Optional[List[int]] = None
-        if self.block.is_msr:   # a stride may use several buckets, so each shard may go by itself
+        if self.block.is_msr:   # a stride may use several buckets, so each shard may go separately
             return None
         parents: Dict[int, int] = {}
         for domain in self.block.domains:
             buckets = self._buckets(domain)
-            full = all(len(children) <= domain.buckets_per_parent
-                       for children in _by_parent(buckets, parents).values())
             rest = self.block.positions % domain.shards_per_bucket
-            if rest and not positional or not full and (
-                    domain.shards_per_bucket == 1 or rest == 1):
-                break  # a bucket in use has a place, or one that is not takes what is alone in its
+            if rest and not positional:
+                break   # a bucket in use is not full
+            if domain.shards_per_bucket == 1 or rest == 1:   # a shard that is alone in its bucket
+                children = _by_parent(buckets, parents).values()
+                if any(len(siblings) > domain.buckets_per_parent for siblings in children):
+                    break   # and may go to a free one
             zone = [buckets.get(i, 0) for i in range(len(self._osd_ids))]
             parents = buckets
         return zone
 
     def _joint_domain(self) -> Optional[JointDomain]:
-        """The outermost domain whose buckets hold several shards of a PG and are not all in use."""
+        """Returns the outermost domain in which shards move together (JointDomain), or None."""
         parents: Dict[int, int] = {}
         if self.block.is_msr:
             return None
         for number, domain in enumerate(self.block.domains):
             buckets = self._buckets(domain)
-            children = _by_parent(buckets, parents)
+            children = _by_parent(buckets, parents).values()
             if domain.shards_per_bucket > 1 and any(
-                    len(siblings) > domain.buckets_per_parent for siblings in children.values()):
-                within = (self._buckets(self.block.domains[number + 1])
-                          if number + 1 < len(self.block.domains) else {})
+                    len(siblings) > domain.buckets_per_parent for siblings in children):
+                within: Dict[int, int] = {}
+                if number + 1 < len(self.block.domains):
+                    within = self._buckets(self.block.domains[number + 1])
+                others: Dict[int, Tuple[int, ...]] = {}
+                for siblings in children:
+                    for bucket in siblings:
+                        others[bucket] = tuple(sorted(siblings - {bucket}))
                 count = len(self._osd_ids)
                 return JointDomain(
                     bucket_of=[buckets.get(i, -1) for i in range(count)],
-                    siblings={bucket: tuple(sorted(siblings - {bucket}))
-                              for siblings in children.values() for bucket in siblings},
+                    siblings=others,
                     subdomain_of=[within.get(i, i + 1) for i in range(count)],
                     max_shards=domain.shards_per_bucket)
             parents = buckets
@@ -160,7 +171,7 @@ class BlockLayout:
 
 
 def _by_parent(buckets: Dict[int, int], parents: Dict[int, int]) -> Dict[int, Set[int]]:
-    """Parent bucket → its buckets, both given by OSD index."""
+    """Returns parent bucket → its buckets. Both arguments are by OSD index."""
     children: Dict[int, Set[int]] = {}
     for i, bucket in buckets.items():
         children.setdefault(parents.get(i, 0), set()).add(bucket)
@@ -169,25 +180,27 @@ def _by_parent(buckets: Dict[int, int], parents: Dict[int, int]) -> Dict[int, Se
 
 def build_groups(snapshot: Snapshot,
                  osd_ids: Sequence[int]) -> Tuple[List[ShardGroup], Dict[int, List[int]]]:
-    """Builds all groups; returns them, and per pool id the group index of each position (one index
-    alone where all positions have the same)."""
+    """Returns all groups, and pool id → the group index of each position.
+
+    If all positions of a pool have the same group, the pool has one index.
+    """
     layouts: Dict[int, BlockLayout] = {}
     groups: List[ShardGroup] = []
     groups_of_pool: Dict[int, List[int]] = {}
     for pool in sorted(snapshot.pools.values(), key=lambda p: p.id):
         if pool.rule is None:
             continue
+        ratios = pool.position_ratios or [1.0] * pool.rule.size
         indices: List[int] = []
         for block in pool.rule.blocks:
             if id(block) not in layouts:
                 layouts[id(block)] = BlockLayout(pool.rule, block, osd_ids)
             known: Dict[float, int] = {}   # ratio of sizes → its group
-            for position in range(block.start, block.start + block.positions):
-                ratio = pool.position_ratios[position] if pool.position_ratios else 1.0
+            for ratio in ratios[block.start:block.start + block.positions]:
                 if ratio not in known:
                     known[ratio] = len(groups)
-                    groups.append(ShardGroup(len(groups), pool, layouts[id(block)], len(osd_ids),
-                                             ratio))
+                    groups.append(ShardGroup(
+                        len(groups), pool, layouts[id(block)], len(osd_ids), ratio))
                 indices.append(known[ratio])
         groups_of_pool[pool.id] = indices if len(set(indices)) > 1 else indices[:1]
     return groups, groups_of_pool

@@ -4,7 +4,7 @@ Current figures are those of `ceph osd df` and `ceph df`. Other figures are pred
 """
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ...gateway.cluster_summary import PoolSpaceNow
 from ...observation.cluster_view import ClusterView
@@ -16,10 +16,65 @@ from ...snapshot.model import Snapshot
 from ...snapshot.operator_weights import held_advice
 from ..answer import Row, Table, rest_line
 
+
+def format_known(count: Optional[float]) -> str:
+    """Formats bytes as `ceph df` does; empty if they are unknown."""
+    if count is None:
+        return ""
+    return format_bytes(count)
+
+
+def format_osd(osd: Optional[int]) -> str:
+    """Returns 'osd.3'; empty for None."""
+    if osd is None:
+        return ""
+    return f"osd.{osd}"
+
+
+def text_of(lines: Sequence[str]) -> str:
+    """Returns the lines as one text, without the empty ones."""
+    return "\n".join([line for line in lines if line])
+
+
+#: Key of a row → how to format its value: one column of a table each.
+Columns = Mapping[str, Callable[[Any], str]]
+
+
+def cells_of(rows: Sequence[Row], columns: Columns) -> List[List[str]]:
+    """Returns the lines of a table."""
+    return [_cells(row, columns) for row in rows]
+
+
+def _cells(row: Row, columns: Columns) -> List[str]:
+    return [form(row[key]) for key, form in columns.items()]
+
+
 #: OSDs with a lowered weight that have a sentence each.
 _HELD_SHOWN = 10
 _CLASS_HEAD = "CLASS<|OSDS|SIZE|%USE|%MAX|FULLEST|%MIN|STDDEV|%SOON|%PLAN|%BOUND"
+_CLASS_COLUMNS: Columns = {
+    "device_class": str,
+    "osds": str,
+    "size_bytes": format_bytes,
+    "utilization": format_percent,
+    "max_utilization": format_percent,
+    "fullest_osd": format_osd,
+    "min_utilization": format_percent,
+    "stddev": format_percent,
+    "soon_max_utilization": format_percent,
+    "planned_max_utilization": format_percent,
+    "bound_utilization": format_percent}
 _POOL_HEAD = "POOL<|ID|PGS|STORED|%USED|FREE|LIMITED BY|PLANNED|MAX AVAIL"
+_POOL_COLUMNS: Columns = {
+    "name": str,
+    "id": str,
+    "pg_num": str,
+    "stored": format_known,
+    "percent_used": format_percent,
+    "free_bytes": format_known,
+    "limiting_osd": format_osd,
+    "planned_free_bytes": format_known,
+    "max_avail": format_known}
 
 
 def held_sentences(snapshot: Snapshot) -> List[str]:
@@ -49,7 +104,7 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
         planned = class_usage(view.snapshot, planned_used)
     rows: List[Row] = []
     for name, now in view.classes_now.items():
-        rows.append({
+        row = {
             "device_class": name,
             "osds": now.osds,
             "size_bytes": now.size_bytes,
@@ -58,7 +113,8 @@ def class_rows(view: ClusterView, planned_used: Optional[Mapping[int, int]] = No
             "bound_utilization": view.bounds.get(name),
             **_class_figures("", now),
             **_class_figures("soon_", soon.get(name)),
-            **_class_figures("planned_", planned.get(name))})
+            **_class_figures("planned_", planned.get(name))}
+        rows.append(row)
     return rows
 
 
@@ -73,22 +129,7 @@ def _class_figures(prefix: str, usage: Optional[ClassUsage]) -> Row:
 
 def class_table(rows: Sequence[Row]) -> Table:
     """Returns one line for each of the `class_rows`, in per cent."""
-    return _CLASS_HEAD, [_class_cells(row) for row in rows]
-
-
-def _class_cells(row: Row) -> List[str]:
-    return [
-        row["device_class"],
-        str(row["osds"]),
-        format_bytes(row["size_bytes"]),
-        format_percent(row["utilization"]),
-        format_percent(row["max_utilization"]),
-        f"osd.{row['fullest_osd']}",
-        format_percent(row["min_utilization"]),
-        format_percent(row["stddev"]),
-        format_percent(row["soon_max_utilization"]),
-        format_percent(row["planned_max_utilization"]),
-        format_percent(row["bound_utilization"])]
+    return _CLASS_HEAD, cells_of(rows, _CLASS_COLUMNS)
 
 
 def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
@@ -111,7 +152,7 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
         ceph = space.get(pool.id)
         if ceph is None:   # deleted since the snapshot
             continue
-        rows.append({
+        row = {
             "id": pool.id,
             "name": ceph.name,
             "pg_num": pool.pg_num,
@@ -120,7 +161,8 @@ def pool_rows(view: ClusterView, space: Mapping[int, PoolSpaceNow], now: Usage,
             "max_avail": ceph.max_avail,
             **_free("", now.pools.get(pool.name)),
             **_free("planned_", planned_pools.get(pool.name)),
-            "best_free_bytes": best_free_bytes(bounds.get(pool.id))})
+            "best_free_bytes": best_free_bytes(bounds.get(pool.id))}
+        rows.append(row)
     rows.sort(key=lambda row: (-(row["percent_used"] or 0.0), row["id"]))
     return rows
 
@@ -135,20 +177,7 @@ def _free(prefix: str, space: Optional[PoolSpace]) -> Row:
 
 def pool_table(rows: Sequence[Row]) -> Table:
     """Returns one line for each of the `pool_rows`."""
-    return _POOL_HEAD, [_pool_cells(row) for row in rows]
-
-
-def _pool_cells(row: Row) -> List[str]:
-    return [
-        row["name"],
-        str(row["id"]),
-        str(row["pg_num"]),
-        format_known(row["stored"]),
-        format_percent(row["percent_used"]),
-        format_known(row["free_bytes"]),
-        format_osd(row["limiting_osd"]),
-        format_known(row["planned_free_bytes"]),
-        format_known(row["max_avail"])]
+    return _POOL_HEAD, cells_of(rows, _POOL_COLUMNS)
 
 
 def room_lines(now: Optional[Room], planned: Optional[Room], when: str) -> List[str]:
@@ -169,12 +198,16 @@ def _room_text(room: Optional[Room]) -> str:
 
 def best_free_bytes(bound: Optional[PoolSpaceBound]) -> Optional[int]:
     """Returns the upper bound of a pool's free space; None if it is unknown."""
-    return bound.free_bytes if bound is not None else None
+    if bound is None:
+        return None
+    return bound.free_bytes
 
 
 def room_json(room: Optional[Room]) -> Optional[Dict[str, Any]]:
     """Returns the room JSON-ready; None if it is unknown."""
-    return room._asdict() if room is not None else None
+    if room is None:
+        return None
+    return room._asdict()
 
 
 def age_line(view: ClusterView, age_seconds: float) -> str:
@@ -186,18 +219,3 @@ def age_line(view: ClusterView, age_seconds: float) -> str:
 def age_json(view: ClusterView, age_seconds: float) -> Row:
     """Returns the age of a view, JSON-ready."""
     return {"osdmap_epoch": view.snapshot.epoch, "snapshot_age_seconds": age_seconds}
-
-
-def text_of(lines: Sequence[str]) -> str:
-    """Returns the lines as one text, without the empty ones."""
-    return "\n".join([line for line in lines if line])
-
-
-def format_known(count: Optional[float]) -> str:
-    """Formats bytes as `ceph df` does; empty if they are unknown."""
-    return "" if count is None else format_bytes(count)
-
-
-def format_osd(osd: Optional[int]) -> str:
-    """Returns 'osd.3'; empty for None."""
-    return "" if osd is None else f"osd.{osd}"

@@ -1,7 +1,7 @@
 """`moves`: every shard in flight, who moves it and how much is left; and the sums of each OSD."""
 from __future__ import annotations
 
-import errno
+from errno import ENOENT
 from typing import Any, Dict, List, Optional, Tuple
 
 from ...observation.cluster_view import ClusterView
@@ -11,12 +11,30 @@ from ...runtime.formatting import format_bytes, format_duration, plural, wrap
 from ...runtime.time_slice import grouped
 from ...snapshot.model import pg_number
 from ..answer import CommandAnswer, CommandError, Row, limited_rows, render_table, rest_line
-from .cluster_tables import age_json, age_line, format_known, format_osd, text_of, text_of
+from .cluster_tables import (
+    Columns, age_json, age_line, cells_of, format_known, format_osd, text_of)
 
 #: Rows of the table without --limit. JSON has all rows then.
-ROWS_SHOWN = 40
+_ROWS_SHOWN = 40
 _HEAD = "PG<|POOL<|FROM|TO|SIZE|LEFT|STATE<|WHOSE<"
+_COLUMNS: Columns = {
+    "pgid": str,
+    "pool": str,
+    "source": format_osd,
+    "target": format_osd,
+    "bytes": format_bytes,
+    "left_bytes": format_bytes,
+    "state": str,
+    "origin": str}
 _HEAD_BY_OSD = "OSD<|IN|LEFT|OUT|LEFT|IN PER SECOND|TIME LEFT"
+_COLUMNS_BY_OSD: Columns = {
+    "osd": format_osd,
+    "in_shards": str,
+    "in_bytes": format_bytes,
+    "out_shards": str,
+    "out_bytes": format_bytes,
+    "bytes_per_second": format_known,
+    "eta_seconds": format_duration}
 _NOTHING = "nothing moves"
 
 
@@ -26,24 +44,26 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
     not sent yet. Raises CommandError for a limit below 1."""
     shards = sorted(_shards_of(view, what, pool), key=_order)
     rows = [_row(view, shard) for shard in shards]
-    shown = limited_rows(rows, ROWS_SHOWN if limit is None else limit)
+    shown = listed = limited_rows(rows, limit)
+    if limit is None:
+        shown = rows[:_ROWS_SHOWN]
     left = sum([shard.left_bytes for shard in shards])
     rate = _cluster_rate(view)
     data: Dict[str, Any] = {
         **age_json(view, age_seconds),
-        "moves": rows if limit is None else shown,
+        "moves": listed,
         "shards": len(rows),
         "left_bytes": left,
         "bytes_per_second": rate,
         "waiting_shards": waiting_shards}
     lines = [_NOTHING]
     if shards:
-        at = ""
-        if rate and not what and any([shard.is_running for shard in shards]):
+        at, is_running = "", any([shard.is_running for shard in shards])
+        if is_running and rate and not what:
             at = f", at {format_bytes(rate)}/s"
         total = (f"{plural(len(shards), 'shard')}, {format_bytes(left)} left{at}"
                  f"{states_text(by_state(shards))}")
-        lines = [render_table(_HEAD, [_cells(row) for row in shown])]
+        lines = [render_table(_HEAD, cells_of(shown, _COLUMNS))]
         lines.append(rest_line(len(shown), len(rows), "shard"))
         lines += wrap("", total, 0)
     if waiting_shards and not what:
@@ -56,36 +76,24 @@ def report_moves(view: ClusterView, age_seconds: float, what: Optional[str], poo
 def _order(shard: Movement) -> Tuple[Any, ...]:
     """Sorts shards: first those that are being copied, then by state. The PGs of a pool are in
     Ceph's order."""
-    target = -1 if shard.target is None else shard.target
+    target = shard.target
+    if target is None:
+        target = -1
     return not shard.is_running, shard.state, shard.pool_id, pg_number(shard.pgid), target
 
 
 def _row(view: ClusterView, shard: Movement) -> Row:
     """Returns a shard, JSON-ready. It has no `source` if no OSD has this copy any more."""
-    pool = view.snapshot.pools.get(shard.pool_id)
     return {
         "pgid": shard.pgid,
         "pool_id": shard.pool_id,
-        "pool": pool.name if pool is not None else None,
+        "pool": view.snapshot.pools[shard.pool_id].name,
         "source": shard.source,
         "target": shard.target,
         "bytes": shard.bytes,
         "left_bytes": shard.left_bytes,
         "state": shard.state,
         "origin": shard.origin}
-
-
-def _cells(row: Row) -> List[str]:
-    """Returns a line of the table of shards."""
-    return [
-        row["pgid"],
-        row["pool"] or str(row["pool_id"]),
-        format_osd(row["source"]),
-        format_osd(row["target"]),
-        format_bytes(row["bytes"]),
-        format_bytes(row["left_bytes"]),
-        row["state"],
-        row["origin"]]
 
 
 def _cluster_rate(view: ClusterView) -> Optional[float]:
@@ -110,7 +118,7 @@ def _shards_of(view: ClusterView, what: Optional[str], pool: Optional[str]) -> L
         return [shard for shard in shards if shard.pool_id in ids]
     osds = osds_named(what, snapshot.crush)
     if osds is None:
-        raise CommandError(errno.ENOENT, f"'{what}' is no OSD, no host, no pool and no PG")
+        raise CommandError(ENOENT, f"'{what}' is no OSD, no host, no pool and no PG")
     return [shard for shard in shards if not osds.isdisjoint((shard.source, shard.target))]
 
 
@@ -129,7 +137,7 @@ def report_moves_by_osd(view: ClusterView, age_seconds: float, what: Optional[st
     shown = limited_rows(rows, limit)
     lines = [_NOTHING]
     if rows:
-        lines = [render_table(_HEAD_BY_OSD, [_cells_of_osd(row) for row in shown])]
+        lines = [render_table(_HEAD_BY_OSD, cells_of(shown, _COLUMNS_BY_OSD))]
     lines.append(rest_line(len(shown), len(rows), "OSD"))
     lines.append(age_line(view, age_seconds))
     return CommandAnswer({**age_json(view, age_seconds), "osds": shown}, text_of(lines))
@@ -137,7 +145,9 @@ def report_moves_by_osd(view: ClusterView, age_seconds: float, what: Optional[st
 
 def _row_of_osd(osd: int, coming: List[int], leaving: List[int], rate: float) -> Row:
     """Returns the sums of an OSD, JSON-ready. `coming`, `leaving`: bytes left of each shard."""
-    left = sum(coming)
+    left, seconds = sum(coming), None
+    if rate:
+        seconds = left / rate
     return {
         "osd": osd,
         "in_shards": len(coming),
@@ -145,16 +155,4 @@ def _row_of_osd(osd: int, coming: List[int], leaving: List[int], rate: float) ->
         "out_shards": len(leaving),
         "out_bytes": sum(leaving),
         "bytes_per_second": rate or None,
-        "eta_seconds": left / rate if rate else None}
-
-
-def _cells_of_osd(row: Row) -> List[str]:
-    """Returns a line of the table of OSDs."""
-    return [
-        f"osd.{row['osd']}",
-        str(row["in_shards"]),
-        format_bytes(row["in_bytes"]),
-        str(row["out_shards"]),
-        format_bytes(row["out_bytes"]),
-        format_known(row["bytes_per_second"]),
-        format_duration(row["eta_seconds"])]
+        "eta_seconds": seconds}

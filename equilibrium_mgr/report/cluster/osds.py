@@ -1,7 +1,7 @@
 """`osds`: how full each OSD is, will be and could be, and which shards move to and from it."""
 from __future__ import annotations
 
-import errno
+from errno import ENOENT
 from collections import Counter
 from operator import itemgetter
 from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence
@@ -13,7 +13,7 @@ from ...runtime.formatting import format_bytes, format_percent, wrap
 from ...snapshot.model import Osd, Snapshot
 from ..answer import (
     CommandAnswer, CommandError, Row, SortKeys, limited_rows, render_table, rest_line, sorted_rows)
-from .cluster_tables import age_json, age_line, text_of
+from .cluster_tables import Columns, age_json, age_line, cells_of, text_of
 from .evaluation import Look
 
 #: Keys of `--sort`.
@@ -24,11 +24,31 @@ SORT_KEYS: SortKeys = {
     "id": itemgetter("id"),
     "host": itemgetter("host", "id"),
     "pgs": itemgetter("pgs")}
-_HEAD = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|IN|OUT"
 _KIB = 1 << 10
 
 
-def report_osds(look: Look, names: Sequence[str], sort: Optional[str],
+def _whole_kib(count: Optional[int]) -> str:
+    """Formats bytes as `ceph osd df` does, which counts whole KiB."""
+    if count is None:
+        return ""
+    return format_bytes(count // _KIB * _KIB)
+
+
+_HEAD = "ID|CLASS<|HOST<|SIZE|USED|%USE|%SOON|%PLAN|%BEST|PGS|IN|OUT"
+_COLUMNS: Columns = {
+    "id": str,
+    "device_class": str,
+    "host": str,
+    "size_bytes": _whole_kib,
+    "used_bytes": _whole_kib,
+    "utilization": format_percent,
+    "soon_utilization": format_percent,
+    "planned_utilization": format_percent,
+    "best_utilization": format_percent,
+    "pgs": str}
+
+
+def report_osds(look: Look, names: Optional[Sequence[str]], sort: Optional[str],
                 limit: Optional[int]) -> CommandAnswer:
     """Shows all OSDs, or those of `names`: OSDs, hosts, other buckets and device classes. Raises
     CommandError for a name that does not exist and for a wrong sort key or limit."""
@@ -37,7 +57,11 @@ def report_osds(look: Look, names: Sequence[str], sort: Optional[str],
         found = {osd for name in names for osd in _osds_of(name, look.view.snapshot)}
         rows = [row for row in rows if row["id"] in found]
     shown = limited_rows(sorted_rows(rows, sort or "-use", SORT_KEYS), limit)
-    lines = [render_table(_HEAD, [_cells(row) for row in shown])]
+    cells = cells_of(shown, _COLUMNS)
+    for row, line in zip(shown, cells):
+        line.append(f"{row['moving_in']}+{row['waiting_in']}")
+        line.append(f"{row['moving_out']}+{row['waiting_out']}")
+    lines = [render_table(_HEAD, cells)]
     lines.append(rest_line(len(shown), len(rows), "OSD"))
     lines += _status_lines(shown)
     lines.append(f"{age_line(look.view, look.age_seconds)}; IN and OUT: shards moving + waiting")
@@ -115,8 +139,10 @@ def _utilization(osd: Osd, used_bytes: Optional[int]) -> Optional[float]:
 def _status(osd: Osd, snapshot: Snapshot) -> List[str]:
     """Returns what is unusual about an OSD, in Ceph's words."""
     words = []
-    if not osd.up:
-        words.append("destroyed" if osd.destroyed else "down")
+    if osd.destroyed and not osd.up:
+        words.append("destroyed")
+    elif not osd.up:
+        words.append("down")
     is_out = not osd.is_in or osd.reweight <= 0.0
     if is_out:
         words.append("out")
@@ -134,32 +160,8 @@ def _osds_of(name: str, snapshot: Snapshot) -> Collection[int]:
     of_class = frozenset([osd.id for osd in snapshot.osds.values() if osd.device_class == name])
     found = osds_named(name, snapshot.crush) or of_class
     if not found:
-        raise CommandError(errno.ENOENT, f"'{name}' is no OSD, no host and no device class")
+        raise CommandError(ENOENT, f"'{name}' is no OSD, no host and no device class")
     return found
-
-
-def _cells(row: Row) -> List[str]:
-    """Returns a line of the table."""
-    return [
-        str(row["id"]),
-        row["device_class"],
-        row["host"],
-        _whole_kib(row["size_bytes"]),
-        _whole_kib(row["used_bytes"]),
-        format_percent(row["utilization"]),
-        format_percent(row["soon_utilization"]),
-        format_percent(row["planned_utilization"]),
-        format_percent(row["best_utilization"]),
-        str(row["pgs"]),
-        f"{row['moving_in']}+{row['waiting_in']}",
-        f"{row['moving_out']}+{row['waiting_out']}"]
-
-
-def _whole_kib(count: Optional[int]) -> str:
-    """Formats bytes as `ceph osd df` does, which counts whole KiB."""
-    if count is None:
-        return ""
-    return format_bytes(count // _KIB * _KIB)
 
 
 def _status_lines(rows: Sequence[Row]) -> List[str]:

@@ -22,8 +22,11 @@ from ...runtime.formatting import format_duration, format_percent, wrap
 from ...snapshot import reason_codes as codes
 from ...snapshot.model import Osd, Pg
 from ..answer import CommandAnswer, CommandError, Row
-from .advice import ExplainContext, excluding_option, help_for
-from .explain import action_for, filled, osds_text, pg_line
+from .advice import help_for
+from .context import ExplainContext
+from .facts import filled, osds_text
+from .figures import excluding_option
+from .reasons import action_for, pg_line
 
 PLANNER, SENDER, GAIN = "planner", "sender", "gain"
 #: What each asks.

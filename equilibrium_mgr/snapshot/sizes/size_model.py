@@ -26,6 +26,7 @@ from ...runtime.time_slice import piecewise
 from .. import immovable_reasons as reasons
 from ..immovable_reasons import Immovable
 from ..model import Look, Osd, Pg, PgRecord, Pool, PoolStatfs, pool_of, transfers
+from ..pg_states import ACTIVATING, CLEAN
 from .omap import REPORTED_LATE, OmapEstimate, OmapSums, is_unmeasured
 from .osd_factors import (
     Factors, exact_ratio, factor_of, fit_osd_factors, is_same, of_whole, position_ratios)
@@ -267,8 +268,8 @@ class SizeModel:
     def _note_arrivals(self, look: Look, last: Look, pgid: str, osds: Iterable[int]) -> None:
         """Notes that OSDs serve a shard of a PG from now on."""
         # a PG that has become clean since is whole, whatever epoch has followed
-        was_clean = "clean" in last.record(pgid).state
-        is_told = "clean" in look.record(pgid).state and not was_clean
+        was_clean = CLEAN in last.record(pgid).state
+        is_told = CLEAN in look.record(pgid).state and not was_clean
         epoch = 0 if is_told else int(look.reading.osd_map["epoch"])
         for osd in osds:
             self._came[pgid, osd] = look.reading.taken_at, epoch
@@ -349,8 +350,8 @@ class SizeModel:
             shard, _ = self.input_of(pools[pool], record, acting)
             ratios = self._positions.get(pool, ())
             # some of its OSDs may not have all of it; nobody reports that an unknown PG moves
-            lacks = "clean" not in state and not record.is_unknown
-            count = 0 if "activating" in state else 1   # an OSD may withhold the PG
+            lacks = CLEAN not in state and not record.is_unknown
+            count = 0 if ACTIVATING in state else 1   # an OSD may withhold the PG
             is_plain = acting is up and not lacks and pgid not in came_pgids
             for position, osd in enumerate(acting):
                 sums = self._osds.get(osd)

@@ -9,12 +9,11 @@ from tests.support.units import GIB
 
 from equilibrium_mgr.plan.options import PlanOptions
 from equilibrium_mgr.planner.objective import Weights
-from equilibrium_mgr.planner.search.joint_moves import JointMoves
 from equilibrium_mgr.planner.search.move_reduction import MoveReduction
 from equilibrium_mgr.planner.state.constraints import SearchConstraints
 from equilibrium_mgr.planner.state.cost_model import CostModel
 from equilibrium_mgr.planner.state.placement_state import PlacementState
-from equilibrium_mgr.planner.state.target_index import ShardIndex, TargetIndex
+from equilibrium_mgr.planner.state.target_index import ShardIndex
 
 
 def cost_model(placement: PlacementState, weights: Weights) -> CostModel:
@@ -24,9 +23,7 @@ def cost_model(placement: PlacementState, weights: Weights) -> CostModel:
 
 
 def reduction(costs: CostModel, limits: SearchConstraints, price: float) -> MoveReduction:
-    shards = ShardIndex(costs.placement)
-    return MoveReduction(costs, shards, JointMoves(costs, TargetIndex(costs), shards), limits,
-                         price)
+    return MoveReduction(costs, ShardIndex(costs.placement), limits, price)
 
 
 def shortened(cluster: Cluster, moves: List[Tuple[str, int, int]], most: float = 0.9,
