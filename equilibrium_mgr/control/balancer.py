@@ -300,7 +300,7 @@ class Balancer:
 
     def round(self) -> float:
         """Runs one round. Returns the seconds until the next is due."""
-        settings = self._settings()
+        settings, journal = self._settings(), self._journal
         self._recover()
         self._stop_count = self._slot.stop_count
         self._record_name()
@@ -309,10 +309,10 @@ class Balancer:
             return self._decide(settings)
         finally:
             self.publish()
-            self._journal.observe_progress(self.status.progress_ratio())
+            journal.observe_progress(self.status.progress_ratio())
             self._record_name()
-            self._journal.record_learnt(self.dispatcher.to_dict())
-            self._journal.write()
+            journal.record_learnt(self.dispatcher.to_dict())
+            journal.write()
 
     def _record_name(self) -> None:
         """Records which named plan the next mgr goes on with, if any."""
@@ -470,8 +470,8 @@ class Balancer:
     def _is_due(self, summary: ClusterSummary, settings: Settings) -> bool:
         """Returns True if this round must read the whole cluster. A round that was woken early must
         only if that is required, or if a finished plan can be taken up."""
-        state, is_free = self._current.state, self.execution is None
-        if self.observer.view is None or self.observer.is_required or self._was_guarded:
+        observer, state, is_free = self.observer, self._current.state, self.execution is None
+        if observer.view is None or observer.is_required or self._was_guarded:
             return True
         if state == OFF and settings.active:   # its option has just been set
             return True
@@ -487,7 +487,7 @@ class Balancer:
             state = BALANCED
         elif is_free and state == WAITING and not self._waits_for_time:
             state = BLOCKED   # for what the cluster does: its pg_num changes, OSDs do not report
-        return self.observer.is_due(summary, settings, state, self._automatic.is_retry_due)
+        return observer.is_due(summary, settings, state, self._automatic.is_retry_due)
 
     # -- refresh -------------------------------------------------------------------------------
 
@@ -703,22 +703,23 @@ class Balancer:
         if execution.name:
             self._record(execution, command_of(execution.kind))
         self._record_name()
-        self.dispatcher.drop_stopped_pools(execution, snapshot)
-        decision = self.dispatcher.choose(execution, snapshot, settings,
-                                          self.observer.max_misplaced_ratio(snapshot, settings))
-        self.dispatcher.accept(execution, decision)
+        dispatcher = self.dispatcher
+        dispatcher.drop_stopped_pools(execution, snapshot)
+        ratio = self.observer.max_misplaced_ratio(snapshot, settings)
+        decision = dispatcher.choose(execution, snapshot, settings, ratio)
+        dispatcher.accept(execution, decision)
         if decision.send:
             return self._send(execution, decision, snapshot, settings)
         if decision.holds_up or not execution.wanted:
             self.observer.is_awaiting = snapshot.misplaced_copies > 0
-        pending = self.dispatcher.pending.entries
+        pending = dispatcher.pending.entries
         if not execution.wanted:
             is_over = execution.is_motionless or not pending or (
-                self.dispatcher.has_stalled(execution, snapshot, settings))
+                dispatcher.has_stalled(execution, snapshot, settings))
             return None if is_over else self._in_flight(snapshot)
         if not (pending or snapshot.misplaced_copies or snapshot.in_flight()):
             self._drop_deadlocked(execution, decision)
-        self.dispatcher.drop_stalled(execution, decision, snapshot, settings)
+        dispatcher.drop_stalled(execution, decision, snapshot, settings)
         if not execution.wanted:
             self.observer.is_required = True
         return self._waiting(decision, snapshot)
@@ -742,17 +743,17 @@ class Balancer:
     def _send(self, execution: Execution, decision: Decision, before: Snapshot,
               settings: Settings) -> Verdict:
         """Sends a batch, unless it has to wait or everything has been stopped."""
-        is_motionless = execution.is_motionless
+        dispatcher, is_motionless = self.dispatcher, execution.is_motionless
         sending = Verdict(codes.MOVING, execution.progress(),
                           {"what_moves": "no data"} if is_motionless else {}, MOVING,
                           waiting=decision.waiting)
         now = self._clock()
         wait = wait_until(
             codes.MONITOR_BACKOFF, "the monitor took nothing of the last batch; the next goes at",
-            now, self.dispatcher.backoff.seconds_left(now))
+            now, dispatcher.backoff.seconds_left(now))
         if wait is not None:
             return wait
-        if self.dispatcher.corrections.has_unconfirmed_excess and not is_motionless:
+        if dispatcher.corrections.has_unconfirmed_excess and not is_motionless:
             return Verdict(codes.MISPREDICTED, "an OSD seems to have taken more than was predicted;"
                            " it is looked at once more first", state=self._throttled(before))
         left = self._batch.seconds_left(now, settings.sleep_interval)
@@ -761,7 +762,7 @@ class Balancer:
         if left > _TOLERANCE_SECONDS:
             return sending._replace(seconds=left)
         most = max(_MOST_CHANGES, settings.max_moves_per_round)
-        batch = self.dispatcher.still_allowed(decision.send[:most], before, is_motionless)
+        batch = dispatcher.still_allowed(decision.send[:most], before, is_motionless)
         if not batch:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
         self._batch.begin(self._clock(), settings.sleep_interval)   # even if nobody answers

@@ -176,19 +176,16 @@ _IN_FLIGHT_SECONDS = 86400.0
 def sent_before(rows: Sequence[ChangeRow]) -> SentBefore:
     """Returns what the last mgr has sent, by rows of the log, the oldest first."""
     sent = SentBefore({}, {}, {}, {})
-    last = {}
     for row in rows:
-        last[row.pgid] = row
+        sent.in_flight.pop(row.pgid, None)
         if row.shards:
             sent.moved[row.pgid] = row.at
+            sent.in_flight[row.pgid] = row.at, row.epoch
         elif row.kind == UNDO:
             sent.made_way[row.pgid] = row.at
         if row.takes_back:
             targets = {osd for _, osd in set(row.before) - set(row.after)}
             sent.withheld[row.pgid] = row.at, targets
-    for row in last.values():
-        if row.shards:
-            sent.in_flight[row.pgid] = row.at, row.epoch
     return sent
 
 

@@ -106,7 +106,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "suspects-are-fed",
         "nothing goes while an OSD seems to have taken too much", (
             Edit(BALANCER,
-                 "        if self.dispatcher.corrections.has_unconfirmed_excess and not"
+                 "        if dispatcher.corrections.has_unconfirmed_excess and not"
                  " is_motionless:\n"
                  "            return Verdict(codes.MISPREDICTED",
                  "        if False:\n"
