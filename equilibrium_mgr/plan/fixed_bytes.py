@@ -36,7 +36,9 @@ def without_fixed_bytes(snapshot: Snapshot) -> Snapshot:
             changed[number] = osd._replace(
                 size_bytes=max(1, int(osd.size_bytes - more / snapshot.full_ratio)),
                 used_bytes=osd.used_bytes - more, fixed_bytes=more)
-    return snapshot._replace(osds={**snapshot.osds, **changed}) if changed else snapshot
+    if not changed:
+        return snapshot
+    return snapshot._replace(osds={**snapshot.osds, **changed})
 
 
 def _fixed_bytes(snapshot: Snapshot) -> Dict[int, int]:

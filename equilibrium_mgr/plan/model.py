@@ -256,7 +256,9 @@ class Plan(NamedTuple):
     @property
     def purpose(self) -> str:
         """The purpose for people: the aim if it balances, else the kind."""
-        return f"aim {self.aim}" if self.kind == BALANCE else self.kind
+        if self.kind == BALANCE:
+            return f"aim {self.aim}"
+        return self.kind
 
     def to_dict(self) -> Dict[str, Any]:
         """Returns the JSON-ready form in which it is stored (PLAN_VERSION)."""
@@ -283,7 +285,9 @@ class Plan(NamedTuple):
 
 def _stored(change: PgChange) -> List[Any]:
     """Returns the fields of a change, without `uneven` if that is empty."""
-    return list(change) if change.uneven else list(change[:-1])
+    if change.uneven:
+        return list(change)
+    return list(change[:-1])
 
 
 def plan_from_dict(dump: Mapping[str, Any]) -> Plan:
@@ -328,7 +332,9 @@ def typed(value: Any, hint: Any) -> Any:
         return _number(value, hint)
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Union:   # only with None
-        return None if value is None else typed(value, inner[0])
+        if value is None:
+            return None
+        return typed(value, inner[0])
     if hasattr(hint, "_fields"):
         hints = _hints(hint)
         if isinstance(value, dict):

@@ -140,7 +140,9 @@ class OsdFilter(NamedTuple):
             if names is not None:
                 short = [name[:40] for name in sorted(names)]
                 parts.append(f"{word} {named(short, _MOST_NAMES)}")
-        return f"moves {' '.join(parts)}" if parts else ""
+        if not parts:
+            return ""
+        return f"moves {' '.join(parts)}"
 
     def scope(self, crush: CrushHierarchy) -> OsdScope:
         """Returns the OSDs that the names stand for now.
@@ -171,7 +173,9 @@ def osds_named(name: str, crush: CrushHierarchy) -> Optional[FrozenSet[int]]:
     number is always the id of an OSD, even if a bucket has that name."""
     osd = osd_id(name)
     if osd is not None:
-        return frozenset((osd,)) if osd in crush.device_class else None
+        if osd not in crush.device_class:
+            return None
+        return frozenset((osd,))
     for bucket in crush.buckets.values():
         if bucket.name == name:
             return frozenset(crush.subtree(bucket.id).weights)
@@ -181,7 +185,9 @@ def osds_named(name: str, crush: CrushHierarchy) -> Optional[FrozenSet[int]]:
 def osd_id(name: str) -> Optional[int]:
     """Returns the id in `3` or `osd.3`; None for any other name."""
     match = _OSD_NAME.fullmatch(name)
-    return None if match is None else int(match.group(1))
+    if match is None:
+        return None
+    return int(match.group(1))
 
 
 def _without(chosen: Optional[Set[int]], spared: Optional[Set[int]],

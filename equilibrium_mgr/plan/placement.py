@@ -46,12 +46,16 @@ class Placement(NamedTuple):
     def up(self, pg: Pg) -> Tuple[int, ...]:
         """Returns the up set of a PG."""
         change = self.changes.get(pg.pgid)
-        return pg.up if change is None else change.up_after
+        if change is None:
+            return pg.up
+        return change.up_after
 
     def items(self, pgid: str) -> UpmapItems:
         """Returns the upmap items of a PG."""
         change = self.changes.get(pgid)
-        return self.snapshot.items_of(pgid) if change is None else change.items
+        if change is None:
+            return self.snapshot.items_of(pgid)
+        return change.items
 
 
 def placement(snapshot: Snapshot) -> Placement:

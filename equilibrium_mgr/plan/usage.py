@@ -48,8 +48,9 @@ def shard_weight(pool: Pool, pgid: str) -> float:
     if whole == pg_num:
         return 1
     half, number = whole >> 1, pg_number(pgid)
-    is_whole = number < half and number + half >= pg_num
-    parts = 2 if is_whole else 1
+    parts = 1
+    if number < half and number + half >= pg_num:   # not split yet
+        parts = 2
     return parts * pg_num / whole
 
 
@@ -98,7 +99,9 @@ def _room(snapshot: Snapshot, free: Mapping[int, float], growth: Mapping[int, fl
     stored = sum([pool.stored_bytes for pool in snapshot.pools.values()])
     best = min([(free[osd] / rate, osd) for osd, rate in growth.items()
                 if rate > 0.0 and osd in free], default=None)
-    return Room(0, None) if best is None else Room(int(best[0] * stored), best[1])
+    if best is None:
+        return Room(0, None)
+    return Room(int(best[0] * stored), best[1])
 
 
 def recount(shards: Dict[int, float], pool: Pool, pgid: str, before: Sequence[int],
@@ -116,7 +119,9 @@ def recount(shards: Dict[int, float], pool: Pool, pgid: str, before: Sequence[in
 def _growth_on(pool: Pool, weight: float, osd: int, osds: Sequence[int]) -> float:
     """Returns how much clients write to the shard of a PG on an OSD. `weight`: to its mean
     shard."""
-    return weight if pool.is_uniform else weight * pool.ratio_on(osd, osds)
+    if pool.is_uniform:
+        return weight
+    return weight * pool.ratio_on(osd, osds)
 
 
 def class_usage(snapshot: Snapshot, used_bytes: Mapping[int, int],
@@ -244,7 +249,9 @@ def with_chance(snapshot: Snapshot) -> Snapshot:
         own = osd.target_bytes / osd.size_bytes
         share = min(_MOST_SHARE, own * size / max(1, used))
         raised[number] = osd._replace(base_bytes=0, share=share)
-    return snapshot._replace(osds={**snapshot.osds, **raised}) if raised else snapshot
+    if not raised:
+        return snapshot
+    return snapshot._replace(osds={**snapshot.osds, **raised})
 
 
 def _totals(osds: Sequence[Osd]) -> Tuple[float, int, int]:

@@ -177,7 +177,9 @@ class PlannedChanges:
     def _size_of(self, osd: int) -> int:
         """Returns the size of an OSD in bytes, 1 if there is no such OSD."""
         osds = self._snapshot.osds
-        return max(1, osds[osd].size_bytes) if osd in osds else 1
+        if osd not in osds:
+            return 1
+        return max(1, osds[osd].size_bytes)
 
     def plan(self, stop_reason: str, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
         """Returns the plan of these changes, of kind `balance`."""

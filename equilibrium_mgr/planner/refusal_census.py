@@ -210,7 +210,9 @@ class RefusalCensus:
                 return codes.NEARFULL
             return codes.MIN_GAIN
         is_fuller = (a.target_utilization or 0.0) > (b.target_utilization or 0.0)
-        return codes.GRANULARITY if is_fuller and pg.shard_bytes else codes.BALANCED
+        if is_fuller and pg.shard_bytes:
+            return codes.GRANULARITY
+        return codes.BALANCED
 
 
 def _count(code: str, rows: Sequence[_Row]) -> RefusalCount:
