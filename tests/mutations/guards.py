@@ -94,7 +94,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
                  "    if not have_mon_connection:\n",
                  "    if False:\n"),
             Edit(GATEWAY,
-                 "        if not self.have_mon_connection():\n            return None\n",
+                 "        if not self.have_mon_connection():\n            return None, None\n",
                  ""),),
         ("scenario:guard_monitor",)),
     Mutation(
@@ -241,8 +241,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "steps-of-pg-num-are-not-waited-for",
         "PGs that steps of pg_num will merge, split or place anew stay", (
             Edit(SNAPSHOT_BUILDER,
-                 "(pool.touched.get(pg_number(pgid)) if pool.touched else None) or (\n",
-                 "(\n"),),
+                 "        if pool.touched and pg_number(pgid) in pool.touched:\n",
+                 "        if False:\n"),),
         ("scenario:guard_pg_num", "snapshot/test_immovable_pgs.py",)),
     Mutation(
         "only-the-next-merge-is-waited-for",

@@ -138,8 +138,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rule-to-be-is-forgotten",
         "what prepares a pool for a rule is legal by that rule", (
             Edit(RULE_REPAIR,
-                 "        return any(rule.refusal(up) for rule in self.rules)\n",
-                 "        return any(rule.refusal(up) for rule in self.rules[:1])\n"),),
+                 "        for rule in self.rules:\n",
+                 "        for rule in self.rules[:1]:\n"),),
         ("commands/plans/test_rule_change.py",)),
     Mutation(
         "freeze-of-before-the-rule",
@@ -188,8 +188,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stretch-mode-is-not-asked",
         "nothing while a site of a stretched cluster is gone or coming back", (
             Edit(POOLS,
-                 "    return reasons.DEGRADED_STRETCH if stretch",
-                 "    return None if stretch"),),
+                 "        return reasons.DEGRADED_STRETCH\n",
+                 "        return None\n"),),
         ("scenario:stretch",)),
     Mutation(
         "omap-that-has-left-is-forgotten",
@@ -202,8 +202,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "omap-on-small-osds-is-moved",
         "omap stays on OSDs whose RocksDB comes and goes by more", (
             Edit(SNAPSHOT_BUILDER,
-                 "                           and osd.size_bytes < reading.min_omap_osd_bytes])\n",
-                 "                           and osd.size_bytes < 0])\n"),),
+                 "        least_bytes = look.reading.min_omap_osd_bytes\n",
+                 "        least_bytes = 0\n"),),
         ("scenario:omap_small",)),
     Mutation(
         "held-pgs-stay-for-ever",

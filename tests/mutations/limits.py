@@ -18,7 +18,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "small-pools-are-reasons",
         "room for a pool of some megabytes moves no data", (
-            Edit("equilibrium_mgr/control/plan_gain.py",
+            Edit("equilibrium_mgr/control/auto_planner.py",
                  "if _is_small(pool, snapshot)}", "if False}"),),
         ("control/test_plan_gain.py",)),
     Mutation(
@@ -38,8 +38,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "an OSD that is down with data that no other has is not called safe to stop", (
             Edit(DRAIN_STATUS,
                  "if not left.shards and osd not in self.down)", "if not left.shards)"),
-            Edit(DRAIN_STATUS, "if osd in self.down or left is not None and left.shards:",
-                 "if left is not None and left.shards:")),
+            Edit(DRAIN_STATUS, "        if osd in self.down:\n            return False\n", "")),
         ("scenario:drain_down",)),
     Mutation(
         "no-fill-limit",
@@ -153,7 +152,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "arrives-at-once",
         "what was sent has arrived when a report of its map says so", (
             Edit(PENDING_MOVES,
-                 "    if pg.is_moving or pg_states.has_any(pg.state, pg_states.MOVING):\n"
+                 "    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):\n"
                  "        return False\n"
                  "    if pg.reported_epoch >= entry.epoch:\n"
                  "        return True\n",
@@ -163,14 +162,15 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "rests-at-once",
         "a PG rests where a report of its present map calls it clean", (
             Edit(IN_FLIGHT,
-                 "        if CLEAN in state and not has_hole and is_served and has_reported:\n",
+                 "        if is_clean and is_served and has_reported:\n",
                  "        if is_served:\n"),),
         ("scenario:few_writes",)),
     Mutation(
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(DISPATCHER,
-                 "            self.pending.restore_sending(last.in_flight, snapshot, now)\n",
+                 "            self.pending.restore_sending(self._recovered, snapshot,"
+                 " self._clock())\n",
                  ""),),
         ("scenario:limit_after_death", "scenarios/test_takeover.py -k fast")),
     Mutation(
@@ -239,8 +239,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "withheld-pgs-stay",
         "what an OSD withholds is taken back", (
             Edit(DISPATCHER,
-                 "            if snapshot.taken_at - since >= least:\n",
-                 "            if False:\n"),),
+                 "        return frozenset(pgid for pgid, since in self._activating.items()\n",
+                 "        return frozenset(pgid for pgid, since in ()\n"),),
         ("scenario:withheld_pgs", "control/test_withheld_pgs.py")),
     Mutation(
         "withheld-by-old-reports",

@@ -35,8 +35,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "cancel-takes-what-is-being-copied",
         "cancel leaves alone what has begun to move", (
             Edit(UNDO_PLAN,
-                 "    return (pg.is_moving and pg.uncopied_ratio >= 1.0\n",
-                 "    return (pg.is_moving\n"),),
+                 "    if not pg.is_moving or pg.uncopied_ratio < 1.0:\n",
+                 "    if not pg.is_moving:\n"),),
         ("undo/test_undo_plan.py",)),
     Mutation(
         "undo-overrides-others",
