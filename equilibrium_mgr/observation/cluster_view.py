@@ -84,7 +84,9 @@ class TooFull(NamedTuple):
     @property
     def ratio_name(self) -> str:
         """Returns the name of the ratio of the osdmap for which the PGs wait."""
-        return "backfillfull_ratio" if self.state == BACKFILL_TOOFULL else "full_ratio"
+        if self.state == BACKFILL_TOOFULL:
+            return "backfillfull_ratio"
+        return "full_ratio"
 
     def command(self, full_ratio: float) -> Optional[str]:
         """Returns the command that lets the PGs go on; None if no ratio below the next one is
@@ -149,7 +151,9 @@ def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
 
 def _full_ratio_of(snapshot: Snapshot, state: str) -> float:
     """Returns the ratio above which an OSD is too full for PGs in the state."""
-    return snapshot.backfillfull_ratio if state == BACKFILL_TOOFULL else snapshot.full_ratio
+    if state == BACKFILL_TOOFULL:
+        return snapshot.backfillfull_ratio
+    return snapshot.full_ratio
 
 
 def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
@@ -157,8 +161,9 @@ def with_too_full(state: str, reason: str, entries: Sequence[TooFull]) -> str:
     reason of other states."""
     if not entries or state not in HELD_UP:
         return reason
-    more = len(entries) - 1
-    others = f"; {plural(more, 'more OSD is', 'more OSDs are')} too full" if more else ""
+    more, others = len(entries) - 1, ""
+    if more:
+        others = f"; {plural(more, 'more OSD is', 'more OSDs are')} too full"
     # the command of the reason is not the first thing to do
     return re.sub(r"; run '[^']*'", "", f"{entries[0].sentence()}{others}; {reason}")
 
@@ -318,7 +323,9 @@ class ClusterView(NamedTuple):
     @property
     def bounds(self) -> Dict[str, float]:
         """Returns OSD set → the lowest utilization of its fullest OSD that the rules allow."""
-        return self.utilization_bounds.highest if self.utilization_bounds is not None else {}
+        if self.utilization_bounds is None:
+            return {}
+        return self.utilization_bounds.highest
 
 
 def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: PendingMoves,
@@ -329,14 +336,18 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
     `pending`: our moves, some of which Ceph's own counts may not show yet. `sent`: PGs that this
     mgr or the last one has moved a while ago. `before`: the view that this one replaces.
     """
+    moved_before: Sequence[Movement] = ()
+    earlier: Optional[Snapshot] = None
+    troubles: Mapping[str, Mapping[int, float]] = {}
+    if before is not None:
+        moved_before, earlier, troubles = before.movements, before.snapshot, before.troubles
     counts = count_placement(snapshot)
     give_way()
     used = {osd.id: osd.used_bytes for osd in snapshot.osds.values()}
     give_way()
     target = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     flying = movements(snapshot, snapshot.in_flight().values(), pending.entries, sent,
-                       before.movements if before is not None else (),
-                       before.snapshot if before is not None else None)
+                       moved_before, earlier)
     give_way()
     classes_now = class_usage(snapshot, used, with_drained=True)
     classes_soon = class_usage(snapshot, target)
@@ -361,7 +372,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
         growth_now=lru_cache(1)(partial(growth_bytes, snapshot, counts.now)),
         device_used_now={osd.id: osd.device[1] for osd in snapshot.osds.values()
                          if osd.size_factor != 1.0},
-        troubles=_troubles(snapshot, before.troubles if before is not None else {}))
+        troubles=_troubles(snapshot, troubles))
 
 
 def _with_unseen(snapshot: Snapshot, target: Mapping[int, int],
@@ -381,24 +392,25 @@ def _with_unseen(snapshot: Snapshot, target: Mapping[int, int],
 def _troubles(snapshot: Snapshot, before: Mapping[str, Mapping[int, float]]
               ) -> Dict[str, Dict[int, float]]:
     """Returns the troubles of a snapshot. `before`: those of the last view."""
-    osds = snapshot.osds.values()
-    states_of = snapshot.pool_states.items()
-    is_stranded = any(reason in snapshot.skipped for reason in _SHORT)
-    found = {
-        DOWN: [osd.id for osd in osds if not osd.up and not osd.destroyed],
-        FULL: [osd.id for osd in osds if _is_full(osd, snapshot)],
-        INACTIVE: [pool for pool, states in states_of if states.inactive > states.unreported],
-        UNREPORTED: [pool for pool, states in states_of if states.unreported],
-        STRANDED: [0] if is_stranded else []}
-    seen_at: Dict[str, Dict[int, float]] = {}
-    for what, ids in found.items():
-        earlier = before.get(what, {})
-        seen_at[what] = {one: earlier.get(one, snapshot.taken_at) for one in ids}
-    return seen_at
+    found: Dict[str, Dict[int, float]] = {
+        DOWN: {}, FULL: {}, INACTIVE: {}, UNREPORTED: {}, STRANDED: {}}
 
+    def note(what: str, one: int) -> None:
+        found[what][one] = before.get(what, {}).get(one, snapshot.taken_at)
 
-def _is_full(osd: Osd, snapshot: Snapshot) -> bool:
-    return osd.up and osd.is_in and osd.exceeds(snapshot.full_ratio)
+    for osd in snapshot.osds.values():
+        if not osd.up and not osd.destroyed:
+            note(DOWN, osd.id)
+        if osd.up and osd.is_in and osd.exceeds(snapshot.full_ratio):
+            note(FULL, osd.id)
+    for pool, states in snapshot.pool_states.items():
+        if states.inactive > states.unreported:
+            note(INACTIVE, pool)
+        if states.unreported:
+            note(UNREPORTED, pool)
+    if not snapshot.skipped.keys().isdisjoint(_SHORT):
+        note(STRANDED, 0)
+    return found
 
 
 def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
@@ -414,10 +426,6 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
                    for number, states in snapshot.pool_states.items()}
     fields = {**map_fields, "epoch": snapshot.epoch, "pool_states": pool_states}
     observed = snapshot._replace(**fields)
-    osds = {number: _osd_now(osd, summary.osds.get(number))
-            for number, osd in snapshot.osds.items()}
-    now = observed._replace(taken_at=summary.taken_at, osds=osds)
-    used = {osd.id: osd.used_bytes for osd in osds.values()}
     device_used = dict(view.device_used_now)
     for number in view.device_used_now:
         reported = summary.osds.get(number)
@@ -426,10 +434,17 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
     moving: Set[Optional[int]] = set()
     for move in view.movements:
         moving.update((move.source, move.target))
-    grown = {osd.id: used[osd.id] - osd.used_bytes
-             for osd in snapshot.osds.values() if osd.id not in moving}
-    used_soon = {osd: count + grown.get(osd, 0) for osd, count in view.used_soon.items()}
-    target = {osd.id: osd.target_bytes + grown.get(osd.id, 0) for osd in snapshot.osds.values()}
+    osds: Dict[int, Osd] = {}
+    used: Dict[int, int] = {}
+    target: Dict[int, int] = {}
+    used_soon = dict(view.used_soon)
+    for number, osd in snapshot.osds.items():
+        one = _osd_now(osd, summary.osds.get(number))
+        grown = 0 if number in moving else one.used_bytes - osd.used_bytes
+        osds[number], used[number] = one, one.used_bytes
+        target[number] = osd.target_bytes + grown
+        used_soon[number] += grown
+    now = observed._replace(taken_at=summary.taken_at, osds=osds)
     return view._replace(
         snapshot=observed,
         misplaced_copies=summary.misplaced_copies,
@@ -453,11 +468,16 @@ def _bounds_now(bounds: Optional[UtilizationBounds], now: Snapshot,
         return None
     sets: List[OsdSet] = []
     for osd_set in bounds.sets:
-        osds = [now.osds[osd] for osd in osd_set.osds if now.osds[osd].up]
-        least = sum(used_soon[osd.id] for osd in osds)
-        if not any(osd.inbound_bytes for osd in osds):   # shards that seem to leave have left
-            least += sum(osd.outbound_bytes for osd in osds)
-        size = sum(osd.size_bytes for osd in osds)
+        least = size = inbound = outbound = 0
+        for number in osd_set.osds:
+            osd = now.osds[number]
+            if osd.up:
+                least += used_soon[number]
+                size += osd.size_bytes
+                inbound += osd.inbound_bytes
+                outbound += osd.outbound_bytes
+        if not inbound:   # shards that seem to leave have left
+            least += outbound
         sets.append(osd_set._replace(bound=max(osd_set.bound, least / max(1, size))))
     highest = {**bounds.highest, **{one.name: one.bound for one in sets}}
     return bounds._replace(sets=tuple(sets), highest=highest)

@@ -229,9 +229,9 @@ class ClusterObserver:
                movable_pools: Optional[FrozenSet[int]]) -> Optional[UtilizationBounds]:
         """Returns the view's bounds; with `movable_pools`, the bounds of moves of these pools
         alone."""
-        if movable_pools is None:
-            return self.view.utilization_bounds if self.view is not None else None
-        return self._bounds(snapshot, frozenset(snapshot.pools) - movable_pools)
+        if movable_pools is not None:
+            return self._bounds(snapshot, frozenset(snapshot.pools) - movable_pools)
+        return self.view.utilization_bounds if self.view is not None else None
 
     def _bounds(self, snapshot: Snapshot,
                 fixed_pools: FrozenSet[int] = frozenset()) -> Optional[UtilizationBounds]:
@@ -246,9 +246,12 @@ class ClusterObserver:
     @property
     def own_pgids(self) -> FrozenSet[str]:
         """Returns the PGs of our own moves that have not arrived: in the view, and as sent."""
-        shown = self.view.movements if self.view is not None else ()
-        ours = frozenset(one.pgid for one in shown if one.origin == PLAN)
-        return ours.union(self._pending.entries)
+        found = set(self._pending.entries)
+        if self.view is not None:
+            for one in self.view.movements:
+                if one.origin == PLAN:
+                    found.add(one.pgid)
+        return frozenset(found)
 
 
 def _osds_of_own_moves(view: ClusterView) -> List[int]:

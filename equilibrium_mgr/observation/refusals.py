@@ -65,7 +65,9 @@ def _urgency(view: ClusterView, found: Fullest) -> Tuple[float, float]:
 
 def bound_code(osd_set: OsdSet) -> str:
     """Returns the code of what limits the bound of the set."""
-    return codes.BOUND_DOMAIN if osd_set.binding.kind == FAILURE_DOMAIN else codes.BOUND_CAPACITY
+    if osd_set.binding.kind == FAILURE_DOMAIN:
+        return codes.BOUND_DOMAIN
+    return codes.BOUND_CAPACITY
 
 
 def settled_code(census: Census, rest_code: str) -> str:
@@ -99,7 +101,9 @@ def count_refusals(view: ClusterView, options: PlanOptions, excluded: ExcludedPg
     first = fullest[0]
     census = RefusalCensus(view.snapshot, options, bounds, excluded.codes).of_osd(
         first.osd.id, MOST_PAIRS)
-    code = bound_code(first.osd_set) if first.above < NEAR else settled_code(census, rest_code)
+    code = settled_code(census, rest_code)
+    if first.above < NEAR:
+        code = bound_code(first.osd_set)
     return Refusals(code, rest_code, first.osd.id, census, excluded.seconds_of(code))
 
 
@@ -186,7 +190,9 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
     shown = next((gap for gap in gaps if gap.device_class in first), far)
     sentence = shown.sentence(limited)
     if far.excess <= 0.0:
-        said = f"{reason}; {sentence}{_WHOLE_SHARD if shown.above > _NEAR else ''}"
+        said = f"{reason}; {sentence}"
+        if shown.above > _NEAR:
+            said += _WHOLE_SHARD
         stale = view.snapshot.stale_osds
         if stale and stale >= view.snapshot.alive:   # nobody reports
             return Verdict(codes.STALE_STATISTICS, said, state=WAITING)
@@ -204,16 +210,20 @@ def idle_state(view: ClusterView, bounds: Optional[UtilizationBounds],
         why = rejected
     else:
         why = _why_stuck(view, idle, reason, waits_for, searched_at)
-        why += f"; {rejected}" if rejected else ""
-    return Verdict(
-        code, f"{sentence}, and {why}; 'ceph equilibrium explain' tells why", refusals=refusals,
-        state=WAITING if code == codes.PG_NUM_CHANGING else STUCK)
+        if rejected:
+            why += f"; {rejected}"
+    state = WAITING if code == codes.PG_NUM_CHANGING else STUCK
+    return Verdict(code, f"{sentence}, and {why}; 'ceph equilibrium explain' tells why",
+                   state=state, refusals=refusals)
 
 
 def _unknown_figures(view: ClusterView) -> List[str]:
     """Returns the figures that the loop waits for, as clauses for people."""
     skipped = view.snapshot.skipped
-    found = [f"{skipped[why]} PGs wait: {why}" for why in reasons.UNKNOWN if skipped.get(why)]
+    found: List[str] = []
+    for why in reasons.UNKNOWN:
+        if skipped.get(why):
+            found.append(f"{skipped[why]} PGs wait: {why}")
     silent = sorted(view.snapshot.stale_osds)
     if silent:
         found.append(f"the figures of {len(silent)} OSDs are old, they have stopped reporting:"
