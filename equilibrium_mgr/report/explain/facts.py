@@ -25,27 +25,30 @@ Facts = Tuple[Dict[str, Any], List[str]]
 
 #: Device classes, hosts, pools and the like that a sentence names; it counts the rest.
 _NAMES_SHOWN = 5
-#: Bytes that belong to no PG are told if they are most of an OSD, and more than this ratio of it.
+#: Bytes that belong to no PG are named if they are most of an OSD's data, and more than this ratio
+#: of its size.
 _NOBODYS = 0.05
 
 
 def explain_osd(number: int, view: ClusterView) -> Facts:
-    """Returns the utilization of an OSD, the one that it could have, and what is in the way; ratios
-    of its size."""
+    """Returns the utilization of an OSD, the one that it could have, and the obstacles; ratios of
+    its size."""
     snapshot, bounds = view.snapshot, view.utilization_bounds
     osd, osd_set = snapshot.osds[number], set_of(number, view)
     reachable = None
     if bounds is not None:
         reachable = bounds.utilizations.get(number)
     too_full = [entry for entry in view.too_full if entry.osd == number]
+    size, used = osd.device_size, osd.device[1] or osd.used_bytes
+    into, out = osd.device_bytes(osd.inbound_bytes), osd.device_bytes(osd.outbound_bytes)
     data = {
         "osd": number,
         "device_class": osd.device_class,
         "host": osd.host,
-        "size_bytes": osd.device_size,
-        "used_bytes": osd.device[1] or osd.used_bytes,
-        "inbound_bytes": osd.device_bytes(osd.inbound_bytes),
-        "outbound_bytes": osd.device_bytes(osd.outbound_bytes),
+        "size_bytes": size,
+        "used_bytes": used,
+        "inbound_bytes": into,
+        "outbound_bytes": out,
         "utilization": osd.utilization,
         "target_utilization": osd.target_utilization,
         "reachable": reachable,
@@ -53,7 +56,11 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "bound": None,
         "cannot_take": osd.unusable_reason(),
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
-    sentences = [_in_use(data)] if osd.has_statistics else []
+    sentences = []
+    if osd.has_statistics:
+        moving = f"; {format_bytes(into)} come and {format_bytes(out)} leave"
+        in_use = f"{format_bytes(used)} of {format_bytes(size)} are in use"
+        sentences.append(in_use + moving if into or out else in_use)
     sentences += [entry.sentence() for entry in too_full]
     sentences += _use_of_space(osd)
     if osd.share < 1.0:
@@ -69,14 +76,6 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
     if limited:
         sentences.append(f"it limits the free space of pools: {', '.join(limited)}")
     return data, sentences
-
-
-def _in_use(data: Dict[str, Any]) -> str:
-    used, into, out = data["used_bytes"], data["inbound_bytes"], data["outbound_bytes"]
-    said = f"{format_bytes(used)} of {format_bytes(data['size_bytes'])} are in use"
-    if into or out:
-        said += f"; {format_bytes(into)} come and {format_bytes(out)} leave"
-    return said
 
 
 def _use_of_space(osd: Osd) -> List[str]:
@@ -117,7 +116,7 @@ def explain_pool(pool: Pool, view: ClusterView, now: PoolSpace,
     """Returns where the shards of a pool may be, and what forbids moving them.
 
     `now`: its free space of now. `pool_ids`: the pools that balancing is limited to, None for all.
-    `stopped`: why moves of this pool were stopped because of their sizes.
+    `stopped`: why the module stopped moves of this pool because of their sizes.
     """
     snapshot, limiting = view.snapshot, now.limiting_osd
     pgs = [pg for pg in snapshot.pgs.values() if pg.pool == pool.id]
@@ -173,15 +172,15 @@ def _no_more_free(bound: PoolSpaceBound, pool: Pool, snapshot: Snapshot) -> str:
 def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     """Returns where the shards of a PG are, and why. `rejected`: PGs whose upmap items the monitor
     dropped."""
-    snapshot = view.snapshot
-    pool, items = snapshot.pools[pg.pool], snapshot.items_of(pg.pgid)
-    primary = snapshot.primaries.get(pg.pgid)   # `up` begins with it, whatever CRUSH puts first
+    snapshot, pgid = view.snapshot, pg.pgid
+    pool, items = snapshot.pools[pg.pool], snapshot.items_of(pgid)
+    primary = snapshot.primaries.get(pgid)   # `up` begins with it, not with CRUSH's first
     is_raw_known = primary is None
     if items and pg.immovable and pg.raw == pg.up:   # the snapshot has `up` for a lack of `raw`
         is_raw_known = False
-    too_full = [entry for entry in view.too_full if pg.pgid in entry.pgids]
+    too_full = [entry for entry in view.too_full if pgid in entry.pgids]
     data = {
-        "pgid": pg.pgid,
+        "pgid": pgid,
         "pool": pool.name,
         "state": pg.state,
         "shard_bytes": pg.shard_bytes,
@@ -191,7 +190,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "upmap_items": [list(pair) for pair in items],
         "upmap_primary": primary,
         "immovable": pg.immovable,
-        "rejected": rejected[pg.pgid].reason if pg.pgid in rejected else None,
+        "rejected": rejected[pgid].reason if pgid in rejected else None,
         "waits_for": blocked_pool_reasons(snapshot).get(pool.id),
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
     sentences = []

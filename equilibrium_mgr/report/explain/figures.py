@@ -169,7 +169,8 @@ def _too_full(_: Optional[RefusalCount], context: ExplainContext) -> Figures:
         "command": entry.command(snapshot.full_ratio),
         "osd": entry.osd,
         "faster": _room_by_limit(entry, context)}
-    if entry.state == BACKFILL_TOOFULL and is_relieved(snapshot.osds[entry.osd], context.status, view):
+    osd = snapshot.osds[entry.osd]
+    if entry.state == BACKFILL_TOOFULL and is_relieved(osd, context.status, view):
         numbers["relieved"] = entry.osd
     return numbers
 
