@@ -15,7 +15,8 @@ from typing import (
 
 from ..drain.drain_list import DrainList, drain_list_from_dict
 from ..drain.status import DrainStatus
-from ..execution.throttle import Decision, in_the_way
+from ..execution.batch import Decision
+from ..execution.pg_num_steps import in_the_way
 from ..execution.outcomes import DroppedChange, ExcludedPgs, Refusals, Verdict
 from ..execution.dispatcher import SentBatch, UpmapDispatcher
 from ..execution.execution import (
@@ -219,7 +220,7 @@ class Balancer:
         self.dispatcher.corrections.resume()
         if builtin_was_active:
             self._guards.begin_builtin_grace()
-            self.observer.request()  # what it adds from now on shows after the wait
+            self.observer.request()  # items that it adds from now on show after the wait
         self.publish()
         self.require_observation()
 
@@ -327,7 +328,7 @@ class Balancer:
             name, sent, learnt, drains = self._journal.recover(
                 now, settings.sleep_interval, settings.pg_cooldown)
             self.dispatcher.restore(sent_before(sent), learnt)
-            # an OSD may have withheld a PG for long
+            # an OSD may withhold a PG since long
             self.dispatcher.is_watched |= not self._journal.changes.is_empty
             self.drains.replace(lambda _: drain_list_from_dict(drains), store=False)
             if name is not None:
@@ -492,7 +493,7 @@ class Balancer:
 
     def _observe(self, summary: Optional[ClusterSummary], settings: Settings) -> Snapshot:
         snapshot = self.observer.observe(summary)
-        if self.observer.view is None:   # nobody knows what was remapped a moment ago
+        if self.observer.view is None:   # nobody knows which PGs were remapped a moment ago
             self._batch.begin(self._clock(), snapshot.unsettled_seconds)
         self.dispatcher.observe(snapshot)
         if self.drains.observe(snapshot, self.dispatcher.pending.entries):
@@ -763,7 +764,7 @@ class Balancer:
         batch = self.dispatcher.still_allowed(decision.send[:most], before, is_motionless)
         if not batch:
             return self._look_again(sending, TRANSIENT_RECHECK_SECONDS)
-        self._batch.begin(self._clock(), settings.sleep_interval)   # whatever the answers
+        self._batch.begin(self._clock(), settings.sleep_interval)   # even if nobody answers
         sent = self._hand_over(execution, batch, before, self._permit(execution, settings, before))
         if sent is None:
             return self._not_sent()
@@ -862,7 +863,7 @@ class Balancer:
             options = automatic_options(settings, snapshot, excluded.rejected,
                                         self._gateway.max_pg_shards())
             return count_refusals(view, options, excluded, step.why.code)
-        # by the bounds of what may be moved: pools that are left out stay where they are
+        # by the bounds of the pools that may be moved: others stay where they are
         outcome = idle_state(view, self.observer.bounds(snapshot, settings.pool_ids),
                              settings.device_classes, step.why, step.searched_at, counted,
                              settings.pool_ids is not None)

@@ -1,4 +1,4 @@
-"""The options of a plan, and what they come to in a cluster.
+"""The options of a plan, and their effect in a cluster.
 
 Which OSDs may give shards, and which may get some, by names in the CRUSH hierarchy.
 """
@@ -11,25 +11,25 @@ from ..crush.hierarchy import CrushHierarchy
 from ..runtime.formatting import named
 
 
-#: What a plan is made for, as operators name it; the first is the default.
+#: The aims of a plan, as operators name them; the first is the default.
 AIMS = ("space", "even", "least-motion")
 
-#: Kept free below backfillfull where no fill limit is set (a ratio): backfill stops above it.
+#: The ratio below backfillfull that stays free if no fill limit is set: backfill stops above it.
 FILL_MARGIN = 0.02
 
 #: OSDs use max(backfillfull, nearfull) for backfillfull; this is nearfull's default (a ratio).
 _LEAST_BACKFILLFULL = 0.85
 
-#: Moves give an OSD at most this ratio of the PG shards from which on it withholds PGs, which stay
-#: inactive even when it has room again.
+#: Moves give an OSD at most this ratio of the PG shards at which the OSD withholds PGs. Withheld PGs
+#: stay inactive even when the OSD has fewer again.
 HARD_SHARE = 0.8
 
 
 class PgShardLimits(NamedTuple):
     """PG shards per OSD by Ceph's options; 0 for no limit."""
 
-    mean: int = 0   # from which on Ceph refuses new pools
-    most: int = 0   # that moves may give an OSD: HARD_SHARE of those from which on it withholds PGs
+    mean: int = 0   # Ceph refuses new pools above it
+    most: int = 0   # moves give an OSD no more: HARD_SHARE of its count for withholding PGs
 
 
 # Values of Plan.stop_reason.
@@ -44,34 +44,36 @@ class PlanOptions(NamedTuple):
     device_classes: Optional[FrozenSet[str]] = None
     max_moves: Optional[int] = None       # shard moves
     max_bytes: Optional[int] = None
-    rejected_pgs: FrozenSet[str] = frozenset()  # PGs that stay, as the monitor rejects their items
+    rejected_pgs: FrozenSet[str] = frozenset()  # PGs that stay: the monitor rejects their items
     fill_limit: float = 0.0               # ratio, at most backfillfull less FILL_MARGIN; 0: that
     aim: str = AIMS[0]
-    respect_weights: bool = True          # OSDs with lowered weights are held to a share
-    max_upmap_items: float = 0.0          # pairs per PG up to 1, else in all; 0: no limit
+    respect_weights: bool = True          # OSDs with lowered weights get a share of their size
+    max_upmap_items: float = 0.0          # up to 1: pairs per PG, above: in all; 0: no limit
     max_pg_shards_per_osd: int = 0        # no target gets more; 0: no limit
-    repair: bool = False                  # PGs that break their CRUSH rule are mended, and no more
-    rule_id: Optional[int] = None         # of a CRUSH rule that repaired PGs are to keep as well
-    drain_only: bool = False              # shards leave drained OSDs, and nothing else
+    repair: bool = False                  # only repairs PGs that break their CRUSH rule
+    rule_id: Optional[int] = None         # repaired PGs also keep this CRUSH rule
+    drain_only: bool = False              # only moves shards off drained OSDs
     least_gain: float = 0.0               # ratio; above 0 the plan follows drift, with few bytes
     sources: Optional[FrozenSet[int]] = None   # OSD ids that may give shards; None: all
     targets: Optional[FrozenSet[int]] = None   # OSD ids that may get shards; None: all
-    #: what sources, targets, pools and classes leave, in words; empty: everything
+    #: the moves that sources, targets, pools and classes allow, in words; empty: all moves
     limited_to: str = ""
 
     def limit_passed(self, moves: int, moved_bytes: int) -> Optional[str]:
-        """The limit that so much is beyond, as a plan's stop reason; None where it keeps both."""
+        """Returns the limit that the moves or bytes exceed, as a plan's stop reason, or None."""
         if self.max_moves is not None and moves > self.max_moves:
             return MOVE_LIMIT
-        return BYTE_LIMIT if self.max_bytes is not None and moved_bytes > self.max_bytes else None
+        if self.max_bytes is not None and moved_bytes > self.max_bytes:
+            return BYTE_LIMIT
+        return None
 
 
 def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
-    """The utilization beyond which no move of ours may fill an OSD, a ratio.
+    """Returns the highest utilization that our moves may give an OSD, a ratio.
 
-    Never above backfillfull less FILL_MARGIN, whatever is asked for: backfill stops at
-    backfillfull. A backfillfull ratio that cannot be one (0, a percentage) is replaced by the
-    lowest that OSDs fall back to, Ceph's default nearfull ratio.
+    It is at most backfillfull less FILL_MARGIN, because backfill stops at backfillfull. An
+    impossible backfillfull ratio (0, a percentage) is replaced by the lowest one that OSDs fall
+    back to, Ceph's default nearfull ratio.
     """
     if not 0.0 < backfillfull_ratio < 1.0:
         backfillfull_ratio = _LEAST_BACKFILLFULL
@@ -80,31 +82,33 @@ def effective_fill_limit(fill_limit: float, backfillfull_ratio: float) -> float:
 
 
 def raised_nearfull_ratio(backfillfull_ratio: float) -> float:
-    """A nearfull ratio that lets moves go that the present one holds up, to two decimals."""
+    """Returns a nearfull ratio that allows moves which the present one stops, to two decimals."""
     return round(min(0.98, backfillfull_ratio), 2)
 
 
 def upmap_pairs_left(max_upmap_items: float, pgs: int, present: int) -> Optional[int]:
-    """The pairs of upmap items that may be added to the `present` ones of a cluster with `pgs` PGs;
-    None without a limit, below 0 where there are too many already."""
+    """Returns the pairs of upmap items that may be added to the `present` ones of a cluster with
+    `pgs` PGs; None without a limit, below 0 if there are too many already."""
     if max_upmap_items <= 0.0:
         return None
-    most = max_upmap_items * pgs if max_upmap_items <= 1.0 else max_upmap_items
+    most = max_upmap_items
+    if max_upmap_items <= 1.0:
+        most *= pgs
     return int(most) - present
 
 
-#: Most digits of an OSD's id; Python refuses to read thousands of digits.
+#: An id has few digits here, because Python refuses to read thousands of digits.
 _OSD_NAME = re.compile(r"(?:osd\.)?([0-9]{1,9})", re.ASCII)
 
-#: Names of one kind that a sentence has.
+#: A sentence has so many names of one kind.
 _MOST_NAMES = 3
 
 Names = Optional[FrozenSet[str]]   # None: no such filter
 
 
 class OsdScope(NamedTuple):
-    """OSD ids that may give and get shards; None: all of them. `unknown`: names of no OSD and no
-    bucket, by the field that has them."""
+    """OSD ids that may give and get shards; None: all of them. `unknown`: (field, name) of the
+    names that are no OSD and no bucket."""
 
     sources: Optional[FrozenSet[int]]
     targets: Optional[FrozenSet[int]]
@@ -112,28 +116,37 @@ class OsdScope(NamedTuple):
 
 
 class OsdFilter(NamedTuple):
-    """Names of OSDs (`osd.3` or `3`), hosts and other buckets that shards may leave, that they may
-    go to, and that are spared: shards neither leave these nor come."""
+    """Names of OSDs (`osd.3` or `3`), hosts and other buckets: shards may leave `sources`, may go to
+    `targets`, and neither leave `spared` nor go there."""
 
     sources: Names = None
     targets: Names = None
     spared: Names = None
 
     def words(self, pools: Sequence[str], classes: Names = None) -> str:
-        """The moves that are left, as in 'moves off osd.6 to rack2'; empty where all are. `pools`:
-        names of those that alone are moved; none: all. `classes`: the same of device classes."""
-        parts = [f"{word} {named([name[:40] for name in sorted(names)], _MOST_NAMES)}"
-                 for word, names in (
-                     ("of class", classes), ("of pool", frozenset(pools) or None),
-                     ("off", self.sources), ("to", self.targets), ("that spare", self.spared))
-                 if names is not None]
+        """Returns the moves that are allowed, as in 'moves off osd.6 to rack2'; empty if all are.
+
+        `pools`: names of the only pools that move; empty: all. `classes`: the same of device
+        classes.
+        """
+        filters: Tuple[Tuple[str, Names], ...] = (
+            ("of class", classes),
+            ("of pool", frozenset(pools) or None),
+            ("off", self.sources),
+            ("to", self.targets),
+            ("that spare", self.spared))
+        parts: List[str] = []
+        for word, names in filters:
+            if names is not None:
+                short = [name[:40] for name in sorted(names)]
+                parts.append(f"{word} {named(short, _MOST_NAMES)}")
         return f"moves {' '.join(parts)}" if parts else ""
 
     def scope(self, crush: CrushHierarchy) -> OsdScope:
-        """The OSDs that the names stand for now.
+        """Returns the OSDs that the names stand for now.
 
-        A name that is unknown never allows more movement: of sources and targets the others count,
-        and where it is not known what is to be spared everything is.
+        An unknown name never allows more movement. Of sources and targets the other names count;
+        if a name of `spared` is unknown, all OSDs are spared.
         """
         unknown: List[Tuple[str, str]] = []
         found: Dict[str, Optional[Set[int]]] = {}
@@ -143,18 +156,19 @@ class OsdFilter(NamedTuple):
                 members = osds_named(name, crush)
                 if members is None:
                     unknown.append((field, name))
-                osds |= members or frozenset()
+                else:
+                    osds |= members
             found[field] = None if names is None else osds
         spared = found["spared"]
-        if any(field == "spared" for field, _ in unknown):
+        if "spared" in [field for field, _ in unknown]:
             spared = set(crush.device_class)
         return OsdScope(_without(found["sources"], spared, crush),
                         _without(found["targets"], spared, crush), tuple(unknown))
 
 
 def osds_named(name: str, crush: CrushHierarchy) -> Optional[FrozenSet[int]]:
-    """The OSDs of a name: one, or those under a bucket; None where nothing has that name. A number
-    is always the id of an OSD, whatever buckets are called."""
+    """Returns the OSDs of a name: one OSD, or all under a bucket; None if nothing has that name. A
+    number is always the id of an OSD, even if a bucket has that name."""
     osd = osd_id(name)
     if osd is not None:
         return frozenset((osd,)) if osd in crush.device_class else None
@@ -165,13 +179,16 @@ def osds_named(name: str, crush: CrushHierarchy) -> Optional[FrozenSet[int]]:
 
 
 def osd_id(name: str) -> Optional[int]:
-    """The id in `3` or `osd.3`; None for any other name."""
+    """Returns the id in `3` or `osd.3`; None for any other name."""
     match = _OSD_NAME.fullmatch(name)
     return None if match is None else int(match.group(1))
 
 
 def _without(chosen: Optional[Set[int]], spared: Optional[Set[int]],
              crush: CrushHierarchy) -> Optional[FrozenSet[int]]:
+    """Returns the chosen OSDs (None: all) without the spared ones."""
     if spared is None:
         return None if chosen is None else frozenset(chosen)
-    return frozenset((set(crush.device_class) if chosen is None else chosen) - spared)
+    if chosen is None:
+        chosen = set(crush.device_class)
+    return frozenset(chosen - spared)

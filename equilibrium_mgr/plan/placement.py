@@ -1,5 +1,5 @@
-"""Where shards are once everything in flight has arrived and some changes are made, and the figures
-of that: of a plan, of what failures and changes lead to."""
+"""Where shards are when everything in flight has arrived and some changes are made, with the
+figures: of a plan, and of failures and cluster changes."""
 from __future__ import annotations
 
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
@@ -10,57 +10,60 @@ from ..snapshot.model import (
 from .model import PgChange, Usage
 from .usage import ShardCounts, counted_usage, recount, shard_counts
 
-_PGS_A_PIECE = 500   # before it gives way again: about a millisecond
+_PGS_A_PIECE = 500   # between two yields: about a millisecond
 
 
 class Placement(NamedTuple):
-    """Where the shards are once everything in flight has arrived and some changes are made."""
+    """Where the shards are when everything in flight has arrived and some changes are made."""
 
     snapshot: Snapshot
-    changes: Mapping[str, PgChange]   # by pgid; those that apply to the snapshot
+    changes: Mapping[str, PgChange]   # by pgid; only changes that apply to the snapshot
     used: Mapping[int, int]           # OSD id → used bytes
     shards: ShardCounts               # pool id → OSD id → shards
 
     def after(self, changes: Iterable[PgChange]) -> Placement:
-        """The placement after the changes; those of PGs that are elsewhere by now are left out, as
-        they would not be sent either."""
+        """Returns the placement after the changes. Leaves out PGs whose up set is another by now,
+        because the module would not send their changes either."""
         snapshot, used, applied = self.snapshot, dict(self.used), {}
         shards = {pool: dict(counts) for pool, counts in self.shards.items()}
         for change in piecewise(changes, _PGS_A_PIECE):
             pg = snapshot.pgs.get(change.pgid)
-            if pg is not None and is_same_placement(pg.up, change.up_before,
-                                                    snapshot.is_positional(pg)):
-                applied[change.pgid] = change
-                pool = snapshot.pools[pg.pool]
-                move_shards(used, pg, pg.up, change.up_after, pool)
-                recount(shards[pg.pool], pool, pg.pgid, pg.up, change.up_after)
+            if pg is None:
+                continue
+            up, up_after = pg.up, change.up_after
+            if not is_same_placement(up, change.up_before, snapshot.is_positional(pg)):
+                continue
+            applied[change.pgid] = change
+            pool = snapshot.pools[pg.pool]
+            move_shards(used, pg, up, up_after, pool)
+            recount(shards[pool.id], pool, pg.pgid, up, up_after)
         return Placement(snapshot, applied, used, shards)
 
     def usage(self) -> Usage:
-        """The figures: of what is to be, so that OSDs that are being drained do not count."""
+        """Returns the predicted figures. OSDs that are being drained do not count."""
         return counted_usage(self.snapshot, self.used, self.shards)
 
     def up(self, pg: Pg) -> Tuple[int, ...]:
-        """The up set of a PG."""
+        """Returns the up set of a PG."""
         change = self.changes.get(pg.pgid)
         return pg.up if change is None else change.up_after
 
     def items(self, pgid: str) -> UpmapItems:
-        """The upmap items of a PG."""
+        """Returns the upmap items of a PG."""
         change = self.changes.get(pgid)
         return self.snapshot.items_of(pgid) if change is None else change.items
 
 
 def placement(snapshot: Snapshot) -> Placement:
-    """The placement once everything in flight has arrived."""
+    """Returns the placement when everything in flight has arrived."""
     used = {osd.id: osd.target_bytes for osd in snapshot.osds.values()}
     return Placement(snapshot, {}, used, shard_counts(snapshot))
 
 
 def move_shards(used: Dict[int, int], pg: Pg, before: Sequence[int], after: Sequence[int],
                 pool: Pool) -> Tuple[List[int], List[int]]:
-    """Counts a PG's shards at their new OSDs, as far as these are in `used`; returns (OSDs that
-    gain one, OSDs that lose one)."""
+    """Counts a PG's shards on their new OSDs, if these are in `used`. Returns (OSDs that gain a
+    shard, OSDs that lose a shard)."""
     gains, losses = shard_changes(tuple(before), tuple(after), pool.erasure)
     gained = [osd for osd in gains if osd in used]
     lost = [osd for osd in losses if osd in used]

@@ -1,8 +1,8 @@
 """Plans kept in the mgr's key-value store, so that they survive a mgr failover.
 
-A value in the store is limited in size (runtime/kv_store.py), so a plan is compressed and split.
-Its head is written last and names the parts that belong to it; parts without a head that names them
-are left over from an interrupted write and are removed.
+A value in the store is limited in size (runtime/kv_store.py), so a plan is compressed and split
+into parts. The head is written last and names its parts. Parts without a head that names them come
+from an interrupted write, and are deleted.
 """
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class PlanHead(NamedTuple):
-    """The figures of a kept plan that are known without unpacking it."""
+    """The figures of a kept plan that need no unpacking."""
 
     name: str
     created_at: float      # seconds since the epoch
     osdmap_epoch: int
     moves: int
     bytes: int
-    generation: int        # tells the parts of this plan from those of one it replaced
+    generation: int        # the parts of a replaced plan have another one
     parts: int
-    aim: str               # as Plan.aim, and so are:
+    aim: str               # this and the following: as in Plan
     topology: str
     pool_pgs: Dict[str, int]
     room_gained_bytes: Optional[int]
     kind: str
 
     def to_json(self) -> str:
-        """The form in which it is kept."""
+        """Returns the form in which it is stored."""
         return json.dumps({"version": _HEAD_VERSION, **self._asdict()}, sort_keys=True)
 
 
 def valid_plan_name(name: str) -> bool:
-    """True for a name that a plan may be kept under."""
+    """Returns True if this is a valid name of a plan."""
     return _NAME.fullmatch(name) is not None
 
 
 class PlanStore:
     """The kept plans.
 
-    Every write waits for a monitor, so none happens where a command waits: plans are put by the
-    job thread, and `tidy`, which the serve loop calls, deletes what was removed.
+    Every write waits for a monitor, so no command writes: the job thread puts plans, and the serve
+    loop calls `tidy`, which deletes removed plans.
     """
 
     def __init__(self, kv: KeyValueStore) -> None:
@@ -69,7 +69,7 @@ class PlanStore:
         self._untidy = True
 
     def heads(self) -> Dict[str, PlanHead]:
-        """Name → head of every kept plan."""
+        """Returns name → head of every kept plan."""
         with self._lock:
             return dict(self._loaded())
 
@@ -78,7 +78,7 @@ class PlanStore:
         text = packed(plan.to_dict())
         parts = [text[i:i + MAX_PART_BYTES] for i in range(0, len(text), MAX_PART_BYTES)]
         with self._lock:
-            self._being_written.add(name)  # tidy must not take parts whose head is still to come
+            self._being_written.add(name)  # tidy must not delete parts while the head is missing
         try:
             return self._write(name, plan, parts, created_at)
         finally:
@@ -86,13 +86,27 @@ class PlanStore:
                 self._being_written.discard(name)
 
     def _write(self, name: str, plan: Plan, parts: List[str], created_at: float) -> PlanHead:
+        """Writes the parts and then the head."""
+        known = self._generations(name)
         old = self.heads().get(name)
-        generation = 1 + max([old.generation if old else 0] + self._generations(name))
+        if old is not None:
+            known.append(old.generation)
+        generation = 1 + max(known, default=0)
         for index, part in enumerate(parts):
             self._kv.set_store(_part_key(name, generation, index), part)
-        head = PlanHead(name, created_at, plan.epoch, len(plan.moves), plan.bytes,
-                        generation, len(parts), plan.aim, plan.topology, plan.pool_pgs,
-                        plan.room_gained_bytes, plan.kind)
+        head = PlanHead(
+            name=name,
+            created_at=created_at,
+            osdmap_epoch=plan.epoch,
+            moves=len(plan.moves),
+            bytes=plan.bytes,
+            generation=generation,
+            parts=len(parts),
+            aim=plan.aim,
+            topology=plan.topology,
+            pool_pgs=plan.pool_pgs,
+            room_gained_bytes=plan.room_gained_bytes,
+            kind=plan.kind)
         self._kv.set_store(_head_key(name), head.to_json())
         with self._lock:
             self._loaded()[name] = head
@@ -107,11 +121,12 @@ class PlanStore:
             head = self._loaded()[name]
             if self._unpacked is not None and self._unpacked[0] == head:
                 return self._unpacked[1]
-        stored = (self._kv.get_store(_part_key(name, head.generation, i))
-                  for i in range(head.parts))
-        parts = [part for part in stored if part is not None]
-        if len(parts) < head.parts:
-            raise BadPlan(f"plan '{name}' is incomplete in the key-value store")
+        parts: List[str] = []
+        for index in range(head.parts):
+            part = self._kv.get_store(_part_key(name, head.generation, index))
+            if part is None:
+                raise BadPlan(f"plan '{name}' is incomplete in the key-value store")
+            parts.append(part)
         try:
             plan = plan_from_dict(json.loads(unpacked("".join(parts), _MOST_UNPACKED_BYTES)))
         except (zlib.error, ValueError, RecursionError) as error:
@@ -130,8 +145,8 @@ class PlanStore:
     def tidy(self) -> None:
         """Deletes removed plans, and parts that no head names, from the store.
 
-        Cheap when nothing has changed. Plans whose head cannot be read are left alone: a newer
-        release may have written them.
+        Cheap if nothing has changed. Plans with an unreadable head stay, because a newer release
+        may have written them.
         """
         with self._lock:
             if not self._untidy:
@@ -150,6 +165,7 @@ class PlanStore:
 
     def _delete_stale(self, removed: Set[str], heads: Mapping[str, PlanHead],
                       writing: Set[str]) -> None:
+        """Deletes the keys of removed plans, and of parts that no head names."""
         stored = self._kv.get_store_prefix(_PREFIX)
         gone = removed - set(heads)
         for key in sorted(stored):  # heads sort before parts
@@ -160,25 +176,31 @@ class PlanStore:
                 stale = rest.startswith("part/") and not _belongs(rest, heads[name])
             else:
                 stale = name in gone or _head_key(name) not in stored
-            with self._lock:   # it may have been put again meanwhile
-                stale = stale and name not in self._being_written and (
-                    name in heads or name not in self._loaded())
-            if stale:
+            if stale and not self._is_new(name, heads):
                 self._kv.set_store(key, None)
 
+    def _is_new(self, name: str, heads: Mapping[str, PlanHead]) -> bool:
+        """Returns True if the job thread has put the plan again, or begun to. `heads`: those before
+        that."""
+        with self._lock:
+            if name in self._being_written:
+                return True
+            return name not in heads and name in self._loaded()
+
     def _loaded(self) -> Dict[str, PlanHead]:
-        """The heads, read from the store once; call it with the lock held."""
+        """Returns the heads, read from the store once. The caller holds the lock."""
         if self._heads is None:
             heads: Dict[str, PlanHead] = {}
             for key, value in self._kv.get_store_prefix(_PREFIX).items():
-                head = _parse_head(value) if key.endswith("/head") else None
-                if head is not None and key == _head_key(head.name):
-                    heads[head.name] = head
+                if key.endswith("/head"):
+                    head = _parse_head(value)
+                    if head is not None and key == _head_key(head.name):
+                        heads[head.name] = head
             self._heads = heads
         return self._heads
 
     def _generations(self, name: str) -> List[int]:
-        """Generations of this plan that still have parts in the store."""
+        """Returns the generations of this plan that still have parts in the store."""
         prefix = f"{_PREFIX}{name}/part/"
         generations = [key[len(prefix):].split("/")[0]
                        for key in self._kv.get_store_prefix(prefix)]
@@ -194,21 +216,24 @@ def _part_key(name: str, generation: int, index: int) -> str:
 
 
 def _belongs(rest: str, head: PlanHead) -> bool:
-    """True if a key's `part/GENERATION/INDEX` is one of the head's parts."""
+    """Returns True if `part/GENERATION/INDEX` of a key is a part of the head."""
     generation, _, index = rest[len("part/"):].partition("/")
-    return generation == str(head.generation) and index.isdigit() and int(index) < head.parts
+    if generation != str(head.generation) or not index.isdigit():
+        return False
+    return int(index) < head.parts
 
 
 def _parse_head(value: str) -> Optional[PlanHead]:
-    """A head, or None for one that cannot be read: a damaged value must not stop the module."""
+    """Returns a head, or None if it cannot be read: a damaged value must not stop the module."""
     try:
         dump: Mapping[str, Any] = json.loads(value)
         if dump["version"] != _HEAD_VERSION:
             return None
         head: PlanHead = typed(dump, PlanHead)
-        sound = valid_plan_name(head.name) and (
-            0 <= head.created_at <= _LATEST and 0 <= head.parts <= _MOST_PARTS
-            and head.generation >= 0)
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
-    return head if sound else None
+    if not valid_plan_name(head.name) or head.generation < 0:
+        return None
+    if not 0 <= head.created_at <= _LATEST or not 0 <= head.parts <= _MOST_PARTS:
+        return None
+    return head

@@ -1,12 +1,13 @@
 """A search for plans that are limited to a number of moves or of bytes.
 
-There the first changes of a whole plan are not the best that so much can do: some of them prepare
-later ones. Instead the lowest utilizations that the limit allows are found by bisection, all sets
-of OSDs by the same part of their way to their bounds. Moves that are left relieve the fullest OSDs.
+The first changes of a whole plan are not the best within such a limit, because some of them prepare
+later ones. Instead bisection finds the lowest utilizations that the limit allows: all OSD sets come
+nearer to their bounds by the same part. The remaining moves relieve the fullest OSDs.
 """
 from __future__ import annotations
 
 from bisect import bisect_left
+from math import inf
 from typing import List, Optional, Sequence, Tuple
 
 from ..plan.options import PlanOptions
@@ -29,13 +30,13 @@ _SHARDS = 12
 _TARGETS = 40
 
 #: Bytes that differ by less are equal.
-SAME_BYTES = 1 << 20
+_SAME_BYTES = 1 << 20
 
 
 def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
                       beginning: Sequence[Change]) -> Optional[PlacementState]:
-    """Returns the placement that a limited search finds, or None where `beginning`, the changes of
-    a whole plan up to the limits, lowers the highest utilizations further."""
+    """Returns the placement that a limited search finds, or None if `beginning` is better: the
+    changes of a whole plan up to the limits."""
     placement = PlacementState(snapshot, options)
     search = LimitedSearch(placement, bounds, options)
     free = pool_free_bytes(placement, search.data_groups)
@@ -46,25 +47,24 @@ def limited_placement(snapshot: Snapshot, options: PlanOptions, bounds: Utilizat
     placement.observers.clear()
 
     def score(placed: PlacementState) -> Tuple[float, float]:
-        highest = sum(
-            osd_set.usable_bytes * max(placed.capacity_utilization(i) for i in osd_set.osds)
-            for osd_set in search.sets)
-        return -round(highest / SAME_BYTES), score_placement(
+        highest = sum([
+            osd_set.usable_bytes * max(map(placed.capacity_utilization, osd_set.osds))
+            for osd_set in search.sets])
+        return -round(highest / _SAME_BYTES), score_placement(
             placed, search.sets, search.data_groups, free, search.near_free_bytes,
-            AIM_WEIGHTS[options.aim][0],
-            AIM_SCORE_WEIGHTS[options.aim])
+            AIM_WEIGHTS[options.aim][0], AIM_SCORE_WEIGHTS[options.aim])
     return placement if score(placement) >= score(other) else None
 
 
 class LimitedSearch:
-    """One search over a placement on which no moves have been made."""
+    """One search over a placement without moves."""
 
     def __init__(self, placement: PlacementState, bounds: UtilizationBounds,
                  options: PlanOptions) -> None:
         self._placement = placement
         self._options = options
-        self._moves = self._bytes = 0   # of what has been made; moves of no bytes are free
-        self._best_fit = False   # shards go where they just fit, to keep the emptiest for others
+        self._moves = self._bytes = 0   # made so far; moves of no bytes are free
+        self._best_fit = False   # shards go to OSDs that they just fit: the emptiest stay for others
         search = Search(placement, bounds, AIM_WEIGHTS[options.aim][0])
         self.sets: List[OsdSetState] = search.sets
         self.data_groups = search.data_groups
@@ -76,11 +76,12 @@ class LimitedSearch:
         self._shard_index = search.shard_index
 
     def run(self) -> None:
-        """Makes the limited moves: all sets come nearer to their bounds by the same part, then each
-        by what is left."""
+        """Makes the limited moves: first all sets come nearer to their bounds by the same part, then
+        each set alone as far as the limits still allow."""
         by_value = sorted(self.sets, key=lambda s: -s.usable_bytes * (self._highest(s) - s.bound))
-        for some in (by_value, *([osd_set] for osd_set in by_value)):
-            self._make(self._lowest(some))
+        self._make(self._lowest(by_value))
+        for osd_set in by_value:
+            self._make(self._lowest([osd_set]))
         self._even_out()
 
     def reach(self, levels: Sequence[float]) -> None:
@@ -89,6 +90,7 @@ class LimitedSearch:
             self._reach(osd_set, level, [])
 
     def _make(self, steps: Sequence[ShardMove]) -> None:
+        """Makes the moves and counts them."""
         for step in steps:
             self._placement.move(*step)
             size = self._placement.pg_bytes[step[0]]
@@ -98,21 +100,20 @@ class LimitedSearch:
     # -- utilizations ------------------------------------------------------------------------------
 
     def _lowest(self, sets: Sequence[OsdSetState]) -> List[ShardMove]:
-        """The moves by which the sets come as near to their bounds as the limits allow on top of
-        what has been made, none where that is not nearer. The placement is left unchanged."""
+        """Returns the moves that bring the sets closest to their bounds within the remaining limits;
+        empty if none does. The placement stays as it is."""
         ends = [(self._highest(osd_set), osd_set.bound) for osd_set in sets]
         made = self._moves, self._bytes
         low, high = 0.0, 1.0   # parts of the way from the bound to the present utilization
         best: List[ShardMove] = []
         for number in range(_HALVINGS + 1):
             part = (low + high) / 2.0 if number else 0.0
+            levels = [min(highest, bound + part * (highest - bound)) for highest, bound in ends]
             steps: List[ShardMove] = []
-            is_near = all(
-                self._reach(osd_set, min(highest, bound + part * (highest - bound)), steps)
-                for osd_set, (highest, bound) in zip(sets, ends))
+            is_near = all(self._reach(osd_set, level, steps)
+                          for osd_set, level in zip(sets, levels))
             self._moves, self._bytes = made
-            for pg, source, target in reversed(steps):
-                self._placement.move(pg, target, source)
+            self._revert(steps)
             if not is_near:
                 low = part
                 continue
@@ -121,39 +122,48 @@ class LimitedSearch:
                 break
         return best
 
+    def _revert(self, steps: Sequence[ShardMove]) -> None:
+        """Reverts the moves, the last one first."""
+        for pg, source, target in reversed(steps):
+            self._placement.move(pg, target, source)
+
     def _highest(self, osd_set: OsdSetState) -> float:
-        return max(self._placement.capacity_utilization(i) for i in osd_set.osds)
+        """Returns the highest utilization of capacity in a set."""
+        return max(map(self._placement.capacity_utilization, osd_set.osds))
 
     def _reach(self, osd_set: OsdSetState, utilization: float, steps: List[ShardMove]) -> bool:
-        """Makes moves until all OSDs of a set are at a utilization, and adds them to `steps`;
-        False, with none of them made, where that is not possible within the limits."""
+        """Makes moves until no OSD of a set is above a utilization, and adds them to `steps`.
+        Returns False, and makes none of them, if the limits do not allow that."""
         placement, made, before = self._placement, (self._moves, self._bytes), len(steps)
-        # a ratio of the capacity that an operator's weights leave may be far above any OSD's limit
+        # lowered weights leave little capacity: its ratio may be far above the limit of any OSD
         real = max(osd_set.max_utilization(placement), osd_set.bound + osd_set.typical_shard)
         for self._best_fit in (False, True):
             self._limits.set_max_utilization(osd_set.osds, min(utilization, real))
-            above = sorted((i for i in osd_set.osds if self._excess(i, utilization) > 0.0),
-                           key=lambda i: (-placement.capacity_utilization(i), i))
+            above = [i for i in self._fullest_first(osd_set) if self._excess(i, utilization) > 0.0]
             if all(self._relieve(osd, osd_set, utilization, steps) for osd in above):
                 return True
-            for pg, source, target in reversed(steps[before:]):
-                placement.move(pg, target, source)
+            self._revert(steps[before:])
             del steps[before:]
             self._moves, self._bytes = made
         return False
 
+    def _fullest_first(self, osd_set: OsdSetState) -> List[int]:
+        """Returns the OSDs of a set, the fullest first."""
+        placement = self._placement
+        return sorted(osd_set.osds, key=lambda i: (-placement.capacity_utilization(i), i))
+
     def _relieve(self, osd: int, osd_set: OsdSetState, utilization: float,
                  steps: List[ShardMove]) -> bool:
-        """Moves shards off an OSD until it is at the utilization, and adds them to `steps`; False
-        where that is not possible within the limits."""
+        """Moves shards off an OSD until it is at the utilization, and adds the moves to `steps`.
+        Returns False if the limits do not allow that."""
         placement = self._placement
         while self._excess(osd, utilization) > 0.0:
             if not (placement.is_source[osd] and give_way()):
                 return False
-            found = self._single(osd, self._excess(osd, utilization))
+            excess = self._excess(osd, utilization)
+            found = self._single(osd, excess)
             if not found:   # a joint move, a swap or a chain
-                wanted = (placement.used_bytes[osd]
-                          - self._excess(osd, utilization)) / placement.size_bytes[osd]
+                wanted = (placement.used_bytes[osd] - excess) / placement.size_bytes[osd]
                 relief = self._relief.find(osd, OverfullOsd(osd_set.helpers, wanted, 0.0))
                 if relief is None:
                     return False
@@ -165,60 +175,71 @@ class LimitedSearch:
         return True
 
     def _excess(self, osd: int, utilization: float) -> float:
-        """Bytes above a utilization of the capacity; for an OSD that is held to a share never more
-        than what is beyond the share."""
+        """Returns the bytes above a utilization of the capacity; for an OSD with a lowered weight,
+        at most the bytes above its share."""
         placement = self._placement
         most = max(utilization * placement.capacity_bytes[osd] + placement.spared_bytes[osd],
                    placement.share_limit_bytes.get(osd, 0))
         return placement.used_bytes[osd] - most - 1.0
 
     def _single(self, osd: int, need: float) -> Tuple[ShardMove, ...]:
-        """A move of the smallest shard of `need` bytes or more that can go, else of the largest."""
+        """Returns a move of the smallest shard of `need` bytes or more that can move, else of the
+        largest."""
         shards = self._shard_index.by_size(osd)
         enough = bisect_left(shards, (need, -1, -1))
-        for offers in (shards[enough:enough + _SHARDS],
-                       shards[max(0, enough - _SHARDS):enough][::-1]):
-            for size, pg, group in offers:
-                target = self._target(osd, size, pg, group) if size else None
-                if target is not None:
-                    return ((pg, osd, target),)
+        larger = shards[enough:enough + _SHARDS]
+        smaller = shards[max(0, enough - _SHARDS):enough]
+        for size, pg, group in larger + smaller[::-1]:
+            if not size:
+                continue
+            target = self._target(osd, size, pg, group)
+            if target is not None:
+                return ((pg, osd, target),)
         return ()
 
     def _target(self, osd: int, size: int, pg: int, group: int) -> Optional[int]:
-        """The OSD that the shard goes to: the best one, or for best fit the fullest possible."""
+        """Returns the OSD that the shard goes to: the best one, or for best fit the fullest."""
         placement, limits = self._placement, self._limits
         best: Optional[int] = None
-        for number, (_, target) in enumerate(self._targets.candidates(group, osd)):
-            if number >= _TARGETS:
-                break
-            if (target != osd and limits.fits(target, size, group, -1)
-                    and placement.is_legal(pg, osd, target)):
-                if not self._best_fit:
-                    return target
-                if best is None or (placement.capacity_utilization(target)
-                                    > placement.capacity_utilization(best)):
-                    best = target
+        fullest = -inf
+        for _, target in self._targets.candidates(group, osd)[:_TARGETS]:
+            if target == osd or not limits.fits(target, size, group, -1):
+                continue
+            if not placement.is_legal(pg, osd, target):
+                continue
+            if not self._best_fit:
+                return target
+            utilization = placement.capacity_utilization(target)
+            if utilization > fullest:
+                best, fullest = target, utilization
         return best
 
-    # -- what is left ------------------------------------------------------------------------------
+    # -- the remaining moves -----------------------------------------------------------------------
 
     def _even_out(self) -> None:
-        """Uses moves that are left: from the fullest OSDs to OSDs that stay emptier than these."""
-        placement = self._placement
+        """Uses the remaining moves: from the fullest OSDs to OSDs that stay emptier than these."""
         for osd_set in sorted(self.sets, key=lambda s: -s.usable_bytes):
-            for osd in sorted(osd_set.osds,
-                              key=lambda i: (-placement.capacity_utilization(i), i)):
-                wanted = placement.capacity_utilization(osd) - osd_set.typical_shard / 4.0
+            for osd in self._fullest_first(osd_set):
+                wanted = (self._placement.capacity_utilization(osd)
+                          - osd_set.typical_shard / 4.0)
                 if wanted <= osd_set.bound or not give_way():
                     break
-                self._limits.set_max_utilization(
-                    osd_set.osds, min(wanted, osd_set.max_utilization(placement)))
-                found = (self._single(osd, self._excess(osd, wanted))
-                         if placement.is_source[osd] else ())
-                if found and self._excess(osd, wanted) <= 0.0:
+                if not self._lower(osd, osd_set, wanted):
                     return
-                self._make(found)
-                if self._options.limit_passed(self._moves, self._bytes):
-                    for pg, source, target in found:
-                        placement.move(pg, target, source)
-                    return
+
+    def _lower(self, osd: int, osd_set: OsdSetState, wanted: float) -> bool:
+        """Makes a move that lowers an OSD to the wanted utilization, if there is one. Returns False
+        if no further move is of use: the limits are reached, or the OSD was there already."""
+        placement = self._placement
+        self._limits.set_max_utilization(
+            osd_set.osds, min(wanted, osd_set.max_utilization(placement)))
+        if not placement.is_source[osd]:
+            return True
+        found = self._single(osd, self._excess(osd, wanted))
+        if found and self._excess(osd, wanted) <= 0.0:
+            return False
+        self._make(found)
+        if self._options.limit_passed(self._moves, self._bytes):
+            self._revert(found)
+            return False
+        return True

@@ -1,16 +1,16 @@
-"""The objective that the planner minimizes: the formula, and its weights found by tuning.
+"""The objective that the planner minimizes: the formula, and its weights, found by tuning.
 
 Symbols, with i an OSD, g a group (the shards that one pool places under one take), S a set of OSDs
 connected by pools (planner/bound/lower_bound.py):
 
     u_i   utilization: used bytes ÷ C_i                                        (ratio)
     C_i   size of the OSD                                                      (bytes)
-    T_i   target: the bound of the OSD's set, or what its share comes to       (ratio)
+    T_i   target: the bound of the OSD's set, or the utilization of its share  (ratio)
     n_gi  shards of the group on the OSD                                       (count)
     N_gi  cap: shards at which the OSD would limit the pool's free space       (count)
     w_g   weight of the pool, 0 to 1, see `pool_weight`
-    E_g   even space: the pool's free space where every OSD has its part of the pool's shards by
-          size, rounded up, or the most it can have if that is less   (bytes)
+    E_g   even space: the pool's free space if every OSD has its part of the pool's shards by
+          size, rounded up; at most the space that the pool can have            (bytes)
     U_S   highest utilization of an OSD in the set                             (ratio)
     B_S   the set's bound: the lowest U_S that the rules allow                 (ratio)
     p     price of a displaced byte; falls during the search                   (utilization)
@@ -28,54 +28,54 @@ A search lowers, in bytes × utilization,
                                 + far_usable_value · max(0, U - F_S)),
     F_S    = B_S + far_shards typical shards of S.
 
-The first line evens out utilization and weighs OSDs above their target most. The second stands for
-the pools' free space as far as single OSDs show it. A move changes both for two OSDs only, so each
-candidate is computed in constant time. Lines three and four are the cost of moves: every upmap
-entry makes a PG peer again and is checked by the monitors at every epoch, however few bytes it
-moves. The last two lines depend on the fullest OSDs alone; they decide how far limits are tightened
-(planner/search/tightening.py).
+The first line evens out utilization, above all on OSDs above their target. The second line stands
+for the pools' free space, as far as single OSDs show it. A move changes both lines for two OSDs
+only, so that the search computes each candidate in constant time. Lines three and four are the cost
+of moves: every upmap entry makes a PG peer again, and the monitors check it at every epoch, however
+few bytes it moves. The last two lines depend only on the fullest OSDs. They decide how far limits
+are tightened (planner/search/tightening.py).
 
-A pool with less than near_space · E_g is far from what balancing counts alone would give it: moves
-for its counts have a large budget of their own then (far_move_budget), and its space is worth
-far_space_value instead of pool_space_value. Without a budget, two fifths of all shards were moved
-for their counts alone where a hundred pools had 1 % of the data each.
+A pool with less than near_space · E_g is far from the space that balancing counts alone would give
+it. Then moves for its counts have a large budget of their own (far_move_budget), and its space is
+worth far_space_value instead of pool_space_value. Without a budget two fifths of all shards moved
+only for their counts, on a cluster of a hundred pools with 1 % of the data each.
 
-Of several searches with different weights (planner/planner.py) the one with the highest score
-is taken, in bytes moved:
+Of several searches with different weights (planner/planner.py) the plan comes from the search with
+the highest score, in bytes moved:
 
     score =   free_space · Σ (free bytes that the data pools gain)
             + min_free_space · (free bytes that the data pool gains that gains least)
             - far_free_space · Σ (free bytes that data pools lack to near_space · E_g)
-            - (bytes displaced) - beyond_share · (bytes on OSDs beyond their shares)
+            - (bytes displaced) - beyond_share · (bytes on OSDs above their shares)
             - Σ_S size(S) · (max_utilization · (U_S - B_S)
                              + far_max_utilization · max(0, U_S - F_S))
 
-An OSD that an operator's weights hold to a share of its size (snapshot/operator_weights.py) has the
-share's utilization as its target; its caps follow its capacity; bytes beyond the share leave at any
+An OSD with a lowered weight has a share of its size (snapshot/operator_weights.py). Its target is
+the utilization of the share, and its caps follow its capacity. Bytes above the share leave at any
 price.
 
-The numbers were chosen by measurement on clusters of many shapes. What they are applied to (bounds,
-caps, shard sizes) comes from the cluster at hand. Numbers that only bound the effort of a step
-(candidates, passes, patience) are constants beside it.
+The numbers were chosen by measurement on clusters of many shapes. Bounds, caps and shard sizes come
+from the cluster itself. Numbers that only limit the effort of a step (candidates, passes, patience)
+are constants of its file.
 """
 from __future__ import annotations
 
 from typing import Dict, NamedTuple, Tuple
 
-#: A pool with a smaller share of all bytes holds no data worth moving bytes for (ratio).
+#: Bytes are not worth moving for a pool with a smaller share of all bytes (ratio).
 DATA_SHARE = 0.01
 
 #: The weight of a pool that holds exactly DATA_SHARE.
 _DATA_WEIGHT = 0.4
 
 
-#: The limit that a phase of tightening lowers: the highest utilization of each OSD set, or the
+#: A phase of tightening lowers one of these limits: the highest utilization of each OSD set, or the
 #: shards per free byte of each data pool.
 UTILIZATION, PRESSURE = "utilization", "pressure"
 
 
 class Weights(NamedTuple):
-    """The weights of one search; the symbols are explained above. Typical shards are of a set."""
+    """The weights of one search. The symbols stand above. Typical shards are of a set."""
 
     underfull_weight: float = 0.1     # factor of the utilization term below the target
     count_weight: float = 0.03        # factor of the count term
@@ -83,7 +83,7 @@ class Weights(NamedTuple):
     prices: Tuple[float, ...] = (     # p of the descent, in turn
         0.30, 0.20, 0.14, 0.10, 0.06, 0.03, 0.02, 0.01, 0.004)
     move_cost: float = 0.002          # per shard displaced: utilization × a typical shard's bytes
-    near_space: float = 0.93          # ratio of E below which a pool is far from it; 0: none is
+    near_space: float = 0.93          # a pool is far below this ratio of E; 0: none is far
     far_move_budget: float = 0.1      # bytes moved for far pools' counts alone: ratio of all bytes,
     far_move_shards: int = 3500       # on large clusters those of so many mean shards,
     least_far_move_budget: float = 0.01   # but at least this ratio
@@ -102,7 +102,7 @@ class Weights(NamedTuple):
     max_rise: float = 0.0059          # how far above the bound U may rise to lower pressure (ratio)
     pressure_slack: float = 0.01      # how far pressure may rise again to lower U (ratio of it)
     fixed_cost_steps: float = 0.5     # cost of an operation beside its bytes: p × step × OSD bytes
-    return_value: float = 2.0         # p at which moves are reverted in the end; 0: none is
+    return_value: float = 2.0         # p at which moves are reverted in the end; 0: never
 
 
 class ScoreWeights(NamedTuple):
@@ -113,7 +113,7 @@ class ScoreWeights(NamedTuple):
     far_free_space: float = 0.8
     max_utilization: float = 1.5
     far_max_utilization: float = 8.0
-    beyond_share: float = 4.0   # more than the moves cost that take it off
+    beyond_share: float = 4.0   # more than the moves off the OSD cost
 
 
 _SPACE = Weights()
@@ -125,9 +125,9 @@ _LEAST_MOTION = Weights(
     prices=(0.30, 0.10, 0.05), tightening_price=0.05, usable_value=0.5, far_usable_value=0.5,
     count_move_budget=0.0, pool_space_budget=0.03, near_space=0.0)
 
-#: Per aim the weights of each search; all searches are tried where they are cheap, and scored. The
-#: further ones differ in what tightening weighs: which ends best cannot be told beforehand. The
-#: default has those of the other aims as well, the cheapest: no plan of theirs is better in all.
+#: Per aim the weights of each search. If searches are cheap, all of them run and are scored. The
+#: later ones differ in the weights of tightening, because nobody can predict which ends best. The
+#: default aim also has the cheapest weights of the other aims: no plan of theirs is better in all.
 AIM_WEIGHTS: Dict[str, Tuple[Weights, ...]] = {
     "space": (
         _SPACE,
@@ -157,21 +157,23 @@ AIM_SCORE_WEIGHTS: Dict[str, ScoreWeights] = {
 
 
 def pool_weight(share: float) -> float:
-    """The weight w of a pool, 0 to 1, by its share of the bytes of all pools (ratio).
+    """Returns the weight w of a pool, 0 to 1, by its share of the bytes of all pools (ratio).
 
-    The free space of a pool without data does not matter: below DATA_SHARE the weight falls with
-    the sixth power, steep but without a threshold that a growing pool would jump over.
+    The free space of a pool without data does not matter. Below DATA_SHARE the weight falls with
+    the sixth power: steeply, but without a threshold that a growing pool would jump over.
     """
     if share >= DATA_SHARE:
         return min(1.0, _DATA_WEIGHT * share / DATA_SHARE)
-    return _DATA_WEIGHT * (share / DATA_SHARE) ** 6 if share > 0.2 * DATA_SHARE else 0.0
+    if share > 0.2 * DATA_SHARE:
+        return _DATA_WEIGHT * (share / DATA_SHARE) ** 6
+    return 0.0
 
 
 def holds_data(weight: float) -> bool:
-    """True for the weight of a pool whose pressure is lowered for more free space."""
+    """Returns True if a pool of this weight has its pressure lowered, for more free space."""
     return weight >= 0.5 * _DATA_WEIGHT
 
 
 def keeps_space(weight: float) -> bool:
-    """True for the weight of a pool that no plan may take free space from."""
+    """Returns True if no plan may take free space from a pool of this weight."""
     return weight >= pool_weight(DATA_SHARE / 2.0)

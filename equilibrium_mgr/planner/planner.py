@@ -1,18 +1,20 @@
 """make_plan: from a snapshot and options to a plan.
 
-A search ends in one of many placements that are nearly equally good. On a small cluster, where one
-shard is a percent of an OSD, it matters which, and there a second search costs little: several
-searches with different weights are made, and the best of their results is taken.
+A search ends in one of many placements that are nearly equally good. On a small cluster one shard
+is a percent of an OSD, so it matters which. There a second search costs little: several searches
+with different weights run, and the best of their results becomes the plan.
 
-A plan that follows drift (`least_gain`) is made of fewest bytes: a whole plan is worth its bytes
-once, and drift takes most of it back within hours.
+A plan that follows drift (`least_gain`) moves as few bytes as possible. A whole plan is worth its
+bytes once, but drift undoes most of it within hours.
 """
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from itertools import chain
 from math import inf
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 from ..plan.fixed_bytes import without_fixed_bytes
 from ..plan.model import BALANCE, DRAIN, Move, PgChange, Plan
@@ -34,10 +36,10 @@ from .search.search import Search
 from .state.constraints import MOST_LOST, PLENTY
 from .state.placement_state import PlacementState
 
-#: Before it gives way again, a few milliseconds: PGs counted, changes written down.
+#: PGs and changes between two yields: a few milliseconds.
 _CHANGES_A_PIECE = 100
 
-# Values of Plan.stop_reason beside those of plan/options.py.
+# Values of Plan.stop_reason, in addition to those of plan/options.py.
 CONVERGED = "converged"
 INTERRUPTED = "the time limit is reached"
 
@@ -45,21 +47,22 @@ INTERRUPTED = "the time limit is reached"
 def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
     """Plans the moves from the snapshot's target state to a better placement.
 
-    The same snapshot and options give the same plan. Where `give_way` tells the thread's work to
-    end, the plan ends there, with what it has.
+    The same snapshot and options give the same plan. If `give_way` ends it early, the plan has the
+    moves found so far.
     """
     if not options.respect_weights:
         snapshot = without_shares(snapshot)
     leveled = without_fixed_bytes(snapshot)
-    bounds = leveled_bounds(leveled, movable_bytes(snapshot, frozenset() if options.pool_ids is None
-                                                   else frozenset(snapshot.pools)
-                                                   - options.pool_ids))
+    other_pools: FrozenSet[int] = frozenset()
+    if options.pool_ids is not None:
+        other_pools = frozenset(snapshot.pools) - options.pool_ids
+    bounds = leveled_bounds(leveled, movable_bytes(snapshot, other_pools))
     placement, groups, finished = multi_start_search(leveled, options, bounds)
     if options.least_gain > 0.0 and finished:
         groups = drift_changes(placement, groups, bounds, options)
     stop_reason, kept = _within_limits(groups, options)
-    beginning = [change for group in kept for change in group]
-    # what is to leave goes first, whatever else would gain more
+    beginning = _changes_of(kept)
+    # evacuation goes first, even if other moves gain more
     if len(kept) < len(groups) and not draining(placement, beginning):
         limited = limited_placement(leveled, options, bounds, beginning)
         if limited is not None:
@@ -71,20 +74,25 @@ def make_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
             wanted = tuple([osds[i] for i in placement.up[change.pg]])
             changes.add(placement.pgs[change.pg], wanted,
                         [(osds[a], osds[b]) for a, b in change.moves])
-    return changes.plan(stop_reason if finished else INTERRUPTED, options,
-                        of_sizes(bounds, leveled, snapshot))._replace(
-        stuck=stuck_shards(placement, options), kind=DRAIN if options.drain_only else BALANCE)
+    if not finished:
+        stop_reason = INTERRUPTED
+    plan = changes.plan(stop_reason, options, of_sizes(bounds, leveled, snapshot))
+    kind = DRAIN if options.drain_only else BALANCE
+    return plan._replace(stuck=stuck_shards(placement, options), kind=kind)
 
 
 def _ordered(placement: PlacementState, bounds: UtilizationBounds,
              options: PlanOptions) -> Tuple[List[ChangeGroup], bool]:
-    """The changes of a whole plan in order. Where some have no order in which they may be made,
-    what was to help them is taken back as well, and what is left told by False."""
+    """Returns the changes of a whole plan in order, and True.
+
+    If some changes cannot be ordered legally, drops them and the moves made only to enable them,
+    and returns False.
+    """
     wanted = wanted_changes(placement)
     groups = order_changes(placement, wanted)
     if sum(map(len, groups)) == len(wanted) or options.drain_only:
         return groups, True
-    made = {change.pg for group in groups for change in group}
+    made = {change.pg for change in _changes_of(groups)}
     take_back(placement, [change for change in wanted if change.pg not in made])
     Search(placement, bounds, AIM_WEIGHTS[options.aim][0]).reduce()
     placement.observers.clear()
@@ -93,20 +101,30 @@ def _ordered(placement: PlacementState, bounds: UtilizationBounds,
 
 def _within_limits(groups: List[ChangeGroup],
                    options: PlanOptions) -> Tuple[str, List[ChangeGroup]]:
-    """The stop reason, and the first groups that keep the limits; moves of no bytes are free."""
+    """Returns the stop reason, and the first groups that keep the limits. Moves of no bytes are
+    free."""
     moves = moved_bytes = 0
     for number, group in enumerate(piecewise(groups, 10 * _CHANGES_A_PIECE)):
-        moves += sum(len(change.moves) for change in group if change.bytes)
-        moved_bytes += sum(len(change.moves) * change.bytes for change in group)
+        moves += sum([len(change.moves) for change in group if change.bytes])
+        moved_bytes += _bytes_of(group)
         reason = options.limit_passed(moves, moved_bytes)
         if reason is not None:
             return reason, groups[:number]
     return CONVERGED, groups
 
 
+def _changes_of(groups: Iterable[ChangeGroup]) -> List[Change]:
+    """Returns the changes of the groups in order."""
+    return list(chain.from_iterable(groups))
+
+
+def _bytes_of(group: ChangeGroup) -> int:
+    """Returns the bytes that the changes move."""
+    return sum([len(change.moves) * change.bytes for change in group])
+
+
 class PlannedChanges:
-    """The changes of a plan in their order, with the moves and the used bytes per OSD id that they
-    come to."""
+    """The changes of a plan in their order, with their moves and the used bytes per OSD id."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -115,57 +133,86 @@ class PlannedChanges:
         self.changes: List[PgChange] = []
 
     def add(self, pg: Pg, wanted: Tuple[int, ...], pairs: Sequence[Tuple[int, int]]) -> None:
-        """Adds the change of a PG to an up set; `pairs` has (source, target) of its moves."""
-        pool = self._snapshot.pools[pg.pool]
+        """Adds the change of a PG to an up set. `pairs`: (source, target) of its moves."""
+        pool, raw = self._snapshot.pools[pg.pool], pg.raw
         assert pool.rule is not None
         self.add_moves(pg, wanted, pairs)
         if not pool.erasure:
-            wanted = keep_raw_positions(pg.raw, wanted, pool.rule)
-        self.changes.append(PgChange(
-            pgid=pg.pgid, raw=pg.raw, up_before=pg.up, up_after=wanted,
-            items=items_for(pg.raw, wanted), shards=len(pairs), shard_bytes=pg.shard_bytes,
-            objects=pg.objects, uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted)))
+            wanted = keep_raw_positions(raw, wanted, pool.rule)
+        change = PgChange(
+            pgid=pg.pgid,
+            raw=raw,
+            up_before=pg.up,
+            up_after=wanted,
+            items=items_for(raw, wanted),
+            shards=len(pairs),
+            shard_bytes=pg.shard_bytes,
+            objects=pg.objects,
+            uneven=pool.uneven_bytes(pg.shard_bytes, pg.up, wanted))
+        self.changes.append(change)
 
     def add_moves(self, pg: Pg, wanted: Sequence[int], pairs: Iterable[Tuple[int, int]]) -> None:
-        """Adds the moves of such a change alone. OSDs may be gone."""
+        """Adds only the moves of such a change. Its OSDs may not exist any more."""
         pool, osds, used = self._snapshot.pools[pg.pool], self._snapshot.osds, self.used
         for source, target in pairs:
-            before = used.get(source, 0), used.get(target, 0)
+            source_before, target_before = used.get(source, 0), used.get(target, 0)
             there = pool.bytes_on(pg.shard_bytes, target, wanted)
-            used[source] = before[0] - pool.bytes_on(pg.shard_bytes, source, pg.up)
-            used[target] = before[1] + there
-            sizes = [max(1, osds[osd].size_bytes) if osd in osds else 1
-                     for osd in (source, target)]
-            self.moves.append(Move(
-                pgid=pg.pgid, source=source, target=target, objects=pg.objects,
-                bytes=osds[target].device_bytes(there) if target in osds else there,
-                source_before=before[0] / sizes[0], source_after=used[source] / sizes[0],
-                target_before=before[1] / sizes[1], target_after=used[target] / sizes[1]))
+            used[source] = source_before - pool.bytes_on(pg.shard_bytes, source, pg.up)
+            used[target] = target_before + there
+            source_size, target_size = self._size_of(source), self._size_of(target)
+            if target in osds:
+                there = osds[target].device_bytes(there)
+            move = Move(
+                pgid=pg.pgid,
+                source=source,
+                target=target,
+                bytes=there,
+                objects=pg.objects,
+                source_before=source_before / source_size,
+                source_after=used[source] / source_size,
+                target_before=target_before / target_size,
+                target_after=used[target] / target_size)
+            self.moves.append(move)
+
+    def _size_of(self, osd: int) -> int:
+        """Returns the size of an OSD in bytes, 1 if there is no such OSD."""
+        osds = self._snapshot.osds
+        return max(1, osds[osd].size_bytes) if osd in osds else 1
 
     def plan(self, stop_reason: str, options: PlanOptions, bounds: UtilizationBounds) -> Plan:
-        """The plan of these changes, to balance."""
+        """Returns the plan of these changes, of kind `balance`."""
         snapshot = self._snapshot
         placed = placement_of(snapshot)
         after = placed.after(self.changes).usage()
-        # beside unequal fixed bytes the bound is what is aimed at: a plan can end below it
-        highest = {name: min(bound, after.classes[name].max) if name in after.classes else bound
-                   for name, bound in bounds.highest.items()}
-        return Plan(epoch=snapshot.epoch, stop_reason=stop_reason, moves=tuple(self.moves),
-                    changes=tuple(self.changes), before=placed.usage(), after=after,
-                    skipped=skipped(snapshot), aim=options.aim, bounds=highest)
+        highest = dict(bounds.highest)
+        for name, usage in after.classes.items():
+            # if fixed bytes are unequal, the bound is only an aim: a plan can end below it
+            if name in highest:
+                highest[name] = min(highest[name], usage.max)
+        return Plan(
+            epoch=snapshot.epoch,
+            stop_reason=stop_reason,
+            moves=tuple(self.moves),
+            changes=tuple(self.changes),
+            before=placed.usage(),
+            after=after,
+            skipped=skipped(snapshot),
+            aim=options.aim,
+            bounds=highest)
 
 
 def skipped(snapshot: Snapshot) -> Dict[str, int]:
-    """Reason → how many PGs or OSDs are left out of the plan for it."""
+    """Returns reason → how many PGs or OSDs the plan leaves out for it."""
     found = Counter({f"PG: {reason}": n for reason, n in snapshot.skipped.items()})
-    found.update([f"OSD: {reason}" for reason in (
-        osd.unusable_reason() for osd in piecewise(snapshot.osds.values(), 10 * _CHANGES_A_PIECE))
-                  if reason])
+    for osd in piecewise(snapshot.osds.values(), 10 * _CHANGES_A_PIECE):
+        reason = osd.unusable_reason()
+        if reason:
+            found[f"OSD: {reason}"] += 1
     return dict(sorted(found.items()))
 
 
-#: Candidates that all searches together may examine: one more search begins while the mean of those
-#: before lets it stay within this. A count and not a time, so that the same snapshot gives the same
+#: Candidates that all searches together may examine. Another search begins if it stays within this,
+#: with the mean of the searches before. A count and not a time: the same snapshot gives the same
 #: plan.
 MAX_CANDIDATES = 860_000
 
@@ -173,58 +220,71 @@ MAX_CANDIDATES = 860_000
 def multi_start_search(snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
                        max_candidates: int = MAX_CANDIDATES,
                        ) -> Tuple[PlacementState, List[ChangeGroup], bool]:
-    """Returns the best placement found, its changes in order, and False where a search was told to
+    """Returns the best placement found, its changes in order, and False if a search was told to
     end."""
     best: Optional[Tuple[Tuple[bool, float], PlacementState, List[ChangeGroup]]] = None
     examined = 0
-    variants = AIM_WEIGHTS[options.aim][:1 if options.drain_only else None]
+    variants = AIM_WEIGHTS[options.aim]
+    if options.drain_only:
+        variants = variants[:1]
     for number, weights in enumerate(variants, start=1):
         placement = PlacementState(snapshot, options)
         search = Search(placement, bounds, weights)
+        data_groups = search.data_groups
         if number == 1:
-            free = pool_free_bytes(placement, search.data_groups)
+            free = pool_free_bytes(placement, data_groups)
             near = search.near_free_bytes()
         finished = search.run(options.drain_only)
-        judge = partial(score_placement, placement, search.sets, search.data_groups, free, near,
+        judge = partial(score_placement, placement, search.sets, data_groups, free, near,
                         variants[0], AIM_SCORE_WEIGHTS[options.aim])
-        score, data_groups = (True, judge()), search.data_groups
+        score = True, judge()
         placement.observers.clear()
         del search   # most of the memory
         if best is None or (finished and score > best[0]):
             groups, is_whole = _ordered(placement, bounds, options)
-            if not is_whole:   # no limit holds what is left
-                score = all(now >= (1.0 - MOST_LOST) * free[pool] for pool, now in
-                            pool_free_bytes(placement, data_groups).items()), judge()
+            if not is_whole:   # the remaining changes may take space from pools
+                score = _keeps_space(placement, data_groups, free), judge()
             if best is None or score > best[0]:
                 best = score, placement, groups
         examined += placement.candidates_examined
         if not finished:
             return (*best[1:], False)
-        if number > 1 and not best[1].moved_pgs or (
-                examined * (number + 1) > number * max_candidates):
+        if number > 1 and not best[1].moved_pgs:
+            break
+        if examined * (number + 1) > number * max_candidates:
             break
     assert best is not None
     return (*best[1:], True)
 
 
-#: How far a plan that follows drift may end above a whole one, in gains at which it begins: what it
-#: aims at, what is enough for pools, as no plan would begin for the rest, and whence it is whole.
+def _keeps_space(placement: PlacementState, data_groups: List[int],
+                 free: Mapping[int, float]) -> bool:
+    """Returns True if no pool has lost more free space than it may. `free`: before the moves."""
+    for pool, now in pool_free_bytes(placement, data_groups).items():
+        if now < (1.0 - MOST_LOST) * free[pool]:
+            return False
+    return True
+
+
+#: How far a plan that follows drift may end above a whole plan, as ratios of the gain required to
+#: start it. It aims at the first. The second is enough for pools: no plan would start for the rest.
+#: From the third on, a whole plan is made.
 _DRIFT_SLACK, _DRIFT_ENOUGH, _DRIFT_MOST = 0.75, 1.0, 1.25
 #: Utilizations that differ by less are equal.
 _SAME_RATIO = 1e-9
 
 
 class _DriftGoal(NamedTuple):
-    """What a plan that follows drift has to reach."""
+    """The figures that a plan that follows drift has to reach."""
 
     gain: float                     # of the whole plan, in least gains
-    levels: List[float]             # utilizations, of the sets of a Search in their order
+    levels: List[float]             # utilizations of the sets of a Search, in their order
     least_free: Dict[int, float]    # pool → bytes
     worth: Dict[int, float]         # pool → bytes that are worth the least gain
 
     def left(self, search: Search, placement: PlacementState) -> float:
-        """Returns what a placement leaves pools of the whole plan's gain, in least gains; infinite
-        where an OSD set is above its level."""
+        """Returns how much of the whole plan's gain a placement leaves to gain for pools, in least
+        gains; infinite if an OSD set is above its level."""
         for osd_set, level in zip(search.sets, self.levels):
             if osd_set.max_utilization(placement) > level + _SAME_RATIO:
                 return inf
@@ -236,11 +296,13 @@ class _DriftGoal(NamedTuple):
 
 def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: UtilizationBounds,
                   options: PlanOptions) -> List[ChangeGroup]:
-    """The changes that follow drift, in order, and the placement with them: those of fewest bytes
-    that bring each OSD set and pool nearly to where a whole plan brings it. None where that gives
-    no set and no pool the least gain; the whole plan where it drains, or relieves an OSD that is
-    held to a share."""
-    changes = [change for group in whole for change in group]
+    """Returns the changes that follow drift, in order, and leaves the placement with them.
+
+    They bring each OSD set and pool nearly to where a whole plan brings it, with the fewest bytes.
+    There are none if the whole plan gives no set and no pool the least gain. The whole plan is made
+    if it drains an OSD, or relieves an OSD with a lowered weight.
+    """
+    changes = _changes_of(whole)
     if draining(placement, changes) or bytes_beyond_share(placement.snapshot):
         return whole
     take_back(placement, changes)
@@ -249,7 +311,7 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     if goal.gain < 1.0:
         take_back(placement, changes)
         return []
-    # the moves of the whole plan that can be spared are taken back, or other ones are found
+    # one way: revert the moves of the whole plan that are not needed; the other: find new ones
     for osd_set, level in zip(search.sets, goal.levels):
         search.limits.set_max_utilization(osd_set.osds, level)
     for index in search.data_groups:
@@ -260,37 +322,40 @@ def drift_changes(placement: PlacementState, whole: List[ChangeGroup], bounds: U
     limited = PlacementState(placement.snapshot, options)
     LimitedSearch(limited, bounds, options).reach(goal.levels)
     limited.observers.clear()
-    found: List[Tuple[float, int, List[ChangeGroup]]] = []   # what is left, bytes
+    found: List[Tuple[float, int, List[ChangeGroup]]] = []   # the gain left, bytes
     for other in (placement, limited):
-        groups, _ = _ordered(other, bounds, options)   # some may have no order
-        found.append((max(_DRIFT_ENOUGH, goal.left(search, other)),
-                      sum(change.bytes * len(change.moves) for group in groups for change in group),
+        groups, _ = _ordered(other, bounds, options)
+        found.append((max(_DRIFT_ENOUGH, goal.left(search, other)), sum(map(_bytes_of, groups)),
                       groups))
     left, _, best = min(found, key=lambda one: one[:2])
     if min(left, goal.gain) >= _DRIFT_MOST:
         best = whole
     take_back(placement, wanted_changes(placement))
-    apply(placement, [change for group in best for change in group])
+    apply(placement, _changes_of(best))
     return best
 
 
 def _drift_goal(placement: PlacementState, search: Search, changes: Sequence[Change],
                 bounds: UtilizationBounds, options: PlanOptions) -> _DriftGoal:
-    """Makes the changes of a whole plan, and returns what a cheaper one has to reach of it. Pools
-    that have plenty of room without it gain nothing."""
+    """Makes the changes of a whole plan, and returns how much of it a cheaper plan has to reach.
+    Pools that have plenty of space without it gain nothing."""
     highest = [osd_set.max_utilization(placement) for osd_set in search.sets]
     free = pool_free_bytes(placement, search.data_groups)
     apply(placement, changes)
     lowest = [osd_set.max_utilization(placement) for osd_set in search.sets]
     most_free = pool_free_bytes(placement, search.data_groups)
-    pools = placement.snapshot.pools
+    worth: Dict[int, float] = {}
+    least_gain = options.least_gain
     room = placement.snapshot.full_ratio / max([1e-9, *bounds.utilizations.values()]) - 1.0
-    worth = {pool: options.least_gain * (bytes_free + pools[pool].stored_bytes)
-             for pool, bytes_free in free.items()
-             if bytes_free < PLENTY * room * pools[pool].stored_bytes}
+    for pool, bytes_free in free.items():
+        stored = placement.snapshot.pools[pool].stored_bytes
+        if bytes_free < PLENTY * room * stored:
+            worth[pool] = least_gain * (bytes_free + stored)
+    gains = [(a - b) / least_gain for a, b in zip(highest, lowest)]
+    gains += [(most_free[pool] - free[pool]) / least for pool, least in worth.items()]
+    slack = _DRIFT_SLACK * least_gain
     return _DriftGoal(
-        max([(a - b) / options.least_gain for a, b in zip(highest, lowest)]
-            + [(most_free[pool] - free[pool]) / least for pool, least in worth.items()],
-            default=0.0),
-        [min(a, b + _DRIFT_SLACK * options.least_gain) for a, b in zip(highest, lowest)],
-        {pool: most_free[pool] - _DRIFT_SLACK * least for pool, least in worth.items()}, worth)
+        gain=max(gains, default=0.0),
+        levels=[min(a, b + slack) for a, b in zip(highest, lowest)],
+        least_free={pool: most_free[pool] - _DRIFT_SLACK * least for pool, least in worth.items()},
+        worth=worth)

@@ -1,10 +1,12 @@
-"""Counts why shards do not move: for each shard of an OSD and each target of its rule, the one code
-by which the planner's own checks refuse the move, or by which the move gains nothing.
+"""Counts why shards do not move.
+
+For each shard of an OSD and each target of its rule there is one code: of the planner's own check
+that rejects the move, or of the reason why the move gains nothing.
 """
 from __future__ import annotations
 
 from collections import Counter
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD
 from ..plan.options import PlanOptions
@@ -17,8 +19,8 @@ from .objective import AIM_WEIGHTS
 from .state.cost_model import NOISE, evenness_cost
 from .state.placement_state import PlacementState, pg_refusal
 
-#: What rules, not options or states, forbid, and targets that are as full as the source: no reason
-#: by itself, as there are always such pairs.
+#: Codes of rules, not of options or states, and of targets as full as the source. There are always
+#: such pairs, so that they alone are no reason.
 _STRUCTURAL = frozenset((codes.FAILURE_DOMAIN, codes.HOLDS_SHARD, codes.EXCHANGE, codes.BALANCED))
 
 #: One shard of a PG, and where it is.
@@ -26,12 +28,12 @@ PgShard = Tuple[Pg, int]
 
 
 class RefusalCount(NamedTuple):
-    """How many pairs of a shard and a target one code refuses."""
+    """How many pairs of a shard and a target have one code."""
 
     code: str
     pairs: int
-    useful: int     # those whose move would make the utilizations more even
-    example: Tuple[str, int, int]   # (pgid, source, target) of the first of them
+    useful: int     # pairs whose move would make the utilizations more even
+    example: Tuple[str, int, int]   # (pgid, source, target) of the first pair
     pools: Mapping[int, int]        # pool id → pairs
     targets: Tuple[int, ...]        # OSDs, the lowest ids first
 
@@ -40,25 +42,37 @@ class Census(NamedTuple):
     """The counts, the most frequent code first. They add up to `pairs`."""
 
     counts: Tuple[RefusalCount, ...]
-    shards: int          # all that were asked for
-    counted: int         # shards that were counted: fewer where there are too many pairs
+    shards: int          # all shards of the question
+    counted: int         # shards that were counted: fewer if there are too many pairs
     pairs: int           # of a counted shard and a target
-    reason_code: str     # that refuses most of the pairs that would gain something
+    reason_code: str     # the code of most of the pairs that would gain something
 
     def of(self, code: str) -> Optional[RefusalCount]:
-        """The count of a code; None where it refuses nothing."""
-        return next((found for found in self.counts if found.code == code), None)
+        """Returns the count of a code; None if no pair has it."""
+        for found in self.counts:
+            if found.code == code:
+                return found
+        return None
+
+
+class _Row(NamedTuple):
+    """One pair of a shard and a target."""
+
+    example: Tuple[str, int, int]   # (pgid, source, target)
+    pool: int
+    is_useful: bool
 
 
 class RefusalCensus:
-    """Asks the placement of a planner that has just begun: limits and legality are its own.
+    """Asks the placement of a planner that has just begun: limits and legality are the planner's.
 
-    `code_of`: PGs that are left alone for a reason that plan options do not know.
+    `code_of`: pgid → reason code, of PGs that stay for a reason that plan options do not know.
     """
 
     def __init__(self, snapshot: Snapshot, options: PlanOptions, bounds: UtilizationBounds,
                  code_of: Mapping[str, str]) -> None:
-        snapshot = snapshot if options.respect_weights else without_shares(snapshot)
+        if not options.respect_weights:
+            snapshot = without_shares(snapshot)
         self._snapshot = snapshot
         self._options = options
         self._code_of = code_of
@@ -72,7 +86,7 @@ class RefusalCensus:
         self._numbers = {pg.pgid: number for number, pg in enumerate(self.placement.pgs)}
 
     def of_osd(self, osd: int, most_pairs: int, pool: Optional[int] = None) -> Census:
-        """The census of the shards of an OSD, of one pool only where it is given."""
+        """Returns the census of the shards of an OSD. `pool`: only the shards of this pool."""
         found: List[PgShard] = []
         for pg in self._snapshot.pgs.values():
             give_way()
@@ -81,66 +95,65 @@ class RefusalCensus:
         return self.of_shards(found, most_pairs)
 
     def of_pg(self, pg: Pg, most_pairs: int) -> Census:
-        """The census of all shards of a PG."""
+        """Returns the census of all shards of a PG."""
         return self.of_shards([(pg, osd) for osd in pg.up if osd != NO_OSD], most_pairs)
 
     def of_shards(self, shards: Sequence[PgShard], most_pairs: int) -> Census:
-        """The census of the given shards, of the first of them where they have more pairs."""
-        found: Dict[str, List[Tuple[Tuple[str, int, int], int, bool]]] = {}
+        """Returns the census of the given shards, or of the first of them if these alone have
+        `most_pairs` pairs."""
+        found: Dict[str, List[_Row]] = {}
         pairs = counted = 0
         for pg, source in shards:
             if pairs >= most_pairs:
                 break
             counted += 1
             ask = self._refusal_of(pg, source)
-            rule = self._snapshot.pools[pg.pool].rule
-            position = pg.up.index(source)
-            weights = (rule.block_at(position).weights
-                       if rule is not None and position < rule.size else ())
-            for target in weights:   # the OSDs that the rule of the shard names
-                if target == source or target not in self.placement.index_of:
-                    continue
+            for target in self._targets_of(pg, source):
                 give_way()
                 pairs += 1
                 gain = self._gain(pg, source, target)
                 code = ask(target) or self._code_of_allowed(gain, pg, source, target)
                 found.setdefault(code, []).append(
-                    ((pg.pgid, source, target), pg.pool, gain > NOISE))
-        counts = tuple(sorted((RefusalCount(
-            code, len(rows), sum(useful for _, _, useful in rows), rows[0][0],
-            Counter(pool for _, pool, _ in rows), tuple(sorted({pair[2] for pair, _, _ in rows})))
-            for code, rows in found.items()), key=lambda c: (-c.pairs, c.code)))
-        return Census(counts, len(shards), counted, pairs, _reason(counts))
+                    _Row((pg.pgid, source, target), pg.pool, gain > NOISE))
+        counts = [_count(code, rows) for code, rows in found.items()]
+        counts.sort(key=lambda count: (-count.pairs, count.code))
+        return Census(tuple(counts), len(shards), counted, pairs, _reason(counts))
+
+    def _targets_of(self, pg: Pg, source: int) -> Iterator[int]:
+        """Yields the other OSDs that the rule of a PG allows for its shard on an OSD."""
+        rule = self._snapshot.pools[pg.pool].rule
+        position = pg.up.index(source)
+        if rule is None or position >= rule.size:
+            return
+        for target in rule.block_at(position).weights:
+            if target != source and target in self.placement.index_of:
+                yield target
 
     def answers(self, pg: Pg, source: int, target: int) -> Optional[Tuple[List[str], str, float]]:
-        """(the codes of all checks that refuse the move of a shard, in their order; the code of the
-        move if none did; by how much it would be more even). None where the planner does not know
-        the PG, or an OSD."""
+        """Returns the codes of all checks that reject the move of a shard, in their order; the code
+        of the move if none did; and by how much the move evens out.
+
+        None if the planner does not know the PG or an OSD.
+        """
         placement, number = self.placement, self._numbers.get(pg.pgid)
         own, there = placement.index_of.get(source), placement.index_of.get(target)
         if number is None or own is None or there is None:
             return None
         refused, gain = list(placement.refusals(number, own, there)), self._gain(pg, source, target)
         room = placement.room_refusal(there, self.size_there(pg, source, target))
-        if room is not None and placement.is_usable[there]:   # else the limit is nothing
+        if room is not None and placement.is_usable[there]:   # an unusable OSD has a limit of 0
             refused.append(room)
         return refused, self._code_of_allowed(gain, pg, source, target), gain
 
     def _refusal_of(self, pg: Pg, source: int) -> Callable[[int], Optional[str]]:
-        """A function: target → why the shard may not go there, or None."""
+        """Returns a function: target → why the shard may not go there, or None."""
         placement = self.placement
         own, number = placement.index_of.get(source), self._numbers.get(pg.pgid)
-        # why the PG stays, wherever it could go
-        stays = (codes.RULE_UNKNOWN if self._snapshot.pools[pg.pool].rule is None
-                 else pg_refusal(pg, self._options))
-        if stays in (None, codes.IMMOVABLE):
-            stays = codes.IN_FLIGHT if pg.is_moving else stays or self._code_of.get(pg.pgid)
-        if stays is None and own is not None and not placement.is_source[own]:
-            sources = self._options.sources
-            stays = (codes.POOL_EXCLUDED if sources is None or source in sources
-                     else codes.OSD_EXCLUDED)
-        if stays is not None or own is None or number is None:
-            return lambda _target: stays or codes.IMMOVABLE
+        stays = self._why_it_stays(pg, source)
+        if stays is not None:
+            return lambda _target: stays
+        if own is None or number is None:
+            return lambda _target: codes.IMMOVABLE
 
         def ask(target: int) -> Optional[str]:
             there = placement.index_of[target]
@@ -148,18 +161,39 @@ class RefusalCensus:
                     or placement.room_refusal(there, self.size_there(pg, source, target)))
         return ask
 
+    def _why_it_stays(self, pg: Pg, source: int) -> Optional[str]:
+        """Returns the code of the reason why a shard can go nowhere, or None."""
+        if self._snapshot.pools[pg.pool].rule is None:
+            return codes.RULE_UNKNOWN
+        stays = pg_refusal(pg, self._options)
+        if stays in (None, codes.IMMOVABLE):
+            if pg.is_moving:
+                return codes.IN_FLIGHT
+            stays = stays or self._code_of.get(pg.pgid)
+        if stays is not None:
+            return stays
+        own = self.placement.index_of.get(source)
+        if own is None or self.placement.is_source[own]:
+            return None
+        sources = self._options.sources
+        if sources is None or source in sources:   # the OSD is not of the device classes
+            return codes.POOL_EXCLUDED
+        return codes.OSD_EXCLUDED
+
     def size_there(self, pg: Pg, source: int, target: int) -> int:
-        """Bytes that the PG's shard on the source would take on a target."""
-        return self._snapshot.shard_bytes(
-            pg, target, [target if osd == source else osd for osd in pg.up])
+        """Returns the bytes that the PG's shard on the source would take on a target."""
+        up = list(pg.up)
+        up[up.index(source)] = target
+        return self._snapshot.shard_bytes(pg, target, up)
 
     def _gain(self, pg: Pg, source: int, target: int) -> float:
-        """By how much the planner's evenness term falls with the move of a shard."""
-        return -self._rise(source, -self._snapshot.shard_bytes(pg, source, pg.up)) - self._rise(
-            target, self.size_there(pg, source, target))
+        """Returns by how much the planner's evenness term falls with the move of a shard."""
+        leaving = self._rise(source, -self._snapshot.shard_bytes(pg, source, pg.up))
+        return -leaving - self._rise(target, self.size_there(pg, source, target))
 
     def _rise(self, osd: int, more: int) -> float:
-        """By how much the planner's evenness term rises with `more` bytes; 0 without figures."""
+        """Returns by how much the planner's evenness term rises with `more` bytes; 0 if there are
+        no figures of the OSD."""
         i, placement = self.placement.index_of.get(osd), self.placement
         if i is None:
             return 0.0
@@ -169,20 +203,36 @@ class RefusalCensus:
                 - evenness_cost(used, size, bound, self._underfull_weight))
 
     def _code_of_allowed(self, gain: float, pg: Pg, source: int, target: int) -> str:
-        """The code of a move that a plan may make."""
-        a, b = (self._snapshot.osds[osd] for osd in (source, target))
-        if gain > NOISE:   # the throttle sends nothing to a target that is nearfull
-            return codes.NEARFULL if b.reaches(self._snapshot.nearfull_ratio) else codes.MIN_GAIN
+        """Returns the code of a move that a plan may make."""
+        a, b = self._snapshot.osds[source], self._snapshot.osds[target]
+        if gain > NOISE:
+            if b.reaches(self._snapshot.nearfull_ratio):   # the throttle sends nothing there
+                return codes.NEARFULL
+            return codes.MIN_GAIN
         is_fuller = (a.target_utilization or 0.0) > (b.target_utilization or 0.0)
         return codes.GRANULARITY if is_fuller and pg.shard_bytes else codes.BALANCED
 
 
+def _count(code: str, rows: Sequence[_Row]) -> RefusalCount:
+    """Returns the count of a code."""
+    return RefusalCount(
+        code=code,
+        pairs=len(rows),
+        useful=sum([row.is_useful for row in rows]),
+        example=rows[0].example,
+        pools=Counter([row.pool for row in rows]),
+        targets=tuple(sorted({row.example[2] for row in rows})))
+
+
 def _reason(counts: Sequence[RefusalCount]) -> str:
-    """The code that refuses most of what would gain something; else the best that is left."""
-    lifted = [found for found in counts if found.useful and found.code not in _STRUCTURAL]
+    """Returns the code of most of the pairs that would gain something, except codes that are no
+    reason alone. If there is none, the best of the others."""
+    useful = [found for found in counts if found.useful]
+    lifted = [found for found in useful if found.code not in _STRUCTURAL]
     if lifted:
         return max(lifted, key=lambda found: (found.useful, found.pairs)).code
-    if any(found.code == codes.GRANULARITY for found in counts):
+    if codes.GRANULARITY in [found.code for found in counts]:
         return codes.GRANULARITY
-    useful = [found for found in counts if found.useful]
-    return max(useful, key=lambda found: found.useful).code if useful else codes.BALANCED
+    if useful:
+        return max(useful, key=lambda found: found.useful).code
+    return codes.BALANCED

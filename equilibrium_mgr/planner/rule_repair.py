@@ -1,32 +1,31 @@
-"""Plans that mend PGs whose up set breaks their CRUSH rule, as upmaps of others can make it; or
-that prepare pools for another rule, so that nothing has to move when they get it.
+"""Plans that repair PGs whose up set breaks their CRUSH rule, which other tools' upmaps can cause;
+or that prepare pools for another rule, so that nothing moves when they get it.
 
-Of each such PG the fewest shards are moved, to the emptiest OSDs with which the PG is legal, by the
-rule in force and by the one that is to be. Where one shard does not mend a PG, shards that upmap
-items have moved go back to where CRUSH has them, as few as make it legal. Nothing else is moved.
+A plan moves the fewest shards of each such PG, to the emptiest OSDs with which the PG is legal: by
+its present rule and by the new one. If one shard is not enough, shards that upmap items have moved
+return to their CRUSH mapping, as few as make the PG legal. Nothing else moves.
 """
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, combinations
-from math import inf
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import combinations
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..crush.placement import NO_OSD, PlacementRule
 from ..plan.model import REPAIR, Plan
 from ..plan.options import PlanOptions, effective_fill_limit
 from ..runtime.time_slice import give_way, piecewise, told_to_end
 from ..snapshot.immovable_reasons import OF_RULE
-from ..snapshot.model import Pg, Pool, Snapshot, pg_number, shard_changes
+from ..snapshot.model import Pg, Pool, Snapshot, UpmapItems, pg_number, shard_changes
 from ..snapshot.upmap_items import apply_items, items_for, keep_raw_positions
 from .bound.lower_bound import utilization_bounds
 from .planner import CONVERGED, INTERRUPTED, PlannedChanges
 
-#: Upmap items of a PG that are dropped at most, before all are.
+#: At most so many upmap items of a PG are dropped, then all of them.
 _MOST_DROPPED = 3
-#: Sets of OSDs that are looked at for each number of a PG's shards that move: about 50 ms.
+#: Sets of OSDs that are tried for each number of shards that move: about 50 ms.
 _MOST_TRIED = 3000
-_PGS_A_PIECE = 50   # whose placement is looked at before it gives way again
+_PGS_A_PIECE = 50   # checked between two yields
 
 NOT_MENDED = "PG: its present placement breaks its CRUSH rule, and no legal one has room"
 NOT_PREPARED = "PG: no placement that the present CRUSH rule and the new one allow has room"
@@ -35,50 +34,64 @@ Osds = Tuple[int, ...]
 
 
 class _Legal(NamedTuple):
-    """What the PGs of a pool are to be."""
+    """The rules that the PGs of a pool have to keep."""
 
-    rules: List[PlacementRule]         # legal by all of them
+    rules: List[PlacementRule]           # all of them
     places: Dict[int, Tuple[Any, ...]]   # OSD that all rules take → its buckets, by their domains
-    most: int                          # shards of a PG in one place
+    most: int                            # shards of a PG in one place
 
     def breaks(self, up: Osds) -> bool:
-        """True where a rule cannot produce the up set, or a monitor would not keep it."""
-        return any(rule.refusal(up) for rule in self.rules)
+        """Returns True if a rule cannot produce the up set, or a monitor would not keep it."""
+        for rule in self.rules:
+            if rule.refusal(up):
+                return True
+        return False
 
 
 def _legal(snapshot: Snapshot, options: PlanOptions, pool: Pool) -> Optional[_Legal]:
-    """None of a pool whose rule is not understood."""
+    """Returns None if the rule of the pool is not understood."""
     if pool.rule is None:
         return None
     rules = [pool.rule]
     if options.rule_id is not None:
         rules.append(PlacementRule(snapshot.crush, snapshot.crush.rules[options.rule_id],
                                    pool.size, pool.positional))
-    domains = [block.domains for rule in rules for block in rule.blocks]
-    taken = [rule.osds() for rule in rules]
-    return _Legal(rules, {osd: tuple([domain.bucket_of.get(osd) for domain in chain(*domains)])
-                          for osd in taken[0] if all(osd in osds for osds in taken)},
-                  min([inner[-1].shards_per_bucket if inner else pool.size for inner in domains]))
+    most = pool.size
+    buckets_of: List[Mapping[int, int]] = []   # of each domain: OSD → bucket
+    for rule in rules:
+        for block in rule.blocks:
+            domains = block.domains
+            buckets_of += [domain.bucket_of for domain in domains]
+            if domains:
+                most = min(most, domains[-1].shards_per_bucket)
+    last = rules[-1].osds()
+    taken = [osd for osd in rules[0].osds() if osd in last]
+    places: Dict[int, Tuple[Any, ...]] = {}
+    for osd in taken:
+        places[osd] = tuple([bucket_of.get(osd) for bucket_of in buckets_of])
+    return _Legal(rules, places, most)
 
 
 def broken_pgs(snapshot: Snapshot) -> List[Pg]:
-    """The PGs that upmap items have put where their rule does not allow it, in order."""
+    """Returns the PGs that upmap items have put on OSDs that their rule does not allow, in
+    order."""
     if OF_RULE.isdisjoint(snapshot.skipped):
         return []
-    found = [pg for pgid, pg in ((pgid, snapshot.pgs[pgid]) for pgid in snapshot.upmap_items
-                                 if pgid in snapshot.pgs) if pg.immovable in OF_RULE]
+    pgs = snapshot.pgs
+    found = [pgs[pgid] for pgid in snapshot.upmap_items
+             if pgid in pgs and pgs[pgid].immovable in OF_RULE]
     return sorted(found, key=lambda pg: (pg.pool, pg_number(pg.pgid)))
 
 
 def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Plan:
-    """A plan that mends what can be mended, within the options; ends as make_plan does."""
+    """Returns a plan that repairs all PGs that it can, within the options; ends as make_plan
+    does."""
     changes = PlannedChanges(snapshot)
     stop_reason, unmended = CONVERGED, 0
     shards = moved_bytes = 0
-    legal = {pool.id: found for pool in piecewise(snapshot.pools.values(), 1)
-             if options.pool_ids is None or pool.id in options.pool_ids
-             for found in (_legal(snapshot, options, pool),) if found is not None}
-    for pg in (broken_pgs(snapshot) if options.rule_id is None else _breaking(snapshot, legal)):
+    legal = _legal_pools(snapshot, options)
+    is_repair = options.rule_id is None
+    for pg in broken_pgs(snapshot) if is_repair else _breaking(snapshot, legal):
         if not give_way(len(changes.moves)):
             break
         if pg.pool not in legal:
@@ -98,52 +111,42 @@ def repair_plan(snapshot: Snapshot, options: PlanOptions = PlanOptions()) -> Pla
     if told_to_end():
         stop_reason = INTERRUPTED
     plan = changes.plan(stop_reason, options, utilization_bounds(snapshot))
-    return plan._replace(kind=REPAIR, skipped={
-        **plan.skipped, **({NOT_MENDED if options.rule_id is None else NOT_PREPARED: unmended}
-                           if unmended else {})})
+    left_out = dict(plan.skipped)
+    if unmended:
+        left_out[NOT_MENDED if is_repair else NOT_PREPARED] = unmended
+    return plan._replace(kind=REPAIR, skipped=left_out)
+
+
+def _legal_pools(snapshot: Snapshot, options: PlanOptions) -> Dict[int, _Legal]:
+    """Returns pool id → the rules that its PGs have to keep, of the pools of the options."""
+    found: Dict[int, _Legal] = {}
+    for pool in piecewise(snapshot.pools.values(), 1):
+        if options.pool_ids is None or pool.id in options.pool_ids:
+            legal = _legal(snapshot, options, pool)
+            if legal is not None:
+                found[pool.id] = legal
+    return found
 
 
 def _breaking(snapshot: Snapshot, legal: Dict[int, _Legal]) -> List[Pg]:
-    """The PGs of these pools that may move and are not as they are to be, the largest first: what
-    is left then evens out."""
-    found = [pg for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE) if pg.pool in legal
-             and (pg.immovable is None or pg.immovable in OF_RULE) and legal[pg.pool].breaks(pg.up)]
+    """Returns the movable PGs of these pools that break a rule. The largest come first: then the
+    others even out."""
+    found: List[Pg] = []
+    for pg in piecewise(snapshot.pgs.values(), _PGS_A_PIECE):
+        if pg.immovable is not None and pg.immovable not in OF_RULE:
+            continue
+        if pg.pool in legal and legal[pg.pool].breaks(pg.up):
+            found.append(pg)
     return sorted(found, key=lambda pg: (-pg.shard_bytes, pg.pool, pg_number(pg.pgid)))
 
 
 def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
             legal: _Legal) -> Optional[Osds]:
-    """The first legal up set with room: where the data is, with the fewest shards on other OSDs,
-    with fewer upmap items; None where there is none, or it is told to end. `used`: OSD id →
-    bytes."""
-    pool, osds = snapshot.pools[pg.pool], snapshot.osds
-    items = snapshot.items_of(pg.pgid)
-    fill = min(effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio),
-               # nothing is broken yet: not worth a rack that is nearfull
-               inf if options.rule_id is None else snapshot.nearfull_ratio)
-    room: Dict[int, float] = {}   # OSD that may take a shard → its utilization then
-    for osd in legal.places:
-        if osd in osds and osds[osd].unusable_reason() is None and (
-                options.targets is None or osd in options.targets):
-            reached = used[osd] + pool.bytes_on(pg.shard_bytes, osd, pg.up)
-            if reached <= fill * osds[osd].size_bytes:
-                room[osd] = (reached - osds[osd].spared_bytes) / osds[osd].capacity_bytes
-    in_place: Counter[Any] = Counter()
-    targets: List[int] = []   # the emptiest of each place
-    for osd in sorted(room, key=lambda osd: (room[osd], osd)):
-        if osd not in pg.up and in_place[legal.places[osd]] < legal.most:
-            in_place[legal.places[osd]] += 1
-            targets.append(osd)
-    # the fullest leave where there is a choice
-    by_use = sorted(range(len(pg.up)), key=lambda i: used.get(pg.up[i], 0) / (
-        osds[pg.up[i]].capacity_bytes or 1 if pg.up[i] in osds else 1))
-    elsewhere = [_elsewhere(legal.rules, pg.up, by_use, targets, shards)
-                 for shards in range(1, len(pg.up) + 1)]
-    kept = (some for dropped in range(1, min(_MOST_DROPPED, len(items)) + 1)
-            for some in combinations(items, len(items) - dropped))
-    returning = chain((apply_items(pg.raw, some, lambda _osd: False) for some in kept), (pg.raw,))
-    for up in chain((pg.holders,), elsewhere[0], returning if options.rule_id is None else (),
-                    *elsewhere[1:]):
+    """Returns the first legal up set with enough free space, or None if there is none or it has to
+    end. `used`: OSD id → bytes."""
+    pool = snapshot.pools[pg.pool]
+    room = _room(snapshot, options, used, pg, legal)
+    for up in _possible(snapshot, options, used, pg, legal, room):
         if not give_way():
             return None
         if NO_OSD in up or len(up) != pool.size or legal.breaks(up):
@@ -153,25 +156,93 @@ def _mended(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: 
         try:
             items_for(pg.raw, up)
         except ValueError:
-            continue   # upmap items cannot say it
+            continue   # upmap items cannot express it
         gains, losses = shard_changes(pg.holders, up, pool.erasure)
-        if room.keys() >= set(gains) and not any(
-                options.sources is not None and osd not in options.sources
-                or options.device_classes is not None and osd in osds
-                and osds[osd].device_class not in options.device_classes for osd in losses):
+        if room.keys() >= set(gains) and _may_all_give(snapshot, options, losses):
             return up
     return None
 
 
+def _may_all_give(snapshot: Snapshot, options: PlanOptions, osds: Sequence[int]) -> bool:
+    """Returns True if shards may leave all of these OSDs."""
+    sources, classes = options.sources, options.device_classes
+    for osd in osds:
+        if sources is not None and osd not in sources:
+            return False
+        known = snapshot.osds.get(osd)
+        if classes is not None and known is not None and known.device_class not in classes:
+            return False
+    return True
+
+
+def _room(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
+          legal: _Legal) -> Dict[int, float]:
+    """Returns OSD that may take a shard of the PG → its utilization then."""
+    pool, osds = snapshot.pools[pg.pool], snapshot.osds
+    fill = effective_fill_limit(options.fill_limit, snapshot.backfillfull_ratio)
+    if options.rule_id is not None:   # nothing is broken yet: not worth a nearfull rack
+        fill = min(fill, snapshot.nearfull_ratio)
+    room: Dict[int, float] = {}
+    for number in legal.places:
+        osd = osds.get(number)
+        if osd is None or osd.unusable_reason() is not None:
+            continue
+        if options.targets is not None and number not in options.targets:
+            continue
+        reached = used[number] + pool.bytes_on(pg.shard_bytes, number, pg.up)
+        if reached <= fill * osd.size_bytes:
+            room[number] = (reached - osd.spared_bytes) / osd.capacity_bytes
+    return room
+
+
+def _possible(snapshot: Snapshot, options: PlanOptions, used: Dict[int, int], pg: Pg,
+              legal: _Legal, room: Dict[int, float]) -> Iterator[Osds]:
+    """Yields up sets to try: the present holders, then with one shard on another OSD, then with
+    fewer upmap items, then with more shards on other OSDs."""
+    yield pg.holders
+    up, rules = pg.up, legal.rules
+    in_place: Counter[Any] = Counter()
+    targets: List[int] = []   # the emptiest of each place
+    for osd in sorted(room, key=lambda osd: (room[osd], osd)):
+        place = legal.places[osd]
+        if osd not in up and in_place[place] < legal.most:
+            in_place[place] += 1
+            targets.append(osd)
+
+    def utilization(position: int) -> float:
+        osd = snapshot.osds.get(up[position])
+        capacity = osd.capacity_bytes if osd is not None else 0
+        return used.get(up[position], 0) / (capacity or 1)
+    # the fullest leave if there is a choice
+    by_use = sorted(range(len(up)), key=utilization)
+    yield from _elsewhere(rules, up, by_use, targets, 1)
+    if options.rule_id is None:
+        yield from _with_fewer_items(pg.raw, snapshot.items_of(pg.pgid))
+    for shards in range(2, len(up) + 1):
+        yield from _elsewhere(rules, up, by_use, targets, shards)
+
+
+def _with_fewer_items(raw: Osds, items: UpmapItems) -> Iterator[Osds]:
+    """Yields the up sets of a PG without some of its upmap items, last without all of them."""
+    for dropped in range(1, min(_MOST_DROPPED, len(items)) + 1):
+        for some in combinations(items, len(items) - dropped):
+            yield apply_items(raw, some, lambda _osd: False)
+    yield raw
+
+
 def _elsewhere(rules: Sequence[PlacementRule], up: Osds, order: Sequence[int],
                targets: Sequence[int], shards: int) -> Iterator[Osds]:
-    """Yields up sets that differ in so many shards: those of the first positions in `order` stay
-    where they can, the others go to the first targets that fit."""
+    """Yields up sets that differ in so many shards. The shards of the first positions in `order`
+    stay if they can; the others go to the first targets that fit."""
     tries = iter(range(_MOST_TRIED))
 
     def fits(wanted: Osds) -> bool:
-        return give_way() and next(tries, None) is not None and not any(
-            rule.conflict(wanted) for rule in rules)
+        if not give_way() or next(tries, None) is None:
+            return False
+        for rule in rules:
+            if rule.conflict(wanted):
+                return False
+        return True
 
     def stay(wanted: Osds, left: Sequence[int], leaving: int) -> Iterator[Osds]:
         if not left:
@@ -196,4 +267,5 @@ def _elsewhere(rules: Sequence[PlacementRule], up: Osds, order: Sequence[int],
 
 
 def _with(up: Osds, position: int, osd: int) -> Osds:
+    """Returns the up set with the OSD at the position."""
     return (*up[:position], osd, *up[position + 1:])

@@ -1,4 +1,4 @@
-"""The score by which finished placements are compared, and the free space of pools in them."""
+"""The score that compares finished placements, and the free space of pools in them."""
 from __future__ import annotations
 
 from typing import Dict, List, Sequence
@@ -14,32 +14,33 @@ def score_placement(placement: PlacementState, sets: Sequence[OsdSetState],
                     data_groups: Sequence[int], initial_free_bytes: Dict[int, float],
                     near_free_bytes: Dict[int, float], weights: Weights,
                     score_weights: ScoreWeights) -> float:
-    """Higher is better; the formula is in planner/objective.py.
+    """Returns the score; higher is better. The formula is in planner/objective.py.
 
-    `initial_free_bytes` is what `pool_free_bytes` gave before the first move, `near_free_bytes`
-    the free space below which a pool is far from what it can have; both by pool id.
+    `initial_free_bytes`: `pool_free_bytes` before the first move. `near_free_bytes`: the free space
+    below which a pool is far from the space that it can have. Both by pool id.
     """
     free_bytes = pool_free_bytes(placement, data_groups)
     gained: List[float] = [free - initial_free_bytes[pool] for pool, free in free_bytes.items()]
-    missing = sum(max(0.0, near_free_bytes[pool] - free) for pool, free in free_bytes.items())
-    displaced = sum(change.bytes * len(change.moves) for change in wanted_changes(placement))
-    score = (score_weights.free_space * sum(gained)
-             + score_weights.min_free_space * min(gained, default=0.0)
-             - score_weights.far_free_space * missing - displaced
-             - score_weights.beyond_share * sum([
-                 max(0, placement.used_bytes[i] - limit)
-                 for i, limit in placement.share_limit_bytes.items()]))
+    missing = sum([max(0.0, near_free_bytes[pool] - free) for pool, free in free_bytes.items()])
+    displaced = sum([change.bytes * len(change.moves) for change in wanted_changes(placement)])
+    above_shares = sum([max(0, placement.used_bytes[i] - limit)
+                        for i, limit in placement.share_limit_bytes.items()])
+    score = score_weights.free_space * sum(gained)
+    score += score_weights.min_free_space * min(gained, default=0.0)
+    score -= score_weights.far_free_space * missing
+    score -= displaced
+    score -= score_weights.beyond_share * above_shares
     for osd_set in sets:
         highest = osd_set.max_utilization(placement)
+        far = max(0.0, highest - osd_set.far_threshold(weights))
         score -= osd_set.size_bytes * (
             score_weights.max_utilization * (highest - osd_set.bound)
-            + score_weights.far_max_utilization * max(
-                0.0, highest - osd_set.far_threshold(weights)))
+            + score_weights.far_max_utilization * far)
     return score
 
 
 def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Dict[int, float]:
-    """Pool id → client bytes that fit before the pool's first OSD is full."""
+    """Returns pool id → client bytes that fit before the pool's first OSD is full."""
     full = placement.snapshot.full_ratio
     usable = [max(0.0, full * size - used)
               for size, used in zip(placement.size_bytes, placement.used_bytes)]
@@ -47,8 +48,9 @@ def pool_free_bytes(placement: PlacementState, data_groups: Sequence[int]) -> Di
     for index in data_groups:
         give_way()
         group = placement.groups[index]
-        chunks = group.pool.pg_num * group.pool.data_shards / (group.size_ratio or 1.0)
+        pool = group.pool
+        chunks = pool.pg_num * pool.data_shards / (group.size_ratio or 1.0)
         least = min([free * chunks / count for free, count in zip(usable, group.counts) if count],
                     default=0.0)
-        found[group.pool.id] = min(found.get(group.pool.id, least), least)
+        found[pool.id] = min(found.get(pool.id, least), least)
     return found

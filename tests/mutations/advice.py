@@ -23,8 +23,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "stopped-writes-unsaid",
         "an OSD above full_ratio is said before all else", (
             Edit(_VIEW,
-                 "FULL: [osd.id for osd in osds if osd.up and osd.is_in and",
-                 "FULL: [osd.id for osd in osds if False and"),),
+                 "FULL: [osd.id for osd in osds if _is_full(osd, snapshot)],",
+                 "FULL: [osd.id for osd in osds if False],"),),
         ("explain/test_followed.py",)),
     Mutation(
         "waits-where-nobody-ends-it",

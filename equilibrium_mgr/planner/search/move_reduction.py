@@ -75,7 +75,7 @@ class MoveReduction:
         return returned
 
     def _exchange(self, pg: int, osd: int, group: int) -> bool:
-        """Makes the best exchange by which a displaced shard returns; False if none gains."""
+        """Returns a displaced shard by the best exchange; False if no exchange gains."""
         placement, limits = self._placement, self._limits
         size = placement.size_on(pg, osd)
         best: Sequence[ShardMove] = ()

@@ -1,64 +1,67 @@
-"""Relieving one OSD at the least cost: a move, a joint move, a swap or an ejection chain.
+"""Relieves one OSD at the least cost: by a move, a joint move, a swap or an ejection chain.
 
-An OSD is relieved of bytes (OverfullOsd) or of shards of one pool per free byte (TooManyShards).
-Each operation leaves all OSDs that it touches within the search's constraints, except the relieved
-one, which it brings nearer to them. (Ejection chain: F. Glover, "Ejection chains, reference
-structures and alternating path methods", Discrete Applied Mathematics 65, 1996.)
+The OSD gives bytes (OverfullOsd), or shards of one pool per free byte (TooManyShards). After an
+operation all OSDs that it touches keep the constraints of the search. Only the relieved OSD may
+still be above them, but nearer to them than before. (Ejection chain: F. Glover, "Ejection chains,
+reference structures and alternating path methods", Discrete Applied Mathematics 65, 1996.)
 """
 from __future__ import annotations
 
 from bisect import bisect_left
 from math import inf
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ...runtime.time_slice import give_way, piecewise
 from ..state.constraints import SearchConstraints
 from ..state.cost_model import CostModel
 from ..state.placement_state import ShardMove
-from ..state.target_index import ShardIndex, SortedOsds, TargetIndex
+from ..state.target_index import ShardIndex, Shards, SortedOsds, TargetIndex
 from .joint_moves import ANY_GROUP, JointMoves
 
-#: Targets, swap partners and shards near the wanted size that are examined before the best of them
-#: is taken. More cost time and gained nothing, as measured on the sample clusters.
+#: So many targets, swap partners and shards near the wanted size are examined. More cost time and
+#: gained nothing, as measured on the sample clusters.
 _TARGETS = 6
 _PARTNERS = 4
 _NEAR = 4
 
-_TARGETS_A_PIECE = 16   # asked before it gives way again: a millisecond
+_TARGETS_A_PIECE = 16   # between two yields: a millisecond
 
 class OverfullOsd(NamedTuple):
-    """Bytes are to leave the OSD."""
+    """Asks for an OSD with fewer bytes."""
 
     helpers: Tuple[int, ...]    # OSDs that may take shards
     utilization: float          # wanted in the end, a ratio
-    fixed_cost: float           # of an operation beside its bytes (bytes × utilization)
+    fixed_cost: float           # of an operation, in addition to its bytes (bytes × utilization)
     group: int = ANY_GROUP     # shards of any group may leave
 
 
 class TooManyShards(NamedTuple):
-    """Shards of one group are to leave the OSD, or other bytes for more free space."""
+    """Asks for an OSD with fewer shards of one group, or with fewer other bytes."""
 
     group: int
-    max_pressure: float         # shards of the group per free byte that are allowed
+    max_pressure: float         # allowed shards of the group per free byte
     mean_bytes: float           # of a shard of the group
-    fixed_cost: float = 0.0     # as above
+    fixed_cost: float = 0.0     # as in OverfullOsd
 
 
 ReliefGoal = Union[OverfullOsd, TooManyShards]
 
 Offer = Tuple[int, int, int]      # (bytes, PG, group)
 
+#: (group, gain of its count if a shard leaves, shards)
+_Offered = Tuple[int, float, Shards]
+
 
 class ReliefMove(NamedTuple):
-    """An operation, as the moves of shards that it consists of."""
+    """An operation: moves of shards in their order."""
 
-    score: float                # gain less fixed cost per byte of relief; higher is better
+    score: float                # (gain - fixed cost) ÷ bytes of relief; higher is better
     gain: float                 # by how much the objective falls (bytes × utilization)
     steps: Tuple[ShardMove, ...]
 
 
 class Relief:
-    """Finds operations. `price` is that of a displaced byte (utilization)."""
+    """Finds operations. `price`: of a displaced byte (utilization)."""
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
                  joint_moves: JointMoves, limits: SearchConstraints, price: float) -> None:
@@ -68,44 +71,45 @@ class Relief:
         self._shard_index = shard_index
         self._joint_moves = joint_moves
         self._limits = limits
-        #: id of helpers → these, by utilization. By id: hashing 10,000 numbers takes long
+        #: id of helpers → the helpers, and the same sorted by utilization. By id, because hashing
+        #: 10,000 numbers takes long
         self._helpers: Dict[int, Tuple[Tuple[int, ...], SortedOsds]] = {}
         self._price = price
 
     def find(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         """Returns the cheapest operation of the simplest kind that relieves the OSD, or None."""
-        return (self._move(source, goal) or self._swap(source, goal, True)
-                or self.joint(source, goal) or self._swap(source, goal, False)
-                or self.ejection_chain(source, goal))
+        found = self._move(source, goal) or self._swap(source, goal, True)
+        found = found or self._joint(source, goal) or self._swap(source, goal, False)
+        return found or self.ejection_chain(source, goal)
 
     # -- relief and cost -----------------------------------------------------------------------
 
     def _relief(self, source: int, goal: ReliefGoal, shed: int, leaving: int,
                 entering: int) -> float:
-        """Bytes of relief where `shed` bytes and a shard of group `leaving` go and one of
-        `entering` comes (-1: none)."""
+        """Returns the bytes of relief if `shed` bytes and a shard of group `leaving` leave, and a
+        shard of group `entering` comes (-1: none)."""
         if isinstance(goal, OverfullOsd):
-            placement = self._placement
-            return min(shed, placement.used_bytes[source]
-                       - goal.utilization * placement.size_bytes[source])
+            return min(shed, self._needed(source, goal))
         counts = (leaving == goal.group) - (entering == goal.group)
         return goal.mean_bytes * (counts + goal.max_pressure * shed)
 
+    def _needed(self, source: int, goal: OverfullOsd) -> float:
+        """Returns the bytes that the OSD has above its goal."""
+        placement = self._placement
+        return placement.used_bytes[source] - goal.utilization * placement.size_bytes[source]
+
     def _displacement_cost(self, pg: int, source: int, target: int, size: int) -> float:
-        """The price of displacing a shard; negative where it returns to its initial OSD."""
-        initial = self._placement.initial_up[pg]
+        """Returns the price of displacing a shard; negative if it returns to its initial OSD."""
+        initial, move_cost = self._placement.initial_up[pg], self._costs.move_cost
         left, returned = source in initial, target in initial
-        return ((left - returned) * self._price * size + left * self._costs.move_cost[source]
-                - returned * self._costs.move_cost[target])
+        return ((left - returned) * self._price * size + left * move_cost[source]
+                - returned * move_cost[target])
 
     # -- moves ---------------------------------------------------------------------------------
 
     def _move(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
-        """The best move of one shard."""
-        placement, limits = self._placement, self._limits
-        over = placement.used_bytes[source] - limits.max_used_bytes[source]
-        offers = [(group, count_gain, shards) for group, count_gain, shards in self._offers(
-            source, goal, over) if shards]
+        """Returns the best move of one shard."""
+        offers = [offer for offer in self._offers(source, goal) if offer[2]]
         if not offers:
             return None
         least = min(shards[0][0] for _, _, shards in offers)
@@ -114,7 +118,8 @@ class Relief:
             return None
         best: Optional[ReliefMove] = None
         improved = 0
-        for _, target in piecewise(limits.with_room(receiving, least), _TARGETS_A_PIECE):
+        targets = self._limits.with_room(receiving, least)
+        for _, target in piecewise(targets, _TARGETS_A_PIECE):
             if target == source:
                 continue
             better = self._move_to(source, target, least, offers, goal, best)
@@ -128,53 +133,61 @@ class Relief:
         return best
 
     def _receiving_osds(self, source: int, goal: ReliefGoal) -> Optional[SortedOsds]:
-        """The OSDs that may take shards from the source; None where there are none."""
+        """Returns the OSDs that may take shards from the source; None if there are none."""
         if isinstance(goal, TooManyShards):
             return self._targets.list_of(goal.group, source)
-        known = self._helpers.get(id(goal.helpers))
+        helpers = goal.helpers
+        known = self._helpers.get(id(helpers))
         if known is None:
             placement = self._placement
-            known = self._helpers[id(goal.helpers)] = goal.helpers, SortedOsds(
-                placement, [osd for osd in goal.helpers if placement.is_target[osd]],
-                placement.capacity_utilization)
+            osds = [osd for osd in helpers if placement.is_target[osd]]
+            by_use = SortedOsds(placement, osds, placement.capacity_utilization)
+            known = self._helpers[id(helpers)] = helpers, by_use
         return known[1]
 
-    def _offers(self, source: int, goal: ReliefGoal,
-                over: float) -> Iterable[Tuple[int, float, Sequence[Tuple[int, int]]]]:
-        """(group, count gain of a shard's leaving, (bytes, PG) of shards of a suitable size)."""
-        placement = self._placement
-        for group, lists in self._shard_index.by_group(source).items():
-            if goal.group not in (ANY_GROUP, group):
-                continue
+    def _offers(self, source: int, goal: ReliefGoal) -> Iterable[_Offered]:
+        """Yields the shards of a suitable size, by group."""
+        over = self._excess(source)
+        for group, lists in self._groups_leaving(source, goal):
             count_gain = self._costs.count_gain_on_leave(group, source)
             for shards in lists:
                 if not isinstance(goal, OverfullOsd) or len(shards) <= _NEAR:
                     yield group, count_gain, shards[:_NEAR]
                     continue
                 # large enough for the present limit, or for the goal at once
-                need = (placement.used_bytes[source]
-                        - goal.utilization * placement.size_bytes[source])
-                for size in (int(over), int(need)):
-                    at = bisect_left(shards, (size, -1))
-                    yield group, count_gain, shards[
-                        max(0, min(at, len(shards) - 1) - _NEAR // 2):at + _NEAR // 2]
+                for bytes_to_shed in (over, self._needed(source, goal)):
+                    at = bisect_left(shards, (int(bytes_to_shed), -1))
+                    first = max(0, min(at, len(shards) - 1) - _NEAR // 2)
+                    yield group, count_gain, shards[first:at + _NEAR // 2]
 
-    def _move_to(self, source: int, target: int, least: int,
-                 offers: List[Tuple[int, float, Sequence[Tuple[int, int]]]],
+    def _excess(self, osd: int) -> float:
+        """Returns the bytes that an OSD has above its limit; negative if it has room."""
+        return self._placement.used_bytes[osd] - self._limits.max_used_bytes[osd]
+
+    def _groups_leaving(self, source: int,
+                        goal: ReliefGoal) -> List[Tuple[int, Tuple[Shards, Shards]]]:
+        """Returns the groups whose shards may leave the source, with their shards."""
+        grouped, group = self._shard_index.by_group(source), goal.group
+        if group == ANY_GROUP:
+            return list(grouped.items())
+        return [(group, grouped[group])] if group in grouped else []
+
+    def _move_to(self, source: int, target: int, least: int, offers: List[_Offered],
                  goal: ReliefGoal, best: Optional[ReliefMove]) -> Optional[ReliefMove]:
-        """The best of the offers, of `least` bytes or more, for one target, or `best` if none is
-        better."""
+        """Returns the best of the offers for one target, or `best` if none is better. `least`: the
+        bytes of the smallest offer."""
         placement, limits, costs = self._placement, self._limits, self._costs
         free = limits.max_used_bytes[target] - placement.used_bytes[target]
-        # of many pools' shards: most targets can take none of them
+        # of the shards of many pools: most targets can take none of them
         fits_any = len(offers) == 1 or limits.fits_pressure(target, least, -1, -1)
         placement.candidates_examined += len(offers)
         for group, count_gain, shards in offers:
-            if shards[0][0] > free or not placement.groups[group].may_reach(source, target):
+            smallest = shards[0][0]
+            if smallest > free or not placement.groups[group].may_reach(source, target):
                 continue
             placement.candidates_examined += len(shards)
-            if not (fits_any and limits.fits_pressure(target, shards[0][0], group, -1)):
-                continue  # nor does a larger one
+            if not (fits_any and limits.fits_pressure(target, smallest, group, -1)):
+                continue  # a larger shard does not fit either
             count_loss = costs.count_loss_on_enter(group, target)
             for size, pg in shards:
                 if size > free:
@@ -185,15 +198,15 @@ class Relief:
                 gain = (costs.utilization_gain(source, target, size) + count_gain - count_loss
                         - self._displacement_cost(pg, source, target, size))
                 score = (gain - goal.fixed_cost) / relief
-                if ((best is None or score > best.score)
-                        and limits.fits(target, size, group, -1)
-                        and placement.is_legal(pg, source, target)):
+                if best is not None and score <= best.score:
+                    continue
+                if limits.fits(target, size, group, -1) and placement.is_legal(pg, source, target):
                     best = ReliefMove(score, gain, ((pg, source, target),))
         return best
 
     # -- joint moves ---------------------------------------------------------------------------
 
-    def joint(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
+    def _joint(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
         """Returns the best joint move off the OSD, or None."""
         found = self._joint_moves.best(source, self._price, self._limits, -inf, goal.group)
         if found is None:
@@ -208,20 +221,19 @@ class Relief:
     # -- swaps ---------------------------------------------------------------------------------
 
     def _swap(self, source: int, goal: ReliefGoal, displaced_only: bool) -> Optional[ReliefMove]:
-        """The best swap; `displaced_only`: for shards that are displaced already, whose further
-        move costs nothing."""
+        """Returns the best swap. `displaced_only`: only for shards that are displaced already,
+        which can move on at no cost."""
+        receiving = self._receiving_osds(source, goal)
+        if receiving is None:
+            return None
         best: Optional[ReliefMove] = None
         offers = self._shard_index.by_size(source)
         if goal.group != ANY_GROUP:
             offers = [offer for offer in offers if offer[2] == goal.group]
         sizes = [offer[0] for offer in offers]
         tried = 0
-        receiving = self._receiving_osds(source, goal)
-        for _, partner in receiving.entries() if receiving else ():
-            if partner == source:
-                continue
-            free = self._limits.max_used_bytes[partner] - self._placement.used_bytes[partner]
-            if free <= 0:
+        for _, partner in receiving.entries():
+            if partner == source or self._excess(partner) >= 0:
                 continue
             theirs = self._shard_index.by_size(partner, displaced_only)
             if theirs and offers:
@@ -236,19 +248,20 @@ class Relief:
     def _swap_with(self, source: int, partner: int, offers: List[Offer], sizes: List[int],
                    theirs: List[Offer], goal: ReliefGoal,
                    best: Optional[ReliefMove]) -> Optional[ReliefMove]:
-        """The best swap with one partner, or `best` if none is better; `sizes` of the offers."""
+        """Returns the best swap with one partner, or `best` if none is better. `sizes`: of the
+        offers."""
         placement, limits, costs = self._placement, self._limits, self._costs
         initial_up = placement.initial_up
-        #: (group, other group) → the gain of their counts; None where they cannot be swapped
+        #: (group, other group) → the gain of their counts; None if they cannot be swapped
         counts: Dict[Tuple[int, int], Optional[float]] = {}
         examined = 0
-        # bytes by which it should relieve the source: wanted, least and most
-        over = placement.used_bytes[source] - limits.max_used_bytes[source]
-        most = limits.max_used_bytes[partner] - placement.used_bytes[partner]
-        wanted, least = ((max(over, 0.0), 1) if isinstance(goal, OverfullOsd)
-                         else (0.0, min(0.0, over)))
-        for (size, pg, group), (back, other, other_group) in pairs_of_shards(
-                offers, sizes, theirs, wanted, least, most):
+        # the bytes that should leave the source: wanted, least and most
+        over, most = self._excess(source), -self._excess(partner)
+        wanted, least = 0.0, min(0.0, over)
+        if isinstance(goal, OverfullOsd):
+            wanted, least = max(over, 0.0), 1.0
+        pairs = pairs_of_shards(offers, sizes, theirs, wanted, least, most)
+        for (size, pg, group), (back, other, other_group) in pairs:
             examined += 1
             if other == pg or other_group == goal.group:
                 continue
@@ -264,47 +277,52 @@ class Relief:
                 continue
             gain = costs.utilization_gain(source, partner, shed)
             there, here = initial_up[pg], initial_up[other]
-            if (source in there) != (partner in there):   # else it costs nothing, as most do
+            if (source in there) != (partner in there):   # most cost nothing
                 gain -= self._displacement_cost(pg, source, partner, size)
             if (partner in here) != (source in here):
                 gain -= self._displacement_cost(other, partner, source, back)
             gain += count_gain
             score = (gain - goal.fixed_cost) / relief
+            if best is not None and score <= best.score:
+                continue
+            if not placement.is_legal(pg, source, partner):
+                continue
             steps = (other, partner, source), (pg, source, partner)
-            if ((best is None or score > best.score)
-                    and placement.is_legal(pg, source, partner)
-                    and placement.is_legal(other, partner, source)
-                    and placement.has_upmap_pairs(steps)
-                    and limits.fits(partner, shed, group, other_group)
-                    and limits.fits_pressure(source, -shed, other_group, group)):
+            if not placement.is_legal(*steps[0]) or not placement.has_upmap_pairs(steps):
+                continue
+            if not limits.fits(partner, shed, group, other_group):
+                continue
+            if limits.fits_pressure(source, -shed, other_group, group):
                 best = ReliefMove(score, gain, steps)
         placement.candidates_examined += examined
         return best
 
     def _counts_of_swap(self, group: int, source: int, other: int,
                         partner: int) -> Optional[float]:
-        """The gain of counts when a shard of `group` and one of `other` are swapped; None where
-        one of them cannot go there."""
-        groups = self._placement.groups
-        if not (groups[group].may_reach(source, partner)
-                and groups[other].may_reach(source, partner)):
-            return None
+        """Returns the gain of counts if a shard of `group` and a shard of `other` are swapped; None
+        if one of them cannot go there."""
+        for index in (group, other):
+            if not self._placement.groups[index].may_reach(source, partner):
+                return None
+        if group == other:
+            return 0.0
         costs = self._costs
-        return 0.0 if group == other else (
-            costs.count_gain_on_leave(group, source) - costs.count_loss_on_enter(group, partner)
-            + costs.count_gain_on_leave(other, partner) - costs.count_loss_on_enter(other, source))
+        gain = costs.count_gain_on_leave(group, source) - costs.count_loss_on_enter(group, partner)
+        gain += costs.count_gain_on_leave(other, partner)
+        return gain - costs.count_loss_on_enter(other, source)
 
     # -- chains --------------------------------------------------------------------------------
 
     def ejection_chain(self, source: int, goal: ReliefGoal) -> Optional[ReliefMove]:
-        """A shard goes to an OSD that is too full for it, and another shard goes on from there: the
-        one operation that helps an OSD which nothing can come to and no single shard can leave."""
-        placement = self._placement
+        """Returns the best chain: a shard goes to an OSD that is too full for it, and another shard
+        goes on from there.
+
+        Nothing else helps an OSD that no single shard can leave, if no shard can come there.
+        """
+        placement, costs = self._placement, self._costs
         best: Optional[ReliefMove] = None
-        for group, lists in self._shard_index.by_group(source).items():
-            if goal.group not in (ANY_GROUP, group):
-                continue
-            count_gain = self._costs.count_gain_on_leave(group, source)
+        for group, lists in self._groups_leaving(source, goal):
+            count_gain = costs.count_gain_on_leave(group, source)
             seen = 0
             for _, middle in self._targets.candidates(group, source):
                 if middle == source or not placement.groups[group].may_reach(source, middle):
@@ -313,7 +331,7 @@ class Relief:
                 if seen > _TARGETS:
                     break
                 give_way()
-                count_loss = self._costs.count_loss_on_enter(group, middle)
+                count_loss = costs.count_loss_on_enter(group, middle)
                 for size, pg in (lists[0] + lists[1])[::-1][:2 * _NEAR]:
                     relief = self._relief(source, goal, size, group, -1)
                     if relief <= 0 or not placement.is_legal(pg, source, middle):
@@ -323,46 +341,54 @@ class Relief:
                         continue
                     gain = (count_gain - count_loss + onward[0]
                             - self._displacement_cost(pg, source, middle, size)
-                            + self._costs.utilization_gain(source, middle, size))
+                            + costs.utilization_gain(source, middle, size))
                     score = (gain - goal.fixed_cost) / relief
+                    if best is not None and score <= best.score:
+                        continue
                     steps = onward[1], (pg, source, middle)
-                    if (best is None or score > best.score) and placement.has_upmap_pairs(steps):
+                    if placement.has_upmap_pairs(steps):
                         best = ReliefMove(score, gain, steps)
         return best
 
     def _onward(self, middle: int, coming: int, coming_group: int, not_pg: int,
                 source: int) -> Optional[Tuple[float, ShardMove]]:
-        """(gain, move) of the cheapest shard that can leave the middle OSD for the one that comes
-        (`coming` bytes of `coming_group`)."""
-        placement, limits = self._placement, self._limits
+        """Returns (gain, move) of the cheapest shard that can leave the middle OSD.
+
+        `coming`, `coming_group`, `not_pg`: bytes, group and PG of the shard that comes there.
+        """
+        placement, limits, costs = self._placement, self._limits, self._costs
         over = max(0, placement.used_bytes[middle] + coming - int(limits.max_used_bytes[middle]))
         best: Optional[Tuple[float, ShardMove]] = None
         for group, lists in self._shard_index.by_group(middle).items():
             give_way()
-            count_gain = self._costs.count_gain_on_leave(group, middle)
+            count_gain = costs.count_gain_on_leave(group, middle)
             seen = 0
             for _, target in self._targets.candidates(group, middle):
                 free = limits.max_used_bytes[target] - placement.used_bytes[target]
-                if (target in (middle, source) or free < over
-                        or not placement.groups[group].may_reach(middle, target)):
+                if target in (middle, source) or free < over:
+                    continue
+                if not placement.groups[group].may_reach(middle, target):
                     continue
                 seen += 1
                 if seen > _TARGETS:
                     break
-                count_loss = self._costs.count_loss_on_enter(group, target)
+                count_loss = costs.count_loss_on_enter(group, target)
                 for shards in lists:
                     start = bisect_left(shards, (over, -1))
                     placement.candidates_examined += 1
                     for size, pg in shards[start:start + _NEAR]:
                         if size > free or pg == not_pg:
                             continue
-                        gain = (self._costs.utilization_gain(middle, target, size)
+                        gain = (costs.utilization_gain(middle, target, size)
                                 + count_gain - count_loss
                                 - self._displacement_cost(pg, middle, target, size))
-                        if ((best is None or gain > best[0])
-                                and limits.fits(target, size, group, -1)
-                                and limits.fits(middle, coming - size, coming_group, group)
-                                and placement.is_legal(pg, middle, target)):
+                        if best is not None and gain <= best[0]:
+                            continue
+                        if not limits.fits(target, size, group, -1):
+                            continue
+                        if not limits.fits(middle, coming - size, coming_group, group):
+                            continue
+                        if placement.is_legal(pg, middle, target):
                             best = (gain, (pg, middle, target))
         return best
 
@@ -371,12 +397,13 @@ def pairs_of_shards(mine: List[Offer], sizes: List[int], theirs: List[Offer], wa
                     least: float, most: float) -> Iterator[Tuple[Offer, Offer]]:
     """Yields pairs whose difference in bytes is about `want` and between `least` and `most`.
 
-    Both lists are sorted; `sizes` are the bytes of the first one, the same for all partners of an
-    OSD. Iterates over the shorter list and finds partners in the other one by bisection.
+    Both lists are sorted. `sizes`: the bytes of `mine`, which serve for all partners of an OSD.
+    Iterates over the shorter list and finds partners in the other list by bisection.
     """
     is_theirs = len(theirs) <= len(mine)   # the shorter list
-    shorter, longer, before, after = (theirs, mine, 1, 2) if is_theirs else (mine, theirs, 2, 1)
+    shorter, longer, before, after = theirs, mine, 1, 2
     if not is_theirs:
+        shorter, longer, before, after = mine, theirs, 2, 1
         sizes = [offer[0] for offer in theirs]
         want, least, most = -want, -most, -least
     for offer in shorter:
@@ -389,4 +416,7 @@ def pairs_of_shards(mine: List[Offer], sizes: List[int], theirs: List[Offer], wa
         high = bisect_left(sizes, int(size + most) + 1, low)
         at = bisect_left(sizes, int(size + want))
         for k in range(max(low, min(at, high) - before), min(high, max(at, low) + after)):
-            yield (longer[k], offer) if is_theirs else (offer, longer[k])
+            if is_theirs:
+                yield longer[k], offer
+            else:
+                yield offer, longer[k]

@@ -2,23 +2,22 @@
 
 1. Evacuation: shards leave the OSDs that are being drained.
 2. Descent: single moves off the fullest OSDs, at falling prices per byte.
-3. Tightening: OSDs that an operator's weights hold to a share give what they have beyond it; then
-   the highest utilization of each OSD set and the pressure of each data pool are lowered as far as
-   it pays.
+3. Tightening: OSDs with lowered weights give the bytes above their share. Then the highest
+   utilization of each OSD set and the pressure of each data pool are lowered as far as it pays.
 4. Reduction: moves that turned out not to be needed are reverted, and detours are shortened.
 
-A search that is asked to end leaves a placement that is better than the initial one at any moment.
+A search can be told to end at any moment: the placement is then better than the initial one.
 """
 from __future__ import annotations
 
 from math import inf
-from typing import Dict, List
+from typing import Callable, Dict, List
 
 from ...plan.usage import share_limits_within
 from ...runtime.time_slice import give_way, piecewise, told_to_end
 from ..bound.lower_bound import UtilizationBounds
 from ..objective import PRESSURE, Weights, holds_data, keeps_space
-from ..state.constraints import SearchConstraints, states_of
+from ..state.constraints import OsdSetState, SearchConstraints, states_of
 from ..state.cost_model import CostModel
 from ..state.placement_state import PlacementState
 from ..state.target_index import ShardIndex, TargetIndex
@@ -29,13 +28,14 @@ from .relief import Relief
 from .single_moves import Descent
 from .tightening import Tightening
 
-#: No step of tightening is smaller, whatever a shard's size: a ratio of an OSD.
+#: No step of tightening is smaller, even if shards are: a ratio of an OSD.
 _LEAST_STEP = 0.001
 
-#: What returns may leave a place to others; later passes find little, as measured.
+#: A return may make way for others. Later passes find little, as measured.
 _REDUCTION_PASSES = 3
 
-#: The last prices only refine; skipped if nothing has moved and all sets are near their bound.
+#: So many prices at the end only refine. They are skipped if nothing has moved and all sets are
+#: near their bounds.
 _FINE_PRICES = 2
 
 
@@ -46,13 +46,26 @@ class Search:
                  weights: Weights) -> None:
         self._placement = placement
         self.weights = weights
-        self.sets = [state for osd_set in piecewise(bounds.sets, 1)
-                     for state in states_of(placement, osd_set, bounds, weights)]
-        give_way()
+        self.sets: List[OsdSetState] = []
+        for osd_set in piecewise(bounds.sets, 1):
+            self.sets += states_of(placement, osd_set, bounds, weights)
         placement.set_share_limits(share_limits_within(placement.snapshot, bounds.utilizations))
         give_way()
-        # the objective with each OSD's target and what is free there at its lowest utilization
         lowest = [bounds.utilizations[osd] for osd in placement.osd_ids]
+        self.costs = self._cost_model(lowest)
+        self.targets = TargetIndex(self.costs)
+        self.shard_index = ShardIndex(placement)
+        self._joint_moves = JointMoves(self.costs, self.targets, self.shard_index)
+        #: indices of the groups of pools whose free space matters
+        self.data_groups = self._groups_by_weight(holds_data)
+        self.limits = SearchConstraints(placement, self._groups_by_weight(keeps_space),
+                                        self._room(lowest), self._levels())
+        self.limits.tightened = frozenset(self.data_groups)
+
+    def _cost_model(self, lowest: List[float]) -> CostModel:
+        """Returns the objective, with the target and the free bytes of each OSD at its lowest
+        utilization."""
+        placement = self._placement
         targets, typical = list(lowest), [0.0] * len(lowest)
         for osd_set in self.sets:
             for i in osd_set.osds:
@@ -62,34 +75,41 @@ class Search:
                 for utilization, size in zip(lowest, placement.size_bytes)]
         for i, limit in placement.share_limit_bytes.items():
             targets[i] = limit / placement.size_bytes[i]
-            free[i] = max(0.0, full * placement.capacity_bytes[i]
-                          + placement.spared_bytes[i] - limit)
-        self.costs = CostModel(placement, weights, targets, free, typical)
-        self.targets = TargetIndex(self.costs)
-        self.shard_index = ShardIndex(placement)
-        self._joint_moves = JointMoves(self.costs, self.targets, self.shard_index)
-        #: indices of the groups of pools whose free space matters
-        self.data_groups = [
-            group.index for group in placement.groups
-            if group.shard_count and holds_data(self.costs.pool_weights[group.index])]
-        # what operators' weights want to leave an OSD may cost pools space
-        kept = [group.index for group in placement.groups if group.shard_count
-                and keeps_space(self.costs.pool_weights[group.index])]
-        levels = [0.0] * len(lowest)
+            usable = full * placement.capacity_bytes[i] + placement.spared_bytes[i]
+            free[i] = max(0.0, usable - limit)
+        return CostModel(placement, self.weights, targets, free, typical)
+
+    def _groups_by_weight(self, is_enough: Callable[[float], bool]) -> List[int]:
+        """Returns the groups with shards whose pools have enough weight."""
+        pool_weights = self.costs.pool_weights
+        return [group.index for group in self._placement.groups
+                if group.shard_count and is_enough(pool_weights[group.index])]
+
+    def _room(self, lowest: List[float]) -> float:
+        """Returns the growth of all data with which everything still fits, a ratio.
+
+        0 if an OSD with a lowered weight has to give bytes: that may cost pools space.
+        """
+        placement = self._placement
+        for i, limit in placement.share_limit_bytes.items():
+            if placement.used_bytes[i] > limit:
+                return 0.0
+        return placement.snapshot.full_ratio / max([1e-9, *lowest]) - 1.0
+
+    def _levels(self) -> List[float]:
+        """Returns the highest utilization to fill each OSD to."""
+        levels = [0.0] * len(self._placement.size_bytes)
         for osd_set in self.sets:
             level = osd_set.may_reach or osd_set.bound
-            if level > osd_set.max_utilization(placement):   # shards are whole
+            if level > osd_set.max_utilization(self._placement):   # shards are whole
                 level += osd_set.typical_shard
             for i in osd_set.osds:
                 levels[i] = level
-        self.limits = SearchConstraints(placement, kept, 0.0 if any(
-            placement.used_bytes[i] > limit for i, limit in placement.share_limit_bytes.items()
-        ) else full / max([1e-9, *lowest]) - 1.0, levels)
-        self.limits.tightened = frozenset(self.data_groups)
+        return levels
 
     def near_free_bytes(self) -> Dict[int, float]:
-        """Data pool's id → the free space, in client bytes, below which it is far from what it can
-        have."""
+        """Returns data pool's id → the free space, in client bytes, below which the pool is far
+        from the space that it can have."""
         near: Dict[int, float] = {}
         for index in self.data_groups:
             pool = self._placement.groups[index].pool
@@ -98,8 +118,7 @@ class Search:
         return near
 
     def run(self, drain_only: bool = False) -> bool:
-        """Searches to the end; False where it was told to end before. `drain_only`: nothing
-        but the evacuation."""
+        """Searches; returns False if it was told to end before. `drain_only`: only evacuates."""
         if drained_osds(self._placement):
             within = SearchConstraints(self._placement, (), 0.0)
             evacuate(self.costs, self.targets, self._joint_moves, self.relief(within), within)
@@ -114,20 +133,20 @@ class Search:
         return not told_to_end()
 
     def reduce(self) -> None:
-        """Takes moves back as far as no maximum and no pool is the worse for it."""
+        """Reverts moves as far as no maximum rises and no pool loses space."""
         self.limits.tighten_to_current(0.0, of_pools=True)
-        # each class as it is, with what nothing can leave: below that nothing is gained, but on
-        # OSDs that alone may give, as an operator wants it
+        # A class keeps its maximum, also if no shard can leave that OSD: nothing is gained below.
+        # OSDs that may give keep their own, because an operator chose them.
         is_source = self._placement.is_source
         for osd_set in self.sets:
             for may_give in (False, True):
                 osds = [i for i in osd_set.osds if is_source[i] is may_give]
-                self.limits.set_max_utilization(osds, max(
-                    map(self._placement.utilization, osds), default=0.0))
+                highest = max(map(self._placement.utilization, osds), default=0.0)
+                self.limits.set_max_utilization(osds, highest)
         self.reduce_within_limits()
 
     def reduce_within_limits(self) -> None:
-        """Takes moves back as far as the limits allow."""
+        """Reverts moves as far as the limits allow."""
         if self.weights.return_value:
             reduction = MoveReduction(self.costs, self.shard_index, self.limits,
                                       self.weights.return_value)
@@ -136,91 +155,108 @@ class Search:
                     break
 
     def relief(self, limits: SearchConstraints) -> Relief:
-        """Builds what finds operations of relief within the limits."""
+        """Returns a finder of relief operations within the limits."""
         return Relief(self.costs, self.targets, self.shard_index, self._joint_moves, limits,
                       self.weights.tightening_price)
 
     # -- descent -------------------------------------------------------------------------------
 
     def _descend(self) -> None:
-        budgets = [osd_set.excess_bytes * self.weights.count_move_budget
-                   for osd_set in self.sets] + [0.0]
-        budget_of = [len(self.sets)] * len(self._placement.size_bytes)
-        for number, osd_set in enumerate(self.sets):
+        """Makes single and joint moves at falling prices."""
+        sets, weights = self.sets, self.weights
+        budgets = [osd_set.excess_bytes * weights.count_move_budget for osd_set in sets] + [0.0]
+        budget_of = [len(sets)] * len(self._placement.size_bytes)
+        for number, osd_set in enumerate(sets):
             for i in osd_set.osds:
                 budget_of[i] = number
         descent = Descent(self.costs, self.targets, self.shard_index, self._joint_moves,
                           self.limits, budgets, budget_of)
-        prices = self.weights.prices
-        for number, price in enumerate(prices):
-            if (number >= len(prices) - _FINE_PRICES and not self._placement.change_log
-                    and all(osd_set.is_near_bound(self._placement) for osd_set in self.sets)):
+        fine = weights.prices[-_FINE_PRICES:]
+        for price in weights.prices:
+            if price in fine and self._is_at_rest():
                 break
             if not descent.run(price):
                 return
-        for osd_set in self.sets:
+        for osd_set in sets:
             osd_set.update_needs_tightening(self._placement)
+
+    def _is_at_rest(self) -> bool:
+        """Returns True if nothing has moved and all sets are near their bounds."""
+        if self._placement.change_log:
+            return False
+        return all([osd_set.is_near_bound(self._placement) for osd_set in self.sets])
 
     # -- tightening ----------------------------------------------------------------------------
 
     def _tighten(self, limits: SearchConstraints) -> None:
-        """Tightens the limits in turn."""
+        """Tightens the limits, one phase after the other."""
+        weights = self.weights
         limits.tighten_to_current(0.0)
         for osd_set in self.sets:
             limits.set_max_utilization(
                 osd_set.osds, max(osd_set.may_reach, osd_set.max_utilization(self._placement)))
         tightening = Tightening(self._placement, self.relief(limits), limits,
-                                self.weights.tightening_price)
+                                weights.tightening_price)
         self._enforce_shares(tightening, limits)
-        budgets = [osd_set.excess_bytes * self.weights.pool_space_budget for osd_set in self.sets]
-        for phase in self.weights.phases:
+        budgets = [osd_set.excess_bytes * weights.pool_space_budget for osd_set in self.sets]
+        for phase in weights.phases:
             if told_to_end():
                 break
             if phase == PRESSURE:
                 self._lower_pressures(tightening, limits, budgets)
             else:
-                limits.tighten_to_current(self.weights.pressure_slack)
-                for osd_set in self.sets:
-                    if not give_way():
-                        break
-                    if osd_set.needs_tightening:
-                        step = max(_LEAST_STEP, self.weights.step_shards * osd_set.typical_shard)
-                        tightening.lower_max_utilization(
-                            osd_set.osds, osd_set.helpers, osd_set.goal_above_bound(self.weights)
-                            + min(osd_set.bound, osd_set.mean(self._placement)
-                                  if osd_set.may_reach else osd_set.bound),
-                            osd_set.value_of_lowering(self.weights), step,
-                            self.weights.fixed_cost_steps * self.weights.tightening_price * step)
+                limits.tighten_to_current(weights.pressure_slack)
+                self._lower_utilizations(tightening)
+
+    def _lower_utilizations(self, tightening: Tightening) -> None:
+        """Lowers the highest utilization of each set."""
+        weights = self.weights
+        for osd_set in self.sets:
+            if not give_way():
+                return
+            if not osd_set.needs_tightening:
+                continue
+            step = max(_LEAST_STEP, weights.step_shards * osd_set.typical_shard)
+            lowest = osd_set.bound
+            if osd_set.may_reach:
+                lowest = min(lowest, osd_set.mean(self._placement))
+            tightening.lower_max_utilization(
+                osd_set.osds, osd_set.helpers, osd_set.goal_above_bound(weights) + lowest,
+                osd_set.value_of_lowering(weights), step,
+                weights.fixed_cost_steps * weights.tightening_price * step)
 
     def _enforce_shares(self, tightening: Tightening, limits: SearchConstraints) -> None:
-        """Moves what is still beyond an OSD's share off it at any cost: an operator wants it.
+        """Moves the bytes above an OSD's share off it at any cost, because an operator wants it.
 
-        Other OSDs may become as full for it as the bound demands.
+        Other OSDs may become as full for this as the bound demands.
         """
+        placement = self._placement
+        share_limits = placement.share_limit_bytes
         for osd_set in self.sets:
-            held = [i for i in osd_set.osds if i in self._placement.share_limit_bytes]
+            osds = osd_set.osds
+            held = [i for i in osds if i in share_limits]
             if not held:
                 continue
-            highest = osd_set.max_utilization(self._placement)
-            limits.set_max_utilization(
-                osd_set.osds, max(highest, osd_set.bound + osd_set.typical_shard))
+            highest = osd_set.max_utilization(placement)
+            limits.set_max_utilization(osds, max(highest, osd_set.bound + osd_set.typical_shard))
             for i in held:
-                tightening.lower_osd_to(i, self._placement.share_limit_bytes[i], osd_set.helpers)
-            limits.set_max_utilization(
-                osd_set.osds, max(highest, osd_set.max_utilization(self._placement)))
+                tightening.lower_osd_to(i, share_limits[i], osd_set.helpers)
+            limits.set_max_utilization(osds, max(highest, osd_set.max_utilization(placement)))
 
     def _lower_pressures(self, tightening: Tightening, limits: SearchConstraints,
                          budgets: List[float]) -> None:
-        """Lowers each data pool's pressure: at any bytes while the pool is far from the space that
-        it can have, then within an equal part of the set's budget of bytes; what one pool leaves
-        the next ones may use."""
+        """Lowers the pressure of each data pool.
+
+        Bytes do not matter while the pool is far from the space that it can have. Then each pool
+        may use an equal part of the set's budget of bytes; the rest is for the next pools.
+        """
         costs, weights = self.costs, self.weights
         for number, osd_set in enumerate(self.sets):
             if not osd_set.needs_tightening:
                 continue
+            rise = min(weights.max_rise, osd_set.typical_shard / 2.0)
             limits.set_max_utilization(osd_set.osds, max(
-                osd_set.max_utilization(self._placement), osd_set.bound + min(
-                    weights.max_rise, osd_set.typical_shard / 2.0)))
+                osd_set.max_utilization(self._placement), osd_set.bound + rise))
             groups = [group for group in self.data_groups
                       if not self._placement.groups[group].members.isdisjoint(osd_set.members)]
             for left, group in zip(range(len(groups), 0, -1), groups):
@@ -230,7 +266,7 @@ class Search:
                 pressures = limits.by_pressure(group)
                 tightening.lower_pool_pressure(
                     group, pressures, costs.far_pressure[group], weights.far_space_value * weight,
-                    float("inf"), left)
+                    inf, left)
                 unspent = tightening.lower_pool_pressure(
                     group, pressures, costs.min_pressure[group],
                     weights.pool_space_value * weight, part, left)

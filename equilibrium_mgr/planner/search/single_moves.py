@@ -2,8 +2,8 @@
 
 The best single move off an OSD goes back to the initial OSD, or to the target that gains most.
 
-The falling price is what makes plans cheap: at first only moves between very unequal OSDs pay for
-their bytes, and smaller differences are evened out later.
+The falling price makes plans cheap: at first only moves between very unequal OSDs pay for their
+bytes. Later prices even out smaller differences.
 """
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ..state.target_index import ShardIndex, Shards, ShardsByGroup, TargetEntry,
 from .joint_moves import JointMoves
 
 
-#: Legal targets examined before the search for a still better one ends.
+#: Legal targets examined before the search for a better one ends.
 _TARGETS = 6
 
-#: Pools examined closely before the rest of an OSD's pools is left for its next turn.
+#: Pools of an OSD that are examined closely in one turn of the OSD.
 _POOLS = 8
 
-_OSDS_A_PIECE = 2000   # looked at before it gives way again: a few milliseconds
+_OSDS_A_PIECE = 2000   # between two yields: a few milliseconds
 
 _NONE: FrozenSet[int] = frozenset()
 
@@ -46,26 +46,26 @@ class SharingGroups(NamedTuple):
     """Groups on a source that share a list of targets, and the sizes of their shards there."""
 
     ranked: List[RankedGroup]
-    displaced: List[RankedGroup]   # those of them with displaced shards
+    displaced: List[RankedGroup]   # the ranked groups with displaced shards
     least: int                     # bytes
     largest: int
 
 
 _NO_GROUPS = SharingGroups([], [], 0, 0)
 
-_WITHIN_CAP = 0.0, -1   # of ranked groups, those before it are beyond their caps
+_WITHIN_CAP = 0.0, -1   # the ranked groups before this entry are above their caps
 
 
-#: Of a source and of a target: used bytes, size, target utilization, and the utilization term
-#: before the move; and the bytes that gain most.
+#: Used bytes, size, wanted utilization and utilization term before the move: of the source, then
+#: of the target. Last the bytes that gain most.
 _Ends = Tuple[int, int, float, float, int, int, float, float, float]
 
 
 class Descent:
     """Makes moves while they lower the objective.
 
-    `budget_of` is, per OSD, the index in `budgets` (bytes) of what moves may cost that improve
-    nothing but pools' counts; where it is used up no such moves are made.
+    `budgets`: bytes that moves may cost which improve only the counts of pools. Such moves end when
+    the budget is spent. `budget_of`: OSD → its index in `budgets`.
     """
 
     def __init__(self, costs: CostModel, targets: TargetIndex, shard_index: ShardIndex,
@@ -79,22 +79,22 @@ class Descent:
         self._limits = limits
         self._budgets = budgets
         self._budget_of = budget_of
-        #: OSD → how many changes it had had, and its groups then by the id of their targets' lists
+        #: OSD → its number of changes so far, and its groups then, by the id of their target lists
         self._sharing: Dict[int, Tuple[int, Dict[int, SharingGroups]]] = {}
-        #: each group as it is ranked on an OSD where its count gains nothing, as on most
+        #: the rank of each group on OSDs with no gain of its count: on most of them
         self._unranked = [(0.0, group.index) for group in self._placement.groups]
 
     def run(self, price: float) -> bool:
-        """Moves at this price until no OSD has a move that gains; False if asked to end before."""
+        """Moves at this price until no OSD has a move that gains; False if told to end before."""
         placement, target = self._placement, self._costs.bound_utilization
         used, size = placement.used_bytes, placement.size_bytes
-        heap = [(target[i] - used[i] / size[i], i)
-                for i in piecewise(range(len(used)), _OSDS_A_PIECE)
-                if placement.shards[i] and placement.is_source[i]]
+        queued = [False] * len(used)
+        heap: List[Tuple[float, int]] = []   # (utilization below the target, OSD)
+        for i in piecewise(range(len(used)), _OSDS_A_PIECE):
+            if placement.shards[i] and placement.is_source[i]:
+                queued[i] = True
+                heap.append((target[i] - used[i] / size[i], i))
         heapq.heapify(heap)
-        give_way()
-        queued = [bool(placement.shards[i]) and placement.is_source[i]
-                  for i in piecewise(range(len(used)), _OSDS_A_PIECE)]
         while heap:
             if not give_way(placement.moves_made):
                 return False
@@ -113,31 +113,42 @@ class Descent:
         return True
 
     def _make_best_move(self, source: int, price: float) -> List[int]:
-        """Makes the move that gains most per shard; returns the OSDs it touched, none if none."""
-        budget = self._budget_of[source]
-        single = self._best(source, price, self._budgets[budget] <= 0.0)
+        """Makes the move that gains most per shard; returns the OSDs that it touched."""
+        strict = self._budgets[self._budget_of[source]] <= 0.0
+        single = self._best(source, price, strict)
         joint = self._joint_moves.best(source, price, self._limits, NOISE)
-        if joint is not None and (single is None
-                                  or joint.gain > len(joint.steps) * single.gain):
-            for step in joint.steps:
-                self._placement.move(*step)
-            return [osd for _, a, b in joint.steps for osd in (a, b)]
+        if joint is not None:
+            if single is None or joint.gain > len(joint.steps) * single.gain:
+                touched: List[int] = []
+                for step in joint.steps:
+                    self._placement.move(*step)
+                    touched += step[1:]
+                return touched
         if single is None:
             return []
-        if single.utilization_gain <= 0.0 and source in self._placement.initial_up[single.pg]:
-            if self._costs.is_far(self._placement.group_of(single.pg, source), source):
-                self._costs.far_bytes_left -= self._placement.size_on(single.pg, source)
-            else:
-                self._budgets[budget] -= self._placement.size_on(single.pg, source)
+        self._spend(source, single)
         self._placement.move(single.pg, source, single.target)
         return [source, single.target]
+
+    def _spend(self, source: int, move: Candidate) -> None:
+        """Takes the bytes of a move that improves only counts off the budget."""
+        placement, costs, pg = self._placement, self._costs, move.pg
+        if move.utilization_gain > 0.0 or source not in placement.initial_up[pg]:
+            return
+        size = placement.size_on(pg, source)
+        if costs.is_far(placement.group_of(pg, source), source):
+            costs.far_bytes_left -= size
+        else:
+            self._budgets[self._budget_of[source]] -= size
 
     # -- the best single move ----------------------------------------------------------------------
 
     def _best(self, source: int, price: float, strict: bool) -> Optional[Candidate]:
-        """Returns the best single move off an OSD, or None where none lowers the objective. `price`
-        is that of a displaced byte (utilization); with `strict`, moves that improve nothing but
-        counts are left out where pools are not far from the space they can have."""
+        """Returns the best single move off an OSD, or None if none lowers the objective.
+
+        `price`: of a displaced byte (utilization). `strict`: moves that improve only counts are
+        left out, except for pools that are far from the space that they can have.
+        """
         grouped = self._shard_index.by_group(source)
         if self._targets.has_own_lists:
             gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
@@ -147,7 +158,8 @@ class Descent:
 
     def _returns(self, source: int, group: int, displaced: Shards, price: float,
                  count_gain: float, best: Optional[Candidate]) -> Optional[Candidate]:
-        """The best return of a displaced shard, which refunds its bytes, or `best` if better."""
+        """Returns the best return of a displaced shard, which refunds its bytes, or `best` if that
+        is better."""
         placement, costs = self._placement, self._costs
         for size, pg in displaced:
             for initial in placement.initial_osds(pg, source, group):
@@ -157,34 +169,38 @@ class Descent:
                 if gain <= floor:
                     continue
                 gain -= costs.count_loss_on_enter(group, initial)
-                if gain > floor and self._limits.fits(initial, size, group, -1) and (
-                        placement.is_legal(pg, source, initial)):
+                if gain <= floor or not self._limits.fits(initial, size, group, -1):
+                    continue
+                if placement.is_legal(pg, source, initial):
                     best = Candidate(gain, 1.0, pg, initial)
         return best
 
-    # -- where every group has a list of targets of its own, sorted by cost with counts ----------
+    # -- every group has its own list of targets, sorted by cost with counts ----------------------
 
     def _group_by_group(self, source: int, grouped: ShardsByGroup, gains: Dict[int, float],
                         groups: List[int], price: float, strict: bool) -> Optional[Candidate]:
+        """Returns the best move. `groups`: those on the source, the best first. `gains`: group →
+        the gain of its count when a shard leaves."""
         best: Optional[Candidate] = None
         tried = 0
         for group in groups:
             lists, count_gain = grouped[group], gains[group]
             best = self._returns(source, group, lists[1], price, count_gain, best)
             entries = self._targets.candidates(group, source)
-            if entries and not self._cannot_gain(source, group, lists, price, count_gain, entries):
-                best = self._away(source, group, lists, price, count_gain, entries,
-                                  strict and not self._costs.is_far(group, source), best)
-                tried += 1
-                if tried >= _POOLS and best:
-                    break
+            if not entries or self._cannot_gain(source, group, lists, price, count_gain, entries):
+                continue
+            strict_here = strict and not self._costs.is_far(group, source)
+            best = self._away(source, group, lists, price, count_gain, entries, strict_here, best)
+            tried += 1
+            if tried >= _POOLS and best:
+                break
         return best
 
     def _away(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
               count_gain: float, entries: List[TargetEntry], strict: bool,
               best: Optional[Candidate]) -> Optional[Candidate]:
-        """The best move to the listed targets, the best first, until some in a row are no better;
-        or `best` if that is better."""
+        """Returns the best move to the listed targets, or `best` if that is better. The best
+        targets come first; the search ends when some in a row are no better."""
         tried, members = 0, self._placement.groups[group]
         for _, target in entries:
             if target == source or not members.may_reach(source, target):
@@ -193,16 +209,16 @@ class Descent:
             best, gains = self._to(source, target, group, lists, price,
                                    self._ends(source, target, price), counts, strict, best)
             tried += 1
-            if tried >= self._targets.patience and not gains or tried >= _TARGETS and best:
+            if self._is_enough(tried, gains, best):
                 break
         return best
 
     def _cannot_gain(self, source: int, group: int, lists: Tuple[Shards, Shards], price: float,
                      count_gain: float, entries: List[TargetEntry]) -> bool:
-        """True where no shard gains enough per byte for even the best target.
+        """Returns True if no shard gains enough per byte even for the best target.
 
-        Gains are concave in bytes: the gain of the first byte is an upper bound for all others.
-        Nearly always this ends the search at once.
+        Gains are concave in bytes: no byte gains more than the first. Nearly always this ends the
+        search at once.
         """
         placement, costs = self._placement, self._costs
         cost, first = entries[0]
@@ -212,18 +228,23 @@ class Descent:
                 - costs.bound_utilization[source])
         rate = 2.0 * over * (1.0 if over > 0.0 else costs.weights.underfull_weight)
         least = min([shards[0][0] for shards in lists if shards])
+        rate += count_gain / max(1.0, least)
+        if not lists[1]:   # displaced shards go on at no price
+            rate -= price
         mean = max(1.0, placement.groups[group].mean_shard_bytes)
-        return (rate + count_gain / max(1.0, least) - (0.0 if lists[1] else price) + mean
-                / placement.size_bytes[first]) * mean <= cost
+        return (rate + mean / placement.size_bytes[first]) * mean <= cost
 
-    # -- where groups share a list of targets, sorted by utilization -----------------------------
+    # -- groups share lists of targets, sorted by utilization -------------------------------------
 
     def _list_by_list(self, source: int, grouped: ShardsByGroup, price: float,
                       strict: bool) -> Optional[Candidate]:
+        """Returns the best move, of all lists of targets."""
         best: Optional[Candidate] = None
         known = self._sharing_groups(source, grouped)
-        displaced = known[0].displaced if len(known) == 1 else sorted(
-            entry for sharing in known for entry in sharing.displaced)
+        displaced: List[RankedGroup] = []
+        for sharing in known:
+            displaced += sharing.displaced
+        displaced.sort()
         for negative, group in displaced:
             best = self._returns(source, group, grouped[group][1], price, -negative, best)
         for sharing in known:
@@ -231,39 +252,50 @@ class Descent:
         return best
 
     def _sharing_groups(self, source: int, grouped: ShardsByGroup) -> List[SharingGroups]:
-        """The groups on a source, those first whose best one is best. Kept, and those ranked anew
-        that have changed: with a hundred pools it takes longer to rank them than to use them."""
+        """Returns the groups on a source by their lists of targets, the best first.
+
+        The result is kept, and only groups that have changed are ranked again: with a hundred pools
+        it takes longer to rank them than to use them.
+        """
         lists_of, changes = self._targets.lists_of, self._placement.changes[source]
         seen, known = self._sharing.get(source, (0, {}))
         new = changes[seen:]
-        changed = {group for group, _ in new} if known else grouped
+        changed = {group for group, _ in new} if known else set(grouped)
         for lists in {id(lists_of[group]) for group in changed}:
             ranked, _, least, largest = known.pop(lists, _NO_GROUPS)
-            is_known = ranked and all([least < size < largest for _, size in new])
-            ranked = sorted([entry for entry in ranked if entry[1] not in changed] + [
-                (-gain, group) if gain else self._unranked[group] for group, gain in [
-                    (group, self._costs.count_gain_on_leave(group, source)) for group in changed
-                    if group in grouped and id(lists_of[group]) == lists]])
+            if not ranked or not all([least < size < largest for _, size in new]):
+                least = largest = -1   # to be found again
+            ranked = [entry for entry in ranked if entry[1] not in changed]
+            for group in changed:
+                if group in grouped and id(lists_of[group]) == lists:
+                    ranked.append(self._rank(group, source))
             if ranked:
-                sizes = (least, largest) if is_known else [
-                    size for _, group in ranked for shards in grouped[group] if shards
-                    for size in (shards[0][0], shards[-1][0])]
-                known[lists] = SharingGroups(
-                    ranked, [entry for entry in ranked if grouped[entry[1]][1]],
-                    min(sizes), max(sizes))
+                ranked.sort()
+                if least < 0:
+                    least, largest = _sizes_of(ranked, grouped)
+                displaced = [entry for entry in ranked if grouped[entry[1]][1]]
+                known[lists] = SharingGroups(ranked, displaced, least, largest)
         self._sharing[source] = len(changes), known
         return sorted(known.values())
 
+    def _rank(self, group: int, source: int) -> RankedGroup:
+        """Returns the rank of a group on an OSD."""
+        gain = self._costs.count_gain_on_leave(group, source)
+        return (-gain, group) if gain else self._unranked[group]
+
     def _among(self, source: int, grouped: ShardsByGroup, sharing: SharingGroups, price: float,
                strict: bool, best: Optional[Candidate]) -> Optional[Candidate]:
-        """The best move of groups that share a list of targets, or `best` if that is better.
+        """Returns the best move of groups that share a list of targets, or `best` if that is
+        better.
 
-        A target at which no shard of any size can gain ends the search: on a large cluster, for
-        most sources at once.
+        The search ends at a target at which no shard of any size can gain: on a large cluster at
+        once, for most sources.
         """
         costs, groups, ranked = self._costs, self._placement.groups, sharing.ranked
-        far = frozenset([group for _, group in ranked[:bisect_left(ranked, _WITHIN_CAP)]
-                         if costs.is_far(group, source)]) if strict else _NONE
+        far = _NONE
+        if strict:
+            above_caps = ranked[:bisect_left(ranked, _WITHIN_CAP)]
+            far = frozenset([group for _, group in above_caps if costs.is_far(group, source)])
         tried = 0
         paid = 0.0 if sharing.displaced else price
         for _, target in self._targets.candidates(ranked[0][1], source):
@@ -288,45 +320,56 @@ class Descent:
                     strict and group not in far, best)
                 improved = improved or any_improves
             tried += 1
-            if tried >= self._targets.patience and not improved or tried >= _TARGETS and best:
+            if self._is_enough(tried, improved, best):
                 break
         return best
 
+    def _is_enough(self, tried: int, any_gains: bool, best: Optional[Candidate]) -> bool:
+        """Returns True if so many targets are enough. `any_gains`: a shard gains at the last."""
+        if best and tried >= _TARGETS:
+            return True
+        return not any_gains and tried >= self._targets.patience
+
     def _max_utilization_gain(self, ends: _Ends, least: int, largest: int, price: float) -> float:
-        """An upper bound of the gain, without counts, of a shard of `least` to `largest` bytes.
+        """Returns an upper bound of the gain, without counts, of a shard of `least` to `largest`
+        bytes.
 
         The gain is concave in the bytes: the tangent in the middle is above it everywhere.
         """
         used_a, size_a, wanted_a, cost_a, used_b, size_b, wanted_b, cost_b, _ = ends
         middle, below = (least + largest) // 2, self._costs.weights.underfull_weight
         x, y = (used_a - middle) / size_a - wanted_a, (used_b + middle) / size_b - wanted_b
-        gain = (cost_a - size_a * x * x * (1.0 if x > 0.0 else below)
-                + cost_b - size_b * y * y * (1.0 if y > 0.0 else below)) - price * middle
-        slope = 2.0 * (x if x > 0.0 else below * x) - 2.0 * (y if y > 0.0 else below * y) - price
+        weight_a = 1.0 if x > 0.0 else below
+        weight_b = 1.0 if y > 0.0 else below
+        gain = (cost_a - size_a * x * x * weight_a
+                + cost_b - size_b * y * y * weight_b) - price * middle
+        slope = 2.0 * (weight_a * x) - 2.0 * (weight_b * y) - price
         return gain + abs(slope) * (largest - least + 1) / 2.0
 
     # -- one target --------------------------------------------------------------------------------
 
     def _ends(self, source: int, target: int, price: float) -> _Ends:
-        """What the gains of all shards have in common that go from one OSD to the other."""
+        """Returns the terms that the gains of all shards share that go from `source` to
+        `target`."""
         placement, wanted = self._placement, self._costs.bound_utilization
         below = self._costs.weights.underfull_weight
         used_a, size_a = placement.used_bytes[source], placement.size_bytes[source]
         used_b, size_b = placement.used_bytes[target], placement.size_bytes[target]
         a, b = used_a / size_a - wanted[source], used_b / size_b - wanted[target]
-        return (used_a, size_a, wanted[source], size_a * a * a * (1.0 if a > 0.0 else below),
-                used_b, size_b, wanted[target], size_b * b * b * (1.0 if b > 0.0 else below),
+        cost_a = size_a * a * a * (1.0 if a > 0.0 else below)
+        cost_b = size_b * b * b * (1.0 if b > 0.0 else below)
+        return (used_a, size_a, wanted[source], cost_a, used_b, size_b, wanted[target], cost_b,
                 _best_bytes(a, size_a, b, size_b, below, price))
 
     def _to(self, source: int, target: int, group: int, lists: Tuple[Shards, Shards],
             price: float, ends: _Ends, counts: float, strict: bool,
             best: Optional[Candidate]) -> Tuple[Optional[Candidate], bool]:
-        """The best shard for one target if it is better than `best`, and True if any shard, legal
-        or not, gains.
+        """Returns the best shard for one target, or `best` if that is better; and True if any
+        shard, legal or not, gains.
 
-        The gain is concave in the bytes: the best shard is next to where the slope is 0, at
-        `wanted` bytes, and the others follow to both sides. The formula of the cost model is
-        repeated here without calls: this loop takes most of a plan's time, as measured.
+        The gain is concave in the bytes. Its slope is 0 at `wanted` bytes: the best shard is next
+        to that size, and the others follow to both sides. This loop repeats the formula of the cost
+        model without calls, because it takes most of the time of a plan, as measured.
         """
         placement, costs = self._placement, self._costs
         any_improves = False
@@ -341,45 +384,65 @@ class Descent:
             base, count = cost_a + cost_b + counts, len(shards)
             right = bisect_left(shards, (wanted, -1)) if count > 1 else 0
             left = right - 1
-            up = down = -inf   # the gains of the next shards; also where there is none, or unknown
+            up = down = -inf   # gains of the next shards; -inf also if there is none, or unknown
             while left >= 0 or right < count:
                 if up == -inf and right < count:
                     size = shards[right][0]
                     x, y = (used_a - size) / size_a - wanted_a, (used_b + size) / size_b - wanted_b
-                    up = (base - size_a * x * x * (1.0 if x > 0.0 else below)
-                          - size_b * y * y * (1.0 if y > 0.0 else below) - cost * size)
+                    weight_a = 1.0 if x > 0.0 else below
+                    weight_b = 1.0 if y > 0.0 else below
+                    up = (base - size_a * x * x * weight_a
+                          - size_b * y * y * weight_b - cost * size)
                 if down == -inf and left >= 0:
                     size = shards[left][0]
                     x, y = (used_a - size) / size_a - wanted_a, (used_b + size) / size_b - wanted_b
-                    down = (base - size_a * x * x * (1.0 if x > 0.0 else below)
-                            - size_b * y * y * (1.0 if y > 0.0 else below) - cost * size)
+                    weight_a = 1.0 if x > 0.0 else below
+                    weight_b = 1.0 if y > 0.0 else below
+                    down = (base - size_a * x * x * weight_a
+                            - size_b * y * y * weight_b - cost * size)
                 if up >= down:
                     gain, at, right, up = up - fixed, right, right + 1, -inf
                 else:
                     gain, at, left, down = down - fixed, left, left - 1, -inf
                 examined += 1
-                if gain <= NOISE or (strict and gain <= counts):
+                if gain <= NOISE or strict and gain <= counts:
                     break
                 any_improves = True
                 if best and gain <= best.gain:
                     break
                 size, pg = shards[at]
-                if self._limits.fits(target, size, group, -1) and (
-                        placement.is_legal(pg, source, target)):
+                if not self._limits.fits(target, size, group, -1):
+                    continue
+                if placement.is_legal(pg, source, target):
                     best = Candidate(gain, gain - counts, pg, target)
                     break
         placement.candidates_examined += examined
         return best, any_improves
 
 
+def _sizes_of(ranked: Sequence[RankedGroup], grouped: ShardsByGroup) -> Tuple[int, int]:
+    """Returns the bytes of the smallest and of the largest shard of the groups."""
+    ends: List[int] = []
+    for _, group in ranked:
+        for shards in grouped[group]:
+            if shards:
+                ends += (shards[0][0], shards[-1][0])
+    return min(ends), max(ends)
+
+
 def _best_bytes(over_a: float, size_a: int, over_b: float, size_b: int, below: float,
                 price: float) -> float:
-    """The bytes at which the gain's slope is 0: it falls with the bytes and is linear between those
-    that bring the source, and the target, to its wanted utilization."""
+    """Returns the bytes at which the slope of the gain is 0.
+
+    The slope falls with the bytes. It is linear between the bytes that bring the source to its
+    wanted utilization and those that bring the target there.
+    """
     half = price / 2.0
-    at_a = over_b + over_a * size_a / size_b      # the target's, once the source is as wanted
-    factor_a = below if -(at_a if at_a > 0.0 else below * at_a) > half else 1.0
-    at_b = over_a + over_b * size_b / size_a      # the source's, once the target is as wanted
-    factor_b = 1.0 if (at_b if at_b > 0.0 else below * at_b) > half else below
+    at_a = over_b + over_a * size_a / size_b      # the target's, when the source is as wanted
+    slope_a = at_a if at_a > 0.0 else below * at_a
+    factor_a = below if -slope_a > half else 1.0
+    at_b = over_a + over_b * size_b / size_a      # the source's, when the target is as wanted
+    slope_b = at_b if at_b > 0.0 else below * at_b
+    factor_b = 1.0 if slope_b > half else below
     return (factor_a * over_a - factor_b * over_b - half) / (
         factor_a / size_a + factor_b / size_b)

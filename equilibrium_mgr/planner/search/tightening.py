@@ -1,13 +1,14 @@
 """Tightens the limits of the pools, step by step and as far as it pays, after the descent.
 
-Two limits are tightened: the highest utilization of an OSD set, and the pressure of a data pool,
-which is the highest count of its shards per free byte on an OSD. In each step the OSDs beyond the
-tighter limit are relieved, the worst first. The moves up to the point of the best value are kept
-and the others are reverted.
+Two limits are tightened: the highest utilization of an OSD set, and the pressure of a data pool.
+Pressure is the highest count of the pool's shards per free byte on an OSD. Each step relieves the
+OSDs above the tighter limit, the worst first. It keeps the moves up to the point of the best value
+and reverts the others.
 """
 from __future__ import annotations
 
 from bisect import bisect_left
+from math import inf
 from typing import Callable, Dict, List, Sequence, Tuple
 
 from ...runtime.time_slice import give_way, piecewise
@@ -19,33 +20,33 @@ from .relief import OverfullOsd, Relief, ReliefGoal, TooManyShards
 #: How far a pool's pressure is lowered per step, a ratio of it.
 _PRESSURE_STEP = 0.04
 
-#: A limit is left as it is after so many steps that were not kept whole, each half the last.
+#: A limit stays after so many steps that had to revert moves. Each is half the step before.
 _PATIENCE = 3
 
-#: Candidates examined for each kind of limit: so many, on a small cluster so many per shard and
-#: OSD, or as many as the descent examined, if that is more.
+#: Candidates examined for each kind of limit: so many, or on a small cluster so many per shard and
+#: OSD. If the descent examined more, as many as that.
 _LEAST_EFFORT = 500_000
 _EFFORT_PER_SHARD_AND_OSD = 3
 
-#: Operations per OSD beyond the limit, and on top of them per step: without a limit, operations of
-#: few bytes go on without end.
+#: Operations per OSD above the limit, and in addition per step. Without a limit, operations of few
+#: bytes would never end.
 _OPERATIONS_PER_OSD = 2
 _EXTRA_OPERATIONS = 20
 
-#: Operations on one OSD in a step. More are swaps of few bytes, and the step is lost: on a large
-#: cluster thousands of them were made and reverted in a step.
+#: Operations on one OSD in a step. Further operations are swaps of few bytes, which do not save the
+#: step: on a large cluster a step made and reverted thousands of them.
 _MOST_OPERATIONS = 24
 
-#: A step is broken off when its cost is so many times its value.
+#: A step ends when its cost is so many times its value.
 _MAX_COST_RATIO = 1.2
 
-_MOVES_A_PIECE = 50   # reverted before it gives way again: a few milliseconds
+_MOVES_A_PIECE = 50   # reverted between two yields: a few milliseconds
 
 
 class Tightening:
     """Lowers limits. After each call the placement scores better or is the same.
 
-    `price` is that of a displaced byte (utilization).
+    `price`: of a displaced byte (utilization).
     """
 
     def __init__(self, placement: PlacementState, relief: Relief, limits: SearchConstraints,
@@ -54,25 +55,24 @@ class Tightening:
         self._relief = relief
         self._limits = limits
         self._price = price
-        effort = max(placement.candidates_examined, min(
-            _LEAST_EFFORT, _EFFORT_PER_SHARD_AND_OSD * len(placement.size_bytes)
-            * sum(placement.shard_counts)))
+        pairs = len(placement.size_bytes) * sum(placement.shard_counts)
+        effort = max(placement.candidates_examined,
+                     min(_LEAST_EFFORT, _EFFORT_PER_SHARD_AND_OSD * pairs))
         self._utilization_effort = self._pressure_effort = effort   # candidates left
-        self._effort_end = 0   # `candidates_examined` at which the present limit is left
+        self._effort_end = 0   # `candidates_examined` at which work on the present limit ends
         self._moves_made: List[ShardMove] = []
         self._displaced_bytes = 0
-        #: OSD set → length of the change log when nothing more could be lowered there
+        #: OSD set → length of the change log when the set could not be lowered further
         self._exhausted_at: Dict[Tuple[int, ...], int] = {}
 
     def lower_max_utilization(self, osds: Tuple[int, ...], helpers: Tuple[int, ...], goal: float,
                               value: Callable[[float, float], float], step: float,
                               fixed_cost: float) -> None:
-        """Lowers the highest utilization of OSDs to `goal`, a ratio, or as far as it pays; shards
-        may go to the `helpers`.
+        """Lowers the highest utilization of OSDs as far as it pays, at most to `goal` (a ratio).
 
-        `value(high, low)` is the value of lowering it from `high` to `low` in bytes moved, `step`
-        the first step (a ratio), `fixed_cost` the cost of an operation beside its bytes, per byte
-        of OSD.
+        `helpers`: OSDs that may take shards. `value(high, low)`: of lowering the utilization from
+        `high` to `low`, in bytes moved. `step`: the first step (a ratio). `fixed_cost`: of an
+        operation in addition to its bytes, per byte of OSD.
         """
         placement, limits = self._placement, self._limits
         used, size = placement.used_bytes, placement.size_bytes
@@ -80,9 +80,12 @@ class Tightening:
         if not members or self._exhausted_at.get(osds) == len(placement.change_log):
             return
         failed = 0
+
+        def highest_now() -> float:
+            return max([used[i] / size[i] for i in members])
         self._effort_end = placement.candidates_examined + self._utilization_effort
         while failed < _PATIENCE:
-            highest = max(used[i] / size[i] for i in members)
+            highest = highest_now()
             if highest <= goal + 1e-9:
                 break
             wanted = max(goal, highest - step)
@@ -90,18 +93,18 @@ class Tightening:
             above = [(-used[i] / size[i], i) for i in members if used[i] > wanted * size[i] + 1]
             if not above:   # OSDs of some bytes
                 break
-            if not self._apply_step(
-                    OverfullOsd(helpers, goal, fixed_cost * size[members[0]]), above,
-                    placement.utilization, highest, wanted, value, float("inf")):
+            relief_goal = OverfullOsd(helpers, goal, fixed_cost * size[members[0]])
+            if not self._apply_step(relief_goal, above, placement.utilization, highest, wanted,
+                                    value, inf):
                 failed += 1
                 step = min(step, highest - goal) / 2.0
         self._utilization_effort = self._effort_end - placement.candidates_examined
-        limits.set_max_utilization(osds, max(used[i] / size[i] for i in members))
+        limits.set_max_utilization(osds, highest_now())
         self._exhausted_at[osds] = len(placement.change_log)
 
     def lower_osd_to(self, osd: int, max_bytes: int, helpers: Tuple[int, ...]) -> None:
-        """Relieves an OSD until it has less than one of its shards above `max_bytes`, or nothing
-        more can leave, at any cost."""
+        """Relieves an OSD at any cost until it has less than one of its shards above `max_bytes`,
+        or nothing more can leave."""
         placement = self._placement
         if not placement.is_source[osd]:
             return
@@ -110,9 +113,9 @@ class Tightening:
         for _ in range(_OPERATIONS_PER_OSD * len(placement.shards[osd])):
             sizes = sorted(filter(None, [placement.size_on(pg, osd)
                                          for pg in placement.shards[osd]]))
-            if not sizes or placement.used_bytes[osd] - max_bytes < sizes[len(sizes) // 2] or (
-                    placement.candidates_examined >= self._effort_end or (
-                        not give_way(placement.moves_made))):
+            if not sizes or placement.used_bytes[osd] - max_bytes < sizes[len(sizes) // 2]:
+                break
+            if not self._may_go_on():
                 break
             found = self._relief.find(osd, goal)
             if found is None:
@@ -121,63 +124,79 @@ class Tightening:
             self._make_moves(found.steps)
         self._moves_made.clear()
 
+    def _may_go_on(self) -> bool:
+        """Returns False if the effort for the limit is spent, or the search has to end."""
+        placement = self._placement
+        if placement.candidates_examined >= self._effort_end:
+            return False
+        return give_way(placement.moves_made)
+
     def lower_pool_pressure(self, group: int, pressures: SortedOsds, goal: float, value: float,
                             budget: float, pools: int) -> float:
-        """Lowers the highest pressure of a group to `goal` (shards per byte), or as far as it pays.
-        `pressures` are those of the OSDs that its shards may leave.
+        """Lowers the highest pressure of a group as far as it pays, at most to `goal` (shards per
+        free byte). Returns how many bytes of `budget` are left.
 
-        `value` is that of a raw byte of the pool's free space, in bytes moved. At most `budget`
-        bytes are displaced; returns how many of them are left. So many `pools` share the candidates
-        that are left to examine.
+        `pressures`: of the OSDs that its shards may leave. `value`: of a raw byte of the pool's
+        free space, in bytes moved. `budget`: bytes that may be displaced. `pools`: so many pools
+        share the candidates that are left to examine.
         """
         placement, limits = self._placement, self._limits
-        pool = placement.groups[group].pool
-        mean = max(1.0, placement.groups[group].mean_shard_bytes)
+        of_group = placement.groups[group]
+        pool = of_group.pool
+        mean = max(1.0, of_group.mean_shard_bytes)
         raw_value = pool.pg_num * pool.size * value
+
+        def pressure_on(osd: int) -> float:
+            return limits.shards_per_free_byte(group, osd)
+
+        def value_of(high: float, low: float) -> float:
+            return raw_value * (1.0 / low - 1.0 / high)
         ratio, failed, displaced = _PRESSURE_STEP, 0, self._displaced_bytes
         begun = placement.candidates_examined
         self._effort_end = begun + self._pressure_effort // pools
-        while pressures.entries() and failed < _PATIENCE:
+        while failed < _PATIENCE:
             entries = pressures.entries()
+            if not entries:
+                break
             now = -entries[0][0]
-            if now <= goal or now == float("inf"):
+            if now <= goal or now == inf:
                 break
             wanted = max(goal, now * (1.0 - ratio))
             limits.set_max_pressure(group, wanted)
-            if not self._apply_step(
-                    TooManyShards(group, wanted, mean),
-                    entries[:bisect_left(entries, (-wanted, -1))],
-                    lambda osd: limits.shards_per_free_byte(group, osd), now, wanted,
-                    lambda high, low: raw_value * (1.0 / low - 1.0 / high),
-                    budget - self._displaced_bytes + displaced):
+            above = entries[:bisect_left(entries, (-wanted, -1))]
+            left = budget - self._displaced_bytes + displaced
+            if not self._apply_step(TooManyShards(group, wanted, mean), above, pressure_on, now,
+                                    wanted, value_of, left):
                 failed += 1
                 ratio /= 2.0
         self._pressure_effort -= placement.candidates_examined - begun
-        if pressures.entries():
-            limits.set_max_pressure(group, -pressures.entries()[0][0])
+        entries = pressures.entries()
+        if entries:
+            limits.set_max_pressure(group, -entries[0][0])
         return budget - self._displaced_bytes + displaced
 
     def _apply_step(self, goal: ReliefGoal, above: List[Tuple[float, int]],
                     measure: Callable[[int], float], highest: float, wanted: float,
                     value_of: Callable[[float, float], float], budget: float) -> bool:
-        """Relieves the OSDs beyond the limit, the worst first, and keeps the moves that paid.
+        """Relieves the OSDs above the limit, the worst first, and keeps the moves that paid.
+        Returns False if it reverted some.
 
-        `above` has (-measure, OSD) of these, the measure being a utilization or a pressure, which
-        was `highest` at the beginning and shall be above `wanted` nowhere; `value_of` is the value
-        of lowering it from, to (in bytes moved), `budget` the bytes that may be displaced.
-        After each OSD the limit is at the measure of the next one. False where not all was kept.
+        `above`: (-measure, OSD) of these OSDs; `measure`: utilization or pressure of an OSD.
+        `highest`: the measure at first; `wanted`: the limit. `value_of(high, low)`: of lowering
+        the measure, in bytes moved. `budget`: bytes that may be displaced.
         """
         above = sorted(above)
         operations = _OPERATIONS_PER_OSD * len(above) + _EXTRA_OPERATIONS
+        max_cost = _MAX_COST_RATIO * self._price * value_of(highest, wanted)
         cost, displaced = 0.0, 0
         best, kept_moves, kept_bytes = 0.0, 0, 0
         self._moves_made.clear()
         for number, (_, source) in enumerate(above):
             left_here = _MOST_OPERATIONS
             while measure(source) > wanted * (1 + 1e-12):
-                found = self._relief.find(source, goal) if (
-                    operations and left_here and give_way(self._placement.moves_made)
-                    and self._placement.candidates_examined < self._effort_end) else None
+                found = None
+                if operations and left_here and self._may_go_on():
+                    found = self._relief.find(source, goal)
                 if found is None:
                     self._revert_after(kept_moves, kept_bytes)
                     return False
@@ -185,33 +204,32 @@ class Tightening:
                 left_here -= 1
                 cost -= found.gain
                 displaced += self._make_moves(found.steps)
+            # now the measure of the next OSD is the highest
             following = -above[number + 1][0] if number + 1 < len(above) else 0.0
-            value = self._price * value_of(
-                highest, max(wanted, following)) - cost
+            value = self._price * value_of(highest, max(wanted, following)) - cost
             if value > best and displaced <= budget:
                 best, kept_moves, kept_bytes = value, len(self._moves_made), displaced
-            elif (displaced > budget
-                  or cost > _MAX_COST_RATIO * self._price * value_of(highest, wanted)):
+            elif displaced > budget or cost > max_cost:
                 break
         whole = kept_moves == len(self._moves_made)
         self._revert_after(kept_moves, kept_bytes)
         return whole
 
     def _make_moves(self, steps: Sequence[ShardMove]) -> int:
-        """Makes the moves; returns the bytes that they displace, less those that return."""
-        displaced = 0
+        """Makes the moves; returns the bytes that they displace less the bytes that return."""
+        displaced, placement = 0, self._placement
         for pg, source, target in steps:
-            initial = self._placement.initial_up[pg]
-            displaced += self._placement.size_on(pg, source) * (
+            initial = placement.initial_up[pg]
+            displaced += placement.size_on(pg, source) * (
                 (source in initial) - (target in initial))
-            self._placement.move(pg, source, target)
+            placement.move(pg, source, target)
         self._moves_made += steps
         return displaced
 
     def _revert_after(self, kept_moves: int, kept_bytes: int) -> None:
-        """Reverts all but the first moves, which displaced `kept_bytes`."""
-        for pg, source, target in piecewise(reversed(self._moves_made[kept_moves:]),
-                                            _MOVES_A_PIECE):
+        """Reverts all moves except the first ones, which displaced `kept_bytes`."""
+        lost = self._moves_made[kept_moves:]
+        for pg, source, target in piecewise(reversed(lost), _MOVES_A_PIECE):
             self._placement.move(pg, target, source)
         del self._moves_made[kept_moves:]
         self._displaced_bytes += kept_bytes
