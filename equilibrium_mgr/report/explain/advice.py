@@ -183,7 +183,9 @@ def with_room(action: str, status: BalancerStatus, view: ClusterView) -> str:
         return _compare_disk(slow[0])
     snapshot, found = view.snapshot, view.will_not_fit()
     fits = not found or found[0].ratio_name == "nearfull_ratio"
-    highest = snapshot.nearfull_ratio if fits else snapshot.backfillfull_ratio
+    highest = snapshot.backfillfull_ratio
+    if fits:
+        highest = snapshot.nearfull_ratio
     for name, bound in view.bounds.items():
         if bound >= highest:
             return f"{_more_room(name, snapshot)}: no placement is below {format_percent(bound)}%"
@@ -205,7 +207,9 @@ def _more_room(device_class: str, snapshot: Snapshot) -> str:
     """Returns the action that gives a class more space; OSDs that are down and out come first."""
     lost = [osd for osd in _out(device_class, snapshot) if not osd.up]
     add = f"add capacity to class {device_class}, or delete data"
-    return f"start {places(lost, snapshot)}, or {add}" if lost else add
+    if lost:
+        return f"start {places(lost, snapshot)}, or {add}"
+    return add
 
 
 def _out(device_class: str, snapshot: Snapshot) -> List[Osd]:
@@ -215,7 +219,9 @@ def _out(device_class: str, snapshot: Snapshot) -> List[Osd]:
 
 def _compare_disk(slow: SlowOsd) -> str:
     """Returns commands that show whether the scheduler or the disk limits a slow OSD."""
-    name, kind = f"osd.{slow.osd}", "hdd" if slow.device_class == "hdd" else "ssd"
+    name, kind = f"osd.{slow.osd}", "ssd"
+    if slow.device_class == "hdd":
+        kind = "hdd"
     return (f"'ceph config show {name} osd_mclock_max_capacity_iops_{kind}' shows what it is taken"
             f" to be capable of, 'ceph tell {name} bench' what its disk does: compare both with"
             " those of others of its class; an OSD that it copies with may be the slow one")

@@ -86,7 +86,9 @@ def _reason_lines(reason: Explanation, outage: Optional[Row], advice_first: bool
         lines = wrap("cluster: ", outage["sentence"], 9) + action + lines
     if advice_first:
         lines += advice
-    said = f"{reason.code}. {reason.text}" if reason.text else reason.code
+    said = reason.code
+    if reason.text:
+        said += f". {reason.text}"
     lines += wrap("reason: ", said, 8)
     for row in reason.rows:
         lines += wrap(f"{row['count']:>5}  ", row["text"], 7)
@@ -182,8 +184,9 @@ def _fullest_sentence(osd_set: OsdSet, most_now: float, view: ClusterView) -> st
     """Says how far the fullest OSD of the set, as `status` finds it, is from the bound."""
     osds = view.snapshot.osds
     most, first = max([(osds[osd].target_utilization or 0.0, -osd) for osd in osd_set.osds])
-    above = most - osd_set.bound
-    moves = "" if abs(most - most_now) < SAME else " once all that moves has arrived"
+    above, moves = most - osd_set.bound, ""
+    if abs(most - most_now) >= SAME:
+        moves = " once all that moves has arrived"
     if abs(above) < SAME:
         distance = "as low as can be"
     elif above > 0.0:

@@ -58,9 +58,10 @@ def explain_osd(number: int, view: ClusterView) -> Facts:
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
     sentences = []
     if osd.has_statistics:
-        moving = f"; {format_bytes(into)} come and {format_bytes(out)} leave"
         in_use = f"{format_bytes(used)} of {format_bytes(size)} are in use"
-        sentences.append(in_use + moving if into or out else in_use)
+        if into or out:
+            in_use += f"; {format_bytes(into)} come and {format_bytes(out)} leave"
+        sentences.append(in_use)
     sentences += [entry.sentence() for entry in too_full]
     sentences += _use_of_space(osd)
     if osd.share < 1.0:
@@ -164,8 +165,8 @@ def _no_more_free(bound: PoolSpaceBound, pool: Pool, snapshot: Snapshot) -> str:
     said = f"no placement leaves it more than {format_bytes(bound.free_bytes)} free:"
     if bound.kind == SPACE_CAPACITY:
         return f"{said} every OSD that its rule reaches is full then"
-    reached = pool.rule.osds() if pool.rule is not None else ()
-    full = _osds_or_hosts(sorted(bound.osds), list(reached), snapshot)
+    reached = list(pool.rule.osds()) if pool.rule is not None else []
+    full = _osds_or_hosts(sorted(bound.osds), reached, snapshot)
     return f"{said} {full} are full then, and its rule keeps it from using others alone"
 
 
@@ -175,9 +176,10 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     snapshot, pgid = view.snapshot, pg.pgid
     pool, items = snapshot.pools[pg.pool], snapshot.items_of(pgid)
     primary = snapshot.primaries.get(pgid)   # `up` begins with it, not with CRUSH's first
-    is_raw_known = primary is None
-    if items and pg.immovable and pg.raw == pg.up:   # the snapshot has `up` for a lack of `raw`
-        is_raw_known = False
+    raw: Optional[List[Optional[int]]] = None
+    is_unknown = items and pg.immovable and pg.raw == pg.up   # the snapshot has `up` instead
+    if primary is None and not is_unknown:
+        raw = _numbers(pg.raw)
     too_full = [entry for entry in view.too_full if pgid in entry.pgids]
     data = {
         "pgid": pgid,
@@ -186,13 +188,15 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
         "shard_bytes": pg.shard_bytes,
         "up": _numbers(pg.up),
         "acting": _numbers(pg.acting),
-        "raw": _numbers(pg.raw) if is_raw_known else None,
+        "raw": raw,
         "upmap_items": [list(pair) for pair in items],
         "upmap_primary": primary,
         "immovable": pg.immovable,
-        "rejected": rejected[pgid].reason if pgid in rejected else None,
+        "rejected": None,
         "waits_for": blocked_pool_reasons(snapshot).get(pool.id),
         "too_full": [entry.to_json(snapshot.full_ratio) for entry in too_full]}
+    if pgid in rejected:
+        data["rejected"] = rejected[pgid].reason
     sentences = []
     if pg.is_moving:
         sentences.append(f"its data is on {osds_text(pg.holders)} and on its way")
@@ -200,7 +204,7 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
     if items:
         pairs = [f"osd.{source} to osd.{target}" for source, target in items]
         shown = f"it has upmap items: {', '.join(pairs)}"
-        if is_raw_known:
+        if raw is not None:
             shown += f"; CRUSH alone would have it on {osds_text(pg.raw)}"
     sentences.append(shown)
     if primary is not None:
@@ -216,13 +220,24 @@ def explain_pg(pg: Pg, view: ClusterView, rejected: Items) -> Facts:
 
 
 def _numbers(osds: Sequence[int]) -> List[Optional[int]]:
-    return [None if osd == NO_OSD else osd for osd in osds]
+    found: List[Optional[int]] = []
+    for osd in osds:
+        if osd == NO_OSD:
+            found.append(None)
+        else:
+            found.append(osd)
+    return found
 
 
 def osds_text(numbers: Sequence[int]) -> str:
     """Returns 'osd.3, osd.7', with 'no OSD' for a shard without one."""
-    names = ["no OSD" if number == NO_OSD else f"osd.{number}" for number in numbers]
-    return ", ".join(names) or "no OSD"
+    return ", ".join(map(_osd_name, numbers)) or "no OSD"
+
+
+def _osd_name(number: int) -> str:
+    if number == NO_OSD:
+        return "no OSD"
+    return f"osd.{number}"
 
 
 # -- bounds ----------------------------------------------------------------------------------------
@@ -249,7 +264,9 @@ def set_json(osd_set: OsdSet, snapshot: Snapshot) -> Dict[str, Any]:
 def describe_bound(osd_set: OsdSet, snapshot: Snapshot) -> str:
     """Returns one sentence: the lowest possible highest utilization of a set, and its cause."""
     held = [osd for osd in osd_set.osds if snapshot.osds[osd].share < 1.0]
-    kept = f" while the lowered weights of {plural(len(held), 'OSD')} are kept" if held else ""
+    kept = ""
+    if held:
+        kept = f" while the lowered weights of {plural(len(held), 'OSD')} are kept"
     classes = osd_set.name.split(" (")[0].split(",")
     where = f"{_listed('class', classes, 'classes')} under {named(osd_set.takes, _NAMES_SHOWN)}"
     return (f"{where} cannot be below {format_percent(osd_set.bound)}%{kept}:"
@@ -267,8 +284,9 @@ def _cause(osd_set: OsdSet, is_held: bool, snapshot: Snapshot) -> str:
     if binding.kind == FIXED:
         return f"so much is on {at_bound} and cannot go elsewhere"
     if not binding.pools:
-        equally = "every OSD would be equally full"
-        return f"{equally} for the share of its size that it is held to" if is_held else equally
+        if is_held:
+            return "every OSD would be equally full for the share of its size that it is held to"
+        return "every OSD would be equally full"
     pools = _listed("pool", [snapshot.pools[pool].name for pool in binding.pools])
     if binding.kind == CAPACITY:
         return f"{pools} may use only {at_bound}, equally full then"
@@ -297,4 +315,7 @@ def _osds_or_hosts(osds: Sequence[int], among: Sequence[int], snapshot: Snapshot
 
 def _listed(noun: str, names: Sequence[str], nouns: str = "") -> str:
     """Returns the noun in the right number and the names, as in "hosts h0, h1"."""
-    return f"{noun if len(names) == 1 else nouns or noun + 's'} {named(names, _NAMES_SHOWN)}"
+    shown = named(names, _NAMES_SHOWN)
+    if len(names) == 1:
+        return f"{noun} {shown}"
+    return f"{nouns or noun + 's'} {shown}"

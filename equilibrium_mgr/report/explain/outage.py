@@ -238,8 +238,10 @@ def _clauses(found: _Outage, view: ClusterView) -> List[str]:
     if DEGRADED_STRETCH in snapshot.skipped:
         said.append(f"{DEGRADED_STRETCH}{_seen(view, STRANDED)}")
     for flag, groups in found.flags.items():
-        whose = f"{flag} of {groups}" if groups else flag
-        said.append(f"flag {whose} {_FLAGS[flag]}")
+        whose = ""
+        if groups:
+            whose = f" of {groups}"
+        said.append(f"flag {flag}{whose} {_FLAGS[flag]}")
     return said
 
 
@@ -291,7 +293,9 @@ def _not_reported(found: _Outage, view: ClusterView) -> str:
 
 
 def _verb(count: int, one: str, more: str) -> str:
-    return one if count == 1 else more
+    if count == 1:
+        return one
+    return more
 
 
 # -- CRUSH rules and hosts -------------------------------------------------------------------------

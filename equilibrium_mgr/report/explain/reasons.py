@@ -240,7 +240,9 @@ def _unusable_reason(osd: Osd, what: str, obstacle: str) -> Explanation:
     code = codes.TARGET_UNAVAILABLE
     if obstacle == "without statistics":
         code = codes.STALE_STATISTICS
-    out = osd.id if osd.up and obstacle == "out" else None
+    out = None
+    if osd.up and obstacle == "out":
+        out = osd.id
     return _reason(what, code, f"no shard may go to it: it is {obstacle}", osd=osd.id, out=out)
 
 
@@ -309,7 +311,9 @@ def pool_reason(pool: Pool, now: PoolSpace, soon: PoolSpace, osd_set: Optional[O
 
 
 def _immovable_code(pool: Pool) -> str:
-    return codes.RULE_UNKNOWN if pool.rule is None else codes.IMMOVABLE
+    if pool.rule is None:
+        return codes.RULE_UNKNOWN
+    return codes.IMMOVABLE
 
 
 # -- a PG ------------------------------------------------------------------------------------------
@@ -369,7 +373,9 @@ def pg_reason(pg: Pg, context: ExplainContext) -> Explanation:
     excluded = context.excluded
     alone, left = excluded.codes.get(pgid), excluded.seconds_left.get(pgid)
     if alone is not None:
-        until = format_deadline(context.now + left) if left else None
+        until = None
+        if left:
+            until = format_deadline(context.now + left)
         return _reason(what, alone, "automatic plans leave it alone until then", until=until)
     asked = context.census()
     if asked is None:

@@ -30,7 +30,9 @@ def make_writable(full: Sequence[Osd], status: BalancerStatus, view: ClusterView
             return codes.FREEZE
         if all(is_relieved(osd, status, view) for osd in full):
             wait = f"nothing; it ends by itself as data leaves {names}"
-            return f"{wait}; {raised} before that" if raised else wait
+            if raised:
+                return f"{wait}; {raised} before that"
+            return wait
         if status.state == OFF and status.progress is None:
             return f"'ceph equilibrium on' moves data off {names} first"
         action = codes.action(status.reason_code, status.reason_numbers)
