@@ -18,7 +18,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
     Mutation(
         "small-pools-are-reasons",
         "room for a pool of some megabytes moves no data", (
-            Edit("equilibrium_mgr/control/auto_planner.py",
+            Edit("equilibrium_mgr/control/plan_gain.py",
                  "if _is_small(pool, snapshot)}", "if False}"),),
         ("control/test_plan_gain.py",)),
     Mutation(
@@ -152,7 +152,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "arrives-at-once",
         "what was sent has arrived when a report of its map says so", (
             Edit(PENDING_MOVES,
-                 "    if pg.is_moving or any(state in pg.state for state in _MOVING_STATES):\n"
+                 "    if pg.is_moving or pg_states.has_any(pg.state, pg_states.MOVING):\n"
                  "        return False\n"
                  "    if pg.reported_epoch >= entry.epoch:\n"
                  "        return True\n",
@@ -169,8 +169,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "nothing-recalled",
         "a new mgr counts what the last one has just sent", (
             Edit(DISPATCHER,
-                 "            self.pending.restore_sending(self._recovered, snapshot,"
-                 " self._clock())\n",
+                 "            self.pending.restore_sending(last.in_flight, snapshot, now)\n",
                  ""),),
         ("scenario:limit_after_death", "scenarios/test_takeover.py -k fast")),
     Mutation(
@@ -239,8 +238,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "withheld-pgs-stay",
         "what an OSD withholds is taken back", (
             Edit(DISPATCHER,
-                 "        return frozenset(pgid for pgid, since in self._activating.items()\n",
-                 "        return frozenset(pgid for pgid, since in ()\n"),),
+                 "            if snapshot.taken_at - since >= least:\n",
+                 "            if False:\n"),),
         ("scenario:withheld_pgs", "control/test_withheld_pgs.py")),
     Mutation(
         "withheld-by-old-reports",

@@ -22,6 +22,9 @@ from .joint_moves import JointMoves
 #: Legal targets examined before the search for a better one ends.
 _TARGETS = 6
 
+#: A move that drops upmap items is made instead of the best move if it gains this ratio of it.
+_NEARLY = 0.95
+
 #: Pools of an OSD that are examined closely in one turn of the OSD.
 _POOLS = 8
 
@@ -153,8 +156,40 @@ class Descent:
         if self._targets.has_own_lists:
             gains = {group: self._costs.count_gain_on_leave(group, source) for group in grouped}
             groups = sorted(grouped, key=lambda g: (-gains[g], g))
-            return self._group_by_group(source, grouped, gains, groups, price, strict)
-        return self._list_by_list(source, grouped, price, strict)
+            best = self._group_by_group(source, grouped, gains, groups, price, strict)
+        else:
+            best = self._list_by_list(source, grouped, price, strict)
+        pinned = self._placement.pinned.get(source)
+        if best is None or pinned is None:
+            return best
+        return self._unpinning(source, pinned, price, best)
+
+    def _unpinning(self, source: int, pinned: Sequence[Tuple[int, int]], price: float,
+                   best: Candidate) -> Candidate:
+        """Returns the best move of a shard to where CRUSH wants it, or `best` if none of them gains
+        nearly as much. Such a move drops upmap items: after `freeze` they are many.
+
+        `pinned`: (PG, the OSD that CRUSH wants) of the shards on the source.
+        """
+        placement, costs = self._placement, self._costs
+        found, floor = best, _NEARLY * best.gain
+        least_counts = best.gain - best.utilization_gain   # fewer items are worth no space
+        for pg, target in pinned:
+            up, size = placement.up[pg], placement.pg_bytes[pg]
+            if source not in up or target in up or source not in placement.initial_up[pg]:
+                continue
+            group = placement.group_of(pg, source)
+            if not self._limits.fits(target, size, group, -1):
+                continue
+            gain = costs.utilization_gain(source, target, size) - price * size
+            counts = costs.count_gain_on_leave(group, source)
+            counts -= costs.count_loss_on_enter(group, target)
+            gain -= costs.move_cost[source]
+            if gain + counts <= floor or counts < least_counts:
+                continue
+            if placement.is_legal(pg, source, target):
+                found, floor = Candidate(gain + counts, gain, pg, target), gain + counts
+        return found
 
     def _returns(self, source: int, group: int, displaced: Shards, price: float,
                  count_gain: float, best: Optional[Candidate]) -> Optional[Candidate]:
