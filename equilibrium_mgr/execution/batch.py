@@ -111,7 +111,7 @@ def _reserve(state: ThrottleState, candidate: Candidate, verdict: Verdict) -> No
 
 
 def _leave_time_to_steps(state: ThrottleState, found: Decision, urgent: Mapping[str, int]) -> None:
-    """Delays a batch that is smaller than what is in flight while a pg_num changes.
+    """Delays a batch that has fewer PGs than are in flight, while a pg_num changes.
 
     Each osdmap makes PGs peer, and the steps of pg_num wait for that. So fewer osdmaps, of more
     changes each, let them get on. Urgent and cancelling changes are not delayed.

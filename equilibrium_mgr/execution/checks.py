@@ -1,4 +1,4 @@
-"""Every reason for which a wanted change has to wait, as one list of checks.
+"""The checks of the throttle: each is one reason why a wanted change has to wait.
 
 Each check takes the state of the round and a candidate, and returns a Verdict with its figures if
 the change has to wait, else None. The first Verdict counts, so the order of CHECKS is the order in
@@ -120,10 +120,11 @@ def is_reserved_for_relief(state: ThrottleState, candidate: Candidate) -> Option
     if candidate.relieves is not None or reserved.first is None:
         return None
     first = reserved.sharing(candidate.osds)
-    if first is None and state.moves_left > 0 and _leaves_budget(state, candidate):
-        return None
-    return Verdict(codes.NEARFULL_FIRST,
-                   numbers={"osd": reserved.first if first is None else first})
+    if first is None:
+        if state.moves_left > 0 and _leaves_budget(state, candidate):
+            return None
+        first = reserved.first
+    return Verdict(codes.NEARFULL_FIRST, numbers={"osd": first})
 
 
 def _leaves_budget(state: ThrottleState, candidate: Candidate) -> bool:
@@ -219,7 +220,7 @@ def misplaced_budget_is_used_up(state: ThrottleState, candidate: Candidate) -> O
 def backfills_of_osd_are_used_up(state: ThrottleState,
                                  candidate: Candidate) -> Optional[Verdict]:
     """max_backfills_per_osd: shards in flight to an OSD. As many may be in flight from it; any
-    number from an OSD above backfillfull for which urgent_misplaced_ratio is set."""
+    number if urgent_misplaced_ratio is set and the OSD is above backfillfull."""
     most = state.settings.max_backfills_per_osd
     if not most or _is_alone(state, candidate):
         return None

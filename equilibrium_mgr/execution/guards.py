@@ -48,11 +48,11 @@ def cluster_guard(osd_map: Union[Snapshot, ClusterSummary], have_mon_connection:
         return Verdict(codes.OLD_CLIENTS, refused)
     if motionless:
         return None
-    flags = [flag for flag in _STOP_FLAGS if flag in osd_map.flags]
-    if flags:
-        return Verdict(codes.FLAG, f"the osdmap has the flag {flags[0]}",
-                       # `ceph osd unset` takes pauserd and pausewr by the name that set them
-                       {"flag": "pause" if flags[0].startswith("pause") else flags[0]})
+    for flag in _STOP_FLAGS:
+        if flag in osd_map.flags:
+            # `ceph osd unset` takes pauserd and pausewr by the name that set them
+            unset = "pause" if flag.startswith("pause") else flag
+            return Verdict(codes.FLAG, f"the osdmap has the flag {flag}", {"flag": unset})
     if builtin_balancer_active:
         return Verdict(codes.CONFLICT, "the built-in balancer is active")
     return None
@@ -140,7 +140,7 @@ def full_osds(snapshot: Snapshot) -> FrozenSet[int]:
 
 
 def _too_full_targets(snapshot: Snapshot, pg: Pg) -> List[int]:
-    """Returns the targets for which a PG in backfill_toofull may wait.
+    """Returns the targets that may be too full for a PG in backfill_toofull.
 
     If it has several, a target with space for the shard is not too full. A target without
     statistics may be.

@@ -14,8 +14,8 @@ from ..snapshot.pg_states import BACKFILL_WAIT
 from ..snapshot.pools import merge_target
 from .pending_moves import PendingMove
 
-#: Seconds after which a PG that was cancelled for a pg_num change may go again before the change
-#: is complete, and after which a merge without a step reserves no OSDs for its next pairs.
+#: A PG that was cancelled for a pg_num change may go again after so many seconds, even before the
+#: change is complete. A merge without a step for so long reserves no OSDs for its next pairs.
 STEP_SECONDS = 3600.0
 #: Pairs that are merged before a batch has arrived: the mgr keeps pgp_num so far ahead of pg_num.
 _PAIRS_AHEAD = 8
@@ -27,7 +27,7 @@ def needed_by_steps(snapshot: Snapshot) -> Dict[int, Pool]:
 
     These are the OSDs of PGs in flight that a step moves, of pairs that still have to be brought
     together before they are merged, and of the very next pair. A merge that stands still needs
-    only the OSDs of what is in flight.
+    only the OSDs of PGs in flight.
     """
     changing = {pool.id: pool for pool in snapshot.pools.values() if pool.touched}
     if not changing:
@@ -44,7 +44,7 @@ def needed_by_steps(snapshot: Snapshot) -> Dict[int, Pool]:
 
 
 def _next_pairs(snapshot: Snapshot, pool: Pool) -> List[Pg]:
-    """Returns the PGs of the next pairs of a merge for which OSDs are reserved."""
+    """Returns the PGs of the next pairs of a merge. Their OSDs are reserved."""
     if snapshot.taken_at - pool.stepped_at >= STEP_SECONDS:
         return []
     found: List[Pg] = []
@@ -63,7 +63,7 @@ def _next_pairs(snapshot: Snapshot, pool: Pool) -> List[Pg]:
 def in_the_way(snapshot: Snapshot, pending: Mapping[str, PendingMove]) -> FrozenSet[str]:
     """Returns our moves that wait for a slot and delay the steps of a pg_num change.
 
-    They queue at OSDs that a step needs, ahead of its own PGs, or their PG is to be merged. Moves
+    They queue at OSDs that a step needs, ahead of its own PGs, or their PG will be merged. Moves
     that relieve an OSD above nearfull stay.
     """
     needed = needed_by_steps(snapshot)

@@ -1,4 +1,4 @@
-"""What the checks of one round read: limits, what is left of them, and one wanted change.
+"""The limits of one round, how much of them is left, and one wanted change: the checks read these.
 
 `ThrottleState.consume` uses the limits up, change by change.
 """
@@ -30,14 +30,14 @@ class ThrottleLimits(NamedTuple):
     max_misplaced_ratio: float    # by the option and Ceph's own target
     misplaced_copies: int         # Ceph's count, and ours that it cannot show yet
     in_flight: Collection[str]    # PGs that we have sent and not seen arrive
-    cooling: Mapping[str, float] = {}   # pgid → seconds for which it stays
-    max_pg_shards: int = 0   # PG shards that an OSD may have; 0: no limit
+    cooling: Mapping[str, float] = {}   # pgid → seconds until it may move
+    max_pg_shards: int = 0   # the most PG shards of an OSD; 0: no limit
     withheld_at: Mapping[int, int] = {}   # the same of OSDs that have withheld a PG
     made_way: Collection[str] = ()   # PGs cancelled for a pg_num change, up to STEP_SECONDS ago
 
 
 class Candidate(NamedTuple):
-    """A wanted change, and what it means for its PG in the snapshot."""
+    """A wanted change, with its PG and OSDs in the snapshot."""
 
     change: PgChange
     pg: Pg
@@ -127,7 +127,7 @@ class ThrottleState:
     def candidate(self, pg: Pg, change: PgChange, relieves: Optional[int]) -> Candidate:
         """Returns the change with its PG.
 
-        A cancelled move may have completed in the meantime. Its shards must then be copied back.
+        A cancelled move can have completed in the meantime. Its shards must then be copied back.
         """
         positional = self.snapshot.is_positional(pg)
         gains, losses = shard_changes(pg.up, change.up_after, positional)
@@ -172,7 +172,7 @@ class ThrottleState:
         return (1.0 - margin) * self.max_copies_for(candidate)
 
     def consume(self, candidate: Candidate) -> None:
-        """Counts a change that is to be sent against all limits of the round."""
+        """Counts a change of the batch against all limits of the round."""
         self.upmap_pairs += self.added_pairs(candidate.change)
         if candidate.moves_nothing:
             return

@@ -2,7 +2,7 @@
 
 A plan rests on the sizes that the module predicts. Each snapshot shows how much data an OSD has at
 least that no shard explains (`Osd.least_residual_bytes`). If this has clearly grown since shards
-were sent to the OSD, the prediction was wrong: the module stops moving shards of those pools and
+were sent to the OSD, the prediction was wrong: the module stops moving shards of these pools and
 corrects their predicted size. An hour later a few shards of such a pool may go, and are watched.
 After another hour all may. Each time that they take too much again these times double.
 
@@ -28,8 +28,8 @@ from .outcomes import retry_seconds
 #: Seconds after its last arrival after which an OSD has reported and compacted its new shards.
 _SETTLE_SECONDS = 600.0
 _PGS_A_PIECE = 1000   # before it gives way again
-#: Seconds for which an excess must last. An OSD reports every few seconds, and the mgr may have its
-#: figures a minute late.
+#: An excess must last so many seconds. An OSD reports every few seconds, and the mgr gets that up to
+#: a minute late.
 _CONFIRM_SECONDS = 90.0
 #: A smaller excess is noise: ratios of the OSD's size, and of the bytes that have arrived.
 _SIZE_RATIO = 0.005
@@ -76,7 +76,7 @@ class _Watch:
 _TRIAL_SHARDS = 4
 #: The most pools that are remembered; the oldest are forgotten first.
 _MOST_POOLS = 200
-#: Seconds for which corrected sizes are used.
+#: Corrected sizes are used for so many seconds.
 _BELIEVED_SECONDS = 7 * 86400.0
 #: A larger correction per object, in bytes, is a wrong reading.
 _MOST_PER_OBJECT = 1e12
@@ -110,8 +110,8 @@ class SizeCorrections:
                     continue
                 watch = self._watches.get(number)
                 if watch is None:
-                    # it is negative if the predicted sizes are too large; the pools for which that
-                    # is so are not known, so it does not count
+                    # it is negative if the predicted sizes are too large; the affected pools
+                    # are not known, so it does not count
                     residual = max(0, osd.device_bytes(osd.residual_bytes))
                     watch = self._watches[number] = _Watch(residual)
                     new.add(number)
@@ -148,10 +148,10 @@ class SizeCorrections:
         return list(new)
 
     def _judge(self, osd: Osd, watch: _Watch, snapshot: Snapshot) -> Dict[Misprediction, float]:
-        """Returns each misprediction found on an OSD → the bytes per object by which to raise the
-        predicted size of the pool's shards.
+        """Returns each misprediction found on an OSD → the bytes per object that the pool's shards
+        take in addition to the uncorrected prediction.
 
-        That is the correction that they had when they were sent, plus the new excess.
+        That is the correction of the time when they were sent, plus the new excess.
         """
         now = snapshot.taken_at
         bytes_of: Dict[int, int] = {}      # pool id → bytes that have arrived
@@ -208,7 +208,9 @@ class SizeCorrections:
             return 0
         left = _TRIAL_SHARDS
         for watch in self._watches.values():
-            left -= sum(pool_of(pgid) == pool for pgid in watch.pgids)
+            for pgid in watch.pgids:
+                if pool_of(pgid) == pool:
+                    left -= 1
         return left
 
     def resume(self, pools: Optional[FrozenSet[int]] = None) -> None:
@@ -267,8 +269,8 @@ def _restored(pool: Any, osd: Any, predicted: Any, measured: Any, found_at: Any,
 
 
 def _shrunk_bytes(number: int, watch: _Watch, snapshot: Snapshot) -> int:
-    """Returns the bytes by which the predicted size of shards that have stayed on an OSD fell,
-    although they lost no objects: only the prediction has changed."""
+    """Returns how many bytes less the module predicts for shards that have stayed on an OSD and
+    lost no objects: only the prediction has changed."""
     shrunk = 0
     for pgid, (believed, objects) in watch.believed.items():
         pg = snapshot.pgs.get(pgid)

@@ -1,4 +1,4 @@
-"""What is in flight at each OSD: shards, and bytes still to be copied.
+"""Shards in flight at each OSD, and their bytes still to be copied.
 
 Until a PG has peered its acting set still equals its up set, so the snapshot does not show the
 moves that were sent a moment ago. The pending moves do. `unseen` is the only function that

@@ -1,5 +1,5 @@
 """The view that commands read, made once for each snapshot: figures of the OSDs, counts of shards
-by pool and OSD, PGs for which an OSD is too full; and the names of the loop's states.
+by pool and OSD, OSDs that are too full for PGs; and the names of the loop's states.
 """
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TooFull(NamedTuple):
 
     @property
     def ratio_name(self) -> str:
-        """Returns the name of the ratio of the osdmap for which the PGs wait."""
+        """Returns the name of the ratio of the osdmap that makes the PGs wait."""
         if self.state == BACKFILL_TOOFULL:
             return "backfillfull_ratio"
         return "full_ratio"
@@ -116,8 +116,8 @@ class TooFull(NamedTuple):
 
 
 def find_too_full(snapshot: Snapshot) -> Tuple[TooFull, ...]:
-    """Returns the OSDs that are too full for PGs, by the states of the PGs; those for which most
-    PGs wait first.
+    """Returns the OSDs that are too full for PGs, by the states of the PGs; those with most waiting
+    PGs first.
 
     Ceph refuses backfill to a target that would pass backfillfull_ratio. PGs with short histories
     move by recovery. Ceph refuses that while any OSD of the PG is above full_ratio
@@ -290,7 +290,7 @@ class ClusterView(NamedTuple):
     def has_drifted(self) -> bool:
         """Returns True if OSDs report clearly different figures than in the snapshot.
 
-        Also if all that moved then has arrived: an OSD may have reported that before its PG did.
+        Also if all that moved then has arrived: an OSD can report that before its PG does.
         """
         was_moving = self.movements or self.snapshot.misplaced_copies
         if was_moving and not self.misplaced_ratio:
@@ -333,7 +333,7 @@ def make_view(snapshot: Snapshot, bounds: Optional[UtilizationBounds], pending: 
               before: Optional[ClusterView] = None) -> ClusterView:
     """Makes the view of a snapshot.
 
-    `pending`: our moves, some of which Ceph's own counts may not show yet. `sent`: PGs that this
+    `pending`: our moves. Ceph's own counts may not show all of them yet. `sent`: PGs that this
     mgr or the last one has moved a while ago. `before`: the view that this one replaces.
     """
     moved_before: Sequence[Movement] = ()
@@ -462,7 +462,7 @@ def with_figures_of_now(view: ClusterView, summary: ClusterSummary,
 
 def _bounds_now(bounds: Optional[UtilizationBounds], now: Snapshot,
                 used_soon: Mapping[int, int]) -> Optional[UtilizationBounds]:
-    """Returns the bounds of OSD sets, each at least the mean of what its OSDs will hold. The bounds
+    """Returns the bounds of OSD sets, each at least the mean predicted utilization of its OSDs. The bounds
     of the snapshot lack PGs that cannot peer, and what clients have written since."""
     if bounds is None:
         return None

@@ -55,7 +55,7 @@ class Movement(NamedTuple):
 
 
 class MovingTotals(NamedTuple):
-    """Sums of shards in flight: of equilibrium's own, and of those that others move."""
+    """Sums of shards in flight: of equilibrium's own, and of all others."""
 
     shards: int = 0
     bytes: int = 0           # still to be copied
@@ -151,8 +151,8 @@ def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:
     is left out."""
     gains, losses = shard_changes(pg.holders, pg.up, positional)
     if positional:
-        return [(None if source == NO_OSD else source, target)
-                for source, target in zip(losses, gains) if target != NO_OSD]
+        positions = [pair for pair in zip(losses, gains) if pair[1] != NO_OSD]
+        return [(_known_osd(source), target) for source, target in positions]
     targets = [osd for osd in gains if osd != NO_OSD]
     sources = [osd for osd in losses if osd != NO_OSD]
     by_target = {target: source for source, target in items
@@ -165,6 +165,10 @@ def _pairs(pg: Pg, items: UpmapItems, positional: bool) -> List[Pair]:
             source = next(others, None)
         pairs.append((source, target))
     return pairs
+
+
+def _known_osd(osd: int) -> Optional[int]:
+    return None if osd == NO_OSD else osd
 
 
 class _Origins:
@@ -323,6 +327,7 @@ def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: 
     ours = before.ours.aged(seconds, _ESTIMATE_SECONDS)
     if has_own:   # the seconds without a shard of ours do not count
         ours = ours.plus(own, seconds)
+    moved_at = snapshot.taken_at if own else before.moved_at
     ours_now = before.ours_now.aged(seconds, _NOW_SECONDS)
     all_now = before.all_now.aged(seconds, _NOW_SECONDS)
     return TransferRates(
@@ -331,7 +336,7 @@ def measured_rates(before: TransferRates, earlier: Sequence[Movement], seconds: 
         ours=ours,
         ours_now=ours_now.plus(own, seconds),
         all_now=all_now.plus(total, seconds),
-        moved_at=snapshot.taken_at if own else before.moved_at)
+        moved_at=moved_at)
 
 
 def _rates_by_osd(before: Mapping[int, Rate], arrived: Iterable[Tuple[Movement, int]],

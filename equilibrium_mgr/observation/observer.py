@@ -59,7 +59,7 @@ class ClusterObserver:
         #: whether the loop only waits for arrivals since: then a summary a round is enough while
         #: the misplaced copies stay the same
         self.is_awaiting = False
-        self.is_required = False    # whether the next round takes a snapshot, whatever has changed
+        self.is_required = False    # whether the next round takes a snapshot in any case
         self.view: Optional[ClusterView] = None
         self.builtin_active: Optional[bool] = None   # by the last reading; None before
         self._began_at = -_REQUESTED_SECONDS   # the last snapshot
@@ -70,7 +70,7 @@ class ClusterObserver:
         self._last_summary: Optional[ClusterSummary] = None
         self._latency = LatencyWatch()
         self._backfills_at = -_BACKFILLS_SECONDS   # the last question how many OSDs run
-        #: the mean by which utilizations of OSDs differ from one summary to the next
+        #: the mean difference of the OSDs' utilizations from one summary to the next
         self.noise = 0.0
 
     def request(self, at_rest: bool = False) -> bool:

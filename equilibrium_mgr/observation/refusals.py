@@ -21,7 +21,7 @@ from .cluster_view import BALANCED, STUCK, WAITING, ClusterView
 MOST_PAIRS = 40_000
 #: An OSD nearer to its bound than this (a ratio) is as low as it can be.
 NEAR = 0.005
-#: Codes of an idle state for which the counts give a more exact reason.
+#: Codes of an idle state whose reason the counts make more exact.
 COUNTED = frozenset((codes.BALANCED, codes.GRANULARITY, codes.MIN_GAIN, codes.DRIFT,
                      codes.IMMOVABLE, codes.NOT_READY))
 
@@ -64,7 +64,7 @@ def _urgency(view: ClusterView, found: Fullest) -> Tuple[float, float]:
 
 
 def bound_code(osd_set: OsdSet) -> str:
-    """Returns the code of what limits the bound of the set."""
+    """Returns the code of the limit that the bound of the set comes from."""
     if osd_set.binding.kind == FAILURE_DOMAIN:
         return codes.BOUND_DOMAIN
     return codes.BOUND_CAPACITY

@@ -3,8 +3,8 @@ whether the move would gain.
 
 The planner's own checks answer, on a placement without moves, and those of the throttle, for a
 batch that is still empty. The answers depend on the OSD that loses a shard. That is the OSD of the
-plan under way, else the one whose move the fewest checks reject, and of those the one whose move
-gains most.
+plan under way, else the one whose move the fewest checks reject, and among them the one whose
+move gains most.
 """
 
 from __future__ import annotations
@@ -69,6 +69,14 @@ class _Question(NamedTuple):
     context: ExplainContext
 
     @property
+    def wanted(self) -> List[int]:
+        """Returns the up set with the OSD in place of the source."""
+        up = list(self.pg.up)
+        if self.source is not None:
+            up[up.index(self.source)] = self.osd.id
+        return up
+
+    @property
     def used_ratio(self) -> float:
         """Returns the OSD's utilization with the shard, once all that moves has arrived."""
         placement, i = self.census.placement, self.census.placement.index_of[self.osd.id]
@@ -85,9 +93,12 @@ def explain_pair(pgid: str, name: str, context: ExplainContext, state: ThrottleS
     pg, osd = _asked_for(pgid, name, context)
     found = ask(pg, osd, context, state)
     is_there = osd.id in pg.up
-    refusing = [row for row in found.rows if not row["allows"]]
-    if is_there:   # else checks would reject a move that has been made
-        refusing = [row for row in refusing if row["code"] == codes.HOLDS_SHARD]
+    refusing: List[Row] = []
+    for row in found.rows:
+        # other checks would reject a move that has been made
+        is_asked = not is_there or row["code"] == codes.HOLDS_SHARD
+        if is_asked and not row["allows"]:
+            refusing.append(row)
     verdict = _verdict(found, refusing, pg, osd)
     code, helps, reason = None, codes.NOTHING, verdict
     if refusing:
@@ -120,11 +131,12 @@ def _asked_for(pgid: str, name: str, context: ExplainContext) -> Tuple[Pg, Osd]:
     snapshot, number = context.snapshot, osd_id(name)
     pg = snapshot.pgs.get(pgid.lower())
     if pg is None:
-        raise CommandError(errno.ENOENT if pgid[:1].isdigit() else errno.EINVAL,
-                           f"'{pgid}' is no PG, which alone can be explained with OSD '{name}'")
+        error = errno.ENOENT if pgid[:1].isdigit() else errno.EINVAL
+        raise CommandError(
+            error, f"'{pgid}' is no PG, which alone can be explained with OSD '{name}'")
     if number is None or number not in snapshot.osds:
-        raise CommandError(errno.EINVAL if number is None else errno.ENOENT,
-                           f"'{name}' is no OSD that pg {pgid} could go to")
+        error = errno.EINVAL if number is None else errno.ENOENT
+        raise CommandError(error, f"'{name}' is no OSD that pg {pgid} could go to")
     return pg, snapshot.osds[number]
 
 
@@ -189,12 +201,8 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
         answer = census.answers(pg, one, osd.id)
         if answer is not None:
             answers[one] = answer
-    planned: Sequence[int] = ()   # the up set of the plan under way
-    if osd.id not in pg.up:
-        planned = next((change.up_after for change in context.status.wanted
-                        if change.pgid == pg.pgid and osd.id in change.up_after), ())
-    sources = [one for one, (why, _, _) in answers.items()
-               if _CRUSH_REFUSES.isdisjoint(why)]
+    sources = [one for one in answers if _CRUSH_REFUSES.isdisjoint(answers[one][0])]
+    planned = _planned_up(pg, osd, context)
     source = _source(answers, planned)
     refused = {*pg_refusals(pg, context.options), context.excluded.codes.get(pg.pgid, "")}
     if source is not None:
@@ -210,7 +218,7 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
     if source is None or source not in sources or codes.EXCHANGE in refused:
         return Pair(rows, source, sources)
     made = PlannedChanges(snapshot)
-    made.add(pg, tuple([osd.id if one == source else one for one in pg.up]), [(source, osd.id)])
+    made.add(pg, tuple(question.wanted), [(source, osd.id)])
     relieves = by_urgency(snapshot, state.traffic, made.changes)[1].get(pg.pgid)
     candidate = state.candidate(pg, made.changes[0], relieves)
     rows += _of_sender(candidate, state, context.status)
@@ -221,6 +229,15 @@ def ask(pg: Pg, osd: Osd, context: ExplainContext, state: ThrottleState) -> Pair
 
 
 _CRUSH_REFUSES = frozenset((codes.FAILURE_DOMAIN, codes.HOLDS_SHARD))
+
+
+def _planned_up(pg: Pg, osd: Osd, context: ExplainContext) -> Sequence[int]:
+    """Returns the up set by the plan under way if that brings the PG to the OSD, else nothing."""
+    if osd.id not in pg.up:
+        for change in context.status.wanted:
+            if change.pgid == pg.pgid and osd.id in change.up_after:
+                return change.up_after
+    return ()
 
 
 def _source(answers: Mapping[int, Tuple[List[str], str, float]],
@@ -256,8 +273,11 @@ def _change_of(osd: int, before: float, after: float) -> str:
 def _of_plan(pg: Pg, code: str, is_planned: bool, context: ExplainContext) -> List[Row]:
     """Returns whether the plan under way, or the last one, has the move, if that is known."""
     if is_planned:
-        waits = [f"; {why.reason}" for one, why in context.status.deferred if one.pgid == pg.pgid]
-        return [_row(GAIN, "plan", "the plan under way has the move" + "".join(waits[:1]))]
+        planned = "the plan under way has the move"
+        for change, verdict in context.status.deferred:
+            if change.pgid == pg.pgid:
+                return [_row(GAIN, "plan", f"{planned}; {verdict.reason}")]
+        return [_row(GAIN, "plan", planned)]
     if context.status.progress is not None:
         return [_row(GAIN, "plan", "the plan under way does without", codes.MIN_GAIN)]
     if not context.is_settled:
@@ -291,7 +311,11 @@ def _of_planner(question: _Question) -> List[Row]:
             continue
         if check.needs == _SOURCE and question.source is None:
             continue
-        code = next((code for code in check.codes if code in question.refused), "")
+        code = ""
+        for one in check.codes:
+            if one in question.refused:
+                code = one
+                break
         rows.append(_row(PLANNER, check.name, check.figures(question), code))
     return rows
 
@@ -334,8 +358,7 @@ def _rule_text(question: _Question) -> str:
                 f" {crush.name_of(block.take)}")
     if question.sources:
         return f"in place of {osds_text(question.sources)}"
-    wanted = [osd.id if one == source else one for one in pg.up]
-    said = rule.refusal(wanted) or ""
+    said = rule.refusal(question.wanted) or ""
     for domain in block.domains:
         bucket = domain.bucket_of.get(osd.id, 0)
         others = [one for one in pg.up if domain.bucket_of.get(one) == bucket]
@@ -372,7 +395,8 @@ def _items_text(question: _Question) -> str:
     snapshot = question.context.snapshot
     pairs = sum(map(len, snapshot.upmap_items.values()))
     left = upmap_pairs_left(question.context.options.max_upmap_items, len(snapshot.pgs), pairs)
-    return _counted(pairs, None if left is None else pairs + left)
+    most = None if left is None else pairs + left
+    return _counted(pairs, most)
 
 
 def _counted(count: int, most: Optional[int]) -> str:
