@@ -216,7 +216,7 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "unmeasured-omap-is-moved",
         "before Ceph 18 nothing goes of PGs whose omap has not been measured", (
             Edit(SIZE_MODEL,
-                 "        if is_untold and is_unmeasured(record, self._omap_is_late):\n",
+                 "        if is_untold and is_unmeasured(record, is_late):\n",
                  "        if False:\n"),),
         ("scenario:omap_16",)),
 )
