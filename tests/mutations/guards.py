@@ -108,8 +108,8 @@ MUTATIONS: Tuple[Mutation, ...] = (
         "no-flags-guard",
         "nothing under norebalance, nobackfill, norecover, pause", (
             Edit(GUARDS,
-                 "    if flags:\n",
-                 "    if False:\n"),),
+                 "        if flag in osd_map.flags:\n",
+                 "        if False:\n"),),
         ("scenario:guard_flags",)),
     Mutation(
         "no-builtin-guard",
