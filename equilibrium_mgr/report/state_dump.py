@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import json
 import time
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, Mapping, Optional, Set, Tuple
 
 from ..snapshot.model import Reading, pool_of
 from .answer import CommandAnswer, CommandError

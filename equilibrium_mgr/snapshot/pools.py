@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from math import inf
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
 from ..crush.hierarchy import CrushHierarchy
 from ..crush.placement import PlacementRule
