@@ -1,4 +1,4 @@
-"""What planner, execution and reports share: options, the plan and its figures, its store.
+"""Options, the plan with its figures, and its store: planner, execution and reports share them.
 
-May import snapshot and what is below it.
+May import snapshot and the folders below it.
 """

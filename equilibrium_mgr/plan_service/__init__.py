@@ -1,4 +1,4 @@
 """Plans in the making: the jobs that make them, their progress, and why they failed.
 
-May import gateway, planner and what is below them.
+May import gateway, planner and the folders below them.
 """

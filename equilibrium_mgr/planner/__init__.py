@@ -1,5 +1,5 @@
-"""From a snapshot to a plan: a pure function, the same for the same input. Nothing here knows the
-mgr or a clock.
+"""Makes a plan from a snapshot: the same input gives the same plan. It knows neither the mgr nor a
+clock.
 
-May import plan and what is below it.
+May import plan and the folders below it.
 """

@@ -1,4 +1,4 @@
-"""Finding moves: single and joint ones, swaps and ejection chains. Reverting needless ones.
+"""Finds single and joint moves, swaps and ejection chains, and reverts needless moves.
 
-May import planner.state and what is below it.
+May import planner.state and the folders below it.
 """
